@@ -6,6 +6,6 @@ test.each([
   [['a'], 'a'],
   [['a', 'b'], 'a, b'],
   [['a', 'b', 'c'], 'a, b and 1 more'],
-])('of %j two at the most', (names, told) => {
-  expect(nameSome(names, 2)).toBe(told);
+])('of %j two at the most', (names, reported) => {
+  expect(nameSome(names, 2)).toBe(reported);
 });

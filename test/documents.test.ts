@@ -24,10 +24,10 @@ import {
 } from '#conductor/model/provision-states.ts';
 import {
   factsOf,
+  type NodeCaseName,
   nameDecision,
   nodeCase,
-  type StandingName,
-  standings,
+  nodeCases,
   teardownCase,
 } from '#conductor/sites/nodes/testing/node-cases.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
@@ -90,7 +90,7 @@ test('provision states', async () => {
   await expectDocument(text, 'docs/reference/provision-states.md');
 });
 
-function teardownTables(states: readonly ProvisionState[], names: readonly StandingName[]): string[] {
+function teardownTables(states: readonly ProvisionState[], names: readonly NodeCaseName[]): string[] {
   const stages: readonly [string, readonly FlowKindName[]][] = [
     ['### at first', []],
     ['### out of its clusters', ['decommission']],
@@ -98,7 +98,7 @@ function teardownTables(states: readonly ProvisionState[], names: readonly Stand
     ['### removed from the cluster', ['decommission', 'wipe', 'leave_cluster']],
   ];
   return stages.flatMap(([title, succeeded]) => {
-    const cell = (state: ProvisionState, name: StandingName) =>
+    const cell = (state: ProvisionState, name: NodeCaseName) =>
       nameDecision(teardownCase(factsOf(state, name), { succeeded }));
     return [title, decisionTable(states, names, cell)];
   });
@@ -107,10 +107,10 @@ function teardownTables(states: readonly ProvisionState[], names: readonly Stand
 /** Rows with the same cells are one; a column that says the same everywhere is a sentence. */
 function decisionTable(
   states: readonly ProvisionState[],
-  names: readonly StandingName[],
-  cell: (state: ProvisionState, name: StandingName) => string,
+  names: readonly NodeCaseName[],
+  cell: (state: ProvisionState, name: NodeCaseName) => string,
 ): string {
-  const decisionsOf = (name: StandingName) => new Set(states.map((state) => cell(state, name)));
+  const decisionsOf = (name: NodeCaseName) => new Set(states.map((state) => cell(state, name)));
   const varied = names.filter((name) => decisionsOf(name).size > 1);
   const sentences = names
     .filter((name) => !varied.includes(name))
@@ -123,7 +123,7 @@ function decisionTable(
 }
 
 test('what sites do with nodes', async () => {
-  const names = Object.keys(standings) as StandingName[];
+  const names = Object.keys(nodeCases) as NodeCaseName[];
   const states = provisionStates.filter((state) => !transientStates.has(state));
   const tableOf = (phase: 'prepare' | 'deploy') =>
     decisionTable(states, names, (state, name) => nameDecision(nodeCase(factsOf(state, name), { phase })));

@@ -28,9 +28,9 @@ const pass = (
   );
 
 test('writes and compares every byte', async () => {
-  const told: number[] = [];
-  expect(await pass(undefined, undefined, (done) => told.push(done))).toBe(bytes);
-  expect(told.at(-1)).toBe(2 * bytes);
+  const reported: number[] = [];
+  expect(await pass(undefined, undefined, (done) => reported.push(done))).toBe(bytes);
+  expect(reported.at(-1)).toBe(2 * bytes);
   const first = await readFile(file);
   expect(first.subarray(-512).some((byte) => byte !== 0)).toBe(true);
   await pass();

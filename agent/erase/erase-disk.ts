@@ -4,7 +4,7 @@ import type { AgentContext } from '#agent/context.ts';
 import { eraseAta, readAtaSecurity } from '#agent/erase/ata-security.ts';
 import { describeMethod, type EraseAbilities, type EraseMethod } from '#agent/erase/erase-methods.ts';
 import type { EraseOptions } from '#agent/erase/erase-options.ts';
-import { refuseHiddenSectors } from '#agent/erase/hidden-sectors.ts';
+import { requireNoHiddenSectors } from '#agent/erase/hidden-sectors.ts';
 import { formatNvme, readNvmeAbilities, sanitizeNvme } from '#agent/erase/nvme.ts';
 import { overwrite, overwritePasses } from '#agent/erase/overwrite.ts';
 import { withRawDisk } from '#agent/erase/raw-disk.ts';
@@ -62,7 +62,7 @@ export async function eraseDisk(
     const name = describeMethod(method);
     services.log.info({ disk: disk.name, serial: disk.serial, method: name }, 'erasing');
     try {
-      if (!method.secure && isScsiName(disk)) await refuseHiddenSectors(services.run, disk.name);
+      if (!method.secure && isScsiName(disk)) await requireNoHiddenSectors(services.run, disk.name);
       // anew for each way: what one that failed half-way did must not prove the next
       const before = await gatherEvidence(services, disk, method, options);
       await applyMethod(services, disk, method, options, onErased);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readHiddenSectors, refuseHiddenSectors } from '#agent/erase/hidden-sectors.ts';
+import { readHiddenSectors, requireNoHiddenSectors } from '#agent/erase/hidden-sectors.ts';
 import { hdparmIdentify } from '#agent/erase/testing/recorded-hdparm.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -48,14 +48,14 @@ test('a disk that is no ATA disk is asked no more', async () => {
     commands.push(args.join(' '));
     return Promise.reject(new AppError('command_failed', 'hdparm exited with 25'));
   };
-  await refuseHiddenSectors(run, '/dev/sda');
+  await requireNoHiddenSectors(run, '/dev/sda');
   expect(commands).toEqual(['-I /dev/sda']);
 });
 
 test('one with hidden sectors is named, with what to do', async () => {
   const run: Run = (_command, args) =>
     Promise.resolve(ranWell(args[0] === '-I' ? features(hpa) : native('586070255/586072368, HPA is enabled')));
-  await expect(refuseHiddenSectors(run, '/dev/sda')).rejects.toThrow(
+  await expect(requireNoHiddenSectors(run, '/dev/sda')).rejects.toThrow(
     /^\/dev\/sda hides 2113 sectors \(HPA\): the hidden sectors can be neither read nor overwritten\. Enable ATA secure/,
   );
 });

@@ -10,7 +10,7 @@ const remedy =
  * calls it accessible max address) or a device configuration overlay (DCO). Its own secure erase reaches them.
  * @throws AppError `storage_error` when there are some, or when the disk offers such and does not tell.
  */
-export async function refuseHiddenSectors(run: Run, device: string): Promise<void> {
+export async function requireNoHiddenSectors(run: Run, device: string): Promise<void> {
   const identify = await ask(run, ['-I', device]);
   // SAS, virtio and what else speaks no ATA answers that with an error, or as something else
   if (identify === undefined || !/^ATA device/m.test(identify)) return;

@@ -1,10 +1,10 @@
 import type { AgentContext } from '#agent/context.ts';
 import { type ChosenDisks, chooseDisks } from '#agent/erase/choose-disks.ts';
 import type { EraseOptions } from '#agent/erase/erase-options.ts';
-import { probeContents, refuseSharedFileSystems } from '#agent/erase/probe-contents.ts';
-import { refuseUsedDisks } from '#agent/erase/refuse-used-disks.ts';
+import { probeContents, requireNoSharedFileSystems } from '#agent/erase/probe-contents.ts';
+import { requireUnusedDisks } from '#agent/erase/require-unused-disks.ts';
 import { reviveDisk } from '#agent/erase/revive-disk.ts';
-import { refuseTwins } from '#agent/erase/twin-disks.ts';
+import { requireNoTwins } from '#agent/erase/twin-disks.ts';
 import { stopArraysOn } from '#agent/raid/delete-arrays.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { systemRoots } from '#agent/storage/device-identity.ts';
@@ -68,7 +68,7 @@ export async function surveyDisks(
 
 /**
  * Takes the disks away from whatever uses them, once nothing stands against it.
- * @param refuseMore asked when the disks can be read
+ * @param requireMore asked when the disks can be read
  * @throws AppError `storage_error` naming the disk; an error must not leave some disks wiped for no reason
  */
 export async function freeDisks(
@@ -76,13 +76,13 @@ export async function freeDisks(
   { disks, kept }: Pick<DisksToErase, 'disks' | 'kept'>,
   options: Pick<EraseOptions, 'wipeSharedFileSystems'>,
   machine: MachineDisks,
-  refuseMore?: () => Promise<void>,
+  requireMore?: () => Promise<void>,
 ): Promise<void> {
   // even reviving changes the disk behind a second path
-  refuseTwins(disks, kept);
-  refuseUsedDisks(disks, kept);
+  requireNoTwins(disks, kept);
+  requireUnusedDisks(disks, kept);
   await Promise.all(disks.map((disk) => reviveDisk(context, disk)));
-  await refuseMore?.();
-  if (!options.wipeSharedFileSystems) refuseSharedFileSystems(await probeContents(context.run, disks));
+  await requireMore?.();
+  if (!options.wipeSharedFileSystems) requireNoSharedFileSystems(await probeContents(context.run, disks));
   await machine.stopArraysOn(context.run, disks, context.log);
 }

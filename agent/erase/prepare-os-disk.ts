@@ -8,7 +8,7 @@ import {
   type PrepareContext,
   surveyDisks,
 } from '#agent/erase/prepare-disks.ts';
-import { refuseSharedStorage } from '#agent/erase/refuse-shared-storage.ts';
+import { requireNoSharedStorage } from '#agent/erase/require-no-shared-storage.ts';
 import type { ReadBytes } from '#agent/storage/lvm-label.ts';
 import { surveyStorage } from '#agent/storage/storage-claims.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
@@ -46,14 +46,14 @@ export async function prepareOsDisk(
     );
   }
   await freeDisks(context, { disks, kept }, options, machine, async () => {
-    refuseSharedStorage(await surveyStorage(run, erasable, machine.readBytes), disks, kept, only.array_uuid);
+    requireNoSharedStorage(await surveyStorage(run, erasable, machine.readBytes), disks, kept, only.array_uuid);
   });
   // what is dead today may be back at the next deploy, which must know that it is to be left alone
-  const told = chosen.skipped.filter(({ reason }) => reason !== skipReasons.noCapacity);
+  const withReason = chosen.skipped.filter(({ reason }) => reason !== skipReasons.noCapacity);
   const preserved = kept
-    .filter(({ name }) => !told.some(({ device }) => device === name))
+    .filter(({ name }) => !withReason.some(({ device }) => device === name))
     .map((disk) => leftAlone(disk, skipReasons.preserved));
-  const skipped = [...told, ...preserved].sort((a, b) => (a.device < b.device ? -1 : 1));
+  const skipped = [...withReason, ...preserved].sort((a, b) => (a.device < b.device ? -1 : 1));
   log.info({ disks: disks.map(nameDisk), kept: kept.map(nameDisk) }, 'local storage is preserved');
   return { disks, kept, skipped };
 }

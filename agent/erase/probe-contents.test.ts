@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readContents, refuseSharedFileSystems } from '#agent/erase/probe-contents.ts';
+import { readContents, requireNoSharedFileSystems } from '#agent/erase/probe-contents.ts';
 
 /** `blkid --probe --output export` of a partition; each of the others differs in a line. */
 const ext4 = `DEVNAME=/dev/sda1
@@ -29,11 +29,11 @@ test.each([
   ['VMFS', 'PART_ENTRY_TYPE=0xfb'],
   ['GFS2', 'TYPE=gfs2'],
 ])('%s is refused by %s', (name, line) => {
-  expect(() => refuseSharedFileSystems([readContents('/dev/sdb1', line)])).toThrow(
+  expect(() => requireNoSharedFileSystems([readContents('/dev/sdb1', line)])).toThrow(
     new RegExp(`^/dev/sdb1 holds ${name}: .*driver_info.wipe_special_filesystems`),
   );
 });
 
 test('others are not', () => {
-  expect(() => refuseSharedFileSystems([readContents('/dev/sda1', ext4)])).not.toThrow();
+  expect(() => requireNoSharedFileSystems([readContents('/dev/sda1', ext4)])).not.toThrow();
 });

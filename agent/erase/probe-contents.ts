@@ -44,7 +44,7 @@ export function readContents(device: string, stdout: string): Contents {
 }
 
 /** @throws AppError `storage_error` naming device, file system and what allows it. */
-export function refuseSharedFileSystems(contents: readonly Contents[]): void {
+export function requireNoSharedFileSystems(contents: readonly Contents[]): void {
   const found = contents.flatMap((each) => {
     const shared = sharedTypes.find(({ matches }) => matches(each));
     return shared ? [`${each.device} holds ${shared.name}`] : [];

@@ -133,13 +133,13 @@ describe('places', () => {
 
 describe('overwriting', () => {
   test('random bytes, then zeros, to the last byte', async () => {
-    const told: number[] = [];
-    await withFile((raw, pool) => overwrite(raw, pool, 'random', signal, (done) => told.push(done)));
+    const reported: number[] = [];
+    await withFile((raw, pool) => overwrite(raw, pool, 'random', signal, (done) => reported.push(done)));
     const random = await readFile(file);
     const mib = 1024 * 1024;
     expect(random.subarray(0, mib).equals(random.subarray(mib, 2 * mib))).toBe(false);
     expect(random.subarray(-4096).every((byte) => byte === 0xaa)).toBe(false);
-    expect(told.at(-1)).toBe(bytes);
+    expect(reported.at(-1)).toBe(bytes);
     await withFile((raw, pool) => overwrite(raw, pool, 'zeros', signal, () => undefined));
     expect((await readFile(file)).every((byte) => byte === 0)).toBe(true);
     expect((await readFile(file)).length).toBe(bytes);

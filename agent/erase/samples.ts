@@ -113,12 +113,12 @@ export async function proveErased(
     slot.release();
   }
   const proof: EraseProof = { canaries: planted.size, samples: seen.samples, reads: readsAs(seen) };
-  if (proof.canaries === 0) refuseWeakProof(raw.name, before, proof);
+  if (proof.canaries === 0) requireStrongProof(raw.name, before, proof);
   return proof;
 }
 
 /** A disk that takes no writes may keep what it has, acknowledge every erase and be none the wiser. */
-function refuseWeakProof(name: string, before: Evidence, proof: EraseProof): void {
+function requireStrongProof(name: string, before: Evidence, proof: EraseProof): void {
   const why = `${name} took no random bytes before it was erased by its own means, and`;
   if (proof.reads === 'changed' || proof.samples === 0) {
     throw new AppError('storage_error', `${why} reads neither as zeros nor as ones now: nothing proves the erase`);

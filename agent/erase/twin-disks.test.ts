@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { diskKey, refuseTwins, sharesHardware } from '#agent/erase/twin-disks.ts';
+import { diskKey, requireNoTwins, sharesHardware } from '#agent/erase/twin-disks.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 
 const lun = { serial: 'L1', model: 'Array', wwn: '0x6005', wwnWithExtension: '0x60050000' };
@@ -11,7 +11,9 @@ describe('a disk that has two paths', () => {
     ['by serial where one has no WWN', { serial: 'S', model: 'M', wwn: '0x5' }, { serial: 'S', model: 'M' }],
   ])('is not erased by the second while the first is kept: %s', (_name, first, second) => {
     const [kept, disk] = [testDevice({ name: '/dev/sda', ...first }), testDevice({ name: '/dev/sdb', ...second })];
-    expect(() => refuseTwins([disk], [kept])).toThrow(/^\/dev\/sdb .* is the same disk as \/dev\/sda .* another path/);
+    expect(() => requireNoTwins([disk], [kept])).toThrow(
+      /^\/dev\/sdb .* is the same disk as \/dev\/sda .* another path/,
+    );
   });
 
   test.each([
@@ -21,7 +23,7 @@ describe('a disk that has two paths', () => {
     ['slots of a card reader', { serial: 'S', tran: 'usb' }, { serial: 'S', tran: 'usb' }],
   ])('is not what these are: %s', (_name, first, second) => {
     const [kept, disk] = [testDevice({ name: '/dev/sda', ...first }), testDevice({ name: '/dev/sdb', ...second })];
-    expect(() => refuseTwins([disk], [kept])).not.toThrow();
+    expect(() => requireNoTwins([disk], [kept])).not.toThrow();
     expect(diskKey(kept)).not.toBe(diskKey(disk));
   });
 

@@ -21,7 +21,7 @@ export function sharesHardware(disk: BlockDevice, kept: readonly BlockDevice[]):
  * Refuses to write to a disk that is also one to be kept, by another path: the skip list may name a path only.
  * @throws AppError `storage_error` naming both.
  */
-export function refuseTwins(disks: readonly BlockDevice[], kept: readonly BlockDevice[]): void {
+export function requireNoTwins(disks: readonly BlockDevice[], kept: readonly BlockDevice[]): void {
   for (const disk of disks) {
     const twin = kept.find((each) => isSameDisk(each, disk));
     if (!twin) continue;

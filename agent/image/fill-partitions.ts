@@ -1,5 +1,5 @@
 import type { AgentContext } from '#agent/context.ts';
-import type { PartitionWishes } from '#agent/image/partition-wishes.ts';
+import type { RequestedPartitions } from '#agent/image/requested-partitions.ts';
 import type { ProbedPartition } from '#agent/storage/block-device.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -19,7 +19,7 @@ export async function makeSwap(run: Run, partition: string): Promise<void> {
 export async function makeEphemeral(
   run: Run,
   partition: string,
-  format: PartitionWishes['ephemeralFormat'],
+  format: RequestedPartitions['ephemeralFormat'],
 ): Promise<void> {
   const options = format === 'vfat' ? ['-n', 'ephemeral0'] : ['-q', '-F', '-L', 'ephemeral0'];
   await run(`mkfs.${format}`, [...options, partition], { timeoutMs: makeTimeoutMs });

@@ -118,8 +118,8 @@ describe('where files may come from', () => {
   test('a file larger than told, or than wanted, is refused', async () => {
     const long = await serve(`HTTP/1.1 200 OK\r\n\r\n${'x'.repeat(1001)}`);
     expect(await get(long.url, rules(undefined))).toMatch(/larger than 1000 bytes/);
-    const told = await serve('HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n');
-    expect(await get(told.url, rules(undefined))).toMatch(/larger than 1000 bytes/);
+    const reported = await serve('HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n');
+    expect(await get(reported.url, rules(undefined))).toMatch(/larger than 1000 bytes/);
     const whole = await serve(`HTTP/1.1 200 OK\r\n\r\n${'x'.repeat(1000)}`);
     expect((await get(whole.url, rules(undefined))).length).toBe(1000);
   });

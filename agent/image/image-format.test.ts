@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { inspectImage, refuseForeign } from '#agent/image/image-format.ts';
+import { inspectImage, requireKnownFormat } from '#agent/image/image-format.ts';
 
 const withText = (at: number, text: string): Buffer => {
   const head = Buffer.alloc(40_960);
@@ -43,6 +43,6 @@ test.each([
 });
 
 test('what is inside a compressed image is looked at too', () => {
-  expect(() => refuseForeign(raw, 'raw')).not.toThrow();
-  expect(() => refuseForeign(qcow2, 'raw')).toThrow(/is "raw" \(the default\), but what arrived is a qcow2 image/);
+  expect(() => requireKnownFormat(raw, 'raw')).not.toThrow();
+  expect(() => requireKnownFormat(qcow2, 'raw')).toThrow(/is "raw" \(the default\), but what arrived is a qcow2 image/);
 });

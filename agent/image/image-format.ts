@@ -46,7 +46,7 @@ export function inspectImage(
  * Refuses a raw image whose bytes, once unpacked, are another format.
  * @throws AppError `image_error`
  */
-export function refuseForeign(head: Buffer, declared: string | null | undefined): void {
+export function requireKnownFormat(head: Buffer, declared: string | null | undefined): void {
   const found = findSignature(head);
   if (found !== undefined) throw mismatch(declared, found);
 }

@@ -45,9 +45,9 @@ const writableFormats: readonly string[] = ['raw', 'qcow2', 'gpt'];
  * login in them, before anything is touched.
  */
 export function checkSupported(info: ImageInfo): void {
-  for (const [index, url] of info.urls.entries()) refuseLogin(url, `image_info.urls[${index}]`);
-  if (info.checksum) refuseLogin(info.checksum, 'image_info.checksum');
-  if (info.os_hash_value) refuseLogin(info.os_hash_value, 'image_info.os_hash_value');
+  for (const [index, url] of info.urls.entries()) requireNoLogin(url, `image_info.urls[${index}]`);
+  if (info.checksum) requireNoLogin(info.checksum, 'image_info.checksum');
+  if (info.os_hash_value) requireNoLogin(info.os_hash_value, 'image_info.os_hash_value');
   if (info.disk_format && !writableFormats.includes(info.disk_format)) {
     throw new AppError(
       'not_supported',
@@ -70,7 +70,7 @@ export function checkSupported(info: ImageInfo): void {
  * @param field for the message: `image_info.urls[0]`
  * @throws AppError `invalid_argument`.
  */
-export function refuseLogin(value: string, field: string): void {
+export function requireNoLogin(value: string, field: string): void {
   const url = /^https?:/.test(value) ? URL.parse(value) : null;
   if (!url?.username && !url?.password) return;
   throw new AppError(

@@ -3,7 +3,7 @@ import type { Disk } from '#agent/image/disk.ts';
 import { type Download, openDownload } from '#agent/image/download.ts';
 import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
 import { createHasher, type Hasher } from '#agent/image/hasher.ts';
-import { type ImageFormat, inspectImage, refuseForeign } from '#agent/image/image-format.ts';
+import { type ImageFormat, inspectImage, requireKnownFormat } from '#agent/image/image-format.ts';
 import type { ImageSource } from '#agent/image/image-source.ts';
 import { writeQcow2 } from '#agent/image/qcow2/write-qcow2.ts';
 import { createRangeReader } from '#agent/image/range-reader.ts';
@@ -88,7 +88,7 @@ export async function writeImage(
     const checkHead = options.checkHead ?? (() => undefined);
     if (format === 'qcow2') return await writeQcow2(source, target, openDisk, checkHead);
     const checkRaw = (unpacked: Buffer): void => {
-      refuseForeign(unpacked, options.declaredFormat);
+      requireKnownFormat(unpacked, options.declaredFormat);
       checkHead(unpacked);
     };
     return await writeRaw(source, compression, target, openDisk, checkRaw);

@@ -4,7 +4,7 @@ import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
 import { growFileSystem, makeEphemeral, makeEspFileSystem, makeSwap } from '#agent/image/fill-partitions.ts';
 import type { ImageInfo } from '#agent/image/image-info.ts';
 import { makeUnusable } from '#agent/image/make-unusable.ts';
-import type { PartitionWishes } from '#agent/image/partition-wishes.ts';
+import type { RequestedPartitions } from '#agent/image/requested-partitions.ts';
 import { transferOf } from '#agent/image/transfer-of.ts';
 import { writeConfigDriveTo } from '#agent/image/write-config-drive.ts';
 import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
@@ -29,7 +29,7 @@ type Context = Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'reportPr
 export interface PartitionImage {
   readonly info: ImageInfo;
   readonly checksum: ExpectedChecksum;
-  readonly wishes: PartitionWishes;
+  readonly requested: RequestedPartitions;
   /** The config drive's file system image. */
   readonly drive: Buffer | undefined;
 }
@@ -42,7 +42,7 @@ export interface PartitionImage {
 export async function writePartitionImage(
   context: Context,
   device: BlockDevice,
-  { info, checksum, wishes, drive }: PartitionImage,
+  { info, checksum, requested, drive }: PartitionImage,
   tuning: Pick<WriteImageOptions, 'maxTries' | 'retryDelayMs' | 'idleTimeoutMs'> = {},
 ): Promise<WrittenImage> {
   if (device.type.startsWith('raid')) {
@@ -51,16 +51,16 @@ export async function writePartitionImage(
       `image_info is a partition image, and the root device ${device.name} is software RAID: give a whole-disk image`,
     );
   }
-  const layout = planPartitionLayout(wishes, device);
+  const layout = planPartitionLayout(requested, device);
   const place = (role: PartitionRole): string | undefined => {
     const found = layout.partitions.find((each) => each.role === role);
     return found && partitionName(device.name, found.number);
   };
-  const root = { name: place('root') ?? '', sizeBytes: wishes.rootMib * 1024 * 1024 };
-  if (wishes.preserveEphemeral) checkSameLayout(layout, await readDiskTable(context.run, device.name), device.name);
+  const root = { name: place('root') ?? '', sizeBytes: requested.rootMib * 1024 * 1024 };
+  if (requested.preserveEphemeral) checkSameLayout(layout, await readDiskTable(context.run, device.name), device.name);
   const opened: Disk[] = [];
   const prepareAndOpen = async (): Promise<Disk> => {
-    await prepareDisk(context, device, layout, wishes.preserveEphemeral ? root.name : undefined);
+    await prepareDisk(context, device, layout, requested.preserveEphemeral ? root.name : undefined);
     opened.push(await openDisk(context.run, { ...device, ...root }, context.signal));
     return opened[0] as Disk;
   };
@@ -69,12 +69,12 @@ export async function writePartitionImage(
     const { head: _, ...figures } = await writeImage(root, prepareAndOpen, {
       ...transferOf(context, info, checksum),
       ...tuning,
-      checkHead: refuseWholeDisk,
+      checkHead: requirePartitionImage,
     });
     const ms = Math.round(performance.now() - started);
     context.log.info({ partition: root.name, ...figures, ms }, 'partition image written');
     await closeAll(opened);
-    await fillOthers(context, wishes, place);
+    await fillOthers(context, requested, place);
     const probed = await probePartitions(context.run, device.name);
     const rootPartition = findWritten(probed, root.name);
     await growFileSystem(context, rootPartition);
@@ -90,7 +90,7 @@ export async function writePartitionImage(
       headSha256: await digestHead(root.name),
     };
   } catch (error) {
-    if (opened.length > 0) await makeUnusable(context, device, opened, wishes.preserveEphemeral);
+    if (opened.length > 0) await makeUnusable(context, device, opened, requested.preserveEphemeral);
     throw error;
   }
 }
@@ -122,17 +122,17 @@ async function prepareDisk(
 
 async function fillOthers(
   { run, reportProgress }: Context,
-  wishes: PartitionWishes,
+  requested: RequestedPartitions,
   place: (role: PartitionRole) => string | undefined,
 ): Promise<void> {
   reportProgress({ phase: 'making file systems' });
   const [esp, swap, ephemeral] = [place('efi'), place('swap'), place('ephemeral')];
   if (esp) await makeEspFileSystem(run, esp);
   if (swap) await makeSwap(run, swap);
-  if (ephemeral && !wishes.preserveEphemeral) await makeEphemeral(run, ephemeral, wishes.ephemeralFormat);
+  if (ephemeral && !requested.preserveEphemeral) await makeEphemeral(run, ephemeral, requested.ephemeralFormat);
 }
 
-function refuseWholeDisk(head: Buffer): void {
+function requirePartitionImage(head: Buffer): void {
   if (readPartitionTable(head).kind === 'none') return;
   throw new AppError(
     'image_error',

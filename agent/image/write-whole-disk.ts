@@ -31,7 +31,7 @@ export async function writeWholeDisk(
 ): Promise<WrittenImage> {
   const opened: Disk[] = [];
   const wipeAndOpen = async (): Promise<Disk> => {
-    await refuseUsed(device);
+    await requireUnusedDisk(device);
     context.reportProgress({ phase: 'wiping disk' });
     opened.push(await prepareDisk(context, device));
     return opened[0] as Disk;
@@ -62,7 +62,7 @@ export async function writeWholeDisk(
 }
 
 /** Nothing may be wiped on a disk that came into use since it was chosen. */
-async function refuseUsed(device: BlockDevice): Promise<void> {
+async function requireUnusedDisk(device: BlockDevice): Promise<void> {
   const handle = await openExclusive(device.name);
   await handle.close();
 }

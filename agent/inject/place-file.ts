@@ -14,7 +14,7 @@ export async function placeFile(root: string, file: Attributes, content: Buffer)
   const path = await resolveInside(root, file.path);
   try {
     await makeFolder(dirname(path), file.dirmode);
-    await refuseOther(path, file.path);
+    await requirePlainFile(path, file.path);
     // NOFOLLOW: the links were followed above, inside the root
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
     const handle = await open(path, flags, 0o644);
@@ -51,7 +51,7 @@ async function makeFolder(folder: string, mode: number | undefined): Promise<voi
 }
 
 /** A pipe would block whoever opens it, a device node would be one of this machine. */
-async function refuseOther(path: string, shown: string): Promise<void> {
+async function requirePlainFile(path: string, shown: string): Promise<void> {
   const there = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;

@@ -57,7 +57,7 @@ function machine(overrides: { readonly run?: Run } = {}) {
   };
 }
 
-async function told(promise: Promise<unknown>): Promise<string> {
+async function messageOf(promise: Promise<unknown>): Promise<string> {
   try {
     await promise;
   } catch (error) {
@@ -100,18 +100,18 @@ describe('in the ramdisk', () => {
 
   test('a failure tells the command and the end of its standard error', async () => {
     const { context } = machine();
-    const text = await told(runPluginTask(context, task('echo so far; echo no driver >&2; exit 3')));
+    const text = await messageOf(runPluginTask(context, task('echo so far; echo no driver >&2; exit 3')));
     expect(text).toContain('run "echo so far; echo no driver >&2; exit 3" in the ramdisk: ');
     expect(text).toContain('exited with 3: no driver');
-    expect(await told(runPluginTask(context, task('./missing')))).toContain('./missing');
-    expect(await told(runPluginTask(context, task('true', { cwd: 'missing' })))).toContain('missing');
+    expect(await messageOf(runPluginTask(context, task('./missing')))).toContain('./missing');
+    expect(await messageOf(runPluginTask(context, task('true', { cwd: 'missing' })))).toContain('missing');
   });
 
   test('what takes too long is killed with all that it has started', async () => {
     const mark = join(folder, 'mark');
     const { context } = machine();
     const slow = task(`(sleep 1; touch ${mark}) & sleep 30`, { timeout: 0.3 });
-    expect(await told(runPluginTask(context, slow))).toContain('took longer than 300 ms');
+    expect(await messageOf(runPluginTask(context, slow))).toContain('took longer than 300 ms');
     await run('sleep', ['1.2']);
     await expect(access(mark)).rejects.toThrow('ENOENT');
   });
@@ -123,7 +123,7 @@ describe('in the ramdisk', () => {
       reason: 'plugin ntp: task 3 (pre_deployment/10) asks for it',
     });
     const files = { '../x': script('true') };
-    expect(await told(runPluginTask(context, task('true', { plugin_files: files })))).toContain('leads elsewhere');
+    expect(await messageOf(runPluginTask(context, task('true', { plugin_files: files })))).toContain('leads elsewhere');
   });
 });
 
@@ -187,9 +187,9 @@ describe.skipIf(!isRoot)('in the deployed system', () => {
   test('all is unmounted after a failure, a timeout, and a service that was left running', async () => {
     await deploySystem();
     const { context } = machineWith();
-    expect(await told(runPluginTask(context, post('echo bad >&2; exit 1')))).toContain('in the deployed system: ');
+    expect(await messageOf(runPluginTask(context, post('echo bad >&2; exit 1')))).toContain('in the deployed system: ');
     expect(await mounted()).toEqual([]);
-    expect(await told(runPluginTask(context, post('setsid sleep 60 & sleep 60', { timeout: 0.5 })))).toContain(
+    expect(await messageOf(runPluginTask(context, post('setsid sleep 60 & sleep 60', { timeout: 0.5 })))).toContain(
       '500 ms',
     );
     expect(await mounted()).toEqual([]);
@@ -201,11 +201,11 @@ describe.skipIf(!isRoot)('in the deployed system', () => {
 
   test('an image without a shell, without a system, and on LVM', async () => {
     const { context } = machineWith();
-    expect(await told(runPluginTask(context, post('true')))).toContain('no partition holds a Linux system');
+    expect(await messageOf(runPluginTask(context, post('true')))).toContain('no partition holds a Linux system');
     await mkdir(join(folder, 'etc'));
     await writeFile(join(folder, 'etc/os-release'), 'ID=tiny\n');
-    expect(await told(runPluginTask(context, post('true')))).toContain('the deployed system has no shell');
-    expect(await told(runPluginTask(machineWith('LVM2_member').context, post('true')))).toContain(
+    expect(await messageOf(runPluginTask(context, post('true')))).toContain('the deployed system has no shell');
+    expect(await messageOf(runPluginTask(machineWith('LVM2_member').context, post('true')))).toContain(
       "tasks can't run in a system whose root file system is on LVM (/dev/fake2)",
     );
     expect(await mounted()).toEqual([]);

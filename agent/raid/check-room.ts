@@ -22,7 +22,7 @@ const tableSignatures: ReadonlySet<string> = new Set(['gpt', 'dos', 'PMBR']);
  * Refuses the plan before anything is deleted for it: whatever is on its disks must be RAID, or they are blank.
  * @throws AppError `storage_error` naming the disks with other things.
  */
-export async function refuseForeign(run: Run, plan: RaidPlan, { tables, arrays }: Found): Promise<void> {
+export async function requireOnlyRaid(run: Run, plan: RaidPlan, { tables, arrays }: Found): Promise<void> {
   const members = new Set(arrays.flatMap((array) => array.members));
   const foreign: string[] = [];
   for (const { disk } of plan.disks) {
@@ -38,7 +38,7 @@ export async function refuseForeign(run: Run, plan: RaidPlan, { tables, arrays }
  * the plan may be there: it is then what a run that broke off has left, and only what is missing is made.
  * @throws AppError `storage_error` naming the disks.
  */
-export async function refuseOccupied(run: Run, plan: RaidPlan, { tables, arrays }: Found): Promise<void> {
+export async function requireFreeDisks(run: Run, plan: RaidPlan, { tables, arrays }: Found): Promise<void> {
   const made = plan.volumes.map((volume) => findVolume(volume, arrays));
   const toBeMade = new Set(plan.volumes.flatMap(({ members }, index) => (made[index] ? [] : members)));
   const foreign: string[] = [];

@@ -1,5 +1,5 @@
 import type { AgentContext, CommandNode } from '#agent/context.ts';
-import { type Found, refuseForeign, refuseOccupied } from '#agent/raid/check-room.ts';
+import { type Found, requireFreeDisks, requireOnlyRaid } from '#agent/raid/check-room.ts';
 import { deleteArrays } from '#agent/raid/delete-arrays.ts';
 import { findVolume, isTableAsPlanned, matchRaid, mdLevel } from '#agent/raid/match-raid.ts';
 import { planRaid, type RaidPlan, type VolumePlan } from '#agent/raid/plan-raid.ts';
@@ -42,11 +42,11 @@ export async function createArrays(
     return there;
   }
   if (deleteExisting) {
-    await refuseForeign(run, plan, found);
+    await requireOnlyRaid(run, plan, found);
     await deleteArrays(context, ({ name }) => plan.disks.some(({ disk }) => disk.name === name));
     found = await look(run, plan);
   }
-  await refuseOccupied(run, plan, found);
+  await requireFreeDisks(run, plan, found);
   context.writtenImage.current = undefined;
   for (const { disk, table } of plan.disks) {
     if (isTableAsPlanned(table, found.tables.get(disk.name))) continue;

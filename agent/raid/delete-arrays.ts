@@ -22,7 +22,7 @@ type Disk = Pick<BlockDevice, 'name'>;
 export async function stopArraysOn(run: Run, disks: readonly Disk[], log: Log): Promise<readonly string[]> {
   const all = await readArrays(run);
   const above = arraysAbove(all, disks);
-  for (const array of above) refuseForeignMembers(array, disks, all);
+  for (const array of above) requireOwnMembers(array, disks, all);
   let left = above;
   while (left.length > 0) {
     const failures = new Map<MdArray, unknown>();
@@ -65,7 +65,7 @@ export function arraysAbove(all: readonly MdArray[], disks: readonly Disk[]): re
   }
 }
 
-function refuseForeignMembers(array: MdArray, disks: readonly Disk[], all: readonly MdArray[]): void {
+function requireOwnMembers(array: MdArray, disks: readonly Disk[], all: readonly MdArray[]): void {
   const ours = new Set([...disks.map(({ name }) => name), ...all.map(({ device }) => device)]);
   const foreign = array.members.filter((member) => !isOn(member, ours));
   if (foreign.length === 0) return;

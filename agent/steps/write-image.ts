@@ -4,9 +4,9 @@ import type { AgentContext } from '#agent/context.ts';
 import { checkMountable } from '#agent/image/config-drive.ts';
 import { type ExpectedChecksum, resolveChecksum } from '#agent/image/expected-checksum.ts';
 import { fetchSmall } from '#agent/image/fetch-small.ts';
-import { authorizationHeadersFor, checkSupported, ImageInfo, refuseLogin } from '#agent/image/image-info.ts';
+import { authorizationHeadersFor, checkSupported, ImageInfo, requireNoLogin } from '#agent/image/image-info.ts';
 import { requiredFormat } from '#agent/image/image-policy.ts';
-import { isPartitionImage, readPartitionWishes } from '#agent/image/partition-wishes.ts';
+import { isPartitionImage, readRequestedPartitions } from '#agent/image/requested-partitions.ts';
 import { fetchConfigDrive, writeConfigDrive } from '#agent/image/write-config-drive.ts';
 import { writePartitionImage } from '#agent/image/write-partition-image.ts';
 import { writeWholeDisk } from '#agent/image/write-whole-disk.ts';
@@ -43,7 +43,7 @@ export const writeImageStep = defineStep<AgentContext, Args>({
     const info = { ...asked, disk_format: requiredFormat(asked.disk_format, context.imagePolicy ?? {}) };
     const { signal } = context;
     const rules = context.imagePolicy?.fetchFrom;
-    if (configdrive) refuseLogin(configdrive, 'configdrive');
+    if (configdrive) requireNoLogin(configdrive, 'configdrive');
     const fetchText = async (url: string): Promise<string> => {
       const headers = authorizationHeadersFor(url, info);
       return (await fetchSmall(url, 'the checksum file', maxChecksumFileBytes, { signal, headers, rules })).toString();
@@ -92,9 +92,9 @@ async function writePartitions(
   checksum: ExpectedChecksum,
   drive: Buffer | undefined,
 ): Promise<Written> {
-  const wishes = readPartitionWishes(info, drive !== undefined, await readBootMode());
+  const requested = readRequestedPartitions(info, drive !== undefined, await readBootMode());
   context.writtenImage.current = undefined;
-  const image = await writePartitionImage(context, device, { info, checksum, wishes, drive });
+  const image = await writePartitionImage(context, device, { info, checksum, requested, drive });
   context.writtenImage.current = image;
   return { image, verb: 'written to' };
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { checkSameLayout, type LayoutWishes, planPartitionLayout } from '#agent/storage/partition-layout.ts';
+import { checkSameLayout, planPartitionLayout, type RequestedLayout } from '#agent/storage/partition-layout.ts';
 
 const mib = 1024 * 1024;
 const disk = { name: '/dev/vda', sizeBytes: 4000 * mib };
-const wishes: LayoutWishes = {
+const requested: RequestedLayout = {
   bootMode: 'uefi',
   label: 'gpt',
   ephemeralMib: 0,
@@ -13,13 +13,10 @@ const wishes: LayoutWishes = {
 };
 const all = { ephemeralMib: 100, swapMib: 200, hasConfigDrive: true };
 
-function plan(fields: Partial<LayoutWishes>, on = disk): unknown {
-  return planPartitionLayout({ ...wishes, ...fields }, on).partitions.map(({ role, number, startBytes, sizeBytes }) => [
-    number,
-    role,
-    startBytes / mib,
-    sizeBytes / mib,
-  ]);
+function plan(fields: Partial<RequestedLayout>, on = disk): unknown {
+  return planPartitionLayout({ ...requested, ...fields }, on).partitions.map(
+    ({ role, number, startBytes, sizeBytes }) => [number, role, startBytes / mib, sizeBytes / mib],
+  );
 }
 
 describe('the order is Ironic’s', () => {
@@ -47,7 +44,7 @@ describe('the order is Ironic’s', () => {
 
   test('names are those that cloud-init and Ironic know, and only a GPT has them', () => {
     const names = (label: 'gpt' | 'msdos') =>
-      planPartitionLayout({ ...wishes, ...all, bootMode: 'bios', label }, disk).partitions.map(({ name }) => name);
+      planPartitionLayout({ ...requested, ...all, bootMode: 'bios', label }, disk).partitions.map(({ name }) => name);
     expect(names('gpt')).toEqual(['bios-boot', 'ephemeral0', 'swap1', 'config-2', 'root']);
     expect(names('msdos')).toEqual([null, null, null, null]);
   });
@@ -67,7 +64,7 @@ test('what an MBR can not do', () => {
 });
 
 test('a disk laid out as planned', () => {
-  const planned = planPartitionLayout({ ...wishes, swapMib: 10 }, disk);
+  const planned = planPartitionLayout({ ...requested, swapMib: 10 }, disk);
   const without = { ...planned, partitions: planned.partitions.slice(0, 2) };
   const extra = { ...planned, partitions: [...planned.partitions, { ...planned.partitions[0], number: 4 }] };
   const fault = (found: Parameters<typeof checkSameLayout>[1]) => () => checkSameLayout(planned, found, '/dev/vda');

@@ -2,7 +2,7 @@ import type { DiskTable, TableLabel, TablePartition } from '#agent/storage/sfdis
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What the partitions for a partition image are to be; sizes in MiB, 0 for none. */
-export interface LayoutWishes {
+export interface RequestedLayout {
   readonly bootMode: 'bios' | 'uefi';
   readonly label: TableLabel;
   readonly ephemeralMib: number;
@@ -46,15 +46,15 @@ const kinds: Readonly<Record<PartitionRole, { readonly gpt: string; readonly msd
  * @throws AppError `storage_error` when the disk has too few bytes, `invalid_argument` for what an MBR can't do.
  */
 export function planPartitionLayout(
-  wishes: LayoutWishes,
+  requested: RequestedLayout,
   disk: { readonly name: string; readonly sizeBytes: number },
 ): PlannedLayout {
-  if (wishes.bootMode === 'uefi' && wishes.label !== 'gpt') {
+  if (requested.bootMode === 'uefi' && requested.label !== 'gpt') {
     throw new AppError('invalid_argument', 'image_info.disk_label is "msdos", but UEFI boots from "gpt" alone');
   }
-  const sizes = sizesOf(wishes).filter(([, size]) => size > 0);
+  const sizes = sizesOf(requested).filter(([, size]) => size > 0);
   // the table itself is in the first MiB, the GPT's second copy in the last
-  const neededMib = sizes.reduce((sum, [, size]) => sum + size, 1) + (wishes.label === 'gpt' ? 1 : 0);
+  const neededMib = sizes.reduce((sum, [, size]) => sum + size, 1) + (requested.label === 'gpt' ? 1 : 0);
   if (neededMib * mib > disk.sizeBytes) {
     const listed = sizes.map(([role, size]) => `${role} ${size}`).join(', ');
     throw new AppError(
@@ -62,7 +62,7 @@ export function planPartitionLayout(
       `disk ${disk.name} is too small: its ${Math.floor(disk.sizeBytes / mib)} MiB do not hold the partitions (MiB: ${listed})`,
     );
   }
-  if (wishes.label === 'msdos' && neededMib > maxMsdosMib) {
+  if (requested.label === 'msdos' && neededMib > maxMsdosMib) {
     throw new AppError('invalid_argument', 'the partitions need more than 2 TiB: image_info.disk_label must be "gpt"');
   }
   let startMib = 1;
@@ -73,23 +73,23 @@ export function planPartitionLayout(
       number: index + 1,
       startBytes: startMib * mib,
       sizeBytes: sizeMib * mib,
-      type: types[wishes.label],
-      name: wishes.label === 'gpt' ? name : null,
+      type: types[requested.label],
+      name: requested.label === 'gpt' ? name : null,
     };
     startMib += sizeMib;
     return partition;
   });
-  return { label: wishes.label, partitions };
+  return { label: requested.label, partitions };
 }
 
-function sizesOf(wishes: LayoutWishes): ReadonlyArray<readonly [PartitionRole, number]> {
+function sizesOf(requested: RequestedLayout): ReadonlyArray<readonly [PartitionRole, number]> {
   return [
-    ['efi', wishes.bootMode === 'uefi' ? efiMib : 0],
-    ['bios-boot', wishes.bootMode === 'bios' && wishes.label === 'gpt' ? biosBootMib : 0],
-    ['ephemeral', wishes.ephemeralMib],
-    ['swap', wishes.swapMib],
-    ['config-drive', wishes.hasConfigDrive ? configDriveMib : 0],
-    ['root', wishes.rootMib],
+    ['efi', requested.bootMode === 'uefi' ? efiMib : 0],
+    ['bios-boot', requested.bootMode === 'bios' && requested.label === 'gpt' ? biosBootMib : 0],
+    ['ephemeral', requested.ephemeralMib],
+    ['swap', requested.swapMib],
+    ['config-drive', requested.hasConfigDrive ? configDriveMib : 0],
+    ['root', requested.rootMib],
   ];
 }
 

@@ -7,7 +7,7 @@ import type { CommandResult } from '#shared/wire/command.ts';
  * answer is left as it is, since things are decided from it (`record-outcome.ts` hides what it stores).
  */
 export function hideInAnswers(agent: AgentClient, hide: Hide): AgentClient {
-  const told = async <T>(answer: Promise<T>): Promise<T> => {
+  const withoutSecretsIn = async <T>(answer: Promise<T>): Promise<T> => {
     try {
       return await answer;
     } catch (error) {
@@ -15,8 +15,8 @@ export function hideInAnswers(agent: AgentClient, hide: Hide): AgentClient {
     }
   };
   return {
-    post: async (command, options) => withoutSecrets(await told(agent.post(command, options)), hide),
-    list: async () => (await told(agent.list())).map((result) => withoutSecrets(result, hide)),
+    post: async (command, options) => withoutSecrets(await withoutSecretsIn(agent.post(command, options)), hide),
+    list: async () => (await withoutSecretsIn(agent.list())).map((result) => withoutSecrets(result, hide)),
   };
 }
 

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 test('the node in a command tells what steps go by, and no secret of the instance', async () => {
-  const told = {
+  const reported = {
     root_device: { serial: 'x' },
     capabilities: 'boot_mode:uefi',
     image_source: 'https://images.example/demo.raw',
@@ -29,20 +29,20 @@ test('the node in a command tells what steps go by, and no secret of the instanc
   const { uuid } = await api.call('POST', '/v1/nodes', {
     driver: 'fake-hardware',
     driver_info: { agent_burnin_cpu_timeout: 2, redfish_password: 'hush' },
-    instance_info: { ...told, ...secrets },
+    instance_info: { ...reported, ...secrets },
   });
   const node = await getNode(api.context.db, uuid);
   const asked = { hardwareManagerVersion: null };
   expect(dumpNode(testSecrets, node, asked)).toMatchObject({ uuid, driver_info: { agent_burnin_cpu_timeout: 2 } });
-  expect(dumpNode(testSecrets, node, asked)['instance_info']).toEqual(told);
+  expect(dumpNode(testSecrets, node, asked)['instance_info']).toEqual(reported);
 });
 
 test('what a wipe has preserved is on the skip list of every flow but a wipe', async () => {
   const { uuid } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware' });
   const node = { ...(await getNode(api.context.db, uuid)), sparedDisks: [{ serial: 'DATA', wwn: null }] };
-  const told = (kind: FlowKindName) =>
+  const reported = (kind: FlowKindName) =>
     dumpNode(testSecrets, node, { hardwareManagerVersion: null, kind })['properties'];
   const kinds = ['deploy', 'clean', 'manual_clean', 'service'] as const;
-  for (const kind of kinds) expect(told(kind)).toEqual({ skip_block_devices: [{ serial: 's== DATA' }] });
-  expect(told('wipe')).toEqual({});
+  for (const kind of kinds) expect(reported(kind)).toEqual({ skip_block_devices: [{ serial: 's== DATA' }] });
+  expect(reported('wipe')).toEqual({});
 });

@@ -76,7 +76,7 @@ function checkCallback(
   if (requireAgentTls && !heartbeat.callback_url.startsWith('https://')) {
     throw new AppError('invalid_argument', 'TLS is required by configuration: callback_url must be an https:// URL.');
   }
-  if (session.callbackUrl !== heartbeat.callback_url) refuseForbiddenCallback(heartbeat, outbound.agents);
+  if (session.callbackUrl !== heartbeat.callback_url) requireAllowedCallback(heartbeat, outbound.agents);
   if (session.callbackUrl && session.callbackUrl !== heartbeat.callback_url) {
     throw new AppError('invalid_argument', 'Detected change in ramdisk provided "callback_url"');
   }
@@ -86,7 +86,7 @@ function checkCallback(
 }
 
 /** In the text that agents know for a callback_url that can't be used. */
-function refuseForbiddenCallback(heartbeat: Heartbeat, rules: OutboundRules): void {
+function requireAllowedCallback(heartbeat: Heartbeat, rules: OutboundRules): void {
   try {
     checkOutboundUrl('callback_url', heartbeat.callback_url, rules);
   } catch (cause) {

@@ -1,14 +1,14 @@
 import { type Claim, claimNodes } from '#conductor/allocations/claim-nodes.ts';
 import type { AllocationsContext } from '#conductor/allocations/context.ts';
-import { demandOf, mayWait, type Unit, unitsOf, wishKey } from '#conductor/allocations/demand.ts';
+import { demandOf, mayWait, requirementsKey, type Unit, unitsOf } from '#conductor/allocations/demand.ts';
 import { explainWaits, type WaitMemory } from '#conductor/allocations/explain-waits.ts';
 import {
   type Candidate,
   decide,
   describeShortage,
   pairUp,
+  type Requirements,
   type Verdict,
-  type Wish,
 } from '#conductor/allocations/match.ts';
 import { readFitting, readNamed } from '#conductor/allocations/read-candidates.ts';
 import { readUnserved, saveUnserved } from '#conductor/allocations/work-store.ts';
@@ -95,9 +95,11 @@ async function serve(
   { isSecondLook }: { readonly isSecondLook: boolean },
 ): Promise<void> {
   const fitting = await readForAll(round, units);
-  const planned = units.map((unit) => plan(round, unit, fitting.get(wishKey(unit.wish)) ?? []));
+  const planned = units.map((unit) => plan(round, unit, fitting.get(requirementsKey(unit.requirements)) ?? []));
   const claims = planned.flatMap(({ unit, verdict }) =>
-    verdict.kind === 'take' ? [{ unit, wish: unit.wish, pairs: pairUp(unit.members, verdict.nodes) }] : [],
+    verdict.kind === 'take'
+      ? [{ unit, requirements: unit.requirements, pairs: pairUp(unit.members, verdict.nodes) }]
+      : [],
   );
   await claim(round, claims);
   const isGivenBack = claims.some(({ pairs }) => pairs.some(({ node }) => !round.taken.has(node.uuid)));
@@ -133,16 +135,16 @@ function plan(round: Round, unit: Unit, fitting: readonly Candidate[]): Planned 
  */
 async function readForAll(round: Round, units: readonly Unit[]): Promise<Map<string, Candidate[]>> {
   const fitting = new Map<string, Candidate[]>();
-  const ofClass = Map.groupBy(units, ({ wish }) => wish.resourceClass);
-  for (const [key, alike] of Map.groupBy(units, (unit) => wishKey(unit.wish))) {
+  const ofClass = Map.groupBy(units, ({ requirements }) => requirements.resourceClass);
+  for (const [key, alike] of Map.groupBy(units, (unit) => requirementsKey(unit.requirements))) {
     const [first] = alike;
     if (!first || round.hopeless.has(key)) continue;
     const members = alike.flatMap((unit) => unit.members);
-    const rivals = ofClass.get(first.wish.resourceClass) ?? [];
+    const rivals = ofClass.get(first.requirements.resourceClass) ?? [];
     const needed = rivals.reduce((sum, unit) => sum + unit.members.length, round.taken.size);
     // racks can only be chosen from when all are known
     const isPlaced = members.some(({ placement }) => placement !== null);
-    const nodes = await readFitting(round.context.db, first.wish, {
+    const nodes = await readFitting(round.context.db, first.requirements, {
       names: members.flatMap(({ name }) => name ?? []),
       needed,
       limit: isPlaced ? undefined : needed + members.length + 32,
@@ -237,11 +239,13 @@ async function fail(round: Round, units: readonly Unit[], reason: string): Promi
   await save(true, `waited in vain: ${reason}`);
 }
 
-function explain({ context, named }: Round, { wish, members }: Unit): Promise<string> {
-  const read = (key: string, of: Wish): Promise<Candidate[]> => {
+function explain({ context, named }: Round, { requirements, members }: Unit): Promise<string> {
+  const read = (key: string, of: Requirements): Promise<Candidate[]> => {
     const nodes = named.get(key) ?? readNamed(context.db, of);
     named.set(key, nodes);
     return nodes;
   };
-  return read(wishKey(wish), wish).then((nodes) => describeShortage(wish, nodes, members.length));
+  return read(requirementsKey(requirements), requirements).then((nodes) =>
+    describeShortage(requirements, nodes, members.length),
+  );
 }

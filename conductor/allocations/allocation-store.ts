@@ -100,7 +100,7 @@ export async function insertAllocations(db: Queryable, rows: readonly NewAllocat
 }
 
 /** What `insertAllocations` would refuse now. @throws AppError `conflict` in its words. */
-export async function refuseDuplicates(
+export async function requireNoDuplicates(
   db: Queryable,
   { uuid, names }: { readonly uuid: string | undefined; readonly names: readonly (string | null)[] },
 ): Promise<void> {

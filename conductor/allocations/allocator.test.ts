@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { getAllocation, insertAllocations, listAllocations } from '#conductor/allocations/allocation-store.ts';
 import { createAllocations } from '#conductor/allocations/create-allocation.ts';
-import { refusals, type Wish } from '#conductor/allocations/match.ts';
+import { type Requirements, refusals } from '#conductor/allocations/match.ts';
 import { readAll, readFitting } from '#conductor/allocations/read-candidates.ts';
 import { tryAllocation } from '#conductor/allocations/try-allocation.ts';
 import { pruneFailedAllocations } from '#conductor/allocations/work-store.ts';
@@ -12,7 +12,7 @@ import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { type NodeInsert, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { capacityChannel } from '#conductor/nodes/tell-of-capacity.ts';
+import { capacityChannel } from '#conductor/nodes/notify-capacity.ts';
 import { addTraits } from '#conductor/nodes/traits/trait-store.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -236,7 +236,7 @@ test('the database finds just the nodes that nothing stands against', async () =
     await addTraits(api.context.db, uuid, has);
   }
   const all = await readAll(api.context.db, undefined);
-  const wishes = fc.record<Wish>({
+  const anyRequirements = fc.record<Requirements>({
     resourceClass: fc.constantFrom('big', 'small'),
     traits: fc.subarray([...traits]),
     candidateNodes: fc.oneof(
@@ -249,9 +249,9 @@ test('the database finds just the nodes that nothing stands against', async () =
     owner: project,
   });
   await fc.assert(
-    fc.asyncProperty(wishes, async (wish) => {
-      const found = await readFitting(api.context.db, wish, { names: [], needed: 1, limit: undefined });
-      const expected = all.filter((node) => refusals(node, wish).length === 0);
+    fc.asyncProperty(anyRequirements, async (requirements) => {
+      const found = await readFitting(api.context.db, requirements, { names: [], needed: 1, limit: undefined });
+      const expected = all.filter((node) => refusals(node, requirements).length === 0);
       expect(found.map(({ uuid }) => uuid).sort()).toEqual(expected.map(({ uuid }) => uuid).sort());
     }),
     { numRuns: 40 },

@@ -6,7 +6,7 @@ import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { AllocationInsert, AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import { notifyWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
@@ -42,7 +42,7 @@ export async function backfillAllocation(
       state: 'active',
       nodeUuid: node.uuid,
     };
-    await refuseMisfit(tx, node, row);
+    await requireFit(tx, node, row);
     const [allocation] = await insertAllocations(tx, [row]);
     if (!allocation) throw new AppError('internal', `insert allocation ${row.uuid}: the database answered no row`);
     await updateNode(tx, node.uuid, {
@@ -59,7 +59,7 @@ export async function backfillAllocation(
       user: caller.user,
       project: caller.project,
     });
-    await tellWebhooksOfAllocations(tx, [allocation.uuid]);
+    await notifyWebhooksOfAllocations(tx, [allocation.uuid]);
     return allocation;
   });
 }
@@ -67,7 +67,7 @@ export async function backfillAllocation(
 /** What stands against a node that is in use as it does against a free one. */
 const lasting: ReadonlySet<Refusal['kind']> = new Set<Refusal['kind']>(['candidate', 'class', 'owner', 'traits']);
 
-async function refuseMisfit(tx: Transaction, node: NodeRow, wanted: AllocationInsert): Promise<void> {
+async function requireFit(tx: Transaction, node: NodeRow, wanted: AllocationInsert): Promise<void> {
   const { traits: wantedTraits = [], candidateNodes = [], owner = null, resourceClass } = wanted;
   const traits = (await listTraits(tx, [node.uuid])).get(node.uuid) ?? [];
   const candidate = { ...node, traits, rack: undefined, isLocked: false, hasLease: true };

@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { AllocationsContext } from '#conductor/allocations/context.ts';
-import { type Candidate, refusals, type Wish } from '#conductor/allocations/match.ts';
+import { type Candidate, type Requirements, refusals } from '#conductor/allocations/match.ts';
 import { byUuid, lockCandidates } from '#conductor/allocations/read-candidates.ts';
 import { isUnserved } from '#conductor/allocations/work-store.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
@@ -10,12 +10,12 @@ import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
 import { isFree } from '#conductor/kernel/lease.ts';
-import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import { notifyWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Nodes that the allocations of one demand are to have: all of them or none. */
 export interface Claim {
-  readonly wish: Wish;
+  readonly requirements: Requirements;
   readonly pairs: readonly Grant[];
 }
 
@@ -52,7 +52,7 @@ export async function claimNodes(
       claim.pairs.every(({ allocation, node }) => {
         const now = current.get(node.uuid);
         const isOurs = tokens.get(allocation.uuid) === allocation.token;
-        return isOurs && free.has(node.uuid) && now !== undefined && refusals(now, claim.wish).length === 0;
+        return isOurs && free.has(node.uuid) && now !== undefined && refusals(now, claim.requirements).length === 0;
       }),
     );
     const granted = good.flatMap((claim) => claim.pairs);
@@ -83,7 +83,7 @@ function lockAllocations(tx: Transaction, conductor: string, pairs: readonly Gra
 
 /**
  * The leases that nobody holds or whose time is over, for as long as the transaction lasts: a claim that comes meanwhile
- * waits, and then sees what was written (as `refuseLocked`).
+ * waits, and then sees what was written (as `requireUnlocked`).
  */
 function lockLeases(tx: Transaction, nodeUuids: readonly string[]) {
   return tx
@@ -118,9 +118,9 @@ async function writeGrants(
       node_uuid: node.uuid,
       allocation_uuid: allocation.uuid,
       traits: allocation.traits,
-      told: allocation.name ?? allocation.uuid,
+      title: allocation.name ?? allocation.uuid,
     })),
-  )}::text::jsonb) as given(node_uuid uuid, allocation_uuid uuid, traits jsonb, told text)`;
+  )}::text::jsonb) as given(node_uuid uuid, allocation_uuid uuid, traits jsonb, title text)`;
   const toNodes = refusingDuplicates(
     () =>
       tx
@@ -149,7 +149,7 @@ async function writeGrants(
     .returning({ uuid: allocations.uuid });
   const toHistory = tx.execute(sql`
     insert into node_history (uuid, node_uuid, severity, event_type, event, conductor)
-    select gen_random_uuid(), node_uuid, 'INFO', 'allocation', 'given to allocation ' || told, ${conductor}::text from ${given}`);
+    select gen_random_uuid(), node_uuid, 'INFO', 'allocation', 'given to allocation ' || title, ${conductor}::text from ${given}`);
   // a holder whose time is over must not come back to a node that has changed under it
   const fromHolders =
     expired.length === 0
@@ -164,7 +164,7 @@ async function writeGrants(
   if (rows.length !== granted.length) {
     throw new AppError('internal', `${granted.length} locked allocations were to be saved, ${rows.length} were`);
   }
-  await tellWebhooksOfAllocations(
+  await notifyWebhooksOfAllocations(
     tx,
     rows.map(({ uuid }) => uuid),
   );

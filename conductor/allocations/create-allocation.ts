@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { and, eq, sql } from 'drizzle-orm';
 import type { AllocationRequest } from '#conductor/allocations/allocation-fields.ts';
-import { insertAllocations, refuseDuplicates } from '#conductor/allocations/allocation-store.ts';
+import { insertAllocations, requireNoDuplicates } from '#conductor/allocations/allocation-store.ts';
 import { backfillAllocation } from '#conductor/allocations/backfill-allocation.ts';
 import type { Allocating, AllocationsContext } from '#conductor/allocations/context.ts';
 import { namedNode } from '#conductor/allocations/visible-node.ts';
@@ -16,7 +16,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /** An allocation as it was asked for, checked, with all that is filled in. */
 export interface Order {
-  readonly wish: Pick<AllocationInsert, 'traits' | 'candidateNodes' | 'owner'> & {
+  readonly requirements: Pick<AllocationInsert, 'traits' | 'candidateNodes' | 'owner'> & {
     readonly traits: string[];
     readonly candidateNodes: string[];
     readonly owner: string | null;
@@ -44,7 +44,7 @@ export async function checkRequest(
     throw new AppError('invalid_argument', 'Missing mandatory parameter: resource_class');
   }
   return {
-    wish: {
+    requirements: {
       owner,
       traits: [...new Set(request.traits ?? [])],
       candidateNodes: await candidateUuids(db, request.candidate_nodes ?? [], options.caller),
@@ -76,7 +76,7 @@ export async function createAllocations(
   const given = {
     name: request.name ?? null,
     extra: request.extra ?? {},
-    ...order.wish,
+    ...order.requirements,
     conductor: config.conductorName,
     actionId: options.actionId ?? null,
   };
@@ -92,7 +92,7 @@ export async function createAllocations(
       }),
     ];
   }
-  await refuseInstanceUuid(db, uuid);
+  await requireNoInstanceUuid(db, uuid);
   const common = {
     ...given,
     state: 'allocating' as const,
@@ -177,13 +177,13 @@ async function candidateUuids(db: Queryable, idents: readonly string[], { projec
 }
 
 /** What `createAllocations` would refuse beyond `checkRequest`, without writing. @throws AppError `conflict`. */
-export async function refuseTaken(db: Queryable, request: AllocationRequest): Promise<void> {
+export async function requireFreeName(db: Queryable, request: AllocationRequest): Promise<void> {
   const uuid = request.uuid?.toLowerCase();
-  await refuseInstanceUuid(db, uuid);
-  await refuseDuplicates(db, { uuid, names: memberNames(request) });
+  await requireNoInstanceUuid(db, uuid);
+  await requireNoDuplicates(db, { uuid, names: memberNames(request) });
 }
 
-async function refuseInstanceUuid(db: Queryable, uuid: string | undefined): Promise<void> {
+async function requireNoInstanceUuid(db: Queryable, uuid: string | undefined): Promise<void> {
   if (uuid === undefined) return;
   const [node] = await db.select({ uuid: nodes.uuid }).from(nodes).where(eq(nodes.instanceUuid, uuid));
   if (!node) return;

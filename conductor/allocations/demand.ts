@@ -1,4 +1,4 @@
-import type { Demand, Wish } from '#conductor/allocations/match.ts';
+import type { Demand, Requirements } from '#conductor/allocations/match.ts';
 import type { WorkRow } from '#conductor/allocations/work-store.ts';
 import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 
@@ -8,18 +8,20 @@ export interface Unit {
   readonly key: string;
   /** In the order of their creation; never empty. */
   readonly members: readonly [WorkRow, ...WorkRow[]];
-  readonly wish: Wish;
+  readonly requirements: Requirements;
 }
 
 /** In the order of creation. Pure. */
 export function unitsOf(rows: readonly WorkRow[]): Unit[] {
   const groups = Map.groupBy(rows, (row) => row.groupUuid ?? row.uuid);
   return [...groups].flatMap(([key, [first, ...others]]) =>
-    first ? [{ key, members: [first, ...others] as const, wish: wishOf(first) }] : [],
+    first ? [{ key, members: [first, ...others] as const, requirements: requirementsOf(first) }] : [],
   );
 }
 
-export function wishOf(row: Pick<AllocationRow, 'resourceClass' | 'traits' | 'candidateNodes' | 'owner'>): Wish {
+export function requirementsOf(
+  row: Pick<AllocationRow, 'resourceClass' | 'traits' | 'candidateNodes' | 'owner'>,
+): Requirements {
   return {
     resourceClass: row.resourceClass,
     traits: row.traits,
@@ -47,6 +49,6 @@ export function mayWait({ members: [{ waitsMs }] }: Unit): boolean {
 }
 
 /** Units with the same one can be given the same nodes. */
-export function wishKey({ resourceClass, traits, candidateNodes, owner }: Wish): string {
+export function requirementsKey({ resourceClass, traits, candidateNodes, owner }: Requirements): string {
   return JSON.stringify([resourceClass, [...traits].sort(), [...candidateNodes].sort(), owner]);
 }

@@ -29,14 +29,16 @@ export async function explainWaits(
   const ageMs = memory.explainedAt ? now.getTime() - memory.explainedAt.getTime() : Infinity;
   const isDue = ageMs >= explainEveryMs || ageMs < 0;
   if (isDue) memory.explainedAt = now;
-  const toTell = isDue ? units : units.filter(({ members }) => members.some(({ waitingFor }) => waitingFor === null));
+  const toExplain = isDue
+    ? units
+    : units.filter(({ members }) => members.some(({ waitingFor }) => waitingFor === null));
   const byText = new Map<string, WorkRow[]>();
-  for (const unit of toTell) {
+  for (const unit of toExplain) {
     const text = await explain(unit);
     const untold = unit.members.filter(({ waitingFor }) => waitingFor !== text);
     if (untold.length > 0) byText.set(text, [...(byText.get(text) ?? []), ...untold]);
   }
   for (const [waitingFor, rows] of byText) await saveUnserved(context, rows, { waitingFor });
   const deadlines = units.flatMap(({ members: [{ waitsMs }] }) => waitsMs ?? []);
-  return [...(toTell.length < units.length ? [explainEveryMs - ageMs] : []), ...deadlines];
+  return [...(toExplain.length < units.length ? [explainEveryMs - ageMs] : []), ...deadlines];
 }

@@ -6,11 +6,11 @@ import {
   decide,
   describeShortage,
   pairUp,
+  type Requirements,
   refusals,
-  type Wish,
 } from '#conductor/allocations/match.ts';
 
-const wish: Wish = { resourceClass: 'big', traits: [], candidateNodes: [], owner: null };
+const requirements: Requirements = { resourceClass: 'big', traits: [], candidateNodes: [], owner: null };
 const candidate = (more: Partial<Candidate> = {}): Candidate => ({
   uuid: crypto.randomUUID(),
   name: null,
@@ -28,10 +28,10 @@ const candidate = (more: Partial<Candidate> = {}): Candidate => ({
   hasLease: true,
   ...more,
 });
-const kinds = (node: Candidate, wanted: Wish) => refusals(node, wanted).map(({ kind }) => kind);
+const kinds = (node: Candidate, wanted: Requirements) => refusals(node, wanted).map(({ kind }) => kind);
 
 describe('what stands against a node', () => {
-  test.each<[string, Partial<Candidate>, Partial<Wish>, string[]]>([
+  test.each<[string, Partial<Candidate>, Partial<Requirements>, string[]]>([
     ['nothing', {}, {}, []],
     ['its class', { resourceClass: null }, {}, ['class']],
     ['its state', { provisionState: 'active' }, {}, ['state']],
@@ -52,7 +52,7 @@ describe('what stands against a node', () => {
       ['state', 'maintenance', 'traits'],
     ],
   ])('%s', (_, node, wanted, expected) => {
-    expect(kinds(candidate(node), { ...wish, ...wanted })).toEqual(expected);
+    expect(kinds(candidate(node), { ...requirements, ...wanted })).toEqual(expected);
   });
 
   test('a node fits when it has all traits asked for, and perhaps more', () => {
@@ -60,7 +60,9 @@ describe('what stands against a node', () => {
     fc.assert(
       fc.property(traits, traits, (has, wanted) => {
         const isSuperset = wanted.every((trait) => has.includes(trait));
-        expect(kinds(candidate({ traits: has }), { ...wish, traits: wanted })).toEqual(isSuperset ? [] : ['traits']);
+        expect(kinds(candidate({ traits: has }), { ...requirements, traits: wanted })).toEqual(
+          isSuperset ? [] : ['traits'],
+        );
       }),
     );
   });
@@ -116,17 +118,17 @@ describe('what to do about a demand', () => {
 describe('a shortage in words', () => {
   test('Ironic says it first, the counts follow', () => {
     const nodes = [candidate({ maintenance: true }), candidate({ instanceUuid: 'x', provisionState: 'active' })];
-    expect(describeShortage(wish, nodes, 1)).toBe(
+    expect(describeShortage(requirements, nodes, 1)).toBe(
       'no available nodes match the resource class big (2 nodes of the class: 1 not in state available, 1 in maintenance, 1 with an instance)',
     );
-    expect(describeShortage(wish, [], 1)).toBe('no available nodes match the resource class big');
-    expect(describeShortage({ ...wish, candidateNodes: ['n'] }, [], 1)).toBe(
+    expect(describeShortage(requirements, [], 1)).toBe('no available nodes match the resource class big');
+    expect(describeShortage({ ...requirements, candidateNodes: ['n'] }, [], 1)).toBe(
       'none of the requested nodes are available and match the resource class big',
     );
-    expect(describeShortage({ ...wish, traits: ['CUSTOM_A'] }, [candidate()], 1)).toBe(
+    expect(describeShortage({ ...requirements, traits: ['CUSTOM_A'] }, [candidate()], 1)).toBe(
       'no suitable nodes have the requested traits CUSTOM_A (1 nodes of the class: 1 without the requested traits)',
     );
-    expect(describeShortage(wish, [candidate(), candidate({ maintenance: true })], 3)).toBe(
+    expect(describeShortage(requirements, [candidate(), candidate({ maintenance: true })], 3)).toBe(
       '1 of 3 nodes of resource class big are available (2 nodes of the class: 1 in maintenance)',
     );
   });

@@ -1,7 +1,7 @@
 import { type Placement, selectByRack } from '#conductor/allocations/select-by-rack.ts';
 
 /** What an allocation asks of a node. */
-export interface Wish {
+export interface Requirements {
   readonly resourceClass: string;
   /** The node must have all of them. */
   readonly traits: readonly string[];
@@ -47,13 +47,13 @@ export interface Refusal {
 }
 
 /** Every reason against the node; none = it fits (seed 003, "Allocation process"; allocation.md §3.1). Pure. */
-export function refusals(node: Candidate, wish: Wish): Refusal[] {
-  const missing = wish.traits.filter((trait) => !node.traits.includes(trait));
-  const { owner, candidateNodes } = wish;
+export function refusals(node: Candidate, requirements: Requirements): Refusal[] {
+  const missing = requirements.traits.filter((trait) => !node.traits.includes(trait));
+  const { owner, candidateNodes } = requirements;
   const refused: (Refusal | false)[] = [
     candidateNodes.length > 0 &&
       !candidateNodes.includes(node.uuid) && { kind: 'candidate', text: 'is not one of candidate_nodes' },
-    node.resourceClass !== wish.resourceClass && {
+    node.resourceClass !== requirements.resourceClass && {
       kind: 'class',
       text: `has ${node.resourceClass === null ? 'no resource class' : `resource class ${node.resourceClass}`}`,
     },
@@ -154,31 +154,31 @@ const shortageWords: Readonly<Record<Refusal['kind'] | 'locked', string>> = {
  * class (or the candidates), each counted under each of its reasons. Pure.
  * @param nodes those that the wish names: of its class, or its candidates
  */
-export function describeShortage(wish: Wish, nodes: readonly Candidate[], count: number): string {
-  const reasons = nodes.map((node) => reasonsNow(node, wish));
+export function describeShortage(requirements: Requirements, nodes: readonly Candidate[], count: number): string {
+  const reasons = nodes.map((node) => reasonsNow(node, requirements));
   const isAvailable = (kinds: readonly string[]): boolean => kinds.every((kind) => kind === 'traits');
   const fitting = reasons.filter((kinds) => kinds.length === 0).length;
   const locked = reasons.filter((kinds) => kinds.includes('locked')).length;
   const words =
     fitting > 0
-      ? `${fitting} of ${count} nodes of resource class ${wish.resourceClass} are available`
+      ? `${fitting} of ${count} nodes of resource class ${requirements.resourceClass} are available`
       : locked > 0
         ? `could not reserve any of ${locked} suitable nodes`
         : reasons.some(isAvailable)
-          ? `no suitable nodes have the requested traits ${wish.traits.join(', ')}`
-          : wish.candidateNodes.length > 0
-            ? `none of the requested nodes are available and match the resource class ${wish.resourceClass}`
-            : `no available nodes match the resource class ${wish.resourceClass}`;
+          ? `no suitable nodes have the requested traits ${requirements.traits.join(', ')}`
+          : requirements.candidateNodes.length > 0
+            ? `none of the requested nodes are available and match the resource class ${requirements.resourceClass}`
+            : `no available nodes match the resource class ${requirements.resourceClass}`;
   const counted = (Object.keys(shortageWords) as (keyof typeof shortageWords)[])
     .map((kind) => ({ kind, number: reasons.filter((kinds) => kinds.includes(kind)).length }))
     .filter(({ number }) => number > 0)
     .map(({ kind, number }) => `${number} ${shortageWords[kind]}`);
-  const total = `${nodes.length} ${wish.candidateNodes.length > 0 ? 'candidates' : 'nodes of the class'}`;
+  const total = `${nodes.length} ${requirements.candidateNodes.length > 0 ? 'candidates' : 'nodes of the class'}`;
   return counted.length === 0 ? words : `${words} (${total}: ${counted.join(', ')})`;
 }
 
 /** A lock counts where nothing else does. */
-function reasonsNow(node: Candidate, wish: Wish): (keyof typeof shortageWords)[] {
-  const kinds = refusals(node, wish).map(({ kind }) => kind);
+function reasonsNow(node: Candidate, requirements: Requirements): (keyof typeof shortageWords)[] {
+  const kinds = refusals(node, requirements).map(({ kind }) => kind);
   return kinds.length === 0 && node.isLocked ? ['locked'] : kinds;
 }

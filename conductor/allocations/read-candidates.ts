@@ -1,5 +1,5 @@
 import { and, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
-import type { Candidate, Wish } from '#conductor/allocations/match.ts';
+import type { Candidate, Requirements } from '#conductor/allocations/match.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
@@ -42,7 +42,7 @@ const locked = sql`${nodes.uuid} in (select ${nodeLeases.nodeUuid} from ${nodeLe
  */
 export async function readFitting(
   db: Queryable,
-  wish: Wish,
+  requirements: Requirements,
   options: { readonly names: readonly string[]; readonly needed: number; readonly limit: number | undefined },
 ): Promise<Candidate[]> {
   const { names, needed, limit } = options;
@@ -52,7 +52,7 @@ export async function readFitting(
     const chosen = db
       .select({ uuid: nodes.uuid })
       .from(nodes)
-      .where(and(fits(wish), condition))
+      .where(and(fits(requirements), condition))
       .orderBy(...isNamesake, sql`random()`)
       .$dynamic();
     return readWhere(db, inArray(nodes.uuid, limit === undefined ? chosen : chosen.limit(limit)), sql`random()`);
@@ -62,17 +62,17 @@ export async function readFitting(
 }
 
 /** `refusals` as far as the database can tell. */
-function fits(wish: Wish): SQL | undefined {
-  const { owner } = wish;
-  const traits = [...new Set(wish.traits)];
+function fits(requirements: Requirements): SQL | undefined {
+  const { owner } = requirements;
+  const traits = [...new Set(requirements.traits)];
   return and(
-    eq(nodes.resourceClass, wish.resourceClass),
+    eq(nodes.resourceClass, requirements.resourceClass),
     eq(nodes.provisionState, 'available'),
     eq(nodes.maintenance, false),
     eq(nodes.retired, false),
     isNull(nodes.instanceUuid),
     isNotNull(nodes.powerState),
-    wish.candidateNodes.length === 0 ? undefined : isAmong(nodes.uuid, wish.candidateNodes),
+    requirements.candidateNodes.length === 0 ? undefined : isAmong(nodes.uuid, requirements.candidateNodes),
     visibleNodes(owner ?? undefined),
     traits.length === 0
       ? undefined
@@ -81,12 +81,12 @@ function fits(wish: Wish): SQL | undefined {
 }
 
 /** Nodes that a shortage is explained with: the candidates, or those of the resource class. */
-export function readNamed(db: Queryable, wish: Wish): Promise<Candidate[]> {
+export function readNamed(db: Queryable, requirements: Requirements): Promise<Candidate[]> {
   return readWhere(
     db,
-    wish.candidateNodes.length === 0
-      ? eq(nodes.resourceClass, wish.resourceClass)
-      : isAmong(nodes.uuid, wish.candidateNodes),
+    requirements.candidateNodes.length === 0
+      ? eq(nodes.resourceClass, requirements.resourceClass)
+      : isAmong(nodes.uuid, requirements.candidateNodes),
   );
 }
 

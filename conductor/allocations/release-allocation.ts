@@ -2,9 +2,9 @@ import { deleteUnmatched, getAllocation } from '#conductor/allocations/allocatio
 import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
-import { forgetAllocation, refuseRelease } from '#conductor/nodes/node-allocation.ts';
+import { forgetAllocation, requireReleasable } from '#conductor/nodes/node-allocation.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { tellOfCapacity } from '#conductor/nodes/tell-of-capacity.ts';
+import { notifyCapacity } from '#conductor/nodes/notify-capacity.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /**
@@ -23,10 +23,10 @@ export async function releaseAllocation(
   try {
     await changeUnlocked(context, nodeUuid, async (tx, node) => {
       if (node.allocationUuid !== uuid) throw new AppError('not_found', `Allocation ${uuid} could not be found.`);
-      refuseRelease(node);
+      requireReleasable(node);
       await updateNode(tx, nodeUuid, { allocationUuid: null, instanceUuid: null });
       await forgetAllocation(tx, node, { conductor: context.config.conductorName, caller });
-      await tellOfCapacity(tx, nodeUuid);
+      await notifyCapacity(tx, nodeUuid);
     });
   } catch (error) {
     if (errorCode(error) !== 'not_found') throw error;

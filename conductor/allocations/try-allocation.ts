@@ -1,6 +1,6 @@
 import type { AllocationRequest } from '#conductor/allocations/allocation-fields.ts';
-import { checkRequest, memberNames, refuseTaken } from '#conductor/allocations/create-allocation.ts';
-import { type Candidate, decide, describeShortage, refusals, type Wish } from '#conductor/allocations/match.ts';
+import { checkRequest, memberNames, requireFreeName } from '#conductor/allocations/create-allocation.ts';
+import { type Candidate, decide, describeShortage, type Requirements, refusals } from '#conductor/allocations/match.ts';
 import { readAll, readFitting } from '#conductor/allocations/read-candidates.ts';
 import type { TrialAnswer } from '#conductor/api/node-parts.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
@@ -16,39 +16,40 @@ export async function tryAllocation(
   options: { readonly caller: Caller; readonly version: number },
 ): Promise<TrialAnswer> {
   const order = await checkRequest(db, request, options);
-  await refuseTaken(db, request);
-  const wish: Wish = { ...order.wish, resourceClass: order.resourceClass ?? '' };
+  await requireFreeName(db, request);
+  const requirements: Requirements = { ...order.requirements, resourceClass: order.resourceClass ?? '' };
   const nodes = await readAll(db, options.caller.project);
-  const judged = nodes.map((node) => ({ node, reasons: reasonsAgainst(node, wish) }));
-  const fitting = await readFitting(db, wish, { names: [], needed: order.count, limit: undefined });
+  const judged = nodes.map((node) => ({ node, reasons: reasonsAgainst(node, requirements) }));
+  const fitting = await readFitting(db, requirements, { names: [], needed: order.count, limit: undefined });
   const names = memberNames(request);
   const verdict = decide(
     { ...order, names, placement: request.placement, mayWait: request.wait !== undefined, triesLeft: 0 },
     fitting,
   );
   const chosen = verdict.kind === 'take' ? verdict.nodes : [];
-  const named = wish.candidateNodes.length > 0 ? inWish(nodes, wish) : nodes.filter(isOfClass(wish));
+  const named =
+    requirements.candidateNodes.length > 0 ? candidatesOf(nodes, requirements) : nodes.filter(isOfClass(requirements));
   return {
     dry_run: true,
     nodes: chosen.map(({ uuid, name, rack }) => ({ uuid, name, rack: rack ?? null })),
     fitting: fitting.filter(({ isLocked }) => !isLocked).length,
-    error: verdict.kind === 'take' ? null : describeShortage(wish, named, order.count),
+    error: verdict.kind === 'take' ? null : describeShortage(requirements, named, order.count),
     refused: judged
       .filter(({ reasons }) => reasons.length > 0)
       .map(({ node: { uuid, name }, reasons }) => ({ uuid, name, reasons })),
   };
 }
 
-function reasonsAgainst(node: Candidate, wish: Wish): string[] {
+function reasonsAgainst(node: Candidate, requirements: Requirements): string[] {
   const locked = node.isLocked ? ['is locked by a conductor at work, which is waited for'] : [];
-  return [...refusals(node, wish).map(({ text }) => text), ...locked];
+  return [...refusals(node, requirements).map(({ text }) => text), ...locked];
 }
 
 const isOfClass =
-  (wish: Wish) =>
+  (requirements: Requirements) =>
   (node: Candidate): boolean =>
-    node.resourceClass === wish.resourceClass;
+    node.resourceClass === requirements.resourceClass;
 
-function inWish(nodes: readonly Candidate[], wish: Wish): Candidate[] {
-  return nodes.filter(({ uuid }) => wish.candidateNodes.includes(uuid));
+function candidatesOf(nodes: readonly Candidate[], requirements: Requirements): Candidate[] {
+  return nodes.filter(({ uuid }) => requirements.candidateNodes.includes(uuid));
 }

@@ -4,7 +4,7 @@ import { isAlive } from '#conductor/kernel/conductors/conductor-store.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import { type AllocationRow, allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
-import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import { notifyWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
 import { allocationStates } from '#conductor/model/allocation-states.ts';
 import { statesBefore } from '#conductor/model/transitions.ts';
 
@@ -76,7 +76,7 @@ export async function saveUnserved(
       )
       .returning({ uuid: allocations.uuid });
     if ('lastError' in outcome)
-      await tellWebhooksOfAllocations(
+      await notifyWebhooksOfAllocations(
         tx,
         saved.map(({ uuid }) => uuid),
       );

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { NodeDescription } from '#conductor/api/node-description.ts';
-import { patchRules, refuseFields } from '#conductor/auth/patch-rules.ts';
+import { patchRules, requireFieldRights } from '#conductor/auth/patch-rules.ts';
 
 test('there is a rule for every field that can be written, and for no other', () => {
   expect(Object.keys(patchRules).sort()).toEqual(Object.keys(NodeDescription.shape).sort());
@@ -9,8 +9,8 @@ test('there is a rule for every field that can be written, and for no other', ()
 test('what has no rule is refused', () => {
   const caller = { user: 'u', role: 'admin', project: 'ours' } as const;
   const own = { owner: 'ours', lessee: null };
-  expect(() => refuseFields(['extra', 'name'], 'p', caller, own)).not.toThrow();
+  expect(() => requireFieldRights(['extra', 'name'], 'p', caller, own)).not.toThrow();
   for (const field of ['provision_state', 'constructor', 'chassis_uuid']) {
-    expect(() => refuseFields([field], 'p', caller, own)).toThrow(`p:${field} `);
+    expect(() => requireFieldRights([field], 'p', caller, own)).toThrow(`p:${field} `);
   }
 });

@@ -60,7 +60,7 @@ export const patchRules: Readonly<Record<string, Access>> = {
  * @param ownership of the node; of a new one, that the caller's project owns it.
  * @throws AppError `forbidden` naming the first field that is not theirs to write.
  */
-export function refuseFields(
+export function requireFieldRights(
   fields: Iterable<string>,
   policy: string,
   caller: Caller,

@@ -71,12 +71,12 @@ async function bundle(folder: string) {
   });
   const [warning] = result.warnings;
   if (warning) throw new AppError('internal', `${warning.location?.file ?? 'esbuild'}: ${warning.text}`);
-  refuseUnwatched(result.metafile);
+  requireWatched(result.metafile);
   return result;
 }
 
 /** `launch.sh` looks at these alone: a change of anything else would go unnoticed. */
-function refuseUnwatched({ inputs }: Metafile): void {
+function requireWatched({ inputs }: Metafile): void {
   const watched = /^(conductor|shared)\/.*\.ts$|(^|\/)node_modules\//;
   const [unwatched] = Object.keys(inputs).filter((path) => !watched.test(path));
   if (unwatched !== undefined) throw new AppError('internal', `launch.sh does not look at ${unwatched}`);

@@ -58,24 +58,24 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
 }
 
 /** Of a node at work its status is what it was before, and no news. */
-function standingOf({ status, phase }: ActionNodeAnswer): string {
+function statusOf({ status, phase }: ActionNodeAnswer): string {
   if (phase === null) return status;
   return phase === 'prepare' ? 'preparing' : 'deploying';
 }
 
 async function nodes(context: CommandContext, input: CommandInput): Promise<void> {
   const [id = ''] = input.operands;
-  const wishes = ['group', 'status'].flatMap((name) => {
+  const filters = ['group', 'status'].flatMap((name) => {
     const value = textOption(input, name);
     return value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`];
   });
-  const query = [...wishes, ...(flagOption(input, 'working') ? ['working=true'] : [])].join('&');
+  const query = [...filters, ...(flagOption(input, 'working') ? ['working=true'] : [])].join('&');
   const rows = await listActionNodes(context.client, id, query === '' ? '' : `?${query}`);
   const group = textOption(input, 'group');
   if (rows.length === 0 && group !== undefined) await requireGroup(context, id, group);
   const cells = rows.map((row) => [
     row.name,
-    standingOf(row),
+    statusOf(row),
     cell(row.phase),
     cell(row.group),
     row.remark ? describeForCli(row.remark) : '',

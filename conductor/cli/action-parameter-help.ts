@@ -24,11 +24,11 @@ const meanings: Readonly<Record<ParameterName, string>> = {
 /** Which action has which parameters, from the table by which they are read, and what each says. Pure. */
 export function actionParameterTables(): HelpTable[] {
   const actions = Object.entries(actionTable).map(([action, { parameters, required = [], revision }]) => {
-    const told = parameters.map((name) => {
+    const shown = parameters.map((name) => {
       if (required.includes(name)) return `${name} (must be given)`;
       return name === 'target-revision' && revision !== undefined ? `${name} (default: ${revision})` : name;
     });
-    return [`  ${action}`, told.join(', ')] as const;
+    return [`  ${action}`, shown.join(', ')] as const;
   });
   const used = new Set(Object.values(actionTable).flatMap(({ parameters }) => parameters));
   const names = Object.entries(meanings).filter(([name]) => used.has(name as ParameterName));

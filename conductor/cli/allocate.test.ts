@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { createRecordingSeat } from '#conductor/cli/testing/recording-seat.ts';
+import { createRecordingTerminal } from '#conductor/cli/testing/recording-terminal.ts';
 
 test('an allocation is asked for with all that was said, and waited for', async () => {
   const states = ['allocating', 'active'];
-  const seat = createRecordingSeat((request) => {
+  const terminal = createRecordingTerminal((request) => {
     if (request.startsWith('GET /v1/nodes/')) return { uuid: 'n', name: 'n1' };
     return {
       uuid: 'a',
@@ -12,7 +12,7 @@ test('an allocation is asked for with all that was said, and waited for', async 
       node_uuid: 'n',
     };
   });
-  const wish = [
+  const options = [
     '--trait',
     'CUSTOM_A',
     '--trait',
@@ -24,8 +24,10 @@ test('an allocation is asked for with all that was said, and waited for', async 
     '--extra',
     'rack=7',
   ];
-  expect(await seat.run('allocate', 'gold', '--name', 'web', ...wish, '--wait=30')).toBe('allocation web: node n1\n');
-  expect(seat.calls[0]).toEqual([
+  expect(await terminal.run('allocate', 'gold', '--name', 'web', ...options, '--wait=30')).toBe(
+    'allocation web: node n1\n',
+  );
+  expect(terminal.calls[0]).toEqual([
     'POST /v1/allocations',
     {
       resource_class: 'gold',
@@ -37,19 +39,21 @@ test('an allocation is asked for with all that was said, and waited for', async 
       extra: { rack: '7' },
     },
   ]);
-  expect(await seat.run('allocate', 'gold')).toBe('allocation web: allocating; baton allocation show web tells more\n');
-  expect(seat.calls.at(-1)).toEqual(['POST /v1/allocations', { resource_class: 'gold' }]);
+  expect(await terminal.run('allocate', 'gold')).toBe(
+    'allocation web: allocating; baton allocation show web tells more\n',
+  );
+  expect(terminal.calls.at(-1)).toEqual(['POST /v1/allocations', { resource_class: 'gold' }]);
 });
 
 test('--wait alone waits for the matching, not for nodes to become free, and gives up', async () => {
-  const seat = createRecordingSeat(() => ({ uuid: 'a', state: 'allocating' }));
-  await expect(seat.run('allocate', 'gold', '--wait')).rejects.toThrow('it is still allocating, and goes on');
-  expect(seat.calls[0]?.[1]).toEqual({ resource_class: 'gold' });
-  await expect(seat.run('allocate', 'gold', '--wait=soon')).rejects.toThrow('--wait: it must be a whole number');
+  const terminal = createRecordingTerminal(() => ({ uuid: 'a', state: 'allocating' }));
+  await expect(terminal.run('allocate', 'gold', '--wait')).rejects.toThrow('it is still allocating, and goes on');
+  expect(terminal.calls[0]?.[1]).toEqual({ resource_class: 'gold' });
+  await expect(terminal.run('allocate', 'gold', '--wait=soon')).rejects.toThrow('--wait: it must be a whole number');
 });
 
 test('of a group, min-count says how many are enough', async () => {
-  const seat = createRecordingSeat((request) => {
+  const terminal = createRecordingTerminal((request) => {
     if (request.startsWith('POST')) return { allocations: [{ uuid: 'a' }, { uuid: 'b' }] };
     if (request.startsWith('GET /v1/nodes/')) return { name: 'n1' };
     return request.endsWith('/a')
@@ -57,25 +61,27 @@ test('of a group, min-count says how many are enough', async () => {
       : { uuid: 'b', state: 'error', last_error: 'no available nodes' };
   });
   const group = ['allocate', 'gold', '--count', '2', '--spread', '--wait'];
-  expect(await seat.run(...group, '--min-count', '1')).toContain('allocation a: node n1\nallocation b: error');
-  expect(seat.calls[0]?.[1]).toEqual({ resource_class: 'gold', count: 2, min_count: 1, placement: 'spread' });
-  await expect(seat.run(...group)).rejects.toThrow(/^no available nodes\n→ `baton allocate … --dry-run` .*delete b/);
-  await expect(seat.run('allocate', 'gold', '--pack')).rejects.toThrow('--pack: it goes with --count');
-  await expect(seat.run(...group, '--pack')).rejects.toThrow('one of them');
+  expect(await terminal.run(...group, '--min-count', '1')).toContain('allocation a: node n1\nallocation b: error');
+  expect(terminal.calls[0]?.[1]).toEqual({ resource_class: 'gold', count: 2, min_count: 1, placement: 'spread' });
+  await expect(terminal.run(...group)).rejects.toThrow(
+    /^no available nodes\n→ `baton allocate … --dry-run` .*delete b/,
+  );
+  await expect(terminal.run('allocate', 'gold', '--pack')).rejects.toThrow('--pack: it goes with --count');
+  await expect(terminal.run(...group, '--pack')).rejects.toThrow('one of them');
 });
 
 test('a dry run says of each node why it would be refused, and fails where the allocation would', async () => {
   let error: string | null = null;
-  const seat = createRecordingSeat(() => ({
+  const terminal = createRecordingTerminal(() => ({
     nodes: [{ uuid: 'u1', name: 'n1' }],
     fitting: 1,
     error,
     refused: [{ uuid: 'u2', name: null, reasons: ['is in maintenance', 'lacks CUSTOM_A'] }],
   }));
-  expect(await seat.run('allocate', 'gold', '--dry-run')).toBe(
+  expect(await terminal.run('allocate', 'gold', '--dry-run')).toBe(
     'n1  would be taken\nu2  is in maintenance; lacks CUSTOM_A\n1 fit\n',
   );
-  expect(seat.calls).toEqual([['POST /v1/allocations', { resource_class: 'gold', dry_run: true }]]);
+  expect(terminal.calls).toEqual([['POST /v1/allocations', { resource_class: 'gold', dry_run: true }]]);
   error = 'no available nodes match the resource class gold';
-  await expect(seat.run('allocate', 'gold', '--dry-run')).rejects.toThrow(/^no available nodes match/);
+  await expect(terminal.run('allocate', 'gold', '--dry-run')).rejects.toThrow(/^no available nodes match/);
 });

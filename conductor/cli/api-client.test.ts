@@ -55,7 +55,7 @@ test('a URL of the other kind is told in words', async () => {
   const plain = createPlainServer((_request, response) => response.end('{}'));
   await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
   const there = `127.0.0.1:${(plain.address() as AddressInfo).port}`;
-  const told = async (at: string, insecure: boolean): Promise<string> =>
+  const messageOf = async (at: string, insecure: boolean): Promise<string> =>
     errorChain(
       await client({ BATON_URL: at }, insecure)
         .call('GET', '/')
@@ -65,18 +65,20 @@ test('a URL of the other kind is told in words', async () => {
         ),
     );
   for (const insecure of [false, true]) {
-    expect(await told(`https://${there}`, insecure)).toBe(
+    expect(await messageOf(`https://${there}`, insecure)).toBe(
       `reach the conductor at https://${there} (BATON_URL): it speaks no TLS there: if it is a conductor, BATON_URL must be http://${there}`,
     );
     const http = url.replace('https', 'http');
-    expect(await told(http, insecure)).toBe(
+    expect(await messageOf(http, insecure)).toBe(
       `reach the conductor at ${http} (BATON_URL): it has hung up without an answer: if it speaks TLS there, BATON_URL must be ${url}`,
     );
   }
-  expect(await told(url, false)).toContain('(DEPTH_ZERO_SELF_SIGNED_CERT): BATON_CACERT names the file of who has');
+  expect(await messageOf(url, false)).toContain(
+    '(DEPTH_ZERO_SELF_SIGNED_CERT): BATON_CACERT names the file of who has',
+  );
   plain.closeAllConnections();
   await new Promise((resolve) => plain.close(resolve));
-  expect(await told(`http://${there}`, false)).toContain('ECONNREFUSED');
+  expect(await messageOf(`http://${there}`, false)).toContain('ECONNREFUSED');
 });
 
 test('wrong credentials are told without repeating them', async () => {

@@ -43,22 +43,22 @@ test('what is wrong is named without its value', async () => {
 });
 
 test('a secret among the arguments is warned of, with the safe way and without its value', async () => {
-  const told: string[] = [];
-  const tell = (line: string) => void told.push(line);
+  const notices: string[] = [];
+  const notify = (line: string) => void notices.push(line);
   const directory = await mkdtemp(join(tmpdir(), 'baton-assign-'));
   try {
     await writeFile(join(directory, 'password'), 'hunter2\n');
     const safe = ['username=root', `password=@${join(directory, 'password')}`, 'password=', 'driver_info.fake_id=n1'];
-    await readAssignments(safe, { tell });
-    expect(told).toEqual([]);
+    await readAssignments(safe, { notify });
+    expect(notices).toEqual([]);
   } finally {
     await rm(directory, { recursive: true });
   }
   const bare = ['password=hunter2', 'driver_info:={"ipmi_password": "hunter2", "ipmi_username": "root"}'];
-  expect(await readAssignments(bare, { tell })).toHaveLength(2);
-  expect(told).toEqual([
+  expect(await readAssignments(bare, { notify })).toHaveLength(2);
+  expect(notices).toEqual([
     expect.stringMatching(/^password: it stands among the arguments.*; password=@FILE takes it .*, password=@- from/),
     expect.stringMatching(/^driver_info\.ipmi_password: .*; driver_info\.ipmi_password=@FILE takes/),
   ]);
-  expect(told.join()).not.toContain('hunter2');
+  expect(notices.join()).not.toContain('hunter2');
 });

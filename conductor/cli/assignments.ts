@@ -22,13 +22,13 @@ const form = /^([a-z_]+(?:\.[^.=:]+)*)(:?=)([\s\S]*)$/;
  */
 export async function readAssignments(
   operands: readonly string[],
-  { tell }: { readonly tell?: (line: string) => void } = {},
+  { notify }: { readonly notify?: (line: string) => void } = {},
 ): Promise<Assignment[]> {
   const assignments: Assignment[] = [];
   for (const operand of operands) {
     const assignment = await readAssignment(operand);
     assignments.push(assignment);
-    if (tell && !isOfFile(operand)) bareSecrets(assignment).forEach((name) => tell(warnOfSecret(name)));
+    if (notify && !isOfFile(operand)) bareSecrets(assignment).forEach((name) => notify(warnOfSecret(name)));
   }
   return assignments;
 }

@@ -23,7 +23,7 @@ export interface CommandContext extends Connection {
   readonly screen: Screen;
   readonly clock: Clock;
   /** Prints a line on standard error, for whoever waits. */
-  readonly tell?: (line: string) => void;
+  readonly notify?: (line: string) => void;
   /** Fires at the first Ctrl-C from now on, which then ends nothing by itself; the second ends `baton`. */
   readonly onInterrupt?: () => AbortSignal;
 }

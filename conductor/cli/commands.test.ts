@@ -3,11 +3,11 @@ import { beforeEach, expect, test } from 'vitest';
 import { commands, usage } from '#conductor/cli/commands.ts';
 import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
 import { usageLine } from '#conductor/cli/help-text.ts';
-import { createNodeSeat, type NodeSeat } from '#conductor/cli/testing/node-seat.ts';
+import { createNodeTerminal, type NodeTerminal } from '#conductor/cli/testing/node-terminal.ts';
 
-let seat: NodeSeat;
+let terminal: NodeTerminal;
 beforeEach(() => {
-  seat = createNodeSeat();
+  terminal = createNodeTerminal();
 });
 
 test.each([
@@ -21,17 +21,17 @@ test.each([
   ['node', 'raid', 'set', 'n1'],
   ['template', 'create', 'CUSTOM_X'],
 ])('what nothing can be sent for is bad usage: %s %s %s %s', async (...words) => {
-  const error: unknown = await seat.run(...words).catch((thrown: unknown) => thrown);
+  const error: unknown = await terminal.run(...words).catch((thrown: unknown) => thrown);
   expect(exitCodeOf(error)).toBe(2);
-  expect(seat.calls).toEqual([]);
+  expect(terminal.calls).toEqual([]);
 });
 
 test('lists and shows, as text and as JSON', async () => {
-  await seat.run('node', 'list');
-  expect(seat.output).toMatch(/^uuid +name .*\nu +n1 .*false\n$/);
-  seat.output = '';
-  await seat.run('node', 'list', '-o', 'json');
-  expect(JSON.parse(seat.output)).toEqual([
+  await terminal.run('node', 'list');
+  expect(terminal.output).toMatch(/^uuid +name .*\nu +n1 .*false\n$/);
+  terminal.output = '';
+  await terminal.run('node', 'list', '-o', 'json');
+  expect(JSON.parse(terminal.output)).toEqual([
     {
       uuid: 'u',
       name: 'n1',
@@ -41,50 +41,50 @@ test('lists and shows, as text and as JSON', async () => {
       target_provision_state: null,
     },
   ]);
-  seat.output = '';
-  await seat.run('node', 'show', 'n1');
-  expect(seat.output).toMatch(/^name +n1$/m);
-  seat.output = '';
-  await seat.run('node', 'show', '-o', 'json', 'n1');
-  expect(JSON.parse(seat.output)).toMatchObject({ name: 'n1' });
-  await expect(seat.run('node', 'show', 'nope')).rejects.toThrow('Node nope could not be found.');
+  terminal.output = '';
+  await terminal.run('node', 'show', 'n1');
+  expect(terminal.output).toMatch(/^name +n1$/m);
+  terminal.output = '';
+  await terminal.run('node', 'show', '-o', 'json', 'n1');
+  expect(JSON.parse(terminal.output)).toMatchObject({ name: 'n1' });
+  await expect(terminal.run('node', 'show', 'nope')).rejects.toThrow('Node nope could not be found.');
 });
 
 test('-o json prints one document, also for what waits and for what fails', async () => {
-  await seat.run('deploy', 'n1', '--wait', '-o', 'json');
-  expect(JSON.parse(seat.output)).toMatchObject({ node: { name: 'n1', provision_state: 'active' }, flow: null });
-  seat.output = '';
-  await seat.run('inspect', 'n1', '-o', 'json');
-  expect(JSON.parse(seat.output)).toEqual({ node: 'n1', target: 'inspect' });
-  seat.output = '';
-  seat.nodeStates = [{ provision_state: 'deploy failed', target_provision_state: null, last_error: 'no disk' }];
-  await expect(seat.run('watch', 'n1', '-o', 'json')).rejects.toThrow('no disk');
-  expect(JSON.parse(seat.output)).toMatchObject({ node: { last_error: 'no disk' } });
-  seat.output = '';
-  await seat.run('abort', 'n1', '--wait');
-  expect(seat.output).toBe('node n1 is deploy failed\n');
+  await terminal.run('deploy', 'n1', '--wait', '-o', 'json');
+  expect(JSON.parse(terminal.output)).toMatchObject({ node: { name: 'n1', provision_state: 'active' }, flow: null });
+  terminal.output = '';
+  await terminal.run('inspect', 'n1', '-o', 'json');
+  expect(JSON.parse(terminal.output)).toEqual({ node: 'n1', target: 'inspect' });
+  terminal.output = '';
+  terminal.nodeStates = [{ provision_state: 'deploy failed', target_provision_state: null, last_error: 'no disk' }];
+  await expect(terminal.run('watch', 'n1', '-o', 'json')).rejects.toThrow('no disk');
+  expect(JSON.parse(terminal.output)).toMatchObject({ node: { last_error: 'no disk' } });
+  terminal.output = '';
+  await terminal.run('abort', 'n1', '--wait');
+  expect(terminal.output).toBe('node n1 is deploy failed\n');
 });
 
 test('every command explains itself, and groups list their commands', async () => {
   for (const command of commands) {
-    seat.output = '';
-    await seat.run(...command.words.split(' '), '--help');
-    const flat = seat.output.replaceAll(/\s+/g, ' ');
+    terminal.output = '';
+    await terminal.run(...command.words.split(' '), '--help');
+    const flat = terminal.output.replaceAll(/\s+/g, ' ');
     expect(flat).toContain(`usage: ${usageLine(command)}`);
-    expect(seat.output.split('\n').filter((line) => line.length > 80 && !line.startsWith(' '))).toEqual([]);
+    expect(terminal.output.split('\n').filter((line) => line.length > 80 && !line.startsWith(' '))).toEqual([]);
     expect(usage()).toContain(command.meaning);
   }
-  seat.output = '';
-  await seat.run('deploy', '--help');
-  expect(seat.output).toContain('"user_data": "#cloud-config\\npackages');
-  seat.output = '';
-  await seat.run('template', '--help');
-  expect(seat.output).toContain('baton template create NAME');
-  expect(seat.output).not.toContain('node list');
-  seat.output = '';
-  await seat.run('--help');
-  expect(seat.output).toBe(usage([], 80));
-  expect(seat.output.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  terminal.output = '';
+  await terminal.run('deploy', '--help');
+  expect(terminal.output).toContain('"user_data": "#cloud-config\\npackages');
+  terminal.output = '';
+  await terminal.run('template', '--help');
+  expect(terminal.output).toContain('baton template create NAME');
+  expect(terminal.output).not.toContain('node list');
+  terminal.output = '';
+  await terminal.run('--help');
+  expect(terminal.output).toBe(usage([], 80));
+  expect(terminal.output.split('\n').filter((line) => line.length > 80)).toEqual([]);
   expect(usageLine(commands.find(({ words }) => words === 'etcd-health') ?? commands[0]!)).toBe(
     'baton etcd-health --design REVISION',
   );
@@ -92,41 +92,43 @@ test('every command explains itself, and groups list their commands', async () =
 
 test('--version is that of package.json, without a conductor', async () => {
   const manifest = JSON.parse(await readFile('package.json', 'utf8')) as { readonly version: string };
-  await seat.run('--version');
-  expect(seat.output).toBe(`baton ${manifest.version}\n`);
-  expect(seat.calls).toEqual([]);
+  await terminal.run('--version');
+  expect(terminal.output).toBe(`baton ${manifest.version}\n`);
+  expect(terminal.calls).toEqual([]);
 });
 
 test('bad usage is answered with what would be right', async () => {
-  await expect(seat.run('frobnicate')).rejects.toThrow(/^no such command: frobnicate; baton --help lists all$/);
-  await expect(seat.run('delpoy', 'a')).rejects.toThrow(
+  await expect(terminal.run('frobnicate')).rejects.toThrow(/^no such command: frobnicate; baton --help lists all$/);
+  await expect(terminal.run('delpoy', 'a')).rejects.toThrow(
     /^no such command: delpoy; did you mean baton deploy\? baton --help lists all$/,
   );
-  await expect(seat.run('node', 'frob', 'secret')).rejects.toThrow(
+  await expect(terminal.run('node', 'frob', 'secret')).rejects.toThrow(
     /^no such command: node frob; baton node --help lists those of node$/,
   );
-  await expect(seat.run()).rejects.toThrow(/^usage:/);
-  await expect(seat.run('node')).rejects.toThrow('baton node show NODE');
-  await expect(seat.run('node', 'show')).rejects.toThrow('it takes NODE; usage: baton node show NODE');
-  await expect(seat.run('deploy', 'n1', '--bogus')).rejects.toThrow(
+  await expect(terminal.run()).rejects.toThrow(/^usage:/);
+  await expect(terminal.run('node')).rejects.toThrow('baton node show NODE');
+  await expect(terminal.run('node', 'show')).rejects.toThrow('it takes NODE; usage: baton node show NODE');
+  await expect(terminal.run('deploy', 'n1', '--bogus')).rejects.toThrow(
     /^deploy: there is no option --bogus; baton deploy --help lists all$/,
   );
-  await expect(seat.run('undeploy', 'n1', '--wpie')).rejects.toThrow(
+  await expect(terminal.run('undeploy', 'n1', '--wpie')).rejects.toThrow(
     'no option --wpie; did you mean --wipe? baton undeploy',
   );
-  await expect(seat.run('undeploy', 'n1', '--preserve_local_storage')).rejects.toThrow(
+  await expect(terminal.run('undeploy', 'n1', '--preserve_local_storage')).rejects.toThrow(
     'mean --preserve-local-storage?',
   );
-  await expect(seat.run('undeploy', 'n1', '--wipe=yes')).rejects.toThrow('undeploy: --wipe: it takes no value');
-  await expect(seat.run('deploy', 'n1', '--image')).rejects.toThrow('deploy: --image: URL must stand behind it');
-  await expect(seat.run('deploy', 'n1', '--image', '--wait')).rejects.toThrow(
+  await expect(terminal.run('undeploy', 'n1', '--wipe=yes')).rejects.toThrow('undeploy: --wipe: it takes no value');
+  await expect(terminal.run('deploy', 'n1', '--image')).rejects.toThrow('deploy: --image: URL must stand behind it');
+  await expect(terminal.run('deploy', 'n1', '--image', '--wait')).rejects.toThrow(
     'one that begins with a dash as --image=-…',
   );
-  await expect(seat.run('deploy', 'n1', '--image', 'a', '--image', 'b')).rejects.toThrow(
+  await expect(terminal.run('deploy', 'n1', '--image', 'a', '--image', 'b')).rejects.toThrow(
     '--image: given twice, and not',
   );
-  await expect(seat.run('deploy', 'n1', '--timeout', '5')).rejects.toThrow('deploy: --timeout goes with --wait');
-  await expect(seat.run('deploy', 'n1', '--wait', '--timeout', 'soon')).rejects.toThrow('number of seconds above 0');
-  await expect(seat.run('node', 'list', '-o', 'xml')).rejects.toThrow('it must be json, yaml or text');
-  expect(seat.calls).toEqual([]);
+  await expect(terminal.run('deploy', 'n1', '--timeout', '5')).rejects.toThrow('deploy: --timeout goes with --wait');
+  await expect(terminal.run('deploy', 'n1', '--wait', '--timeout', 'soon')).rejects.toThrow(
+    'number of seconds above 0',
+  );
+  await expect(terminal.run('node', 'list', '-o', 'xml')).rejects.toThrow('it must be json, yaml or text');
+  expect(terminal.calls).toEqual([]);
 });

@@ -104,8 +104,8 @@ export function usage(prefix: readonly string[] = [], columns = Number.POSITIVE_
 }
 
 /** What `run-baton.ts` has before a command is known. */
-export interface CommandSeat
-  extends Pick<CommandContext, 'screen' | 'clock' | 'tell' | 'onInterrupt' | 'describeSettings'> {
+export interface CommandTerminal
+  extends Pick<CommandContext, 'screen' | 'clock' | 'notify' | 'onInterrupt' | 'describeSettings'> {
   /** @throws AppError `invalid_argument` for settings that can't be used */
   connect(choice: { readonly insecure: boolean }): Connection;
 }
@@ -118,8 +118,8 @@ const noConnection: Connection = { client: { call: refuse, download: refuse }, o
  * Runs what the arguments say.
  * @throws AppError `invalid_argument` with what would be right; whatever the command throws.
  */
-export async function runCommand(seat: CommandSeat, args: readonly string[]): Promise<void> {
-  const { screen, clock, tell, onInterrupt, describeSettings } = seat;
+export async function runCommand(terminal: CommandTerminal, args: readonly string[]): Promise<void> {
+  const { screen, clock, notify, onInterrupt, describeSettings } = terminal;
   const { columns } = screen.size();
   const command = commands
     .filter(({ words }) => startsWith(args, words.split(' ')))
@@ -129,9 +129,16 @@ export async function runCommand(seat: CommandSeat, args: readonly string[]): Pr
     if (input.values['help'] === true) {
       screen.write(helpText(command, columns, await command.helpTables?.()));
     } else {
-      const connection = command.offline ? noConnection : seat.connect({ insecure: flagOption(input, 'insecure') });
+      const connection = command.offline ? noConnection : terminal.connect({ insecure: flagOption(input, 'insecure') });
       await command.run(
-        { screen, clock, describeSettings, ...(tell && { tell }), ...(onInterrupt && { onInterrupt }), ...connection },
+        {
+          screen,
+          clock,
+          describeSettings,
+          ...(notify && { notify }),
+          ...(onInterrupt && { onInterrupt }),
+          ...connection,
+        },
         input,
       );
     }

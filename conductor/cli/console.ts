@@ -11,7 +11,7 @@ import { highWaterBytes } from '#shared/web-socket/pump.ts';
 import { ConsoleEnd, type ConsoleResize } from '#shared/wire/console.ts';
 
 /** Where the person sits: `process.stdin` and `process.stdout`, or streams without a terminal. */
-export interface Seat {
+export interface Terminal {
   readonly input: Readable & { isTTY?: boolean; setRawMode?(raw: boolean): unknown };
   readonly output: Writable & { isTTY?: boolean; columns?: number; rows?: number };
   /** `$TERM` */
@@ -32,18 +32,18 @@ const endOfTransmission = Buffer.from([4]);
 export async function openConsole(
   { client, settings }: { readonly client: ApiClient; readonly settings: ClientSettings },
   ident: string,
-  seat: Seat,
+  terminal: Terminal,
 ): Promise<void> {
   const path = `/v1/nodes/${ident}/console/shell`;
   // a refused WebSocket has a status and no text; this answer says in words whether and why not
   if (!(await client.call('GET', path))) throw noNode(ident);
   const target = new URL(`${settings.url.replace(/^http/, 'ws')}${path}`);
-  const { columns, rows } = seat.output;
-  const query = { columns, rows, term: seat.term };
+  const { columns, rows } = terminal.output;
+  const query = { columns, rows, term: terminal.term };
   for (const [name, value] of Object.entries(query)) if (value) target.searchParams.set(name, String(value));
   const socket = await dial(target, settings);
   keepAlive(socket);
-  const end = await converse(socket, seat);
+  const end = await converse(socket, terminal);
   if (end.exit_code === undefined) throw new AppError('aborted', `the console was closed: ${end.reason}`);
   if (end.exit_code !== 0) throw new AppError('command_failed', end.reason);
 }
@@ -66,21 +66,21 @@ function dial(target: URL, { authorization, authorities, insecure }: ClientSetti
 }
 
 /** Both directions, until the connection is closed. The terminal is given back as it was. */
-async function converse(socket: WebSocket, seat: Seat): Promise<Omit<ConsoleEnd, 'type'>> {
-  const isTerminal = seat.input.isTTY === true;
-  if (isTerminal) seat.output.write('(~. at the beginning of a line leaves)\r\n');
-  const detach = attachInput(socket, seat, isTerminal);
-  const onResize = (): void => sendSize(socket, seat.output);
-  seat.output.on('resize', onResize);
+async function converse(socket: WebSocket, terminal: Terminal): Promise<Omit<ConsoleEnd, 'type'>> {
+  const isTerminal = terminal.input.isTTY === true;
+  if (isTerminal) terminal.output.write('(~. at the beginning of a line leaves)\r\n');
+  const detach = attachInput(socket, terminal, isTerminal);
+  const onResize = (): void => sendSize(socket, terminal.output);
+  terminal.output.on('resize', onResize);
   try {
-    return await receive(socket, seat.output);
+    return await receive(socket, terminal.output);
   } finally {
-    seat.output.off('resize', onResize);
+    terminal.output.off('resize', onResize);
     detach();
   }
 }
 
-function attachInput(socket: WebSocket, { input }: Seat, isTerminal: boolean): () => void {
+function attachInput(socket: WebSocket, { input }: Terminal, isTerminal: boolean): () => void {
   const filter = createEscapeFilter();
   const send = (bytes: Buffer): void => {
     if (bytes.length === 0 || socket.readyState !== socket.OPEN) return;
@@ -110,7 +110,7 @@ function attachInput(socket: WebSocket, { input }: Seat, isTerminal: boolean): (
   };
 }
 
-function sendSize(socket: WebSocket, { columns, rows }: Seat['output']): void {
+function sendSize(socket: WebSocket, { columns, rows }: Terminal['output']): void {
   if (!columns || !rows || socket.readyState !== socket.OPEN) return;
   socket.send(JSON.stringify({ type: 'resize', columns, rows } satisfies ConsoleResize));
 }

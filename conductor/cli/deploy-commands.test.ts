@@ -4,20 +4,20 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { configDriveFiles } from '#conductor/boot/config-drive.ts';
 import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
-import { createNodeSeat, type NodeSeat } from '#conductor/cli/testing/node-seat.ts';
+import { createNodeTerminal, type NodeTerminal } from '#conductor/cli/testing/node-terminal.ts';
 
-let seat: NodeSeat;
+let terminal: NodeTerminal;
 beforeEach(() => {
-  seat = createNodeSeat();
+  terminal = createNodeTerminal();
 });
 
 const instance = { image_source: 'http://images/old.raw', image_checksum: 'http://images/SUMS', root_gb: 10 };
 const sha256 = { image_os_hash_algo: 'sha256', image_os_hash_value: 'ab'.repeat(32) };
 
 test('deploy sets the image by its kind of checksum, then asks for active', async () => {
-  seat.nodeStates = [{ provision_state: 'available', target_provision_state: null }];
-  await seat.run('deploy', 'n1', '--image', 'http://images/x.raw', '--checksum', 'ab'.repeat(32));
-  expect(seat.calls).toEqual([
+  terminal.nodeStates = [{ provision_state: 'available', target_provision_state: null }];
+  await terminal.run('deploy', 'n1', '--image', 'http://images/x.raw', '--checksum', 'ab'.repeat(32));
+  expect(terminal.calls).toEqual([
     [
       'PATCH',
       '/v1/nodes/u',
@@ -29,14 +29,16 @@ test('deploy sets the image by its kind of checksum, then asks for active', asyn
     ],
     ['PUT', '/v1/nodes/n1/states/provision', { target: 'active' }],
   ]);
-  await expect(seat.run('deploy', 'n1', '--image', 'http://x', '--checksum', 'zz')).rejects.toThrow('64 hex digits');
+  await expect(terminal.run('deploy', 'n1', '--image', 'http://x', '--checksum', 'zz')).rejects.toThrow(
+    '64 hex digits',
+  );
 });
 
 test("an image without a checksum does not keep the other image's; the same image keeps its own", async () => {
-  seat.nodeStates = [{ provision_state: 'available', target_provision_state: null, instance_info: instance }];
-  await seat.run('deploy', 'n1', '--image', 'http://images/new.raw');
-  await seat.run('deploy', 'n1', '--image', 'http://images/old.raw');
-  expect(seat.calls.filter(([method]) => method === 'PATCH').map(([, , patch]) => patch)).toEqual([
+  terminal.nodeStates = [{ provision_state: 'available', target_provision_state: null, instance_info: instance }];
+  await terminal.run('deploy', 'n1', '--image', 'http://images/new.raw');
+  await terminal.run('deploy', 'n1', '--image', 'http://images/old.raw');
+  expect(terminal.calls.filter(([method]) => method === 'PATCH').map(([, , patch]) => patch)).toEqual([
     [
       { op: 'add', path: '/instance_info/image_source', value: 'http://images/new.raw' },
       { op: 'remove', path: '/instance_info/image_checksum' },
@@ -46,48 +48,48 @@ test("an image without a checksum does not keep the other image's; the same imag
 });
 
 test('plan touches nothing, and says when the verb would be refused', async () => {
-  seat.nodeStates = [{ provision_state: 'active', target_provision_state: null, instance_info: instance }];
+  terminal.nodeStates = [{ provision_state: 'active', target_provision_state: null, instance_info: instance }];
   const image = ['--image', 'http://images/new.raw', '--checksum', 'ab'.repeat(32)];
   const ofImage = { image_source: 'http://images/new.raw', ...sha256, image_checksum: null };
-  await expect(seat.run('plan', 'n1', ...image)).rejects.toThrow(
+  await expect(terminal.run('plan', 'n1', ...image)).rejects.toThrow(
     /^node n1 is active: deploy would be refused; --target rebuild plans a rebuild$/,
   );
-  expect(seat.output).toContain('hash abc');
-  await seat.run('plan', 'n1', '--target', 'rebuild', ...image);
-  expect(seat.calls).toEqual([
+  expect(terminal.output).toContain('hash abc');
+  await terminal.run('plan', 'n1', '--target', 'rebuild', ...image);
+  expect(terminal.calls).toEqual([
     ['POST', '/v1/nodes/n1/plan', { target: 'active', instance_info: ofImage }],
     ['POST', '/v1/nodes/n1/plan', { target: 'rebuild', instance_info: ofImage }],
   ]);
-  seat.nodeStates = [{ provision_state: 'manageable', target_provision_state: null }];
-  await expect(seat.run('plan', 'n1')).rejects.toThrow('deploy would be refused; possible now: provide, inspect');
-  seat.nodeStates = [{ provision_state: 'available', target_provision_state: null, maintenance: true }];
-  await expect(seat.run('plan', 'n1')).rejects.toThrow('node n1 is in maintenance: deploy would be refused');
+  terminal.nodeStates = [{ provision_state: 'manageable', target_provision_state: null }];
+  await expect(terminal.run('plan', 'n1')).rejects.toThrow('deploy would be refused; possible now: provide, inspect');
+  terminal.nodeStates = [{ provision_state: 'available', target_provision_state: null, maintenance: true }];
+  await expect(terminal.run('plan', 'n1')).rejects.toThrow('node n1 is in maintenance: deploy would be refused');
 });
 
 test('deploy leaves an instance that stays as it is', async () => {
-  await expect(seat.run('deploy', 'n1', '--image', 'http://images/new.raw')).rejects.toThrow(
+  await expect(terminal.run('deploy', 'n1', '--image', 'http://images/new.raw')).rejects.toThrow(
     'node n1 is active: deploy would be refused; baton rebuild writes its image again',
   );
-  expect(seat.calls).toEqual([]);
+  expect(terminal.calls).toEqual([]);
 });
 
 test('deploy takes a config drive as JSON or as it is, and waits', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'baton-cli-'));
   try {
     await writeFile(join(directory, 'drive.json'), '{"meta_data": {"hostname": "h"}}');
-    seat.nodeStates.unshift({ provision_state: 'deploying', target_provision_state: 'active' });
-    await seat.run('deploy', 'n1', '--config-drive', join(directory, 'drive.json'), '--wait');
-    expect(seat.calls[0]?.[2]).toEqual({ target: 'active', configdrive: { meta_data: { hostname: 'h' } } });
-    expect(seat.output).toBe('node n1 is active\n');
+    terminal.nodeStates.unshift({ provision_state: 'deploying', target_provision_state: 'active' });
+    await terminal.run('deploy', 'n1', '--config-drive', join(directory, 'drive.json'), '--wait');
+    expect(terminal.calls[0]?.[2]).toEqual({ target: 'active', configdrive: { meta_data: { hostname: 'h' } } });
+    expect(terminal.output).toBe('node n1 is active\n');
     await writeFile(join(directory, 'bad.json'), '{"meta_data": ');
-    const fault: unknown = await seat
+    const fault: unknown = await terminal
       .run('deploy', 'n1', '--config-drive', join(directory, 'bad.json'))
       .catch((e) => e);
     expect(exitCodeOf(fault)).toBe(2);
     await writeFile(join(directory, 'drive.b64'), 'H4sI\n');
-    await seat.run('deploy', 'n1', '--config-drive', join(directory, 'drive.b64'));
-    expect(seat.calls[1]?.[2]).toMatchObject({ configdrive: 'H4sI' });
-    await expect(seat.run('deploy', 'n1', '--config-drive', '/nowhere')).rejects.toThrow('read /nowhere');
+    await terminal.run('deploy', 'n1', '--config-drive', join(directory, 'drive.b64'));
+    expect(terminal.calls[1]?.[2]).toMatchObject({ configdrive: 'H4sI' });
+    await expect(terminal.run('deploy', 'n1', '--config-drive', '/nowhere')).rejects.toThrow('read /nowhere');
   } finally {
     await rm(directory, { recursive: true });
   }

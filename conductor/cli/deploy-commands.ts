@@ -55,8 +55,8 @@ async function plan(context: CommandContext, input: CommandInput): Promise<void>
   const wipe = wipeOf(input);
   const node = await getNode(context.client, ident);
   const instance = image === undefined ? {} : { instance_info: changesForImage(node, image) };
-  const wish = { target, ...instance, ...steps, ...wipe };
-  const answer = await callFor<PlanView>(context.client, 'POST', `/v1/nodes/${ident}/plan`, wish);
+  const request = { target, ...instance, ...steps, ...wipe };
+  const answer = await callFor<PlanView>(context.client, 'POST', `/v1/nodes/${ident}/plan`, request);
   if (!answer) throw new AppError('internal', 'read the plan: the conductor answered nothing');
   print(context, input, { json: answer, text: renderPlan(answer) });
   // a wipe comes after the release of an instance too

@@ -1,4 +1,5 @@
 import type { PluginAnswer, PluginDetailAnswer, PluginOrderAnswer } from '#conductor/api/sites.ts';
+import { adviseOnRevision } from '#conductor/cli/advise-on-revision.ts';
 import type { Json } from '#conductor/cli/api-client.ts';
 import {
   type Command,
@@ -9,7 +10,6 @@ import {
   textOption,
 } from '#conductor/cli/command.ts';
 import { cell, print, table, tableFor } from '#conductor/cli/print.ts';
-import { adviseOnRevision } from '#conductor/cli/tell-no-revision.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const path = '/api/v1.0/plugins';
@@ -44,7 +44,7 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
   const tasks = plugin.tasks.map((task) => [
     String(task.task),
     task.stage,
-    tellRoles(task.role),
+    describeRoles(task.role),
     task.type,
     cell(task.parameters),
   ]);
@@ -56,8 +56,8 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
 
 async function remove(context: CommandContext, input: CommandInput): Promise<void> {
   await context.client.call('DELETE', addressOf(input));
-  const told = input.operands.join(' ');
-  print(context, input, { json: { deleted: told }, text: `plugin ${told} deleted\n` });
+  const shown = input.operands.join(' ');
+  print(context, input, { json: { deleted: shown }, text: `plugin ${shown} deleted\n` });
 }
 
 async function order(context: CommandContext, input: CommandInput): Promise<void> {
@@ -94,7 +94,7 @@ export function renderPluginOrder(
     String(each.position),
     each.stage,
     `${each.plugin}: task ${each.task}`,
-    tellRoles(each.role),
+    describeRoles(each.role),
     each.type,
     each.reason,
   ]);
@@ -107,7 +107,7 @@ export function renderPluginOrder(
   return `${order}\npostfixes by convention (others are allowed; none counts as 0):\n${table(legend)}`;
 }
 
-function tellRoles(role: '*' | readonly string[]): string {
+function describeRoles(role: '*' | readonly string[]): string {
   return role === '*' ? '*' : role.join(', ');
 }
 

@@ -7,7 +7,7 @@ import { readInputFile } from '#conductor/cli/read-input-file.ts';
 export interface CollectionText {
   readonly text: string;
   /** `document 3, line 17, column 5` → `racks/r1.yaml:12:5`; what names no such place stays. */
-  tellPlaces(message: string): string;
+  describePlaces(message: string): string;
 }
 
 /**
@@ -20,7 +20,7 @@ export async function readCollection(names: readonly string[]): Promise<Collecti
   const [only] = files;
   if (only === undefined) throw usageError(`${names.join(', ')}: no .yaml or .yml file in it`);
   if (files.length === 1) {
-    return { text: await readInputFile('FILE', only), tellPlaces: (message) => placesIn(message, [[only, 0]]) };
+    return { text: await readInputFile('FILE', only), describePlaces: (message) => placesIn(message, [[only, 0]]) };
   }
   const texts: string[] = [];
   const before: [string, number][] = [];
@@ -32,7 +32,7 @@ export async function readCollection(names: readonly string[]): Promise<Collecti
     texts.push(text);
     lines += text.split('\n').length - 1;
   }
-  return { text: texts.join(''), tellPlaces: (message) => placesIn(message, before) };
+  return { text: texts.join(''), describePlaces: (message) => placesIn(message, before) };
 }
 
 /** @param before each file, and how many lines of the text stand before its first one */

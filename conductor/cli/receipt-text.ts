@@ -44,13 +44,13 @@ function agentLines({ agent }: WipeReceipt): string[] {
 }
 
 function identify({ device, model, serial, wwn, size_bytes: size }: Disk): string {
-  const told = [
+  const shown = [
     model,
     serial === null ? null : `serial ${serial}`,
     wwn === null ? null : `wwn ${wwn}`,
     size === null ? null : formatBytes(size),
   ].filter((part) => part !== null);
-  return `${device}${told.length === 0 ? '' : ` (${told.join(', ')})`}`;
+  return `${device}${shown.length === 0 ? '' : ` (${shown.join(', ')})`}`;
 }
 
 function proofText({ canaries, samples, reads }: WipeReceipt['disks_wiped'][number]['proof']): string {

@@ -3,7 +3,7 @@ import { describeForCli } from '#conductor/cli/cli-words.ts';
 import { isReport, noteLines } from '#conductor/cli/describe-action-changes.ts';
 import { countStatuses, headline, stageWord } from '#conductor/cli/render-action.ts';
 import { describeOutdated } from '#conductor/model/outdated.ts';
-import { concludeGroups, conclusions, tellNothingToDeploy } from '#conductor/model/site-report.ts';
+import { concludeGroups, conclusions, describeNothingToDeploy } from '#conductor/model/site-report.ts';
 import type { NodeStatus } from '#conductor/model/site-run.ts';
 
 const mostFailures = 50;
@@ -46,7 +46,7 @@ function nothingDeployed({
 }: ActionAnswer): string[] {
   if (state !== 'Complete' || !counts || steps.every(({ id }) => id !== 'baremetal_nodes')) return [];
   const nodes = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  return tellNothingToDeploy({ groups: groups.length, nodes });
+  return describeNothingToDeploy({ groups: groups.length, nodes });
 }
 
 /** Of nodes that were torn down half way: what was done, and what a person has to do. */

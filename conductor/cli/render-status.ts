@@ -35,16 +35,16 @@ export function renderStatus(answer: unknown): string | undefined {
   const { message, reason, details } = parsed.data;
   const { messageList, remark } = details;
   const advice = adviceOn({ reason, remark });
-  const lines = [...renderFaults(messageList), ...renderTold(messageList, message)];
+  const lines = [...renderFaults(messageList), ...renderMessages(messageList, message)];
   return [remark ? describeForCli(remark) : message, ...lines, ...advice].join('\n');
 }
 
 /** What a teardown did and met: `  Error Pod web/x: …`, as it came; nothing is told twice. Pure. */
-function renderTold(messages: readonly Message[], message: string): string[] {
-  const told = messages.filter(
+function renderMessages(messages: readonly Message[], message: string): string[] {
+  const shown = messages.filter(
     (each) => !each.summarized && each.kind !== 'ValidationMessage' && each.message !== message,
   );
-  const lines = told.flatMap((each) => {
+  const lines = shown.flatMap((each) => {
     const about = each.name !== undefined && !each.message.includes(each.name) ? `${nameOf(each)}: ` : '';
     const causes = each.causes.map((cause) => `    ${cause}`);
     return [`  ${each.error ? 'Error ' : ''}${about}${each.message}`, ...causes].map(printable);

@@ -1,7 +1,7 @@
 import { createApiClient } from '#conductor/cli/api-client.ts';
 import { readClientSettings } from '#conductor/cli/client-settings.ts';
 import type { CommandContext } from '#conductor/cli/command.ts';
-import { type CommandSeat, runCommand } from '#conductor/cli/commands.ts';
+import { type CommandTerminal, runCommand } from '#conductor/cli/commands.ts';
 import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
 import { waitForLock } from '#conductor/cli/wait-for-lock.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -15,7 +15,7 @@ export function runBaton({ describeSettings }: Pick<CommandContext, 'describeSet
     process.exit();
   });
 
-  const tell = (line: string) => void process.stderr.write(`${line}\n`);
+  const notify = (line: string) => void process.stderr.write(`${line}\n`);
   const screen = {
     write: (output: string | Uint8Array) => process.stdout.write(output),
     isTerminal: process.stdout.isTTY,
@@ -23,10 +23,10 @@ export function runBaton({ describeSettings }: Pick<CommandContext, 'describeSet
     size: () => ({ columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 }),
   };
 
-  const seat: CommandSeat = {
+  const commandTerminal: CommandTerminal = {
     screen,
     clock: systemClock,
-    tell,
+    notify,
     describeSettings,
     onInterrupt: () => {
       const controller = new AbortController();
@@ -35,7 +35,7 @@ export function runBaton({ describeSettings }: Pick<CommandContext, 'describeSet
     },
     connect: (choice) => {
       const settings = readClientSettings(process.env, choice);
-      const client = waitForLock(createApiClient(settings), { clock: systemClock, tell });
+      const client = waitForLock(createApiClient(settings), { clock: systemClock, notify });
       const terminal = { input: process.stdin, output: process.stdout, term: process.env['TERM'] };
       return {
         client,
@@ -47,7 +47,7 @@ export function runBaton({ describeSettings }: Pick<CommandContext, 'describeSet
     },
   };
 
-  runCommand(seat, process.argv.slice(2)).catch((error: unknown) => {
+  runCommand(commandTerminal, process.argv.slice(2)).catch((error: unknown) => {
     process.stderr.write(`baton: ${errorChain(error)}\n`);
     process.exitCode = exitCodeOf(error);
   });

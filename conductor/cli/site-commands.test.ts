@@ -37,10 +37,10 @@ afterAll(async () => {
 
 const settings = { url: 'http://api.example', authorization: undefined, authorities: undefined, insecure: false };
 
-const told: string[] = [];
+const notices: string[] = [];
 
 async function baton(...args: string[]): Promise<string> {
-  told.length = 0;
+  notices.length = 0;
   let output = '';
   const screen = {
     write: (text: string | Uint8Array) => void (output += String(text)),
@@ -54,7 +54,7 @@ async function baton(...args: string[]): Promise<string> {
       describeSettings: () => Promise.resolve([]),
       clock: systemClock,
       connect,
-      tell: (line) => void told.push(line),
+      notify: (line) => void notices.push(line),
     },
     args,
   );
@@ -131,9 +131,9 @@ test.each([
 });
 
 test('faults are told with document and path, errors first; they hinder a commit, not an upload', async () => {
-  const told = await baton('site', 'upload', 'bad', file('bad.yaml'));
-  expect(told).toContain('  Error drydock/BaremetalNode/v1/n9, data.host_profile: ');
-  const levels = [...told.matchAll(/^ {2}(Error|Warning|Info) /gm)].map(([, level]) => level);
+  const notices = await baton('site', 'upload', 'bad', file('bad.yaml'));
+  expect(notices).toContain('  Error drydock/BaremetalNode/v1/n9, data.host_profile: ');
+  const levels = [...notices.matchAll(/^ {2}(Error|Warning|Info) /gm)].map(([, level]) => level);
   expect(levels).toEqual([...levels].sort((a, b) => order(a) - order(b)));
   expect(await failure('site', 'commit')).toEqual([
     1,
@@ -179,9 +179,9 @@ test('credentials are stored from files, listed without passwords, and deleted',
   expect(await baton('credential', 'set', 'rack', 'username=root', `password=@${file('password')}`)).toBe(
     'credential rack is stored\n',
   );
-  expect(told).toEqual([]);
+  expect(notices).toEqual([]);
   expect(await baton('credential', 'set', 'open', 'username=root', 'password=secret-word')).toContain('is stored');
-  expect(told).toEqual([expect.stringMatching(/^password: it stands among the arguments(?!.*secret-word)/)]);
+  expect(notices).toEqual([expect.stringMatching(/^password: it stands among the arguments(?!.*secret-word)/)]);
   await baton('credential', 'delete', 'open', '--force');
   const listed = await baton('credential', 'list', '-o', 'json');
   expect(JSON.parse(listed)).toMatchObject([{ name: 'rack', username: 'root' }]);

@@ -16,7 +16,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 const configdocs = '/api/v1.0/configdocs';
 const commitPath = '/api/v1.0/commitconfigdocs';
 const yaml = { type: 'application/x-yaml' };
-const nothing: CollectionText = { text: '', tellPlaces: (message) => message };
+const nothing: CollectionText = { text: '', describePlaces: (message) => message };
 
 const modeOption = {
   value: 'append|replace|rejectoncontents',
@@ -46,7 +46,7 @@ async function send(
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const { code, details, cause } = error;
-    throw new AppError(code, more.collected.tellPlaces(error.message), { details, cause });
+    throw new AppError(code, more.collected.describePlaces(error.message), { details, cause });
   }
 }
 

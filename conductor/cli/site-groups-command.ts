@@ -1,3 +1,4 @@
+import { adviseOnRevision } from '#conductor/cli/advise-on-revision.ts';
 import {
   type Command,
   type CommandContext,
@@ -8,7 +9,6 @@ import {
 import { countNodes, drawGroups, drawings } from '#conductor/cli/draw-groups.ts';
 import { printable } from '#conductor/cli/fit-screen.ts';
 import { print } from '#conductor/cli/print.ts';
-import { adviseOnRevision } from '#conductor/cli/tell-no-revision.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 interface PlannedGroup {

@@ -2,11 +2,11 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { createNodeSeat, type NodeSeat } from '#conductor/cli/testing/node-seat.ts';
+import { createNodeTerminal, type NodeTerminal } from '#conductor/cli/testing/node-terminal.ts';
 
-let seat: NodeSeat;
+let terminal: NodeTerminal;
 beforeEach(() => {
-  seat = createNodeSeat();
+  terminal = createNodeTerminal();
 });
 
 test('steps come from files, JSON or YAML', async () => {
@@ -15,16 +15,16 @@ test('steps come from files, JSON or YAML', async () => {
     const yaml = join(directory, 'steps.yaml');
     await writeFile(yaml, '- {interface: deploy, step: erase_devices_metadata, args: {}}\n');
     const steps = [{ interface: 'deploy', step: 'erase_devices_metadata', args: {} }];
-    await seat.run('clean', 'n1', '--steps', yaml);
+    await terminal.run('clean', 'n1', '--steps', yaml);
     const json = join(directory, 'steps.json');
     await writeFile(json, JSON.stringify({ deploy_steps: steps }));
-    await seat.run('deploy', 'n1', '--deploy-steps', json, '--plan-hash', 'ab');
-    await seat.run('template', 'create', 'CUSTOM_X', '--steps', yaml);
-    await seat.run('template', 'delete', 'CUSTOM_X');
+    await terminal.run('deploy', 'n1', '--deploy-steps', json, '--plan-hash', 'ab');
+    await terminal.run('template', 'create', 'CUSTOM_X', '--steps', yaml);
+    await terminal.run('template', 'delete', 'CUSTOM_X');
     await writeFile(json, '{"logical_disks": []}');
-    await seat.run('node', 'raid', 'set', 'n1', '--config', json);
-    await seat.run('node', 'raid', 'clear', 'n1');
-    expect(seat.calls).toEqual([
+    await terminal.run('node', 'raid', 'set', 'n1', '--config', json);
+    await terminal.run('node', 'raid', 'clear', 'n1');
+    expect(terminal.calls).toEqual([
       ['PUT', '/v1/nodes/n1/states/provision', { target: 'clean', clean_steps: steps }],
       ['PUT', '/v1/nodes/n1/states/provision', { target: 'active', deploy_steps: steps, plan_hash: 'ab' }],
       ['POST', '/v1/deploy_templates', { name: 'CUSTOM_X', steps }],
@@ -32,10 +32,10 @@ test('steps come from files, JSON or YAML', async () => {
       ['PUT', '/v1/nodes/n1/states/raid', { logical_disks: [] }],
       ['PUT', '/v1/nodes/n1/states/raid', {}],
     ]);
-    await expect(seat.run('clean', 'n1', '--steps', json)).rejects.toThrow('it must be a list of steps');
+    await expect(terminal.run('clean', 'n1', '--steps', json)).rejects.toThrow('it must be a list of steps');
     await writeFile(json, '{[');
-    await expect(seat.run('clean', 'n1', '--steps', json)).rejects.toThrow('it must be JSON or YAML');
-    await expect(seat.run('clean', 'n1')).rejects.toThrow('--steps FILE must be given');
+    await expect(terminal.run('clean', 'n1', '--steps', json)).rejects.toThrow('it must be JSON or YAML');
+    await expect(terminal.run('clean', 'n1')).rejects.toThrow('--steps FILE must be given');
   } finally {
     await rm(directory, { recursive: true });
   }
@@ -45,9 +45,9 @@ test('rescue reads its password from a file, the console gets the node', async (
   const directory = await mkdtemp(join(tmpdir(), 'baton-cli-'));
   try {
     await writeFile(join(directory, 'password'), 'pa ss\n');
-    await seat.run('rescue', 'n1', '--password', join(directory, 'password'));
-    await seat.run('console', 'n 1');
-    expect(seat.calls).toEqual([
+    await terminal.run('rescue', 'n1', '--password', join(directory, 'password'));
+    await terminal.run('console', 'n 1');
+    expect(terminal.calls).toEqual([
       ['PUT', '/v1/nodes/n1/states/provision', { target: 'rescue', rescue_password: 'pa ss' }],
       ['console', 'n%201'],
     ]);
@@ -59,32 +59,32 @@ test('rescue reads its password from a file, the console gets the node', async (
 test('logs go to a file, or into a pipe', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'baton-cli-'));
   try {
-    await seat.run('logs', 'n1');
-    expect(seat.output).toBe('tar');
-    seat.output = '';
-    await seat.run('logs', 'n1', '--flow', 'f', '-o', join(directory, 'l.tar.gz'));
-    expect(seat.output).toContain('l.tar.gz: 3 B');
+    await terminal.run('logs', 'n1');
+    expect(terminal.output).toBe('tar');
+    terminal.output = '';
+    await terminal.run('logs', 'n1', '--flow', 'f', '-o', join(directory, 'l.tar.gz'));
+    expect(terminal.output).toContain('l.tar.gz: 3 B');
     expect(await readFile(join(directory, 'l.tar.gz'), 'utf8')).toBe('tar');
-    expect(seat.calls.at(-1)).toEqual(['GET', '/v1/nodes/n1/flow/logs?flow=f']);
-    await expect(seat.run('logs', 'n1', '-o', '/nowhere/x')).rejects.toThrow('write /nowhere/x');
+    expect(terminal.calls.at(-1)).toEqual(['GET', '/v1/nodes/n1/flow/logs?flow=f']);
+    await expect(terminal.run('logs', 'n1', '-o', '/nowhere/x')).rejects.toThrow('write /nowhere/x');
   } finally {
     await rm(directory, { recursive: true });
   }
 });
 
 test('undeploy and provide wipe when asked to, and spare disks only then', async () => {
-  await seat.run('undeploy', 'n1', '--wipe');
-  await seat.run('provide', 'n1', '--wipe', '--preserve-local-storage');
+  await terminal.run('undeploy', 'n1', '--wipe');
+  await terminal.run('provide', 'n1', '--wipe', '--preserve-local-storage');
   const path = '/v1/nodes/n1/states/provision';
-  expect(seat.calls).toEqual([
+  expect(terminal.calls).toEqual([
     ['PUT', path, { target: 'deleted', wipe: { preserve_local_storage: false } }],
     ['PUT', path, { target: 'provide', wipe: { preserve_local_storage: true } }],
   ]);
-  await expect(seat.run('undeploy', 'n1', '--preserve-local-storage')).rejects.toThrow('goes with --wipe');
+  await expect(terminal.run('undeploy', 'n1', '--preserve-local-storage')).rejects.toThrow('goes with --wipe');
 
-  seat.calls = [];
-  await seat.run('plan', 'n1', '--target', 'provide', '--wipe', '--preserve-local-storage');
-  expect(seat.calls).toEqual([
+  terminal.calls = [];
+  await terminal.run('plan', 'n1', '--target', 'provide', '--wipe', '--preserve-local-storage');
+  expect(terminal.calls).toEqual([
     ['POST', '/v1/nodes/n1/plan', { target: 'provide', wipe: { preserve_local_storage: true } }],
   ]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { renderFleet } from '#conductor/cli/render-fleet.ts';
-import { createRecordingSeat } from '#conductor/cli/testing/recording-seat.ts';
+import { createRecordingTerminal } from '#conductor/cli/testing/recording-terminal.ts';
 
 const now = new Date('2026-11-22T12:00:00Z');
 
@@ -64,18 +64,18 @@ test('asks for all pages; a document has everything', async () => {
     'GET /v1/flows?limit=1000': { flows: [flowOf('n1', 'working')], next: 'http://x/v1/flows?marker=…' },
     'GET /v1/flows?limit=1000&marker=5a0c7ac4-4b6e-4b5c-9c5e-4d6b7a1f0001': { flows: [flowOf('n2', 'failed')] },
   };
-  const seat = createRecordingSeat((request) => pages[request] as Record<string, unknown>);
-  expect(JSON.parse(await seat.run('status', '-o', 'json'))).toMatchObject({
+  const terminal = createRecordingTerminal((request) => pages[request] as Record<string, unknown>);
+  expect(JSON.parse(await terminal.run('status', '-o', 'json'))).toMatchObject({
     fleet,
     flows: [{ node_name: 'n1' }, { node_name: 'n2' }],
   });
   expect(
-    await createRecordingSeat((request) =>
+    await createRecordingTerminal((request) =>
       request === 'GET /v1/fleet' ? { ...fleet, nodes: 0, in_maintenance: 0, provision_states: {} } : { flows: [] },
     ).run('status'),
   ).toBe('0 nodes\nnothing is under way\n');
 });
 
 test('--watch needs a terminal', async () => {
-  await expect(createRecordingSeat(() => fleet).run('status', '--watch')).rejects.toThrow('baton status -o json');
+  await expect(createRecordingTerminal(() => fleet).run('status', '--watch')).rejects.toThrow('baton status -o json');
 });

@@ -15,16 +15,16 @@ const statusOf = (more: object, messageList: readonly object[] = []) => ({
   ...more,
 });
 
-interface Seat {
+interface Terminal {
   readonly answer?: (options?: CallOptions) => Promise<object>;
   readonly interrupt?: AbortSignal;
   /** The conductor has not answered within a second. */
   readonly slow?: boolean;
 }
 
-async function baton(args: readonly string[], { answer, interrupt, slow = true }: Seat = {}) {
+async function baton(args: readonly string[], { answer, interrupt, slow = true }: Terminal = {}) {
   const asked: unknown[][] = [];
-  const told: string[] = [];
+  const notices: string[] = [];
   let output = '';
   const given = answer ?? (() => Promise.resolve(statusOf({})));
   const client: ApiClient = {
@@ -45,20 +45,20 @@ async function baton(args: readonly string[], { answer, interrupt, slow = true }
   };
   const connect = () => ({ client, openConsole: () => Promise.resolve() });
   const clock = { now: () => new Date(0), sleep: () => (slow ? Promise.resolve() : Promise.reject(new Error('over'))) };
-  const tell = (line: string) => void told.push(line);
-  const seat = {
+  const notify = (line: string) => void notices.push(line);
+  const terminal = {
     screen,
     describeSettings: () => Promise.resolve([]),
     clock,
-    tell,
+    notify,
     connect,
     ...(interrupt ? { onInterrupt: () => interrupt } : {}),
   };
-  const failure = await runCommand(seat, args).then(
+  const failure = await runCommand(terminal, args).then(
     () => undefined,
     (error: unknown) => (error instanceof AppError ? error : new AppError('internal', String(error))),
   );
-  return { asked, output, failure, told };
+  return { asked, output, failure, notices };
 }
 
 const design = (href: string) => ({ rel: 'design', href, type: 'application/x-yaml' });
@@ -133,8 +133,8 @@ test('Ctrl-C says what stands as it is, and how to go on', async () => {
     throw new AppError('aborted', 'stopped waiting for the conductor');
   };
   const words = ['drain', 'n1', '--timeout', '7200'];
-  const { failure, output, told } = await baton(words, { answer, interrupt: interrupt.signal });
-  expect([output, told]).toEqual([
+  const { failure, output, notices } = await baton(words, { answer, interrupt: interrupt.signal });
+  expect([output, notices]).toEqual([
     '',
     ['drain of n1: waiting for its end, until 1970-01-01T02:00:00Z at the latest (7200 s); Ctrl-C stops it'],
   ]);
@@ -171,9 +171,9 @@ test('what is refused at once is not told of as waited for; without a kubeconfig
   const unset = 'teardown of n1: this conductor knows no Kubernetes cluster: set BATON_KUBECONFIG to a kubeconfig file';
   const details = { status: 500, cause: 'NoKubernetesCluster' };
   const answer = () => Promise.reject(new AppError('command_failed', unset, { details }));
-  const { failure, told } = await baton(['drain', 'n1'], { answer, slow: false });
-  expect([told, failure?.message]).toEqual([[], unset]);
-  expect((await baton(['drain', 'n1'])).told).toHaveLength(1);
+  const { failure, notices } = await baton(['drain', 'n1'], { answer, slow: false });
+  expect([notices, failure?.message]).toEqual([[], unset]);
+  expect((await baton(['drain', 'n1'])).notices).toHaveLength(1);
 });
 
 test('the defaults of the help are those of the conductor', () => {

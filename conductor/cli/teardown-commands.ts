@@ -48,13 +48,13 @@ async function runVerb(context: CommandContext, input: CommandInput, verb: Teard
   const most = longestSeconds(input, verb);
   const until = new Date(context.clock.now().getTime() + most * 1000).toISOString().slice(0, 19);
   const waiting = `${words} of ${node}: waiting for its end, until ${until}Z at the latest (${most} s); Ctrl-C stops it`;
-  const asked = tellWhenSlow(context, waiting, context.client.call('POST', path, body, { until: interrupted }));
+  const asked = notifyWhenSlow(context, waiting, context.client.call('POST', path, body, { until: interrupted }));
   const answer = await asked.catch((error: unknown) => {
     if (interrupted.aborted) {
       const what = `${words} of ${node} was stopped: the conductor begins nothing more of it`;
       throw new AppError('aborted', `${what}\n→ ${leaves(node)}\n${again}`);
     }
-    throw hasBegun(error) ? withAdvice(error, [`→ ${standing(error, leaves(node))}`, again]) : error;
+    throw hasBegun(error) ? withAdvice(error, [`→ ${describeLeft(error, leaves(node))}`, again]) : error;
   });
   await printStatus(context, input, answer ?? {});
 }
@@ -62,21 +62,21 @@ async function runVerb(context: CommandContext, input: CommandInput, verb: Teard
 /** What is refused is refused at once: nobody is to read of waiting first. */
 const quietMs = 1_000;
 
-async function tellWhenSlow<Answer>(
-  { clock, tell }: Pick<CommandContext, 'clock' | 'tell'>,
+async function notifyWhenSlow<Answer>(
+  { clock, notify }: Pick<CommandContext, 'clock' | 'notify'>,
   line: string,
   asked: Promise<Answer>,
 ): Promise<Answer> {
   const answered = new AbortController();
-  const telling = clock.sleep(quietMs, answered.signal).then(
-    () => tell?.(line),
+  const notified = clock.sleep(quietMs, answered.signal).then(
+    () => notify?.(line),
     () => undefined,
   );
   try {
     return await asked;
   } finally {
     answered.abort();
-    await telling;
+    await notified;
   }
 }
 
@@ -89,7 +89,7 @@ function hasBegun(error: unknown): error is AppError {
 }
 
 /** A step that ran out of time had begun; what else has failed may have done so at its first look. */
-function standing({ details }: AppError, left: string): string {
+function describeLeft({ details }: AppError, left: string): string {
   return details['cause'] === 'TimeUp' ? left : `if it has come so far: ${left}`;
 }
 

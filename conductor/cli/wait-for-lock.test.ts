@@ -11,7 +11,7 @@ const locked = new AppError(
 /** A conductor that refuses so many times, and a clock that goes on by what is slept. */
 function asked(refusals: number, fault: Error = locked) {
   let [calls, ms] = [0, 0];
-  const told: string[] = [];
+  const notices: string[] = [];
   const client: ApiClient = {
     call: () => {
       calls += 1;
@@ -26,14 +26,14 @@ function asked(refusals: number, fault: Error = locked) {
       return Promise.resolve();
     },
   };
-  const call = () => waitForLock(client, { clock, tell: (line) => told.push(line) }).call('PATCH', '/v1/nodes/n1');
-  return { call, told, calls: () => calls };
+  const call = () => waitForLock(client, { clock, notify: (line) => notices.push(line) }).call('PATCH', '/v1/nodes/n1');
+  return { call, notices, calls: () => calls };
 }
 
 test('a node that a conductor is at is waited for, and told of once', async () => {
-  const { call, told } = asked(10);
+  const { call, notices } = asked(10);
   expect(await call()).toEqual({ calls: 11 });
-  expect(told).toEqual([`${locked.message} Trying again for 45 s`]);
+  expect(notices).toEqual([`${locked.message} Trying again for 45 s`]);
 });
 
 test('not for ever', async () => {
@@ -43,10 +43,10 @@ test('not for ever', async () => {
 });
 
 test('what does not pass by itself is not tried again', async () => {
-  const { call, told, calls } = asked(
+  const { call, notices, calls } = asked(
     1,
     new AppError('conflict', 'plan_hash: the plan is no longer the one that was read'),
   );
   await expect(call()).rejects.toThrow('plan_hash');
-  expect([calls(), told]).toEqual([1, []]);
+  expect([calls(), notices]).toEqual([1, []]);
 });

@@ -10,13 +10,13 @@ const patienceMs = 45_000;
 /** Requests that are refused because a conductor is at the node are made again, as by Ironic's own client. */
 export function waitForLock(
   client: ApiClient,
-  { clock, tell }: { readonly clock: Clock; readonly tell: (line: string) => void },
+  { clock, notify }: { readonly clock: Clock; readonly notify: (line: string) => void },
 ): ApiClient {
   return {
     ...client,
     call: (...request) => {
       const onRetry = (error: unknown, attempt: number): void => {
-        if (attempt === 1) tell(`${errorChain(error)} Trying again for ${patienceMs / 1000} s`);
+        if (attempt === 1) notify(`${errorChain(error)} Trying again for ${patienceMs / 1000} s`);
       };
       const options = { clock, passes: isLocked, withinMs: patienceMs + everyMs, delayMs: () => everyMs, onRetry };
       return retry(() => client.call(...request), options);

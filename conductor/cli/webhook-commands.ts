@@ -37,9 +37,9 @@ async function create(context: CommandContext, input: CommandInput): Promise<voi
   const secret = file === undefined ? undefined : (await readInputFile('--secret-file', file)).trim();
   const body = { name, url, events: listOption(input, 'event'), secret, project: textOption(input, 'project') };
   const made = (await context.client.call('POST', webhooks.path, body)) ?? {};
-  const told =
+  const secretLine =
     secret === undefined ? `\nits signatures are made with ${cell(made['secret'])}, which is shown this once` : '';
-  print(context, input, { json: made, text: `webhook ${cell(made['name'])} created${told}\n` });
+  print(context, input, { json: made, text: `webhook ${cell(made['name'])} created${secretLine}\n` });
 }
 
 async function test(context: CommandContext, input: CommandInput): Promise<void> {

@@ -39,8 +39,8 @@ export function wrapRows(rows: readonly (readonly [string, string])[], columns: 
   const width = Math.min(widest, Math.floor(Math.max(leastColumns, columns) * 0.45));
   const indent = ' '.repeat(width + 2);
   return rows.flatMap(([name, meaning]) => {
-    const told = wrapPieces(meaning.split(' '), columns - indent.length).map((line) => `${indent}${line}`);
-    if (name.length > width) return [name, ...told];
-    return [`${name.padEnd(width)}  ${told[0]?.trimStart() ?? ''}`.trimEnd(), ...told.slice(1)];
+    const shown = wrapPieces(meaning.split(' '), columns - indent.length).map((line) => `${indent}${line}`);
+    if (name.length > width) return [name, ...shown];
+    return [`${name.padEnd(width)}  ${shown[0]?.trimStart() ?? ''}`.trimEnd(), ...shown.slice(1)];
   });
 }

@@ -1,6 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { type Announce, afterLook, type ClusterReport, readReport, withDeeds } from '#conductor/cluster/deeds.ts';
+import {
+  type Announce,
+  afterLook,
+  type ClusterReport,
+  readReport,
+  withRecordedChanges,
+} from '#conductor/cluster/cluster-changes.ts';
 import { mayPass } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { isUnknownNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { isAccessFault } from '#conductor/cluster/kubernetes/refusal.ts';
@@ -76,7 +82,7 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
     const leftMs = timeLeft(context, args.timeout);
     // who may fail ends by itself: for the engine, time that is up is a failure
     if (mayFail && leftMs <= 0)
-      return toldFailure(context.log, kept.report(), `not ended within ${args.timeout} s: ${reason}`);
+      return reportedFailure(context.log, kept.report(), `not ended within ${args.timeout} s: ${reason}`);
     const checkEveryMs = Math.min(every * 1000, Math.max(leftMs, 1));
     return { kind: 'wait', reason, timeoutMs: mayFail ? Infinity : Math.max(leftMs, 0), checkEveryMs };
   };
@@ -96,8 +102,8 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
         `${errorChain(error)}; the cluster was open before: it is asked again for ${patienceMs / 60_000} minutes`,
       );
     }
-    if (mayFail) return toldFailure(context.log, kept.report(), errorChain(error));
-    await kept.told(messagesOf(error));
+    if (mayFail) return reportedFailure(context.log, kept.report(), errorChain(error));
+    await kept.reported(messagesOf(error));
     throw error;
   }
 }
@@ -110,7 +116,7 @@ function timeLeft({ clock, step }: StepContext, timeout: number): number {
   return until - now;
 }
 
-function toldFailure(log: StepContext['log'], report: ClusterReport, reason: string): ConductorStepOutcome {
+function reportedFailure(log: StepContext['log'], report: ClusterReport, reason: string): ConductorStepOutcome {
   log.warn({ reason }, 'step has not come about, which holds nothing up');
   return { kind: 'done', output: { ...report, messages: [{ message: reason, error: true }] } };
 }
@@ -154,7 +160,7 @@ interface KeptReport {
   /** After a look that has ended: what was announced is done. */
   readonly looked: (round: Round) => Promise<void>;
   /** Of a look that has failed: what stood in its way. */
-  readonly told: (messages: readonly RoundMessage[]) => Promise<void>;
+  readonly reported: (messages: readonly RoundMessage[]) => Promise<void>;
   /** Of a look that was not let in. @returns whether to try again */
   readonly refused: (isFirst: boolean) => Promise<boolean>;
 }
@@ -169,9 +175,9 @@ function keepReport(context: StepContext): KeptReport {
   };
   return {
     report: () => state.report,
-    announce: (deeds) => keep(withDeeds(state.report, deeds)),
+    announce: (deeds) => keep(withRecordedChanges(state.report, deeds)),
     looked: (round) => keep(afterLook(state.report, round)),
-    told: (messages) =>
+    reported: (messages) =>
       messages.length === 0 ? Promise.resolve() : keep({ ...state.report, messages: [...messages] }),
     refused: async (isFirst) => {
       const { deeds, refusedSince } = state.report;

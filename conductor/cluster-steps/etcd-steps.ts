@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Announce } from '#conductor/cluster/deeds.ts';
+import type { Announce } from '#conductor/cluster/cluster-changes.ts';
 import { etcdStableRound } from '#conductor/cluster/etcd/etcd-stable-round.ts';
 import { type EtcdWork, removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';

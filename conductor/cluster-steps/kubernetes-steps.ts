@@ -5,7 +5,7 @@ import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { leaveCluster } from '#conductor/cluster/kubernetes/leave-cluster.ts';
 import { type ClusterNode, readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { findNode } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
-import { refuseAnotherMachine } from '#conductor/cluster/kubernetes/same-machine.ts';
+import { requireSameMachine } from '#conductor/cluster/kubernetes/same-machine.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { shutdownKubelet } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
 import type { Round } from '#conductor/cluster/round.ts';
@@ -30,7 +30,7 @@ function atNode(
     const inventory = await context.ask(findInventory(context.db, context.node.uuid));
     const node = await (mayBeGone ? findNode : readNode)(cluster, name, context.signal);
     if (node) await noteSeen(context, node);
-    const remarks = node ? refuseAnotherMachine(cluster, node, systemUuidOf(inventory?.inventory)) : [];
+    const remarks = node ? requireSameMachine(cluster, node, systemUuidOf(inventory?.inventory)) : [];
     const round = await work(cluster);
     return { ...round, messages: [...round.messages, ...remarks] };
   });

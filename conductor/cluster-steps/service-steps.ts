@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { etcdMemberRound } from '#conductor/cluster/etcd/etcd-member-round.ts';
 import { whyNotReady } from '#conductor/cluster/kubernetes/judge-registration.ts';
 import { findWatchedNode, forgetWatchedNode, type WatchedNode } from '#conductor/cluster/kubernetes/node-watch.ts';
-import { refuseAnotherMachine } from '#conductor/cluster/kubernetes/same-machine.ts';
+import { requireSameMachine } from '#conductor/cluster/kubernetes/same-machine.ts';
 import type { Round } from '#conductor/cluster/round.ts';
 import { askInstance } from '#conductor/cluster-steps/ask-instance.ts';
 import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
@@ -56,7 +56,7 @@ async function whyAnother(context: StepContext, node: WatchedNode | undefined): 
   if (!node) return undefined;
   const inventory = await context.ask(findInventory(context.db, context.node.uuid));
   try {
-    refuseAnotherMachine({ server: 'BATON_KUBECONFIG' }, node, systemUuidOf(inventory?.inventory));
+    requireSameMachine({ server: 'BATON_KUBECONFIG' }, node, systemUuidOf(inventory?.inventory));
     return undefined;
   } catch (error) {
     return errorChain(error);

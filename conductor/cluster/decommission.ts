@@ -45,7 +45,7 @@ function ofStep(name: string, message: RoundMessage): RoundMessage {
 
 function failureOf(name: string, error: AppError): RoundMessage[] {
   const { messages } = error.details;
-  const told = Array.isArray(messages) ? (messages as readonly RoundMessage[]) : [];
+  const reported = Array.isArray(messages) ? (messages as readonly RoundMessage[]) : [];
   const whole: RoundMessage = {
     message: errorChain(error),
     error: true,
@@ -53,5 +53,5 @@ function failureOf(name: string, error: AppError): RoundMessage[] {
     kind: 'DecommissionStep',
     summarized: true,
   };
-  return [...told, whole].map((each) => ofStep(name, each));
+  return [...reported, whole].map((each) => ofStep(name, each));
 }

@@ -1,11 +1,11 @@
 import {
   type Announce,
   afterLook,
+  type ClusterChange,
   type ClusterReport,
-  type Deed,
-  describeDeed,
-  withDeeds,
-} from '#conductor/cluster/deeds.ts';
+  describeClusterChange,
+  withRecordedChanges,
+} from '#conductor/cluster/cluster-changes.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
 import { createBell } from '#conductor/kernel/bell.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -46,7 +46,7 @@ export async function repeatRounds(
   let lastError: unknown;
   let report: ClusterReport = { deeds: [], messages: [] };
   const announce: Announce = (deeds) => {
-    report = withDeeds(report, deeds);
+    report = withRecordedChanges(report, deeds);
     return Promise.resolve();
   };
   try {
@@ -58,7 +58,7 @@ export async function repeatRounds(
         last = now;
         lastError = undefined;
       } catch (error) {
-        if (!isRetryable(error) && !timeUp.aborted && !signal.aborted) throw tellChanges(error, report);
+        if (!isRetryable(error) && !timeUp.aborted && !signal.aborted) throw describeChanges(error, report);
         if (signal.aborted) break;
         // what time's end cut off tells less than what was before
         if (!timeUp.aborted || !last) lastError = error;
@@ -84,7 +84,7 @@ export async function repeatRounds(
   });
 }
 
-const kinds: Readonly<Partial<Record<Deed['kind'], string>>> = {
+const kinds: Readonly<Partial<Record<ClusterChange['kind'], string>>> = {
   cordon: 'Node',
   label: 'Label',
   pod: 'Pod',
@@ -94,13 +94,13 @@ const kinds: Readonly<Partial<Record<Deed['kind'], string>>> = {
 
 /** What the last round tells itself is told there. */
 function withChanges({ deeds }: ClusterReport, messages: readonly RoundMessage[]): readonly RoundMessage[] {
-  const told = new Set(messages.map(({ message }) => message));
+  const reported = new Set(messages.map(({ message }) => message));
   const isCordoned = deeds.some(({ kind }) => kind === 'cordon');
-  const changes = deeds.map((deed): RoundMessage => {
-    const { name, remark } = deed;
-    const kind = kinds[deed.kind];
+  const changes = deeds.map((change): RoundMessage => {
+    const { name, remark } = change;
+    const kind = kinds[change.kind];
     return {
-      message: describeDeed(deed),
+      message: describeClusterChange(change),
       error: false,
       name,
       ...(kind ? { kind } : {}),
@@ -108,12 +108,12 @@ function withChanges({ deeds }: ClusterReport, messages: readonly RoundMessage[]
     };
   });
   return [
-    ...changes.filter(({ message }) => !told.has(message)),
+    ...changes.filter(({ message }) => !reported.has(message)),
     ...messages.filter((each) => !isCordoned || each.remark?.code !== 'cordoned-already'),
   ];
 }
 
-function tellChanges(error: unknown, report: ClusterReport): unknown {
+function describeChanges(error: unknown, report: ClusterReport): unknown {
   if (!(error instanceof AppError) || report.deeds.length === 0) return error;
   const { messages = [] } = error.details as { readonly messages?: readonly RoundMessage[] };
   const details = { ...error.details, messages: withChanges(report, messages) };

@@ -1,4 +1,4 @@
-import type { Unsettled } from '#conductor/cluster/deeds.ts';
+import type { Unsettled } from '#conductor/cluster/cluster-changes.ts';
 import type { Remark } from '#conductor/model/remark.ts';
 import { describeRemark } from '#conductor/model/remark-words.ts';
 

@@ -117,8 +117,8 @@ async function logged<T>(
     return result;
   } catch (error) {
     const code = errorCode(error);
-    const told = errorWithout(hideInLog, error);
-    log.warn({ action, ...fields, durationMs: end(code), outcome: code, err: told }, 'BMC call');
+    const masked = errorWithout(hideInLog, error);
+    log.warn({ action, ...fields, durationMs: end(code), outcome: code, err: masked }, 'BMC call');
     throw errorWithout(hide, error);
   }
 }

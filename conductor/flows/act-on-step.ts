@@ -1,10 +1,10 @@
-import { beginAnew, mayBeginAnew } from '#conductor/flows/begin-anew.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { endFinished, type FinishedWork, failStep } from '#conductor/flows/finish-flow.ts';
 import { recordStepEvents, updateFlow } from '#conductor/flows/flow-store.ts';
 import { isHeld } from '#conductor/flows/hold-in-maintenance.ts';
 import { changesNode } from '#conductor/flows/post-step-hooks.ts';
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
+import { mayRestartFlow, restartFlow } from '#conductor/flows/restart-flow.ts';
 import { type ConductorStepOutcome, loadStepContext } from '#conductor/flows/step-context.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
@@ -111,8 +111,8 @@ async function act(
     // a database that is away for a moment is no fault of the step: the next period tries again
     if (errorCode(error) === 'lease_lost' || errorCode(error) === 'database_error') throw error;
     const record = { lease, node, flow, step };
-    if (errorCode(error) === 'version_mismatch' && mayBeginAnew(flow)) {
-      await beginAnew(context, record, error);
+    if (errorCode(error) === 'version_mismatch' && mayRestartFlow(flow)) {
+      await restartFlow(context, record, error);
       return undefined;
     }
     if (!isRetryable(error)) {

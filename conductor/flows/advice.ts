@@ -45,7 +45,7 @@ export const patienceMs = 5 * 60_000;
 export function adviceFor(facts: AdviceFacts): string | null {
   const { node, step } = facts;
   if (facts.state === 'failed' || facts.state === 'aborted') return afterTheEnd(facts);
-  if (facts.state === 'succeeded') return tellOwed(facts);
+  if (facts.state === 'succeeded') return describeOwed(facts);
   if (facts.held !== null) {
     return `Nothing happens while the node is in maintenance: \`baton maintenance off ${node}\` continues the flow.`;
   }
@@ -59,7 +59,7 @@ export function adviceFor(facts: AdviceFacts): string | null {
   return lookFor(step.name, step.waitingFor) ?? null;
 }
 
-function tellOwed({ owedWipe }: AdviceFacts): string | null {
+function describeOwed({ owedWipe }: AdviceFacts): string | null {
   return owedWipe === undefined ? null : `A wipe of its disks is still owed: ${owedWipe}.`;
 }
 
@@ -71,7 +71,7 @@ function afterTheEnd(facts: AdviceFacts): string | null {
   const { node, step } = facts;
   const kind = flowKinds[facts.kind];
   const { afterFailure } = kind;
-  if ((restsIn(kind) ?? facts.provisionState) !== facts.provisionState) return tellOwed(facts);
+  if ((restsIn(kind) ?? facts.provisionState) !== facts.provisionState) return describeOwed(facts);
   const leave =
     facts.inMaintenance && !afterFailure.inMaintenance
       ? `Take it out of maintenance: \`baton maintenance off ${node}\`.`
@@ -83,7 +83,7 @@ function afterTheEnd(facts: AdviceFacts): string | null {
     facts.state === 'failed' ? (lookFor(step?.name, step?.error) ?? 'Put right what the step says.') : '',
     leave,
     next,
-    facts.kind === 'wipe' || facts.kind === 'teardown' ? '' : (tellOwed(facts) ?? ''),
+    facts.kind === 'wipe' || facts.kind === 'teardown' ? '' : (describeOwed(facts) ?? ''),
     byHand.length === 0 ? '' : `Nothing is undone automatically; left to do by hand: ${byHand.join('; ')}.`,
     facts.hasLogs ? `\`baton logs ${node}\` has the agent's logs.` : '',
   ]

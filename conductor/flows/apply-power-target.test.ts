@@ -20,14 +20,14 @@ beforeEach(async () => {
 /** What the driver is told when a conductor goes to work on the request. */
 async function limitFor(request: object): Promise<number | undefined> {
   expect((await api.call('PUT', '/v1/nodes/n1/states/power', request)).status).toBe(202);
-  let told: CallOptions | undefined;
+  let reported: CallOptions | undefined;
   const real = api.context.drivers;
   const spy: Drivers = {
     ...real,
     connect: (node) => {
       const bmc = real.connect(node);
       const setPowerState: typeof bmc.power.setPowerState = (target, options) => {
-        told = options;
+        reported = options;
         return bmc.power.setPowerState(target, options);
       };
       return { ...bmc, power: { ...bmc.power, setPowerState } };
@@ -37,7 +37,7 @@ async function limitFor(request: object): Promise<number | undefined> {
   const lease = await claimLease(api.context.db, uuid, { holder: 'test-host', leaseMs: 60_000 });
   if (!lease) throw new Error('no lease');
   await applyPowerTarget(context, lease, new AbortController().signal);
-  return told?.timeoutMs;
+  return reported?.timeoutMs;
 }
 
 test('the driver is given the operator’s time, which goes with the target', async () => {

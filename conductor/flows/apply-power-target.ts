@@ -37,7 +37,7 @@ export async function applyPowerTarget(context: EngineContext, lease: Lease, sig
       severity: failure === undefined ? 'INFO' : 'ERROR',
       eventType: 'power',
       event: failure ?? `'${target}' done`,
-      tell: {
+      notify: {
         type: 'node.power_state',
         data: {
           power_state: failure === undefined ? powerStateAfter(target) : node.powerState,

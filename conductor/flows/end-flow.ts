@@ -1,4 +1,4 @@
-import { tellRunners } from '#conductor/flows/actions/action-store.ts';
+import { notifyRunners } from '#conductor/flows/actions/action-store.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { updateFlow } from '#conductor/flows/flow-store.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
@@ -21,7 +21,7 @@ export async function endFlow(
     ...(error === undefined ? {} : { error, onHold: null }),
   });
   // its runner need not wait for its next look
-  const told = flow.actionId === null ? Promise.resolve() : tellRunners(tx);
+  const notified = flow.actionId === null ? Promise.resolve() : notifyRunners(tx);
   const seconds = Math.max(0, Math.round((now.getTime() - flow.startedAt.getTime()) / 1000));
   const reason = error ?? flow.error;
   const about = { flow: flow.uuid, kind: flow.kind, seconds };
@@ -32,10 +32,10 @@ export async function endFlow(
     event: `${flow.kind} ${state} after ${seconds} s${state === 'succeeded' || !reason ? '' : `: ${reason}`}`,
     conductor: context.config.conductorName,
     user: flow.requestedBy ?? undefined,
-    tell:
+    notify:
       state === 'succeeded'
         ? { type: 'node.flow_succeeded', data: about }
         : { type: 'node.flow_failed', data: { ...about, state, error: reason ?? null } },
   });
-  await together([ended, told, noted]);
+  await together([ended, notified, noted]);
 }

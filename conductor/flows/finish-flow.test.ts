@@ -7,7 +7,7 @@ import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { receipts } from '#conductor/kernel/db/schema/receipt.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import type { FlowKindName, WipeWish } from '#conductor/model/flow-states.ts';
+import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { listHistory } from '#conductor/nodes/node-history.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
@@ -30,7 +30,7 @@ async function finish(
   kind: FlowKindName,
   provisionState: ProvisionState,
   retired: boolean,
-  { wipe, actionId }: { readonly wipe?: WipeWish; readonly actionId?: string } = {},
+  { wipe, actionId }: { readonly wipe?: WipeRequest; readonly actionId?: string } = {},
 ): Promise<ProvisionState> {
   const { db } = api.context;
   await db.update(nodes).set({ provisionState, retired });

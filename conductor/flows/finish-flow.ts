@@ -11,7 +11,7 @@ import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import { countFlow, countStep } from '#conductor/kernel/metrics/count-flow.ts';
-import { tellWebhooks } from '#conductor/kernel/outbox.ts';
+import { notifyWebhooks } from '#conductor/kernel/outbox.ts';
 import { type FlowKind, flowKinds } from '#conductor/model/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
@@ -20,7 +20,7 @@ import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
-import { pays } from '#conductor/nodes/wipe-wish.ts';
+import { pays } from '#conductor/nodes/requested-wipe.ts';
 import { findReceiptOfFlow } from '#conductor/receipts/receipt-store.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
@@ -35,7 +35,7 @@ export async function failStep(context: EngineContext, record: StepRecord, error
   await context.db.transaction(async (tx) => {
     await holdLease(tx, lease);
     await recordStepEvent(tx, step, 'failed', { ...options, error: errorChain(error) });
-    await tellWebhooks(tx, lease.nodeUuid, {
+    await notifyWebhooks(tx, lease.nodeUuid, {
       type: 'node.step_failed',
       data: { flow: flow.uuid, kind: flow.kind, step: stepTitle(step), error: errorChain(error) },
     });
@@ -245,7 +245,7 @@ async function endInFailure(
       eventType: 'maintenance',
       event: `maintenance on: ${lastError}`,
       conductor: context.config.conductorName,
-      tell: { type: 'node.maintenance', data: { maintenance: true, reason: lastError, fault: kind.fault } },
+      notify: { type: 'node.maintenance', data: { maintenance: true, reason: lastError, fault: kind.fault } },
     });
   }
 }

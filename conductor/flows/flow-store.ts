@@ -8,9 +8,9 @@ import { storableJson } from '#conductor/kernel/db/storable-json.ts';
 import { type TableReader, tableReader } from '#conductor/kernel/db/table-reader.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import { isFree } from '#conductor/kernel/lease.ts';
-import { tellWebhooks } from '#conductor/kernel/outbox.ts';
+import { notifyWebhooks } from '#conductor/kernel/outbox.ts';
 import { type FlowEvent, type FlowStepPhase, stateAfter } from '#conductor/model/flow-log.ts';
-import type { FlowKindName, WipeWish } from '#conductor/model/flow-states.ts';
+import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
 import type { PlannedStep, RequestedStep } from '#conductor/model/planned-step.ts';
 import { attendedBy, isHeld, type Lease } from '#conductor/nodes/node-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -65,7 +65,7 @@ export async function insertFlow(
     readonly requestedSteps?: RequestedStep[];
     /** Of a plan that was complete when it was read. */
     readonly planHash?: string | undefined;
-    readonly wipe?: WipeWish | undefined;
+    readonly wipe?: WipeRequest | undefined;
     readonly steps: readonly PlannedStep[];
   },
 ): Promise<string> {
@@ -87,7 +87,7 @@ export async function insertFlow(
   await together([
     inserted,
     insertSteps(tx, { flowUuid: uuid, phase: 'main', from: 1, steps: flow.steps }),
-    tellWebhooks(tx, flow.nodeUuid, { type: 'node.flow_started', data: { flow: uuid, kind: flow.kind } }),
+    notifyWebhooks(tx, flow.nodeUuid, { type: 'node.flow_started', data: { flow: uuid, kind: flow.kind } }),
   ]);
   return uuid;
 }

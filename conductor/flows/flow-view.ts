@@ -7,7 +7,7 @@ import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
-import { wayToWipe } from '#conductor/nodes/wipe-wish.ts';
+import { wayToWipe } from '#conductor/nodes/requested-wipe.ts';
 
 const startConductor =
   'Start a conductor with the BATON_CONDUCTOR_GROUP of the node, or change the conductor_group of the node.';

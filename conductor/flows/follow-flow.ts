@@ -8,7 +8,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
-import { coveringWipe } from '#conductor/nodes/wipe-wish.ts';
+import { coveringWipe } from '#conductor/nodes/requested-wipe.ts';
 
 /** What a flow has promised to be followed by, for whom it was asked. */
 export async function followWith(

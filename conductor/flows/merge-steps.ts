@@ -89,7 +89,7 @@ function applyRequest(
   merged: Map<string, PlannedStep>,
   { asker, step }: { readonly asker: Asker; readonly step: RequestedStep },
 ): void {
-  refuseCoreOverride(kind, asker, step);
+  requireNoCoreOverride(kind, asker, step);
   if (stepKey(step) === stepKey(pluginTaskStep)) {
     throw refused(asker, `${stepKey(step)} can't be asked for: it runs the tasks of a site's plugins`);
   }
@@ -142,7 +142,7 @@ function checkArgs(facts: PlanFacts, asker: Asker, step: RequestedStep): void {
  * provisioning network, or boot what has not been written. Only the image may be written earlier or later, as long as
  * the agent runs and the bootloader comes after it; what is written stands in instance_info.
  */
-function refuseCoreOverride(kind: FlowKind, asker: Asker, request: RequestedStep): void {
+function requireNoCoreOverride(kind: FlowKind, asker: Asker, request: RequestedStep): void {
   const own = [...kind.opening, ...kind.sorted, ...kind.closing, ...kind.cleanup, rebootAfter(request)];
   const known = own.find((step) => stepKey(step) === stepKey(request));
   if (!known) return;

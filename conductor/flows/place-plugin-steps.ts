@@ -52,7 +52,7 @@ function planTask(kind: FlowKind, facts: PlanFacts, task: Task, anchor: PlannedS
   } as const;
   const reboot = rebootAfter({ ...task, priority: own.priority });
   if (stepKey(task) === stepKey(reboot)) return { ...reboot, ...own };
-  if (stepKey(task) !== stepKey(pluginTaskStep)) refuseOwnStep(kind, task);
+  if (stepKey(task) !== stepKey(pluginTaskStep)) requireAgentStep(kind, task);
   const advertised = facts.advertised?.find((each) => stepKey(each) === stepKey(task));
   if (advertised) {
     try {
@@ -67,7 +67,7 @@ function planTask(kind: FlowKind, facts: PlanFacts, task: Task, anchor: PlannedS
 }
 
 /** @throws AppError for what is the conductor's: its steps have their places. */
-function refuseOwnStep(kind: FlowKind, task: Task): void {
+function requireAgentStep(kind: FlowKind, task: Task): void {
   const own = [...kind.opening, ...kind.sorted, ...kind.closing, ...kind.cleanup];
   const isOwn = own.some((step) => stepKey(step) === stepKey(task));
   if (isOwn || reservedInterface(task.step, { inDeploy: false }) !== undefined) {

@@ -26,14 +26,14 @@ export function planSteps(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
   const plan = [
     ...kind.opening.map((step) => plannedCore(step)),
     ...main.flatMap((step) => (step.rebootRequested ? [step, rebootAfter(step)] : [step])),
-    ...kind.closing.map((step) => withWish(plannedCore(step), facts)),
+    ...kind.closing.map((step) => withWipeArgs(plannedCore(step), facts)),
     ...(facts.wipe ? (kind.beforeWipe ?? []) : []).map((step) => plannedCore(step, 'a wipe follows')),
   ];
   return facts.withoutAgent === undefined ? plan : withoutAgent(plan, facts.withoutAgent, facts.isFake);
 }
 
 /** What is wiped is a step's business, which operators should see in it. */
-function withWish(step: PlannedStep, { wipe }: PlanFacts): PlannedStep {
+function withWipeArgs(step: PlannedStep, { wipe }: PlanFacts): PlannedStep {
   if (wipe === undefined || stepKey(step) !== 'deploy.wipe_disks') return step;
   return { ...step, args: { preserve_local_storage: wipe.preserveLocalStorage } };
 }
@@ -108,12 +108,12 @@ function inRequestedOrder(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
     if ((facts.advertised && !facts.isStale) || !kind.inBand) throw unknownStep(request, facts);
     return { ...plannedAdvertised({ ...request, reboot_requested: false }, false), ...place };
   });
-  refuseUnpowered(steps);
+  requirePoweredSteps(steps);
   return steps;
 }
 
 /** A machine that is off has no agent, and nothing else brings it back before the flow's end. */
-function refuseUnpowered(steps: readonly PlannedStep[]): void {
+function requirePoweredSteps(steps: readonly PlannedStep[]): void {
   let offSince: number | undefined;
   for (const [index, step] of steps.entries()) {
     const key = stepKey(step);

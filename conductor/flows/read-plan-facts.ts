@@ -5,7 +5,7 @@ import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { openStepArgs } from '#conductor/kernel/secrets/node-secrets.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import type { FlowKindName, WipeWish } from '#conductor/model/flow-states.ts';
+import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
 import type { OfferedDriverStep, PlanFacts, RequestedStep } from '#conductor/model/planned-step.ts';
 import { isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
@@ -21,7 +21,7 @@ export interface PlanRequest {
   /** The operator wants only what needs no agent. */
   readonly disableRamdisk?: boolean | undefined;
   /** With the kind `wipe`. */
-  readonly wipe?: WipeWish | undefined;
+  readonly wipe?: WipeRequest | undefined;
 }
 
 /**

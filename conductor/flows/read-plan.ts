@@ -97,7 +97,7 @@ async function readSubject(
  * @param disksAreNew the machine has just told its disks: a plan that was read before anybody knew them is still the one
  * @throws AppError `conflict` when the operator has read another plan than this one.
  */
-export function refuseOtherPlan(
+export function requireSamePlan(
   plan: Plan,
   wanted: string | null | undefined,
   { disksAreNew = false }: { readonly disksAreNew?: boolean } = {},

@@ -1,6 +1,6 @@
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
-import { refuseUnderWay } from '#conductor/flows/refuse-under-way.ts';
+import { requireNoFlow } from '#conductor/flows/require-no-flow.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
@@ -8,8 +8,8 @@ import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { deleteAllocationOfNode } from '#conductor/nodes/node-allocation.ts';
 import { deleteNode } from '#conductor/nodes/node-store.ts';
-import { refuseProtected } from '#conductor/nodes/protected-node.ts';
-import { refuseForgetting } from '#conductor/nodes/wipe-wish.ts';
+import { requireUnprotected } from '#conductor/nodes/protected-node.ts';
+import { requireForgettable } from '#conductor/nodes/requested-wipe.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const removableStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
@@ -32,9 +32,9 @@ export async function removeNode(
 ): Promise<void> {
   const name = await changeUnlocked(context, nodeUuid, async (tx, node) => {
     await fence?.(tx);
-    refuseRemoval(node);
+    requireRemovable(node);
     // it would go on nowhere, with what it has begun in the node's clusters forgotten
-    if (!node.maintenance) refuseUnderWay(node, await findOpenFlow(tx, nodeUuid), 'delete');
+    if (!node.maintenance) requireNoFlow(node, await findOpenFlow(tx, nodeUuid), 'delete');
     await deleteAllocationOfNode(tx, nodeUuid);
     await deleteNode(tx, nodeUuid);
     return node.name;
@@ -43,8 +43,8 @@ export async function removeNode(
   context.log.info({ node: nodeUuid, name, user, project }, 'node deleted');
 }
 
-function refuseRemoval(node: NodeRow): void {
-  refuseProtected(node);
+function requireRemovable(node: NodeRow): void {
+  requireUnprotected(node);
   if (node.maintenance) return;
   if (node.instanceUuid) {
     throw new AppError('conflict', `Node ${node.uuid} is associated with instance ${node.instanceUuid}.`);
@@ -56,5 +56,5 @@ function refuseRemoval(node: NodeRow): void {
         `Valid provision states to perform deletion are: ${[...removableStates].join(', ')}, or any state in maintenance.`,
     );
   }
-  refuseForgetting(node);
+  requireForgettable(node);
 }

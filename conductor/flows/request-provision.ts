@@ -2,26 +2,26 @@ import { encrypt } from 'unixcrypt';
 import { buildConfigDrive } from '#conductor/boot/config-drive.ts';
 import { abortTeardown } from '#conductor/flows/abort-teardown.ts';
 import type { FlowsContext } from '#conductor/flows/context.ts';
-import { refuseOtherPlan } from '#conductor/flows/read-plan.ts';
+import { requireSamePlan } from '#conductor/flows/read-plan.ts';
 import { kindToStart, planRequested, startWork } from '#conductor/flows/start-work.ts';
-import { refuseInvalid } from '#conductor/flows/validate-node.ts';
+import { requireValid } from '#conductor/flows/validate-node.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
-import { lookForConductor, refuseUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
+import { lookForConductor, requireLiveConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { openNodeDocument, sealConfigDrive, sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
-import { refuseSealedTexts } from '#conductor/kernel/secrets/sealed-document.ts';
+import { requireUnsealedTexts } from '#conductor/kernel/secrets/sealed-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { flowKinds, kindStartedBy } from '#conductor/model/flow-kinds.ts';
-import type { WipeWish } from '#conductor/model/flow-states.ts';
+import type { WipeRequest } from '#conductor/model/flow-states.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { legalVerbs, type ProvisionVerb, provisionVerbs, type VerbEvent } from '#conductor/model/provision-states.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { checkFetched, checkStepUrls } from '#conductor/nodes/image-urls.ts';
-import { refuseReserved } from '#conductor/nodes/node-lock.ts';
+import { requireUnreserved } from '#conductor/nodes/node-lock.ts';
 import { saveConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
-import { refuseProtected } from '#conductor/nodes/protected-node.ts';
-import { refuseOwned } from '#conductor/nodes/refuse-owned.ts';
-import { refuseForeignWipe, refuseOwing, wipeOf } from '#conductor/nodes/wipe-wish.ts';
+import { requireUnprotected } from '#conductor/nodes/protected-node.ts';
+import { requireNoOwedWipe, requireWipingVerb, wipeOf } from '#conductor/nodes/requested-wipe.ts';
+import { requireUnowned } from '#conductor/nodes/require-unowned.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface ProvisionRequest {
@@ -36,7 +36,7 @@ export interface ProvisionRequest {
   /** In plain text; kept as a hash. */
   readonly rescuePassword?: string | undefined;
   /** With `deleted` and `provide`: the disks are wiped in place of automated cleaning, whatever the settings of that. */
-  readonly wipe?: WipeWish | undefined;
+  readonly wipe?: WipeRequest | undefined;
   readonly caller: Pick<Caller, 'user' | 'project' | 'via'>;
   /** Only while the node is nobody's. */
   readonly isUnowned?: boolean;
@@ -66,16 +66,16 @@ export async function requestProvision(
   const stopped = `stopped by the operator's '${request.verb}'`;
   // such a flow leaves the node in a state in which there is nothing to abort
   if (event === 'abort' && (await abortTeardown(context, node.uuid, stopped))) return;
-  refuseForeignWipe(request);
+  requireWipingVerb(request);
   // what is at work may end where the verb is possible: clients try again on 409 and give up on 400
-  if (!isPossible(node, request.verb)) await refuseReserved(context.db, node.uuid);
-  refuseImpossible(node, request.verb);
-  refuseForbidden(node, request);
+  if (!isPossible(node, request.verb)) await requireUnreserved(context.db, node.uuid);
+  requirePossible(node, request.verb);
+  requirePermitted(node, request);
   await lookForConductor(context, node);
-  refuseUnattended(context, node);
+  requireLiveConductor(context, node);
   const checked = wipeOf(node, request) ? 'wipe' : kind;
   const needs = checked ? (flowKinds[checked].needs ?? []) : [];
-  await refuseInvalid(
+  await requireValid(
     context,
     node,
     request.disableRamdisk ? needs.filter((each) => each !== 'boot' && each !== 'network') : needs,
@@ -88,11 +88,11 @@ export async function requestProvision(
   // thousands of rounds, through which nobody should wait for the node's row
   const rescueHash = rescuePassword === undefined ? undefined : encrypt(rescuePassword);
   const toDo = await changeUnlocked(context, node.uuid, async (tx, current) => {
-    if (request.isUnowned) refuseOwned(current);
-    refuseImpossible(current, request.verb);
-    refuseForbidden(current, request);
-    refuseSealed(request.steps ?? []);
-    await refuseUnreadPlan({ ...context, db: tx }, current, { ...request, event });
+    if (request.isUnowned) requireUnowned(current);
+    requirePossible(current, request.verb);
+    requirePermitted(current, request);
+    requireUnsealed(request.steps ?? []);
+    await requireReadPlan({ ...context, db: tx }, current, { ...request, event });
     // one given earlier stays until the instance is released: a repeated deploy is of the same instance
     if (configDrive !== undefined)
       await saveConfigDrive(tx, node.uuid, sealConfigDrive(secrets, node.uuid, configDrive));
@@ -122,7 +122,7 @@ function isPossible(node: NodeRow, verb: ProvisionVerb): boolean {
   return legalVerbs(node.provisionState).includes(verb);
 }
 
-function refuseImpossible(node: NodeRow, verb: ProvisionVerb): void {
+function requirePossible(node: NodeRow, verb: ProvisionVerb): void {
   if (isPossible(node, verb)) return;
   const legal = legalVerbs(node.provisionState);
   throw new AppError(
@@ -135,11 +135,11 @@ function refuseImpossible(node: NodeRow, verb: ProvisionVerb): void {
 const possibleInMaintenance: ReadonlySet<VerbEvent> = new Set<VerbEvent>(['delete', 'abort', 'manage', 'unhold']);
 
 /** @throws AppError for what the node's maintenance, protection or retirement forbids, in Ironic's words. */
-function refuseForbidden(node: NodeRow, request: Pick<ProvisionRequest, 'verb' | 'wipe'>): void {
+function requirePermitted(node: NodeRow, request: Pick<ProvisionRequest, 'verb' | 'wipe'>): void {
   const { verb } = request;
   const { event } = provisionVerbs[verb];
-  refuseOwing(node, verb);
-  if (event === 'delete' || event === 'rebuild') refuseProtected(node);
+  requireNoOwedWipe(node, verb);
+  if (event === 'delete' || event === 'rebuild') requireUnprotected(node);
   // a wipe leaves a retired node manageable
   if (event === 'provide' && node.retired && !wipeOf(node, request)) {
     throw new AppError(
@@ -165,12 +165,12 @@ function givenConfigDrive(secrets: Secrets, node: NodeRow, request: ProvisionReq
 }
 
 /** @throws AppError `invalid_argument` for an argument that looks as if Baton had sealed it. */
-function refuseSealed(steps: readonly RequestedStep[]): void {
-  for (const step of steps) refuseSealedTexts(step.args, `${step.interface}.${step.step}`);
+function requireUnsealed(steps: readonly RequestedStep[]): void {
+  for (const step of steps) requireUnsealedTexts(step.args, `${step.interface}.${step.step}`);
 }
 
 /** @throws AppError `conflict` when the node as it is now has another plan than the operator's, or none that is whole. */
-async function refuseUnreadPlan(
+async function requireReadPlan(
   context: FlowsContext,
   node: NodeRow,
   work: ProvisionRequest & { readonly event: VerbEvent },
@@ -186,5 +186,5 @@ async function refuseUnreadPlan(
         'Inspect or clean the node first, or go on without plan_hash.',
     );
   }
-  refuseOtherPlan(plan, work.planHash);
+  requireSamePlan(plan, work.planHash);
 }

@@ -66,10 +66,10 @@ test('what is left to others is told them once, and their nudges and the next pe
   const newer = { hostname: 'newer', conductorGroup: '', drivers: ['fake-hardware'], publicUrl: 'http://newer' };
   const generation = await insertConductor(context.db, newer);
   await beginFlow(['from_the_future']);
-  const told: string[] = [];
-  const scheduler = createScheduler({ context, tellOthers: (nodeUuid) => told.push(nodeUuid) });
+  const notified: string[] = [];
+  const scheduler = createScheduler({ context, notifyOthers: (nodeUuid) => notified.push(nodeUuid) });
   scheduler.nudge(uuid, 'operator');
-  await expect.poll(() => told).toEqual([uuid]);
+  await expect.poll(() => notified).toEqual([uuid]);
   await context.db.update(flows).set({ nextCheckAt: new Date(0), held: null, heldSince: null });
   // its own word comes back to it
   scheduler.nudge(uuid, 'another conductor');
@@ -80,9 +80,9 @@ test('what is left to others is told them once, and their nudges and the next pe
   const steps = [plannedCore({ interface: 'deploy', step: 'from_the_future', priority: 0 })];
   await context.db.transaction((tx) => insertFlow(tx, { nodeUuid: other, kind: 'deploy', steps }));
   scheduler.nudge(other, 'another conductor');
-  await expect.poll(() => told).toContain(other);
+  await expect.poll(() => notified).toContain(other);
   await scheduler.stop();
-  expect(told.slice(0, 2)).toEqual([uuid, other]);
+  expect(notified.slice(0, 2)).toEqual([uuid, other]);
   expect((await readFlow()).flow.held).toBeNull();
   await recordConductorStop(context.db, { hostname: 'newer', generation });
 });

@@ -24,10 +24,10 @@ export interface Scheduler {
 export interface SchedulerOptions {
   readonly context: EngineContext;
   /** Whoever holds the node is to look again. */
-  readonly tellOthers: (nodeUuid: string) => void;
+  readonly notifyOthers: (nodeUuid: string) => void;
 }
 
-export function createScheduler({ context, tellOthers }: SchedulerOptions): Scheduler {
+export function createScheduler({ context, notifyOthers }: SchedulerOptions): Scheduler {
   const stopping = new AbortController();
   /** Nodes at work since then; `again` = nudged meanwhile, look once more afterwards. */
   const busy = new Map<string, { again: boolean; readonly since: number }>();
@@ -44,11 +44,11 @@ export function createScheduler({ context, tellOthers }: SchedulerOptions): Sche
       do {
         begins(nodeUuid);
         const done = await workOnNode(context, nodeUuid, stopping.signal);
-        if (done === 'left to others' && origin !== 'another conductor') tellOthers(nodeUuid);
+        if (done === 'left to others' && origin !== 'another conductor') notifyOthers(nodeUuid);
         if (done === 'not known here') {
           // longer than others take to look by themselves, should the nudge be lost
           unknown.set(nodeUuid, performance.now() + 2 * context.config.reconcileIntervalMs);
-          tellOthers(nodeUuid);
+          notifyOthers(nodeUuid);
         } else unknown.delete(nodeUuid);
       } while (busy.get(nodeUuid)?.again && !stopping.signal.aborted);
     } catch (error) {
@@ -57,7 +57,7 @@ export function createScheduler({ context, tellOthers }: SchedulerOptions): Sche
     } finally {
       busy.delete(nodeUuid);
       // what was broken off need not wait for anybody's next look
-      if (stopping.signal.aborted) tellOthers(nodeUuid);
+      if (stopping.signal.aborted) notifyOthers(nodeUuid);
     }
   };
   const turns = createTurns({
@@ -78,7 +78,7 @@ export function createScheduler({ context, tellOthers }: SchedulerOptions): Sche
   return {
     nudge: (nodeUuid, origin) => {
       if (stopping.signal.aborted) {
-        if (origin !== 'another conductor') tellOthers(nodeUuid);
+        if (origin !== 'another conductor') notifyOthers(nodeUuid);
         return;
       }
       if (origin === 'another conductor' && isLeft(nodeUuid)) return;

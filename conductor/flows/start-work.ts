@@ -4,19 +4,19 @@ import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { stopFlow } from '#conductor/flows/finish-flow.ts';
 import { findOpenFlow, insertFlow, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import { type Plan, readPlan } from '#conductor/flows/read-plan.ts';
-import { refuseUnderWay } from '#conductor/flows/refuse-under-way.ts';
 import type { ProvisionRequest } from '#conductor/flows/request-provision.ts';
+import { requireNoFlow } from '#conductor/flows/require-no-flow.ts';
 import { sealSteps } from '#conductor/flows/seal-steps.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import { flowKinds, isBesideStates, kindStartedBy } from '#conductor/model/flow-kinds.ts';
-import type { FlowKindName, WipeWish } from '#conductor/model/flow-states.ts';
+import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
 import { nextProvisionState, type VerbEvent } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { wipeOf } from '#conductor/nodes/wipe-wish.ts';
+import { wipeOf } from '#conductor/nodes/requested-wipe.ts';
 
 /**
  * What a verb does, in the transaction in which it was found possible: the flow before is ended, the node moved, and the
@@ -46,7 +46,7 @@ export async function startWork(
   }
   if (flow) {
     const isKnown = Object.hasOwn(flowKinds, flow.kind);
-    if (isKnown && isBesideStates(flowKinds[flow.kind])) refuseUnderWay(node, flow, work.verb);
+    if (isKnown && isBesideStates(flowKinds[flow.kind])) requireNoFlow(node, flow, work.verb);
     const error = `stopped by the operator's '${work.verb}'`;
     if (work.event === 'abort') {
       await abort(context, tx, { node, flow, error, options });
@@ -104,7 +104,7 @@ export function planRequested(
 }
 
 /** `undefined`: no flow. @param wipe see `wipeOf` */
-export function kindToStart(node: NodeRow, event: VerbEvent, wipe?: WipeWish): FlowKindName | undefined {
+export function kindToStart(node: NodeRow, event: VerbEvent, wipe?: WipeRequest): FlowKindName | undefined {
   // the instance comes back whose service had failed
   if (event === 'abort') return node.provisionState === 'service failed' ? 'restore' : undefined;
   // manageable again needs no proof: the BMC was proven when the node left enroll

@@ -10,7 +10,7 @@ import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { PowerState } from '#conductor/model/power-states.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { ofGroup } from '#conductor/nodes/node-lease.ts';
-import { refuseLocked } from '#conductor/nodes/node-lock.ts';
+import { requireUnlocked } from '#conductor/nodes/node-lock.ts';
 import { findNode, lockNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
@@ -101,7 +101,7 @@ async function recordIfUntouched(
   try {
     await context.db.transaction(async (tx) => {
       if (!(await findNode(tx, node.uuid))) return;
-      await refuseLocked(tx, node.uuid);
+      await requireUnlocked(tx, node.uuid);
       const now = await lockNode(tx, node.uuid);
       const untouched =
         now.powerState === node.powerState &&
@@ -141,7 +141,7 @@ async function recordFound(
       eventType: 'maintenance',
       event: 'maintenance off: the BMC answers again',
       conductor,
-      tell: { type: 'node.maintenance', data: { maintenance: false, reason: null, fault: null } },
+      notify: { type: 'node.maintenance', data: { maintenance: false, reason: null, fault: null } },
     });
   }
   if (found === node.powerState) return;
@@ -151,7 +151,7 @@ async function recordFound(
     eventType: 'power',
     event: `found '${found}' where '${node.powerState ?? 'unknown'}' was on record`,
     conductor,
-    tell: {
+    notify: {
       type: 'node.power_state',
       data: { power_state: found, target_power_state: null, event: 'found' },
     },
@@ -177,6 +177,6 @@ async function recordFailure(
     eventType: 'maintenance',
     event: `maintenance on: ${reason}`,
     conductor,
-    tell: { type: 'node.maintenance', data: { maintenance: true, reason, fault: powerFault } },
+    notify: { type: 'node.maintenance', data: { maintenance: true, reason, fault: powerFault } },
   });
 }

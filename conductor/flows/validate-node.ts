@@ -113,7 +113,7 @@ async function readChecks(
 }
 
 /** The interfaces without which a flow can't run, in the order in which they are reported. */
-export async function refuseInvalid(
+export async function requireValid(
   context: ValidationContext,
   node: NodeRow,
   needed: readonly Interface[],

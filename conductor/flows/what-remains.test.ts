@@ -1,34 +1,34 @@
 import { expect, test } from 'vitest';
-import { afterLook, type Deed, withDeeds } from '#conductor/cluster/deeds.ts';
+import { afterLook, type ClusterChange, withRecordedChanges } from '#conductor/cluster/cluster-changes.ts';
 import { roundMessage } from '#conductor/cluster/round.ts';
-import { type ToldStep as Step, toldStep as step } from '#conductor/cluster/testing/told-step.ts';
-import { type ToldFlow, whatRemains } from '#conductor/flows/what-remains.ts';
+import { type ReportedStep as Step, reportedStep as step } from '#conductor/cluster/testing/reported-step.ts';
+import { type ReportedFlow, whatRemains } from '#conductor/flows/what-remains.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
 
-const told = (deeds: readonly Deed[], sure = true) => {
-  const report = withDeeds({ deeds: [], messages: [] }, deeds);
+const reported = (deeds: readonly ClusterChange[], sure = true) => {
+  const report = withRecordedChanges({ deeds: [], messages: [] }, deeds);
   return sure ? afterLook(report, { messages: [] }) : report;
 };
-const cordon: Deed = { kind: 'cordon', name: 'n1', message: 'Node n1 is cordoned' };
-const label = (name: string): Deed => ({
+const cordon: ClusterChange = { kind: 'cordon', name: 'n1', message: 'Node n1 is cordoned' };
+const label = (name: string): ClusterChange => ({
   kind: 'label',
   name,
   value: 'x',
   message: `Label ${name}=x is taken from node n1`,
 });
-const member: Deed = {
+const member: ClusterChange = {
   kind: 'etcd member',
   name: 'n1',
   value: 'https://n1:2380, https://n1b:2380',
   of: 'control',
   message: 'member n1 removed from control',
 };
-const stopped: ToldFlow = {
+const stopped: ReportedFlow = {
   flow: { kind: 'decommission', state: 'aborted' },
   steps: [
-    step('drain', { output: told([cordon]) }),
-    step('clear_labels', { output: told([label('rack'), label('zone')]) }),
-    step('remove_etcd', { state: 'failed', output: told([member], false), error: 'stopped' }),
+    step('drain', { output: reported([cordon]) }),
+    step('clear_labels', { output: reported([label('rack'), label('zone')]) }),
+    step('remove_etcd', { state: 'failed', output: reported([member], false), error: 'stopped' }),
     step('wait_for_etcd', { state: 'skipped' }),
   ],
 };
@@ -56,9 +56,9 @@ test('a teardown that was stopped says what was done, what was not started, and 
 
 test('of a node that was decommissioned twice, each thing is put back once, as it was last', () => {
   const late = { ...label('rack'), value: 'y', message: 'Label rack=y is taken from node n1' };
-  const again: ToldFlow = {
+  const again: ReportedFlow = {
     flow: { kind: 'decommission', state: 'failed' },
-    steps: [step('drain', { output: told([cordon]) }), step('clear_labels', { output: told([late]) })],
+    steps: [step('drain', { output: reported([cordon]) }), step('clear_labels', { output: reported([late]) })],
   };
   expect(whatRemains('n1', [stopped, again]).byHand).toEqual([
     'to allow pods on it again: `kubectl uncordon n1`',
@@ -90,7 +90,7 @@ test('what stood in the way on the last look is named; a kubelet that runs on is
 
 test('a node gets its pods back when nothing stops its kubelet again; whoever has cordoned it is not forgotten', () => {
   const report = { deeds: [], messages: [roundMessage(newRemark('cordoned-already', { node: 'n1' }))] };
-  const again: ToldFlow = {
+  const again: ReportedFlow = {
     flow: { kind: 'decommission', state: 'aborted' },
     steps: [step('drain', { output: report }), step('shutdown_kubelet', { state: 'failed', error: 'stopped' })],
   };
@@ -99,7 +99,7 @@ test('a node gets its pods back when nothing stops its kubelet again; whoever ha
     expect.stringContaining('`kubectl label node n1 promenade-decomission-`'),
     expect.stringContaining('n1 was already cordoned before this action'),
   ]);
-  const both = [{ ...again, steps: [step('drain', { output: told([cordon]) }), ...again.steps.slice(1)] }];
+  const both = [{ ...again, steps: [step('drain', { output: reported([cordon]) }), ...again.steps.slice(1)] }];
   expect(whatRemains('n1', both).byHand).toEqual([
     expect.stringContaining('promenade-decomission-'),
     'to allow pods on it again: `kubectl uncordon n1`',
@@ -107,31 +107,31 @@ test('a node gets its pods back when nothing stops its kubelet again; whoever ha
 });
 
 test('a node that is out of its cluster is joined again, not uncordoned', () => {
-  const gone: Deed = { kind: 'node', name: 'n1', message: 'Node n1 is removed from the cluster' };
-  const left: ToldFlow = {
+  const gone: ClusterChange = { kind: 'node', name: 'n1', message: 'Node n1 is removed from the cluster' };
+  const left: ReportedFlow = {
     flow: { kind: 'leave_cluster', state: 'succeeded' },
-    steps: [step('remove_node', { output: told([gone]) })],
+    steps: [step('remove_node', { output: reported([gone]) })],
   };
   const { byHand } = whatRemains('n1', [stopped, left]);
   expect(byHand[0]).toBe('n1 is no longer in its Kubernetes cluster: to bring it back, join it again');
   expect(byHand.join()).not.toContain('uncordon');
 });
 
-const wiped: ToldFlow[] = [
+const wiped: ReportedFlow[] = [
   {
     flow: { kind: 'decommission', state: 'succeeded' },
     steps: [
-      step('drain', { output: told([cordon]) }),
-      step('clear_labels', { output: told([label('rack')]) }),
-      step('shutdown_kubelet', { output: told([{ kind: 'kubelet', name: 'n1', message: 'its kubelet stops' }]) }),
+      step('drain', { output: reported([cordon]) }),
+      step('clear_labels', { output: reported([label('rack')]) }),
+      step('shutdown_kubelet', { output: reported([{ kind: 'kubelet', name: 'n1', message: 'its kubelet stops' }]) }),
     ],
   },
   { flow: { kind: 'teardown', state: 'succeeded' }, steps: [step('power_off', { interface: 'deploy' })] },
   { flow: { kind: 'wipe', state: 'succeeded' }, steps: [step('wipe_disks', { interface: 'deploy' })] },
 ];
-const leave = (state: Step['state'], deeds: readonly Deed[] = []): ToldFlow => ({
+const leave = (state: Step['state'], deeds: readonly ClusterChange[] = []): ReportedFlow => ({
   flow: { kind: 'leave_cluster', state: state === 'succeeded' ? 'succeeded' : 'failed' },
-  steps: [step('remove_node', { state, output: told(deeds) })],
+  steps: [step('remove_node', { state, output: reported(deeds) })],
 });
 const stillThere = 'n1 is still in its Kubernetes cluster: `kubectl delete node n1`';
 
@@ -139,7 +139,7 @@ test('a machine that was wiped gets no pods back: its node is to be deleted', ()
   expect(whatRemains('n1', wiped).byHand).toEqual([stillThere]);
   expect(whatRemains('n1', [...wiped, leave('failed', [label('rack')])]).byHand).toEqual([stillThere]);
   expect(whatRemains('n1', [leave('failed', [cordon, label('rack')])]).byHand).toEqual([stillThere]);
-  const stoppedBetween: ToldFlow[] = [
+  const stoppedBetween: ReportedFlow[] = [
     ...wiped.slice(0, 1),
     {
       flow: { kind: 'teardown', state: 'failed' },
@@ -153,7 +153,7 @@ test('a machine that was wiped gets no pods back: its node is to be deleted', ()
 test('a node that was never in the cluster is not to be deleted from it', () => {
   const unknown = roundMessage(newRemark('unknown-in-cluster', { server: 'https://k', node: 'n1' }));
   const drain = step('drain', { output: { deeds: [], messages: [unknown] } });
-  const without: ToldFlow[] = [
+  const without: ReportedFlow[] = [
     { flow: { kind: 'decommission', state: 'succeeded' }, steps: [drain] },
     ...wiped.slice(1),
   ];
@@ -161,7 +161,7 @@ test('a node that was never in the cluster is not to be deleted from it', () => 
 });
 
 test('a teardown of which no step has begun leaves the way back as it is', () => {
-  const notBegun: ToldFlow = {
+  const notBegun: ReportedFlow = {
     flow: { kind: 'teardown', state: 'aborted' },
     steps: [step('power_off', { interface: 'deploy', state: 'skipped' })],
   };
@@ -169,7 +169,7 @@ test('a teardown of which no step has begun leaves the way back as it is', () =>
 });
 
 test('disks count as wiped only when the wipe has succeeded', () => {
-  const wipe = (state: Step['state'], output: unknown = null): ToldFlow => ({
+  const wipe = (state: Step['state'], output: unknown = null): ReportedFlow => ({
     flow: { kind: 'wipe', state: 'failed' },
     steps: [step('wipe_disks', { interface: 'deploy', state, output })],
   });
@@ -182,7 +182,7 @@ test('disks count as wiped only when the wipe has succeeded', () => {
 });
 
 test('a node that is released and not wiped yet: its disks are as they were', () => {
-  const release: ToldFlow = {
+  const release: ReportedFlow = {
     flow: { kind: 'teardown', state: 'succeeded' },
     steps: [step('release_instance', { interface: 'deploy' }), step('owe_wipe', { interface: 'deploy' })],
   };
@@ -202,7 +202,7 @@ test('a node that is released and not wiped yet: its disks are as they were', ()
 });
 
 test('a deed that is announced again is no news', () => {
-  const report = told([cordon, label('rack')]);
-  expect(withDeeds(report, [cordon])).toBe(report);
-  expect(withDeeds(report, [label('zone')]).deeds.map(({ sure }) => sure)).toEqual([true, true, false]);
+  const report = reported([cordon, label('rack')]);
+  expect(withRecordedChanges(report, [cordon])).toBe(report);
+  expect(withRecordedChanges(report, [label('zone')]).deeds.map(({ sure }) => sure)).toEqual([true, true, false]);
 });

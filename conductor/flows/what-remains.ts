@@ -1,4 +1,4 @@
-import { describeDeed, type KeptDeed, readReport } from '#conductor/cluster/deeds.ts';
+import { describeClusterChange, type RecordedChange, readReport } from '#conductor/cluster/cluster-changes.ts';
 import { decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
@@ -8,7 +8,7 @@ import type { RemarkCode } from '#conductor/model/remark-words.ts';
 import { EraseResult } from '#shared/wire/erase-result.ts';
 
 /** A flow of a teardown, as far as it is told of. */
-export interface ToldFlow {
+export interface ReportedFlow {
   readonly flow: Pick<FlowRow, 'kind' | 'state'>;
   readonly steps: readonly Pick<
     FlowStepRow,
@@ -33,16 +33,16 @@ export interface WhatRemains {
  * `wipe`, `leave_cluster`. Nothing of it is undone by itself. Pure.
  * @param wayToWipe of a node that owes a wipe: what pays it. Flows that are not told of may have paid it meanwhile.
  */
-export function whatRemains(node: string, flows: readonly ToldFlow[], wayToWipe?: string): WhatRemains {
+export function whatRemains(node: string, flows: readonly ReportedFlow[], wayToWipe?: string): WhatRemains {
   const steps = flows.flatMap(({ flow, steps: own }) =>
     own.filter(({ phase }) => phase === 'main').map((step) => ({ ...step, kind: flow.kind, ended: hasEnded(flow) })),
   );
   const deeds = steps.filter(isOfClusters).flatMap(({ output }) => readReport(output).deeds);
   const wiped = steps.filter(({ step }) => step === 'wipe_disks').flatMap(({ output }) => wipedDisks(output));
-  const over = steps.filter(({ state }) => state === 'succeeded').flatMap(tellEnd);
+  const over = steps.filter(({ state }) => state === 'succeeded').flatMap(describeEnd);
   const begun = steps.filter(({ state, ended }) => state === 'failed' || (ended && state === 'running'));
   return {
-    done: [...over, ...tellDeeds(deeds), ...wiped],
+    done: [...over, ...describeRecordedChanges(deeds), ...wiped],
     // where no ramdisk boots, the step that would wipe is not in the plan
     simulated: flows
       .filter(({ flow }) => flow.kind === 'wipe' && flow.state === 'succeeded')
@@ -60,13 +60,13 @@ export function whatRemains(node: string, flows: readonly ToldFlow[], wayToWipe?
   };
 }
 
-type MainStep = ToldFlow['steps'][number];
+type MainStep = ReportedFlow['steps'][number];
 
 /** So many things in the way are told one by one. */
-const mostTold = 20;
+const mostReported = 20;
 
 /** A step that may fail ends well all the same, and what it met on its last look is what there is to tell. */
-function tellEnd(step: MainStep): string[] {
+function describeEnd(step: MainStep): string[] {
   const title = stepTitle(step);
   const obstacles = isOfClusters(step) ? lastObstacles(step) : [];
   if (obstacles.length > 0)
@@ -83,11 +83,11 @@ const isAbout =
 
 function lastObstacles({ output }: Pick<MainStep, 'output'>): string[] {
   const obstacles = readReport(output).messages.filter(({ error }) => error);
-  const told = obstacles.slice(0, mostTold).map(({ message }) => message);
-  return obstacles.length > mostTold ? [...told, `and ${obstacles.length - mostTold} more`] : told;
+  const reported = obstacles.slice(0, mostReported).map(({ message }) => message);
+  return obstacles.length > mostReported ? [...reported, `and ${obstacles.length - mostReported} more`] : reported;
 }
 
-function hasEnded({ state }: ToldFlow['flow']): boolean {
+function hasEnded({ state }: ReportedFlow['flow']): boolean {
   return state === 'failed' || state === 'aborted' || state === 'succeeded';
 }
 
@@ -96,11 +96,11 @@ function isOfClusters(step: { readonly interface: string }): boolean {
 }
 
 /** Pods that start elsewhere are a number. */
-function tellDeeds(deeds: readonly KeptDeed[]): string[] {
-  const isPlain = ({ kind, remark, sure }: KeptDeed): boolean => kind === 'pod' && !remark && sure;
+function describeRecordedChanges(deeds: readonly RecordedChange[]): string[] {
+  const isPlain = ({ kind, remark, sure }: RecordedChange): boolean => kind === 'pod' && !remark && sure;
   const plain = deeds.filter(isPlain).length;
   return [
-    ...deeds.filter((deed) => !isPlain(deed)).map(describeDeed),
+    ...deeds.filter((change) => !isPlain(change)).map(describeClusterChange),
     ...(plain > 0 ? [`${plain} ${plain === 1 ? 'pod was' : 'pods were'} evicted`] : []),
   ];
 }
@@ -112,10 +112,11 @@ function wipedDisks(output: unknown): string[] {
 }
 
 /** What brings the node back into its clusters, or out of them to the end. */
-function forClusters(node: string, deeds: readonly KeptDeed[], flows: readonly ToldFlow[]): string[] {
+function forClusters(node: string, deeds: readonly RecordedChange[], flows: readonly ReportedFlow[]): string[] {
   // of a node that was decommissioned twice, what was taken the second time is how it was last
-  const last = new Map(deeds.map((deed) => [[deed.kind, deed.of, deed.name].join('\n'), deed]));
-  const of = (kind: KeptDeed['kind']): KeptDeed[] => [...last.values()].filter((deed) => deed.kind === kind);
+  const last = new Map(deeds.map((change) => [[change.kind, change.of, change.name].join('\n'), change]));
+  const of = (kind: RecordedChange['kind']): RecordedChange[] =>
+    [...last.values()].filter((change) => change.kind === kind);
   const labels = of('label').map(({ name, value = '' }) => `${name}=${value}`);
   const pods = of('pod').filter(isAbout('pod-lost'));
   const isRemoved = of('node').some(({ sure }) => sure);
@@ -162,14 +163,14 @@ function hasMetCordon({ step, output }: MainStep): boolean {
 }
 
 /** Flows after whose beginning the machine does not come back as it was. */
-const ends: ReadonlySet<ToldFlow['flow']['kind']> = new Set(['teardown', 'wipe', 'leave_cluster']);
+const ends: ReadonlySet<ReportedFlow['flow']['kind']> = new Set(['teardown', 'wipe', 'leave_cluster']);
 
 function hasBegun({ state }: MainStep): boolean {
   return state !== 'pending' && state !== 'skipped';
 }
 
 /** Of a machine that is released or wiped: its node is nothing but an entry, which nobody else takes away. */
-function stillInCluster(node: string, flows: readonly ToldFlow[]): string[] {
+function stillInCluster(node: string, flows: readonly ReportedFlow[]): string[] {
   const steps = flows.flatMap((each) => each.steps).filter(isOfClusters);
   const isOver = steps.some(({ step, state }) => step === 'remove_node' && state === 'succeeded');
   return steps.some(hasSeenNode) && !isOver
@@ -186,13 +187,13 @@ function hasSeenNode({ step, state, output }: MainStep): boolean {
 }
 
 /** Released for a site action that had not the right to wipe by then: none of these flows has begun the wipe. */
-function isWipeToCome(flows: readonly ToldFlow[]): boolean {
+function isWipeToCome(flows: readonly ReportedFlow[]): boolean {
   const last = flows.findLast(({ flow }) => flow.kind === 'teardown' || flow.kind === 'wipe');
   if (last?.flow.kind !== 'teardown' || last.flow.state !== 'succeeded') return false;
   return last.steps.some(({ step }) => step === 'owe_wipe');
 }
 
-function forDisks(node: string, flows: readonly ToldFlow[], wayToWipe: string | undefined): string[] {
+function forDisks(node: string, flows: readonly ReportedFlow[], wayToWipe: string | undefined): string[] {
   if (isWipeToCome(flows)) {
     return wayToWipe === undefined ? [] : [`the disks of ${node} were not touched by this action: ${wayToWipe}`];
   }

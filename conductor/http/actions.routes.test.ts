@@ -5,7 +5,7 @@ import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
-import { siteHands } from '#conductor/sites/actions/site-hands.ts';
+import { siteOperations } from '#conductor/sites/actions/site-operations.ts';
 import { actionBecomes, forgetActions, hasEnded, startLife } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld } from '#conductor/sites/actions/testing/site-world.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';
@@ -261,7 +261,11 @@ test('what a runner makes of it is seen: groups, nodes, notes, logs, metrics', a
   await commit(twoNodes);
   const id = idOf(await start('deploy_site'));
   const world = createWorld(api.context.db, { site: () => undefined });
-  const life = startLife(api.context, { ...siteHands, advanceNodes: world.hands.advanceNodes }, { name: 'a' });
+  const life = startLife(
+    api.context,
+    { ...siteOperations, advanceNodes: world.operations.advanceNodes },
+    { name: 'a' },
+  );
   await actionBecomes(api.context, id, hasEnded);
   await life.stop();
   const shown = await show(id, '?verbosity=5');

@@ -174,7 +174,7 @@ const siteStatuses = createRoute({
 });
 
 /** Steps run once: what Shipyard numbers from 1 has one try here. */
-function refuseOtherTries(given: string | undefined): void {
+function requireFirstTry(given: string | undefined): void {
   if (given === undefined || given === '1') return;
   throw new AppError('not_found', `try: no try ${given}; a step has one try, and continues where it was`);
 }
@@ -228,13 +228,13 @@ export function actionRoutes(context: HttpContext): ApiApp {
   app.openapi(showStep, async (c) => {
     const { action, step } = c.req.valid('param');
     const query = c.req.valid('query');
-    refuseOtherTries(query.try);
+    requireFirstTry(query.try);
     return c.json(await viewActionStep(context, await getAction(db, action), { step, ...query }));
   });
 
   app.openapi(showLogs, async (c) => {
     const { action, step } = c.req.valid('param');
-    refuseOtherTries(c.req.valid('query').try);
+    requireFirstTry(c.req.valid('query').try);
     const found = await viewActionStep(context, await getAction(db, action), { step, verbosity: 0 });
     return c.text(await readActionLog(context, { actionId: action, name: found.id }));
   });

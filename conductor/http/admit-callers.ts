@@ -4,16 +4,16 @@ import { type AccessRule, accessRules } from '#conductor/auth/access-rules.ts';
 import { readCredentials } from '#conductor/auth/authenticator.ts';
 import { indexRules, judge } from '#conductor/auth/authorize.ts';
 import { createFailureLimit, type FailureLimit } from '#conductor/auth/failure-limit.ts';
-import { refuseFields } from '#conductor/auth/patch-rules.ts';
+import { requireFieldRights } from '#conductor/auth/patch-rules.ts';
 import { admitStrangers } from '#conductor/http/admit-strangers.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { sourceOf, tooMany } from '#conductor/http/caller-source.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
 import { limitBody, limitStrangersBodies } from '#conductor/http/limit-body.ts';
-import { isLiteralHost, refuseRebinding } from '#conductor/http/refuse-rebinding.ts';
+import { isLiteralHost, requireKnownHost } from '#conductor/http/require-known-host.ts';
 import { isAirshipPath } from '#conductor/http/status-object.ts';
-import { refuseUnstorableText } from '#conductor/http/storable-text.ts';
+import { requireStorableText } from '#conductor/http/storable-text.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { accessDenied } from '#conductor/kernel/caller.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
@@ -41,23 +41,23 @@ export function admitCallers(context: AdmitContext): MiddlewareHandler<ApiEnv> {
     const rule = ruleOf(c);
     if (rule && isOpen(rule)) {
       // agents have the conductor's own address; a page that reaches it by a name of its own could ask for their tokens
-      if (context.auth.unproven && rule.path === '/v1/lookup') refuseRebinding(c, config);
+      if (context.auth.unproven && rule.path === '/v1/lookup') requireKnownHost(c, config);
       const go = async (): Promise<void> => {
         // what a machine says of itself is mended where it is stored: nobody can correct it
-        if (rule.path !== '/v1/continue_inspection') await refuseUnstorableText(c);
+        if (rule.path !== '/v1/continue_inspection') await requireStorableText(c);
         await next();
       };
       return letStrangersIn(c, async () => answerWith(c, await limitStrangersBody(c, rule, go)));
     }
-    refuseForeignPages(c, config.publicUrl);
-    if (context.auth.unproven) refuseRebinding(c, config);
+    requireOwnPage(c, config.publicUrl);
+    if (context.auth.unproven) requireKnownHost(c, config);
     const caller = context.auth.unproven ?? (await identify(c));
     if (caller instanceof Response) return caller;
     c.set('caller', caller);
     if (!rule && hasOwnRoute(c)) throw accessDenied('an operation without a rule', caller, undefined);
     return limitBody(c, rule, async () => {
       // before the database is asked whose the node is
-      await refuseUnstorableText(c);
+      await requireStorableText(c);
       if (rule) await authorize(context, c, rule, caller);
       await next();
     });
@@ -134,7 +134,7 @@ async function authorize(
   caller: Caller,
 ): Promise<void> {
   if (rule.access === 'public') return;
-  await refuseHiddenFilters(db, c, rule, caller);
+  await requireVisibleFilters(db, c, rule, caller);
   const ident = caller.project === undefined ? undefined : await identIn(c, rule);
   const ownership =
     ident === undefined || !isOfNodes(rule.scope) ? undefined : await findOwnership(db, rule.scope, ident);
@@ -143,7 +143,7 @@ async function authorize(
   if (verdict === 'hidden' && isOfNodes(rule.scope)) throw notFound(rule.scope, ident ?? '');
   if (verdict !== 'allowed') throw accessDenied(rule.policy, caller, verdict === 'hidden' ? undefined : verdict.needed);
   if (rule.policy !== 'baremetal:node:update' || (caller.role === 'admin' && caller.project === undefined)) return;
-  refuseFields(await patchedFields(c), rule.policy, caller, ownership);
+  requireFieldRights(await patchedFields(c), rule.policy, caller, ownership);
 }
 
 /** By the last segment of a list's path: what its `marker` is one of. */
@@ -159,7 +159,7 @@ const markerScopes: Readonly<Record<string, NodeScope>> = {
  * Whether a name is some other project's node's, no list tells, and none is measured by what is some other's.
  * @throws AppError `not_found`.
  */
-async function refuseHiddenFilters(
+async function requireVisibleFilters(
   db: AdmitContext['db'],
   c: ApiContext,
   rule: AccessRule,
@@ -229,7 +229,7 @@ function textOf(value: unknown): string {
  * A page of another site that an operator's browser shows may send requests here, with the browser's stored password or
  * from this host, for whose users `BATON_AUTH=none` is.
  */
-function refuseForeignPages(c: ApiContext, publicUrl: string): void {
+function requireOwnPage(c: ApiContext, publicUrl: string): void {
   const origin = c.req.header('origin');
   if (origin === undefined || origin === new URL(publicUrl).origin) return;
   const own = URL.parse(origin)?.host;

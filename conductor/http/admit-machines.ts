@@ -7,7 +7,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 const ofMachines = /^\/(?:v1\/(?:lookup|heartbeat|progress|continue_inspection)|boot)(?:\/|$)/;
 
 /** @throws AppError `forbidden` for what machines and agents ask, from outside of their networks (`BATON_AGENT_NETWORKS`). */
-export function refuseOutsiders({ config, log }: Pick<HttpContext, 'config' | 'log'>): (c: Context) => void {
+export function requireMachineNetwork({ config, log }: Pick<HttpContext, 'config' | 'log'>): (c: Context) => void {
   return (c) => {
     const { path } = c.req;
     if (!ofMachines.test(path)) return;
@@ -20,7 +20,7 @@ export function refuseOutsiders({ config, log }: Pick<HttpContext, 'config' | 'l
 
 /** The same as middleware. */
 export function admitMachines(context: Pick<HttpContext, 'config' | 'log'>): MiddlewareHandler {
-  const refuse = refuseOutsiders(context);
+  const refuse = requireMachineNetwork(context);
   return (c, next) => {
     refuse(c);
     return next();

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
 import { createFailureLimit } from '#conductor/auth/failure-limit.ts';
-import { refuseOutsiders } from '#conductor/http/admit-machines.ts';
+import { requireMachineNetwork } from '#conductor/http/admit-machines.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { sourceOf, tooMany } from '#conductor/http/caller-source.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -16,7 +16,7 @@ const maxProven = 50_000;
  */
 export function admitStrangers(context: Pick<HttpContext, 'clock' | 'config' | 'log'>): MiddlewareHandler<ApiEnv> {
   const { clock, config } = context;
-  const refuse = refuseOutsiders(context);
+  const refuse = requireMachineNetwork(context);
   const perSecond = config.auth.publicFailuresPerSecond;
   const failures = createFailureLimit({
     perSecond,

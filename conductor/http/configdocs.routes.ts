@@ -111,13 +111,13 @@ export function configdocsRoutes(context: HttpContext): ApiApp {
     if (isDryRun === true) {
       const { faults } = await checkDocuments(context, await documentsWithUpload(db, wanted));
       const [what, then] = content ? ['is not stored', 'with it'] : ['stays', 'without it'];
-      const message = `DRYRUN: collection ${collection} ${what}; ${then} the site has ${tellErrors(faults)}.`;
+      const message = `DRYRUN: collection ${collection} ${what}; ${then} the site has ${describeErrors(faults)}.`;
       return answerStatus(c, validationStatus(200, message, faults));
     }
     const { revision, isNew } = await uploadCollection(db, wanted);
     const { faults } = revision ? await checkRevision(context, revision.id) : { faults: [] };
     const id = revision?.id ?? 0;
-    const message = tellUpload(wanted, { id, isNew, errors: tellErrors(faults) });
+    const message = describeUpload(wanted, { id, isNew, errors: describeErrors(faults) });
     return answerStatus(c, { ...validationStatus(isNew ? 201 : 200, message, faults), revision: id });
   });
 
@@ -136,7 +136,7 @@ async function readUpload(text: string, isEmpty: boolean): Promise<CollectionUpl
   const errors = faults.filter(({ level }) => level === 'Error');
   if (errors.length > 0) {
     const details = { faults, reason: 'InvalidDocuments' };
-    throw new AppError('invalid_argument', `The upload can't be used: it has ${tellErrors(faults)}.`, { details });
+    throw new AppError('invalid_argument', `The upload can't be used: it has ${describeErrors(faults)}.`, { details });
   }
   if (isEmpty && documents.length > 0) {
     throw new AppError('invalid_argument', 'empty-collection: the body has documents; leave out one or the other');
@@ -148,7 +148,7 @@ async function readUpload(text: string, isEmpty: boolean): Promise<CollectionUpl
 }
 
 /** What has happened, and what the site is by now. */
-function tellUpload(
+function describeUpload(
   { collection, content }: Pick<CollectionUpload, 'collection' | 'content'>,
   { id, isNew, errors }: { readonly id: number; readonly isNew: boolean; readonly errors: string },
 ): string {
@@ -163,7 +163,7 @@ function validationStatus(code: 200 | 201, message: string, faults: readonly Sit
   return { status: isFaulty ? 'Failure' : 'Success', code, message, reason: 'Validation', faults };
 }
 
-function tellErrors(faults: readonly SiteFault[]): string {
+function describeErrors(faults: readonly SiteFault[]): string {
   const count = faults.filter(({ level }) => level === 'Error').length;
   if (count === 0) return 'no errors';
   return count === 1 ? '1 error' : `${count} errors`;

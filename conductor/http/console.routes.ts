@@ -35,7 +35,7 @@ export function consoleRoutes(context: HttpContext): ApiApp {
 
   const wanted = async (c: Context<ApiEnv>): Promise<ConsoleRequest> => {
     requireConsoleAccess(context.config);
-    refuseBrowsers(c);
+    requireNoBrowser(c);
     const query = ConsoleQuery.safeParse(c.req.query());
     if (!query.success) {
       const faults = query.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
@@ -83,7 +83,7 @@ export function consoleRoutes(context: HttpContext): ApiApp {
  * A page of any site may open WebSockets to this host from the operator's browser, and no rule of the browser's keeps
  * it from reading the answers: with a console it would be root on the node.
  */
-function refuseBrowsers(c: Context): void {
+function requireNoBrowser(c: Context): void {
   if (c.req.header('origin') === undefined) return;
   throw new AppError('forbidden', 'Consoles are not for web pages: the request has an Origin header.');
 }

@@ -70,8 +70,8 @@ test('the log says which one was stored, replaced and deleted, and never a passw
     });
   for (const password of ['hush-1', 'hush-2']) expect((await ask('PUT', { username: 'root', password })).ok).toBe(true);
   expect((await ask('DELETE')).status).toBe(204);
-  const told = lines.map((line) => JSON.parse(line) as { credential?: string; msg: string });
-  expect(told.filter(({ credential }) => credential === 'logged').map(({ msg }) => msg)).toEqual([
+  const reported = lines.map((line) => JSON.parse(line) as { credential?: string; msg: string });
+  expect(reported.filter(({ credential }) => credential === 'logged').map(({ msg }) => msg)).toEqual([
     'site credential stored',
     'site credential replaced',
     'site credential deleted',

@@ -89,7 +89,7 @@ export function credentialRoutes(context: Pick<HttpContext, 'db' | 'secrets' | '
 
   app.openapi(remove, async (c) => {
     const { credential } = c.req.valid('param');
-    if (c.req.valid('query').force !== true) await refuseUsed(context, credential);
+    if (c.req.valid('query').force !== true) await requireUnusedCredential(context, credential);
     if (!(await deleteCredential(db, credential))) throw unknown(credential);
     log.info({ credential, user: c.get('caller').user }, 'site credential deleted');
     return c.body(null, 204);
@@ -105,7 +105,7 @@ async function getView({ db }: Pick<HttpContext, 'db'>, name: string) {
 }
 
 /** @throws AppError `conflict` naming the first documents that name it. */
-async function refuseUsed({ db }: Pick<HttpContext, 'db'>, name: string): Promise<void> {
+async function requireUnusedCredential({ db }: Pick<HttpContext, 'db'>, name: string): Promise<void> {
   const users = await findCredentialUsers(db, name);
   if (users.length === 0) return;
   const more = users.length > 3 ? ` and ${users.length - 3} more` : '';

@@ -10,7 +10,7 @@ import {
   runNodeStep,
   shutdownKubeletStep,
 } from '#conductor/cluster/kubernetes/node-steps.ts';
-import { refuseWorkedOn } from '#conductor/flows/refuse-under-way.ts';
+import { requireNoFlowOn } from '#conductor/flows/require-no-flow.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -75,7 +75,7 @@ export function decommissionRoutes(context: HttpContext): ApiApp {
       const { node_id: node } = c.req.valid('param');
       const { site } = await findDesign(context, c.req.valid('json').href, 'href');
       if (!site.nodes.has(node)) throw new AppError('not_found', `the design has no node ${node}`);
-      await refuseWorkedOn(context, node, 'decommission');
+      await requireNoFlowOn(context, node, 'decommission');
       const signal = AbortSignal.any([c.req.raw.signal, context.stopping]);
       const messages = await decommission(node, stepsOf(context, { node, site, signal, query: c.req.valid('query') }));
       const errors = messages.filter(({ error }) => error).length;

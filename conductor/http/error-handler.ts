@@ -48,7 +48,7 @@ export function answerError({
 }: Pick<HttpContext, 'log' | 'metrics'>): (error: Error, c: Context<ApiEnv>) => Response {
   return (error, c) => {
     countDatabaseFault(metrics, error);
-    if (error instanceof HTTPException) return applicationFault(c, error.status, tellRefusal(error, c));
+    if (error instanceof HTTPException) return applicationFault(c, error.status, describeRefusal(error, c));
     if (error instanceof AppError && error.code !== 'internal') {
       const status = statusOfCode[error.code];
       if (status >= 500) log.warn({ err: error, method: c.req.method, path: c.req.path }, 'request failed');
@@ -77,7 +77,7 @@ export function answerError({
 }
 
 /** hono refuses bodies of another type than the route's, which is JSON, in two words. */
-function tellRefusal({ status, message }: HTTPException, c: Context<ApiEnv>): string {
+function describeRefusal({ status, message }: HTTPException, c: Context<ApiEnv>): string {
   if (status !== 415) return message;
   const given = c.req.header('content-type');
   return `The body has ${given === undefined ? 'no Content-Type' : `Content-Type ${given}`}; send it as application/json.`;

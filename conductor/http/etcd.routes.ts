@@ -4,7 +4,7 @@ import { Status } from '#conductor/api/faults.ts';
 import { faultOf } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { readEtcdHealth } from '#conductor/cluster/etcd/etcd-health.ts';
 import { removeEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
-import { refuseWorkedOn } from '#conductor/flows/refuse-under-way.ts';
+import { requireNoFlowOn } from '#conductor/flows/require-no-flow.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -84,7 +84,7 @@ export function etcdRoutes(context: HttpContext): ApiApp {
     app.openapi(removeRoute(prefix), async (c) => {
       const { node_id: node } = c.req.valid('param');
       const { site, revision } = await findDesign(context, c.req.valid('json').href, 'href');
-      await refuseWorkedOn(context, node, 'remove-etcd');
+      await requireNoFlowOn(context, node, 'remove-etcd');
       const signal = AbortSignal.any([c.req.raw.signal, context.stopping]);
       const messages = await removeEtcd(withCredentials(context), {
         node,

@@ -179,10 +179,10 @@ test('what all looks have taken is told, and restore-labels puts it back', async
   small.addPod({ name: 'gone', node: 'n1' });
   await small.settle();
   const drained = await post('/nodes/n1/drain?timeout=2&grace-period=0');
-  const told = drained.details.messageList.map(({ message }) => message);
-  expect(told).toContain('Node n1 is cordoned');
-  expect(told).toContain('Pod default/gone goes for good: no controller replaces it');
-  expect(told.join()).not.toMatch(/bare goes for good|cordoned already/);
+  const reported = drained.details.messageList.map(({ message }) => message);
+  expect(reported).toContain('Node n1 is cordoned');
+  expect(reported).toContain('Pod default/gone goes for good: no controller replaces it');
+  expect(reported.join()).not.toMatch(/bare goes for good|cordoned already/);
   const cleared = await post('/nodes/n1/clear-labels?timeout=10');
   expect(cleared.details.messageList.map(({ message }) => message)).toEqual([
     'Label rack=r1 is taken from node n1',

@@ -13,7 +13,7 @@ import {
   runNodeStep,
   shutdownKubeletStep,
 } from '#conductor/cluster/kubernetes/node-steps.ts';
-import { refuseWorkedOn } from '#conductor/flows/refuse-under-way.ts';
+import { requireNoFlowOn } from '#conductor/flows/require-no-flow.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -95,7 +95,7 @@ export function kubernetesTeardownRoutes(context: Pick<HttpContext, 'config' | '
     work: ClusterWork<Step>,
     step: Omit<Step, 'signal'>,
   ): Promise<Response> => {
-    await refuseWorkedOn(context, step.node, c.req.path.split('/').at(-1) ?? reason);
+    await requireNoFlowOn(context, step.node, c.req.path.split('/').at(-1) ?? reason);
     const signal = AbortSignal.any([c.req.raw.signal, stopping]);
     const messages = await runNodeStep(config.kubeconfigFile, reason, work, { ...step, signal } as Step);
     const message = messages.at(-1)?.message ?? `Node ${step.node}: done`;

@@ -41,9 +41,9 @@ export const limitBody: BodyLimit = async (c, rule, next) => {
   if (!hasBody(c)) return next();
   const maxSize = limitOf(rule);
   const refuse = (): Response => applicationFault(c, 413, `The body is larger than ${maxSize} bytes.`);
-  const told = lengthOf(c);
-  if (told === undefined) return bodyLimit({ maxSize, onError: refuse })(c, next);
-  return told > maxSize ? refuse() : next();
+  const contentLength = lengthOf(c);
+  if (contentLength === undefined) return bodyLimit({ maxSize, onError: refuse })(c, next);
+  return contentLength > maxSize ? refuse() : next();
 };
 
 /**
@@ -57,8 +57,9 @@ export function limitStrangersBodies(given: Partial<StrangersLimits> = {}): Body
   return async (c, rule, next) => {
     if (!hasBody(c)) return next();
     const maxSize = limitOf(rule);
-    const told = lengthOf(c) ?? Infinity;
-    if (told <= smallBytes || (told !== Infinity && told > maxSize)) return limitBody(c, rule, next);
+    const contentLength = lengthOf(c) ?? Infinity;
+    if (contentLength <= smallBytes || (contentLength !== Infinity && contentLength > maxSize))
+      return limitBody(c, rule, next);
     const source = sourceOf(c);
     let mine = 0;
     const hold = (bytes: number): void => {
@@ -127,6 +128,8 @@ function limitOf(rule: AccessRule | undefined): number {
 
 /** As told in advance; `undefined` = it comes in chunks. */
 function lengthOf({ req }: Context): number | undefined {
-  const told = req.header('content-length');
-  return told === undefined || req.header('transfer-encoding') !== undefined ? undefined : Number(told);
+  const contentLength = req.header('content-length');
+  return contentLength === undefined || req.header('transfer-encoding') !== undefined
+    ? undefined
+    : Number(contentLength);
 }

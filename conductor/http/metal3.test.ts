@@ -55,8 +55,8 @@ test("metal3's baremetal-operator takes a Redfish host from nothing to a deploym
 
   const { status, uuid, fault, body } = await call('POST', '/v1/nodes', host);
   expect({ status, fault }).toEqual({ status: 201, fault: undefined });
-  const { driver_info: _, disable_power_off: __, ...told } = host;
-  expect(body).toMatchObject({ ...told, provision_state: 'enroll' });
+  const { driver_info: _, disable_power_off: __, ...reported } = host;
+  expect(body).toMatchObject({ ...reported, provision_state: 'enroll' });
   const port = { node_uuid: uuid, address: '52:54:00:00:00:01', pxe_enabled: true };
   expect((await call('POST', '/v1/ports', port)).status).toBe(201);
   const described = await call('PATCH', `/v1/nodes/${uuid}`, [

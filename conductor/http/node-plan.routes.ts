@@ -13,7 +13,7 @@ import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { checkImageUrls, checkStepUrls } from '#conductor/nodes/image-urls.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { wipeOf } from '#conductor/nodes/wipe-wish.ts';
+import { wipeOf } from '#conductor/nodes/requested-wipe.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Target of the plan → kind of flow, and the list of steps that goes with it. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { NodeDescription } from '#conductor/api/node-description.ts';
 import { Node } from '#conductor/api/resources.ts';
 import { pageOf } from '#conductor/api/values.ts';
-import { refuseFields } from '#conductor/auth/patch-rules.ts';
+import { requireFieldRights } from '#conductor/auth/patch-rules.ts';
 import { removeNode } from '#conductor/flows/remove-node.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -125,11 +125,11 @@ const remove = createRoute({
  * A project's administrator writes into its new node what it may write into its nodes, and leases it to nobody.
  * @throws AppError `forbidden`.
  */
-function refuseForeignFields(fields: NodeDescription, caller: Caller, owner: string): void {
+function requireOwnFields(fields: NodeDescription, caller: Caller, owner: string): void {
   const policy = 'baremetal:node:create';
   const given = Object.keys(fields).filter((field) => field !== 'owner');
   if (fields.lessee) throw accessDenied(`${policy}:lessee`, caller, undefined);
-  refuseFields(given, policy, caller, { owner, lessee: null });
+  requireFieldRights(given, policy, caller, { owner, lessee: null });
 }
 
 /** The interfaces that the patch does not name are the driver's defaults again. @throws AppError `invalid_argument`. */
@@ -158,7 +158,7 @@ export function nodeRoutes(context: HttpContext): ApiApp {
     const caller = c.get('caller');
     const { uuid, ...fields } = body;
     const owner = ownerOfNew(caller, body.owner);
-    if (caller.project !== undefined) refuseForeignFields(fields, caller, caller.project);
+    if (caller.project !== undefined) requireOwnFields(fields, caller, caller.project);
     const description = { ...fields, uuid, owner };
     const node = await createNode(context, description, { version, caller });
     c.header('Location', `${originOf(c)}/v1/nodes/${node.uuid}`);

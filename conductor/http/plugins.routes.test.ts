@@ -129,8 +129,8 @@ test('the list is by name, then by when they came', async () => {
 describe('order', () => {
   const order = async (query = '') => {
     const { status, body } = await api.call('GET', `${path}/order${query}`);
-    const told = (body['tasks'] ?? []) as { plugin: string; version: string; task: number }[];
-    return { status, body, places: told.map((each) => `${each.plugin} ${each.version} ${each.task}`) };
+    const reported = (body['tasks'] ?? []) as { plugin: string; version: string; task: number }[];
+    return { status, body, places: reported.map((each) => `${each.plugin} ${each.version} ${each.task}`) };
   };
 
   test('of those named, or of the newest of each; of one role', async () => {

@@ -87,8 +87,8 @@ test('webhooks are told of every deletion', async () => {
   await api.call('DELETE', '/v1/nodes/one');
   await desk.ask({ name: 'unserved', wait: 60 });
   await api.call('DELETE', '/v1/allocations/unserved');
-  const told = await api.context.db.select().from(webhookDeliveries).orderBy(webhookDeliveries.id);
-  const data = told.map(({ body }) => body['data'] as { state: string; allocation: { name: string } });
+  const reported = await api.context.db.select().from(webhookDeliveries).orderBy(webhookDeliveries.id);
+  const data = reported.map(({ body }) => body['data'] as { state: string; allocation: { name: string } });
   expect(data.map(({ allocation, state }) => `${allocation.name} ${state}`)).toEqual([
     'by-delete active',
     'by-delete deleted',

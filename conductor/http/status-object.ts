@@ -47,9 +47,9 @@ const reasons: Readonly<Record<number, string>> = {
 /** A failure without messages of its own has one that repeats it: clients print the list. */
 function statusObject(parts: StatusParts): Status {
   const { status, code, message, reason, faults = [], remark, cause, revision, retry } = parts;
-  const told = (parts.messages ?? []).map((each) => ({ kind: 'SimpleMessage', ...each }));
-  const messages: StatusMessage[] = [...faults.map(validationMessage), ...told];
-  const isBare = status === 'Failure' && faults.length === 0 && !told.some(({ error }) => error);
+  const reported = (parts.messages ?? []).map((each) => ({ kind: 'SimpleMessage', ...each }));
+  const messages: StatusMessage[] = [...faults.map(validationMessage), ...reported];
+  const isBare = status === 'Failure' && faults.length === 0 && !reported.some(({ error }) => error);
   const messageList: StatusMessage[] = isBare
     ? [...messages, { message, error: true, kind: 'SimpleMessage', summarized: true }]
     : messages;

@@ -9,7 +9,7 @@ const suspect = /\\u(0000|d[89a-f])/i;
  * Refuses text that PostgreSQL can't store, in a request's address or JSON body, before anything is done with it.
  * @throws AppError `invalid_argument` naming the field.
  */
-export async function refuseUnstorableText(c: Context<ApiEnv>): Promise<void> {
+export async function requireStorableText(c: Context<ApiEnv>): Promise<void> {
   if (/%00/.test(c.req.url)) throw new AppError('invalid_argument', 'The address contains the character U+0000.');
   if (!['GET', 'HEAD'].includes(c.req.method) && c.req.header('content-type')?.includes('json')) {
     const text = await c.req.text();

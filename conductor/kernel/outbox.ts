@@ -14,11 +14,11 @@ const notify = sql`pg_notify(${webhookChannel}::text, '')`;
  * Writes the event into the outbox, in the caller's transaction: once for each webhook that wants it, so that without
  * webhooks it costs a look at an empty table.
  */
-export async function tellWebhooks(db: Queryable, nodeUuid: string, event: WebhookEvent): Promise<void> {
+export async function notifyWebhooks(db: Queryable, nodeUuid: string, event: WebhookEvent): Promise<void> {
   await db.execute(outboxInsert(nodeUuid, event));
 }
 
-/** `tellWebhooks` as an `INSERT`, which may have a `WITH` in front. */
+/** `notifyWebhooks` as an `INSERT`, which may have a `WITH` in front. */
 export function outboxInsert(nodeUuid: string, event: WebhookEvent, eventId: string = randomUUID()): SQL {
   const { type, data } = event;
   const body = JSON.stringify({ type, timestamp: new Date().toISOString(), event_id: eventId, data });
@@ -38,7 +38,7 @@ export function outboxInsert(nodeUuid: string, event: WebhookEvent, eventId: str
  * What has become of allocations, for webhooks of their owners; after the statement that changed them, and before the one
  * that deletes them.
  */
-export async function tellWebhooksOfAllocations(
+export async function notifyWebhooksOfAllocations(
   tx: Transaction,
   uuids: readonly string[],
   fate?: 'deleted',
@@ -47,22 +47,22 @@ export async function tellWebhooksOfAllocations(
   const type: WebhookEventType = 'allocation.state';
   // materialized: every webhook gets the same id
   await tx.execute(sql`
-    with told as materialized (
+    with announced as materialized (
       select uuid, owner, gen_random_uuid() as event_id, jsonb_build_object(
         'allocation', jsonb_build_object('uuid', uuid, 'name', name), 'state', coalesce(${fate ?? null}::text, state), 'last_error', last_error,
         'node_uuid', node_uuid) as data
       from allocations where ${isAmong(allocations.uuid, uuids)}
     )
     insert into webhook_deliveries (webhook_uuid, event_id, event_type, subject, body)
-    select webhook.uuid, told.event_id, ${type}::text, told.uuid, jsonb_build_object('type', ${type}::text,
-      'timestamp', ${new Date().toISOString()}::text, 'event_id', told.event_id, 'data', told.data)
-    from told cross join webhooks webhook
-    where ${isWanted(type, sql`told.owner`)}
+    select webhook.uuid, announced.event_id, ${type}::text, announced.uuid, jsonb_build_object('type', ${type}::text,
+      'timestamp', ${new Date().toISOString()}::text, 'event_id', announced.event_id, 'data', announced.data)
+    from announced cross join webhooks webhook
+    where ${isWanted(type, sql`announced.owner`)}
     returning ${notify}`);
 }
 
 /** What has become of a site action, for webhooks that see everything. @param subject stands for the action's id */
-export async function tellWebhooksOfSite(db: Queryable, subject: string, data: WebhookEvent['data']): Promise<void> {
+export async function notifyWebhooksOfSite(db: Queryable, subject: string, data: WebhookEvent['data']): Promise<void> {
   const type: WebhookEventType = 'site.action';
   const eventId = randomUUID();
   const body = JSON.stringify({ type, timestamp: new Date().toISOString(), event_id: eventId, data });

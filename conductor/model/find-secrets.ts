@@ -28,31 +28,32 @@ export function findSecrets(
   return found;
 }
 
-type Tell = (secret: FoundSecret, value: unknown) => boolean;
+type Report = (secret: FoundSecret, value: unknown) => boolean;
 
 /** @returns whether to go on */
 function lookInto(
   within: Readonly<Record<string, unknown>>,
   { path, list }: { readonly path: readonly (string | number)[]; readonly list: string | undefined },
-  tell: Tell,
+  report: Report,
 ): boolean {
   return Object.entries(within).every(([key, value]) => {
     const at = [...path, key];
-    if (isSecretPlace({ key, within, list }) && saysSomething(value)) return tell({ path: at, kind: 'secret' }, value);
-    return lookAt(value, at, key, tell);
+    if (isSecretPlace({ key, within, list }) && saysSomething(value))
+      return report({ path: at, kind: 'secret' }, value);
+    return lookAt(value, at, key, report);
   });
 }
 
-function lookAt(value: unknown, path: readonly (string | number)[], key: string, tell: Tell): boolean {
-  if (typeof value === 'string') return maskUrlLogins(value) === value || tell({ path, kind: 'login' }, value);
+function lookAt(value: unknown, path: readonly (string | number)[], key: string, report: Report): boolean {
+  if (typeof value === 'string') return maskUrlLogins(value) === value || report({ path, kind: 'login' }, value);
   if (typeof value !== 'object' || value === null) return true;
-  if (!Array.isArray(value)) return lookInto(value as Record<string, unknown>, { path, list: undefined }, tell);
+  if (!Array.isArray(value)) return lookInto(value as Record<string, unknown>, { path, list: undefined }, report);
   return value.every((entry: unknown, index) => {
     const at = [...path, index];
     const isObject = typeof entry === 'object' && entry !== null && !Array.isArray(entry);
     return isObject
-      ? lookInto(entry as Record<string, unknown>, { path: at, list: key }, tell)
-      : lookAt(entry, at, key, tell);
+      ? lookInto(entry as Record<string, unknown>, { path: at, list: key }, report)
+      : lookAt(entry, at, key, report);
   });
 }
 

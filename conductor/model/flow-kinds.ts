@@ -69,7 +69,7 @@ export interface FlowKind {
   /** A failure takes the node out of service until a person has looked. */
   readonly fault?: string;
   /** The step that meets another ramdisk after a reboot ends the flow, or the flow begins anew (DESIGN.md). */
-  readonly otherRamdisk: 'fails' | 'begins anew';
+  readonly otherRamdisk: 'fails' | 'restarts';
 }
 
 const deployStep = (step: string, priority = 0, more: Partial<CoreStep> = {}): CoreStep => ({
@@ -142,7 +142,7 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     inBand: inBand('clean'),
     ramdiskNetwork: 'cleaning',
     fault: 'clean failure',
-    otherRamdisk: 'begins anew',
+    otherRamdisk: 'restarts',
   },
   manual_clean: {
     ...common,

@@ -19,7 +19,7 @@ export type FlowKindName =
   | 'enter_service';
 
 /** How a node's disks are wiped when its instance is given up (seed 001, "Drydock Destroy Node"). */
-export interface WipeWish {
+export interface WipeRequest {
   /** Only the disk with the operating system is wiped, every other stays as it is. */
   readonly preserveLocalStorage: boolean;
 }

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { CoreStep } from '#conductor/model/flow-kinds.ts';
 import type { FlowStepOrigin } from '#conductor/model/flow-log.ts';
-import type { WipeWish } from '#conductor/model/flow-states.ts';
+import type { WipeRequest } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { AdvertisedStep, DiskLoss, StepInterface } from '#shared/wire/step.ts';
 
@@ -89,7 +89,7 @@ export interface PlanFacts {
   readonly templates?: readonly { readonly name: string; readonly steps: readonly RequestedStep[] }[];
   readonly requested: readonly RequestedStep[];
   /** Of a wipe: which disks. */
-  readonly wipe?: WipeWish | undefined;
+  readonly wipe?: WipeRequest | undefined;
   /** No ramdisk is booted, and why: the node boots from a volume, the operator wants none. */
   readonly withoutAgent?: string | undefined;
   /** Nothing is done at the machine but what its fake BMC does: `withoutAgent` says why. */

@@ -31,7 +31,7 @@ interface ModelRevision {
 /** Revision 1 stands first. */
 type Model = ModelRevision[];
 
-type Deed =
+type Operation =
   | {
       readonly kind: 'upload';
       readonly collection: string;
@@ -45,24 +45,24 @@ type Deed =
 const collections = ['a', 'b'];
 const texts = ['x', 'y'].map((word) => `schema: x/Y/v1\nmetadata: {name: COLLECTION}\ndata: ${word}\n`);
 
-const deeds = fc.array(
+const operations = fc.array(
   fc.oneof(
     {
       weight: 4,
-      arbitrary: fc.record<Deed & { kind: 'upload' }>({
+      arbitrary: fc.record<Operation & { kind: 'upload' }>({
         kind: fc.constant('upload'),
         collection: fc.constantFrom(...collections),
         text: fc.constantFrom(...texts, undefined),
         mode: fc.constantFrom(...bufferModes),
       }),
     },
-    { weight: 3, arbitrary: fc.constant<Deed>({ kind: 'commit' }) },
-    { weight: 1, arbitrary: fc.nat(3).map((back): Deed => ({ kind: 'roll back', back })) },
+    { weight: 3, arbitrary: fc.constant<Operation>({ kind: 'commit' }) },
+    { weight: 1, arbitrary: fc.nat(3).map((back): Operation => ({ kind: 'roll back', back })) },
     {
       weight: 1,
       arbitrary: fc
         .constantFrom('site-action-success', 'site-action-failure')
-        .map((tag): Deed => ({ kind: 'act', tag })),
+        .map((tag): Operation => ({ kind: 'act', tag })),
     },
   ),
   { maxLength: 14 },
@@ -85,23 +85,23 @@ function rolesOf(model: Model): Record<string, number> {
 }
 
 /** What the model becomes; `undefined` = it is refused. */
-function expected(model: Model, deed: Deed): Model | undefined {
+function expected(model: Model, operation: Operation): Model | undefined {
   const committed = model[lastWith(model, 'committed') - 1]?.content ?? {};
   const newest = model.at(-1)?.content ?? {};
   const buffer = lastWith(model, 'committed') === model.length ? committed : newest;
   const add = (content: Content): Model => [...model, { content, tags: new Set() }];
-  if (deed.kind === 'roll back') return add(model[deed.back - 1]?.content ?? {});
-  if (deed.kind === 'commit') {
+  if (operation.kind === 'roll back') return add(model[operation.back - 1]?.content ?? {});
+  if (operation.kind === 'commit') {
     if (same(buffer, committed)) return undefined;
     model.at(-1)?.tags.add('committed');
     return model;
   }
-  if (deed.kind === 'act') {
-    model[lastWith(model, 'committed') - 1]?.tags.add(deed.tag);
+  if (operation.kind === 'act') {
+    model[lastWith(model, 'committed') - 1]?.tags.add(operation.tag);
     return model;
   }
-  const { collection, mode } = deed;
-  const text = deed.text === undefined ? undefined : textOf(collection, deed.text);
+  const { collection, mode } = operation;
+  const text = operation.text === undefined ? undefined : textOf(collection, operation.text);
   if (mode === 'rejectoncontents' && !same(buffer, committed)) return undefined;
   if (mode === 'append' && buffer[collection] !== committed[collection] && buffer[collection] !== text)
     return undefined;
@@ -110,19 +110,19 @@ function expected(model: Model, deed: Deed): Model | undefined {
   return same(content, buffer) ? model : add(content);
 }
 
-async function act(deed: Deed): Promise<void> {
+async function act(operation: Operation): Promise<void> {
   const { db } = database;
-  if (deed.kind === 'roll back') await rollBack(db, deed.back, undefined);
-  else if (deed.kind === 'commit') {
+  if (operation.kind === 'roll back') await rollBack(db, operation.back, undefined);
+  else if (operation.kind === 'commit') {
     const context = { db, networks: { networks: noNetworks }, drivers: { hardwareTypes: [] } };
     await commitBuffer(context, { force: true, dryRun: false, user: 'me' });
-  } else if (deed.kind === 'act') {
+  } else if (operation.kind === 'act') {
     const revisionId = (await readRoles(db)).get('committed');
-    if (revisionId !== undefined) await tagRevision(db, { revisionId, tag: deed.tag, data: {}, user: 'me' });
+    if (revisionId !== undefined) await tagRevision(db, { revisionId, tag: operation.tag, data: {}, user: 'me' });
   } else {
-    const text = deed.text === undefined ? undefined : textOf(deed.collection, deed.text);
+    const text = operation.text === undefined ? undefined : textOf(operation.collection, operation.text);
     const content = text === undefined ? undefined : { text, documents: parseDocuments(text).documents };
-    await uploadCollection(db, { collection: deed.collection, mode: deed.mode, content, user: 'me' });
+    await uploadCollection(db, { collection: operation.collection, mode: operation.mode, content, user: 'me' });
   }
 }
 
@@ -142,17 +142,17 @@ async function readAll(count: number): Promise<Content[]> {
 
 test('whatever is uploaded, committed, rolled back and acted on: roles are as Airship has them, and no revision changes', async () => {
   await fc.assert(
-    fc.asyncProperty(deeds, async (sequence) => {
+    fc.asyncProperty(operations, async (sequence) => {
       await forgetRevisions(database.db);
       let model: Model = [];
-      for (const deed of sequence) {
-        if (deed.kind === 'roll back' && deed.back > model.length) continue;
-        const next = expected(model, deed);
-        const outcome = await act(deed).then(
+      for (const operation of sequence) {
+        if (operation.kind === 'roll back' && operation.back > model.length) continue;
+        const next = expected(model, operation);
+        const outcome = await act(operation).then(
           () => 'done',
           (error: unknown) => (error instanceof AppError ? error.code : error),
         );
-        expect([deed, outcome]).toEqual([deed, next ? 'done' : 'conflict']);
+        expect([operation, outcome]).toEqual([operation, next ? 'done' : 'conflict']);
         model = next ?? model;
         expect(Object.fromEntries(await readRoles(database.db))).toEqual(rolesOf(model));
       }

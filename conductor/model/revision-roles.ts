@@ -25,6 +25,6 @@ export function parseVersion(text: string): SiteVersion | undefined {
 }
 
 /** That a site has no such revision. Pure. */
-export function tellNoRevision(version: string | number): string {
+export function describeNoRevision(version: string | number): string {
   return version === 'buffer' ? 'the buffer is empty' : `there is no revision that is ${version}`;
 }

@@ -57,7 +57,13 @@ export const conclusions: Readonly<Record<SiteReport['outcome'], string>> = {
 };
 
 /** Of a run that has no node at all: its success says nothing of a site. Nothing of one that has some. Pure. */
-export function tellNothingToDeploy({ groups, nodes }: { readonly groups: number; readonly nodes: number }): string[] {
+export function describeNothingToDeploy({
+  groups,
+  nodes,
+}: {
+  readonly groups: number;
+  readonly nodes: number;
+}): string[] {
   if (nodes > 0) return [];
   const why =
     groups === 0

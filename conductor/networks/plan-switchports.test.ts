@@ -55,9 +55,9 @@ describe('planSwitchports', () => {
   });
 
   test('takes a repeated wish once, and refuses two wishes for one port', () => {
-    const wish = { portId: 'a', accessVlan: 100 };
-    expect(planSwitchports([wish, wish], [])).toHaveLength(1);
-    expect(() => planSwitchports([wish, { portId: 'a', accessVlan: undefined }], [])).toThrow(
+    const request = { portId: 'a', accessVlan: 100 };
+    expect(planSwitchports([request, request], [])).toHaveLength(1);
+    expect(() => planSwitchports([request, { portId: 'a', accessVlan: undefined }], [])).toThrow(
       'switch port a is wanted in two places: 100 and isolated',
     );
   });
@@ -67,8 +67,8 @@ describe('planSwitchports', () => {
       fc.property(states(wantedVlan), states(actualVlan), (desired, actual) => {
         const operations = planSwitchports(desired, actual);
         const result = applied(actual, operations);
-        const standing = new Map(result.map((port) => [port.portId, port.accessVlan]));
-        for (const port of desired) expect(standing.get(port.portId)).toBe(port.accessVlan);
+        const vlans = new Map(result.map((port) => [port.portId, port.accessVlan]));
+        for (const port of desired) expect(vlans.get(port.portId)).toBe(port.accessVlan);
         const before = new Map(actual.map((port) => [port.portId, port]));
         const wrong = desired.filter((port) => {
           const now = before.get(port.portId);

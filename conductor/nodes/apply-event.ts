@@ -11,7 +11,7 @@ import {
 } from '#conductor/model/provision-states.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
 import { nodeReader } from '#conductor/nodes/node-store.ts';
-import { tellOfCapacity } from '#conductor/nodes/tell-of-capacity.ts';
+import { notifyCapacity } from '#conductor/nodes/notify-capacity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface ApplyEventOptions {
@@ -56,13 +56,13 @@ export async function applyEvent(
         where uuid = ${node.uuid} and provision_state = ${node.provisionState} returning ${sql.raw(nodeReader.selected)}`,
     )
     .execute();
-  const notified = next === 'available' ? tellOfCapacity(tx, node.uuid) : Promise.resolve();
+  const notified = next === 'available' ? notifyCapacity(tx, node.uuid) : Promise.resolve();
   // that a flow waits and goes on again stands in its own log
   const noted =
     event === 'wait' || event === 'resume'
       ? Promise.resolve()
       : addHistory(tx, {
-          tell: {
+          notify: {
             type: 'node.provision_state',
             data: { from: node.provisionState, to: next, target, last_error: lastError, event },
           },

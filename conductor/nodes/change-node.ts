@@ -1,5 +1,5 @@
 import type { Caller } from '#conductor/kernel/caller.ts';
-import { refuseUnknownGroup } from '#conductor/kernel/conductors/node-conductor.ts';
+import { requireKnownGroup } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
@@ -10,9 +10,9 @@ import type { NodesContext, Nudging } from '#conductor/nodes/context.ts';
 import { followNodeChange, forgetAllocation } from '#conductor/nodes/node-allocation.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
+import { mayBringCapacity, notifyCapacity } from '#conductor/nodes/notify-capacity.ts';
 import { planNodePatch } from '#conductor/nodes/plan-node-patch.ts';
-import { refuseOwned } from '#conductor/nodes/refuse-owned.ts';
-import { mayBringCapacity, tellOfCapacity } from '#conductor/nodes/tell-of-capacity.ts';
+import { requireUnowned } from '#conductor/nodes/require-unowned.ts';
 
 /**
  * `PATCH /v1/nodes/{node}` in one transaction.
@@ -40,7 +40,7 @@ export async function changeNode(
     context,
     nodeUuid,
     async (tx, node) => {
-      if (isUnowned) refuseOwned(node);
+      if (isUnowned) requireUnowned(node);
       const asked = planNodePatch(node, patch, {
         version,
         defaultNetworkInterface: context.config.defaultNetworkInterface,
@@ -49,12 +49,12 @@ export async function changeNode(
       const { change, releases } = await followNodeChange(tx, node, asked);
       const { driver = node.driver, conductorGroup = node.conductorGroup } = change;
       const isMoved = driver !== node.driver || conductorGroup !== node.conductorGroup;
-      if (isMoved) refuseUnknownGroup(context, { driver, conductorGroup });
+      if (isMoved) requireKnownGroup(context, { driver, conductorGroup });
       if (change.chassisUuid) await requireChassis(tx, change.chassisUuid);
       if (Object.keys(change).length > 0)
         await updateNode(tx, nodeUuid, sealNode(context.secrets, nodeUuid, change, node));
       if (releases) await forgetAllocation(tx, node, { conductor: context.config.conductorName, caller });
-      if (mayBringCapacity(change)) await tellOfCapacity(tx, nodeUuid);
+      if (mayBringCapacity(change)) await notifyCapacity(tx, nodeUuid);
       return getNode(tx, nodeUuid);
     },
     note,
@@ -76,7 +76,7 @@ export async function setMaintenance(
       // a fault is a conductor's reason, which the conductor ends: an operator's maintenance has none
       fault: null,
     });
-    if (!maintenance.on) await tellOfCapacity(tx, nodeUuid);
+    if (!maintenance.on) await notifyCapacity(tx, nodeUuid);
     await addHistory(tx, {
       nodeUuid,
       severity: 'INFO',
@@ -85,7 +85,7 @@ export async function setMaintenance(
       conductor: context.config.conductorName,
       user: caller.user,
       project: caller.project,
-      tell: { type: 'node.maintenance', data: { maintenance: maintenance.on, reason, fault: null } },
+      notify: { type: 'node.maintenance', data: { maintenance: maintenance.on, reason, fault: null } },
     });
   });
   // a flow under way is held, or goes on

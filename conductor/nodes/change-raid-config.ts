@@ -5,7 +5,7 @@ import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { requireInterface } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { refuseInTransition } from '#conductor/nodes/plan-node-patch.ts';
+import { requireNoTransition } from '#conductor/nodes/plan-node-patch.ts';
 import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
 /**
@@ -24,7 +24,7 @@ export async function changeTargetRaidConfig(
     context,
     nodeUuid,
     async (tx, node) => {
-      refuseInTransition(node);
+      requireNoTransition(node);
       requireInterface(node, 'raid');
       await updateNode(tx, nodeUuid, { targetRaidConfig });
     },

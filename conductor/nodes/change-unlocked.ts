@@ -3,7 +3,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import { type ChangeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
-import { refuseLocked } from '#conductor/nodes/node-lock.ts';
+import { requireUnlocked } from '#conductor/nodes/node-lock.ts';
 import { lockNode } from '#conductor/nodes/node-store.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 import { retry } from '#shared/retry.ts';
@@ -31,7 +31,7 @@ export function changeUnlocked<Result>(
   const changeOnce = (): Promise<Result> =>
     context.db.transaction(async (tx) => {
       // lease before row, the order in which conductors lock them
-      const unlocked = refuseLocked(tx, nodeUuid);
+      const unlocked = requireUnlocked(tx, nodeUuid);
       // a node that is gone has no lease that could be free: that is said first
       const [node] = await together([lockNode(tx, nodeUuid), unlocked]);
       const result = await change(tx, node);

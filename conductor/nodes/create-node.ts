@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { NodeDescription } from '#conductor/api/node-description.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
-import { lookForConductor, refuseUnknownGroup } from '#conductor/kernel/conductors/node-conductor.ts';
+import { lookForConductor, requireKnownGroup } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeInsert, NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
@@ -41,7 +41,7 @@ export async function createNode(
   refuseUnknownKeys(driver, description.driver_info ?? {});
   const wanted = { driver, conductorGroup: description.conductor_group ?? '' };
   await lookForConductor(context, wanted);
-  refuseUnknownGroup(context, wanted);
+  requireKnownGroup(context, wanted);
   for (const kind of interfaceKinds) {
     const name = description[`${kind}_interface`];
     if (name) checkInterface(driver, kind, name);

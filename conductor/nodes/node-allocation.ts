@@ -4,10 +4,10 @@ import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import { notifyWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
-import { refuseInTransition } from '#conductor/nodes/plan-node-patch.ts';
+import { requireNoTransition } from '#conductor/nodes/plan-node-patch.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What the allocation that a node has means for the node, and its end for the allocation. */
@@ -17,7 +17,7 @@ import { AppError } from '#shared/errors/app-error.ts';
  * in maintenance; else neither while the node is active nor while it is on its way into another state. Pure.
  * @throws AppError `conflict`.
  */
-export function refuseRelease(node: NodeRow): void {
+export function requireReleasable(node: NodeRow): void {
   if (node.maintenance) return;
   if (node.provisionState === 'active') {
     throw new AppError(
@@ -25,12 +25,12 @@ export function refuseRelease(node: NodeRow): void {
       `Node ${node.uuid} is active: its allocation can't be released before it is undeployed, which releases it.`,
     );
   }
-  refuseInTransition(node);
+  requireNoTransition(node);
 }
 
 /**
  * What an operator's change of a node means for its allocation (allocation.md §6): without its `instance_uuid` the node
- * is given back, which `refuseRelease` may forbid; its owner stays while the allocation has one.
+ * is given back, which `requireReleasable` may forbid; its owner stays while the allocation has one.
  * @returns the change with what follows from it; `releases` = the allocation is to be deleted with it
  * @throws AppError `conflict`.
  */
@@ -42,7 +42,7 @@ export async function followNodeChange(
   const uuid = node.allocationUuid;
   if (uuid === null) return { change, releases: false };
   if (change.instanceUuid === null) {
-    refuseRelease(node);
+    requireReleasable(node);
     return { change: { ...change, allocationUuid: null }, releases: true };
   }
   if (change.owner !== undefined) {
@@ -85,7 +85,7 @@ export async function deleteAllocations(tx: Transaction, condition: SQL | undefi
   const rows = await tx.select({ uuid: allocations.uuid }).from(allocations).where(condition).for('update');
   if (rows.length === 0) return false;
   const uuids = rows.map(({ uuid }) => uuid);
-  await tellWebhooksOfAllocations(tx, uuids, 'deleted');
+  await notifyWebhooksOfAllocations(tx, uuids, 'deleted');
   await tx.delete(allocations).where(isAmong(allocations.uuid, uuids));
   return true;
 }

@@ -17,7 +17,7 @@ export interface HistoryEntry {
   /** The project that they are bound to. */
   readonly project?: string | undefined;
   /** What webhooks are told of it; they get the entry's UUID as the id of the event. */
-  readonly tell?: WebhookEvent;
+  readonly notify?: WebhookEvent;
 }
 
 /** `event (site action 01J…)` where something has acted in its user's name. */
@@ -31,7 +31,7 @@ const kept = 300;
 /** Adds an entry, forgets the node's oldest beyond the 300 that are kept, and writes into the outbox: one statement. */
 export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<void> {
   const uuid = randomUUID();
-  const { nodeUuid, severity, eventType, event, conductor, user = null, project = null, tell } = entry;
+  const { nodeUuid, severity, eventType, event, conductor, user = null, project = null, notify } = entry;
   // the statement does not see the entry that it adds: of those before it, one less is kept
   const added = sql`
     added as (
@@ -43,8 +43,8 @@ export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<vo
       select id from node_history where node_uuid = ${nodeUuid} order by id desc offset ${kept - 1} limit 1
     )`;
   await db.execute(
-    tell
-      ? sql`with ${added}, forgotten as (${forgotten}) ${outboxInsert(nodeUuid, tell, uuid)}`
+    notify
+      ? sql`with ${added}, forgotten as (${forgotten}) ${outboxInsert(nodeUuid, notify, uuid)}`
       : sql`with ${added} ${forgotten}`,
   );
 }

@@ -17,14 +17,14 @@ function nodeLocked(nodeUuid: string, holder: string): AppError {
  * comes meanwhile waits and then sees what was written. Only reading the lease would let a worker claim it in between.
  * @throws AppError `node_locked` while a conductor works on the node.
  */
-export async function refuseLocked(tx: Transaction, nodeUuid: string): Promise<void> {
+export async function requireUnlocked(tx: Transaction, nodeUuid: string): Promise<void> {
   if (!(await touchLease(tx, nodeUuid))) {
     throw nodeLocked(nodeUuid, (await leaseHolder(tx, nodeUuid)) ?? 'another conductor');
   }
 }
 
 /** The same where nothing is changed yet. @throws AppError `node_locked` while a conductor works on the node. */
-export async function refuseReserved(db: Queryable, nodeUuid: string): Promise<void> {
+export async function requireUnreserved(db: Queryable, nodeUuid: string): Promise<void> {
   const holder = await leaseHolder(db, nodeUuid);
   if (holder !== undefined) throw nodeLocked(nodeUuid, holder);
 }

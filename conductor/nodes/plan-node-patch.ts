@@ -13,7 +13,7 @@ import {
   nodeInterfaces,
 } from '#conductor/nodes/node-interfaces.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
-import { refuseMovedLogin } from '#conductor/nodes/refuse-moved-login.ts';
+import { requireLoginForNewAddress } from '#conductor/nodes/require-login-for-new-address.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** States in which a node may be described anew although it has not arrived (ironic-api.md §3.3). */
@@ -56,7 +56,7 @@ export function planNodePatch(
     readonly knownDrivers: readonly string[];
   },
 ): NodeChange {
-  if (!(node.maintenance && isRelease(patch))) refuseInTransition(node);
+  if (!(node.maintenance && isRelease(patch))) requireNoTransition(node);
   const before = describeNode(node);
   const after = parseDescription(applyJsonPatch(before, patch, writableFields));
   if (after.driver === undefined)
@@ -220,7 +220,7 @@ function changedColumns(node: NodeRow, after: FilledDescription): NodeChange {
     instance_info: keepMasked(after.instance_info, node.instanceInfo),
     properties: keepMasked(after.properties, node.properties),
   };
-  refuseMovedLogin('driver_info', secretsKept.driver_info, node.driverInfo);
+  requireLoginForNewAddress('driver_info', secretsKept.driver_info, node.driverInfo);
   const changes = Object.entries(nodeColumns)
     .map(([field, column]) => [column, secretsKept[field as keyof typeof nodeColumns]] as const)
     .filter(([column, value]) => JSON.stringify(value) !== JSON.stringify(node[column]));
@@ -228,7 +228,7 @@ function changedColumns(node: NodeRow, after: FilledDescription): NodeChange {
 }
 
 /** @throws AppError `conflict` while a flow may be reading what would be changed. */
-export function refuseInTransition(node: NodeRow): void {
+export function requireNoTransition(node: NodeRow): void {
   if (!node.targetProvisionState || patchableInTransition.has(node.provisionState)) return;
   throw new AppError(
     'conflict',

@@ -1,12 +1,12 @@
 import type { Caller } from '#conductor/kernel/caller.ts';
-import { refuseUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
+import { requireLiveConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { BootMode } from '#conductor/model/boot-mode.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import type { NodesContext, Nudging } from '#conductor/nodes/context.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { refuseInTransition } from '#conductor/nodes/plan-node-patch.ts';
+import { requireNoTransition } from '#conductor/nodes/plan-node-patch.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 type BootTarget = { readonly bootMode: BootMode } | { readonly secureBoot: boolean };
@@ -26,9 +26,9 @@ export async function requestBootMode(
   const asked = isMode ? `boot mode '${target.bootMode}'` : `secure boot ${target.secureBoot ? 'on' : 'off'}`;
   await context.conductors.live();
   await changeUnlocked(context, nodeUuid, async (tx, node) => {
-    refuseUnattended(context, node);
-    refuseInTransition(node);
-    refuseWithoutFirmwareBoot(context, node, isMode ? 'set_boot_mode' : 'set_secure_boot_state');
+    requireLiveConductor(context, node);
+    requireNoTransition(node);
+    requireFirmwareBoot(context, node, isMode ? 'set_boot_mode' : 'set_secure_boot_state');
     await updateNode(tx, node.uuid, {
       ...(isMode ? { targetBootMode: target.bootMode } : { targetSecureBoot: target.secureBoot }),
       lastError: null,
@@ -46,7 +46,7 @@ export async function requestBootMode(
   context.nudge(nodeUuid);
 }
 
-function refuseWithoutFirmwareBoot(context: Pick<NodesContext, 'drivers'>, node: NodeRow, method: string): void {
+function requireFirmwareBoot(context: Pick<NodesContext, 'drivers'>, node: NodeRow, method: string): void {
   if (context.drivers.connect(node).firmwareBoot) return;
   throw new AppError(
     'not_supported',

@@ -1,5 +1,5 @@
 import type { Caller } from '#conductor/kernel/caller.ts';
-import { refuseUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
+import { requireLiveConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PowerTarget } from '#conductor/model/power-states.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
@@ -27,7 +27,7 @@ export async function requestPower(
 ): Promise<void> {
   await context.conductors.live();
   await changeUnlocked(context, nodeUuid, async (tx, node) => {
-    refuseUnattended(context, node);
+    requireLiveConductor(context, node);
     checkPowerRequest(context, node, request.target);
     await updateNode(tx, node.uuid, {
       targetPowerState: request.target,
@@ -42,7 +42,7 @@ export async function requestPower(
       conductor: context.config.conductorName,
       user: request.caller.user,
       project: request.caller.project,
-      tell: {
+      notify: {
         type: 'node.power_state',
         data: { power_state: node.powerState, target_power_state: request.target, event: 'requested' },
       },

@@ -20,7 +20,7 @@ export function sparedDisks(skipped: readonly SkippedDisk[]): readonly SparedDis
  * @param disks as a ramdisk has just told them
  * @throws AppError `storage_error` naming it, or because the disk of the operating system is not there
  */
-export function refuseAnonymous(disks: readonly KnownDisk[], osDisk: OsDisk, properties: JsonObject): void {
+export function requireIdentifiedDisks(disks: readonly KnownDisk[], osDisk: OsDisk, properties: JsonObject): void {
   const isSkipped = readSkipList(properties);
   const own = findOsDisks(
     disks.filter(({ type }) => type === 'disk'),

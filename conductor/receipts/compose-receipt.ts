@@ -1,7 +1,7 @@
 import type { LeftDisk, WipedDisk, WipeReceipt } from '#conductor/model/receipts/receipt-fields.ts';
 import { receiptKind, receiptVersion } from '#conductor/model/receipts/receipt-fields.ts';
 import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
-import { type InventoriedDisk, nameDisk, refuseUnmet } from '#conductor/receipts/inventoried-disks.ts';
+import { type InventoriedDisk, nameDisk, requireAllMet } from '#conductor/receipts/inventoried-disks.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type EraseResult, isEvidence, skipReasons } from '#shared/wire/erase-result.ts';
 
@@ -29,7 +29,7 @@ const scope =
  */
 export function composeReceipt(facts: ReceiptFacts): WipeReceipt {
   const { result, preserveLocalStorage, times } = facts;
-  refuseUnproved(facts);
+  requireProofs(facts);
   const { pairs, unmet } = matchDisks(facts.inventoried, [...result.erased, ...result.skipped]);
   return {
     kind: receiptKind,
@@ -62,7 +62,7 @@ export function composeReceipt(facts: ReceiptFacts): WipeReceipt {
   };
 }
 
-function refuseUnproved({ result, preserveLocalStorage, inventoried }: ReceiptFacts): void {
+function requireProofs({ result, preserveLocalStorage, inventoried }: ReceiptFacts): void {
   const { erased, skipped } = result;
   const unproved = erased.filter(({ proof }) => !isEvidence(proof));
   if (unproved.length > 0)
@@ -71,7 +71,7 @@ function refuseUnproved({ result, preserveLocalStorage, inventoried }: ReceiptFa
   if (preserved.length > 0 && !preserveLocalStorage) {
     throw refusal(`${preserved.map(nameDisk).join(', ')} was preserved without a request`);
   }
-  if (!preserveLocalStorage) refuseUnmet(inventoried, result);
+  if (!preserveLocalStorage) requireAllMet(inventoried, result);
   else if (erased.length === 0) throw refusal('no disk with an operating system was wiped');
 }
 

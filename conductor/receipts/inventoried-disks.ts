@@ -43,7 +43,7 @@ function excuseOf(disk: KnownDisk, isSkipped: (disk: KnownDisk) => boolean): str
  * A wipe of all disks has to have met them all.
  * @throws AppError `storage_error` naming those that may hold data, and what can be done.
  */
-export function refuseUnmet(inventoried: readonly InventoriedDisk[], { erased, skipped }: EraseResult): void {
+export function requireAllMet(inventoried: readonly InventoriedDisk[], { erased, skipped }: EraseResult): void {
   const unmet = matchDisks(inventoried, [...erased, ...skipped]).unmet.filter(({ excuse }) => excuse === null);
   if (unmet.length === 0) return;
   throw new AppError(
@@ -58,7 +58,7 @@ export function refuseUnmet(inventoried: readonly InventoriedDisk[], { erased, s
  * An agent's word is not enough for leaving a disk alone in a wipe of all.
  * @throws AppError `agent_error` naming the disks for whose reason nothing speaks.
  */
-export function refuseFalseExcuses(inventoried: readonly InventoriedDisk[], { erased, skipped }: EraseResult): void {
+export function requireTrueExcuses(inventoried: readonly InventoriedDisk[], { erased, skipped }: EraseResult): void {
   const { pairs } = matchDisks(inventoried, [...erased, ...skipped]);
   const wrong = skipped.filter(
     (disk) => disk.reason !== skipReasons.preserved && pairs.get(disk)?.excuse !== disk.reason,

@@ -22,14 +22,14 @@ export async function readMachine(
   const row = await findInventory(db, node.uuid);
   const vendor = SystemVendor.safeParse(row?.inventory).data?.system_vendor;
   const disks = (await latestInventory(db, node.uuid))?.toMeet ?? [];
-  const told = (value: string | null | undefined): string | null => value?.trim() || null;
+  const textOrNull = (value: string | null | undefined): string | null => value?.trim() || null;
   return {
     node: {
       uuid: node.uuid,
       name: node.name,
-      vendor: told(vendor?.manufacturer),
-      model: told(vendor?.product_name),
-      serial_number: told(vendor?.serial_number),
+      vendor: textOrNull(vendor?.manufacturer),
+      model: textOrNull(vendor?.product_name),
+      serial_number: textOrNull(vendor?.serial_number),
       macs: ports.map(({ address }) => address),
       inventory_at: row?.collectedAt.toISOString() ?? null,
     },

@@ -17,9 +17,9 @@ import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import { type Networks, noNetworks, parseNetworksFile } from '#conductor/networks/networks-file.ts';
 import { findSwitchDriver, switchDrivers } from '#conductor/networks/switches/index.ts';
 import { releaseStaleLeases } from '#conductor/nodes/node-lease.ts';
-import { capacityChannel } from '#conductor/nodes/tell-of-capacity.ts';
+import { capacityChannel } from '#conductor/nodes/notify-capacity.ts';
 import { openActionRunner } from '#conductor/sites/actions/action-runner.ts';
-import { type SiteHands, siteHands } from '#conductor/sites/actions/site-hands.ts';
+import { type SiteOperations, siteOperations } from '#conductor/sites/actions/site-operations.ts';
 import { createPluginFiles } from '#conductor/sites/plugins/plugin-files.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
@@ -37,7 +37,7 @@ export interface OpenContextOptions {
   /** Already open; its owner closes it. Default: as configured. */
   readonly database?: Database;
   /** What site actions do to the world. Default: what they are for. */
-  readonly siteHands?: SiteHands;
+  readonly siteOperations?: SiteOperations;
   /** Of conductors in one process on one database. Default: as configured. */
   readonly secrets?: Secrets;
 }
@@ -125,7 +125,7 @@ async function openOn(
   const scheduler = createScheduler({
     context: engine,
     // reconciling makes up for one that is lost
-    tellOthers: (nodeUuid) => {
+    notifyOthers: (nodeUuid) => {
       if (database.exclusive) return;
       database.notify(nudgeChannel, nodeUuid).catch((err: unknown) => log.warn({ err }, 'nudge not passed on'));
     },
@@ -140,7 +140,7 @@ async function openOn(
   if (!database.exclusive) {
     await database.listen(nudgeChannel, (nodeUuid) => scheduler.nudge(nodeUuid, 'another conductor'));
   }
-  const workers = await startWorkers(context, options.siteHands ?? siteHands);
+  const workers = await startWorkers(context, options.siteOperations ?? siteOperations);
   return {
     context,
     scheduler,
@@ -160,12 +160,12 @@ async function openOn(
 }
 
 /** Who works without being asked, beside the scheduler. */
-async function startWorkers(context: ConductorContext, hands: SiteHands): Promise<{ stop(): Promise<void> }> {
+async function startWorkers(context: ConductorContext, operations: SiteOperations): Promise<{ stop(): Promise<void> }> {
   const { allocator, clock, database } = context;
   await database.listen(capacityChannel, () => allocator.kick());
   await allocator.resume();
   const webhooks = await startWebhookDeliverer(context);
-  const siteActions = await openActionRunner({ context, clock, hands });
+  const siteActions = await openActionRunner({ context, clock, operations });
   return {
     stop: async () => {
       await Promise.all([allocator.stop(), siteActions.stop(), webhooks.stop()]);

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { webhookDeliveries, webhooks } from '#conductor/kernel/db/schema/webhook.ts';
-import { tellWebhooks, tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import { notifyWebhooks, notifyWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
 import { addHistory, listHistory } from '#conductor/nodes/node-history.ts';
 import { claimDeliveries, pruneDeliveries } from '#conductor/webhooks/claim-deliveries.ts';
 import { backOffSeconds, startWebhookDeliverer, type WebhookDeliverer } from '#conductor/webhooks/deliver.ts';
@@ -50,7 +50,7 @@ const note = (nodeUuid: string, event: string) =>
     eventType: 'power',
     event,
     conductor: 'c',
-    tell: { type: 'node.power_state', data: { event } },
+    notify: { type: 'node.power_state', data: { event } },
   });
 
 describe('the outbox', () => {
@@ -63,7 +63,7 @@ describe('the outbox', () => {
     await create();
     const node = await createNode();
     const work = api.context.db.transaction(async (tx) => {
-      await tellWebhooks(tx, node, { type: 'node.flow_started', data: {} });
+      await notifyWebhooks(tx, node, { type: 'node.flow_started', data: {} });
       throw new Error('undo');
     });
     await expect(work).rejects.toThrow('undo');
@@ -76,7 +76,7 @@ describe('the outbox', () => {
     const node = await createNode({ owner: 'a', lessee: 'b' });
     await api.context.db.delete(webhookDeliveries);
     const data = { flow: 'f', error: 'BMC refused', last_error: 'BMC refused' };
-    await tellWebhooks(api.context.db, node, { type: 'node.flow_failed', data });
+    await notifyWebhooks(api.context.db, node, { type: 'node.flow_failed', data });
     for (const { webhookUuid, body } of await outbox()) {
       expect(body['data']).toEqual(webhookUuid === owners ? data : { flow: 'f' });
     }
@@ -95,7 +95,7 @@ describe('the outbox', () => {
     const row = { uuid: mine, name: 'x', owner: 'a', state: 'active', resourceClass: 'x' } as const;
     await api.context.db.transaction(async (tx) => {
       await tx.insert(allocations).values(row);
-      await tellWebhooksOfAllocations(tx, [mine]);
+      await notifyWebhooksOfAllocations(tx, [mine]);
     });
     const rows = await outbox();
     const names = new Map((await api.context.db.select().from(webhooks)).map((row) => [row.uuid, row.name]));

@@ -90,7 +90,7 @@ export function checkOutboundUrl(what: string, text: string, rules: OutboundRule
   const { allow } = rules;
   if (address !== undefined && allow?.ranges.has(address)) return url;
   const meant = address ?? addressOfName(url.hostname);
-  if (meant !== undefined) refuseAddress(what, meant, rules);
+  if (meant !== undefined) requireAllowedAddress(what, meant, rules);
   if (!allow || isNamed(allow, url) || allow.prefixes.some((prefix) => beginsWith(url, prefix))) return url;
   if (address === undefined && rules.connectsHere && allow.ranges.size > 0) return url;
   throw new AppError('forbidden', `${what}: ${rules.setting} does not allow ${url.host}`);
@@ -155,7 +155,7 @@ export async function resolveOutbound(host: string, rules: OutboundRules): Promi
 function requireAddress(host: string, address: string, rules: OutboundRules): void {
   const { allow } = rules;
   if (allow?.ranges.has(address)) return;
-  refuseAddress(`connect to ${host}`, address, rules);
+  requireAllowedAddress(`connect to ${host}`, address, rules);
   const isKnownHost =
     !allow || isNamed(allow, { hostname: host }) || allow.prefixes.some((prefix) => prefix.hostname === host);
   if (!isKnownHost) {
@@ -163,7 +163,7 @@ function requireAddress(host: string, address: string, rules: OutboundRules): vo
   }
 }
 
-function refuseAddress(what: string, address: string, rules: OutboundRules): void {
+function requireAllowedAddress(what: string, address: string, rules: OutboundRules): void {
   const isRefused = isUnreachableAddress(address) || (isLoopbackAddress(address) && !rules.allowLoopback);
   if (!isRefused) return;
   throw new AppError(

@@ -59,9 +59,9 @@ export const run: Run = async (command, args, options = {}) => {
     env: options.env ? { ...currentEnvironment(), ...options.env } : undefined,
   });
   const { onStdoutLine } = options;
-  const stdout = onStdoutLine ? tellLines(child.stdout, onStdoutLine) : collect(child.stdout);
+  const stdout = onStdoutLine ? forwardLines(child.stdout, onStdoutLine) : collect(child.stdout);
   const stderr = collect(child.stderr, onStdoutLine ? 64 * 1024 : Number.POSITIVE_INFINITY);
-  if (options.onStderrLine) tellLines(child.stderr, options.onStderrLine);
+  if (options.onStderrLine) forwardLines(child.stderr, options.onStderrLine);
   // a program that exits without reading its input closes the pipe; its exit code tells whether that was right
   child.stdin.on('error', () => undefined);
   child.stdin.end(options.input ?? '');
@@ -222,7 +222,7 @@ function collect(stream: Readable, maxBytes = Number.POSITIVE_INFINITY): () => s
 /** A line longer than this is told in pieces. */
 const maxLineLength = 1024 * 1024;
 
-function tellLines(stream: Readable, onLine: (line: string) => void): () => string {
+function forwardLines(stream: Readable, onLine: (line: string) => void): () => string {
   let rest = '';
   // others may read the same stream as bytes
   const decoder = new StringDecoder('utf8');

@@ -8,7 +8,7 @@ import type { Lab, LabNode } from '#test/lab/lab.ts';
 export type DeployOutcomes = ReadonlyMap<string, PromiseSettledResult<DeployReport>>;
 
 /** What a deploy tells while it goes on. */
-interface Telling {
+interface Reporting {
   readonly onFlow: (flow: FlowView) => void;
   readonly report: (line: string) => void;
 }
@@ -16,18 +16,18 @@ interface Telling {
 /** Deploys onto all nodes of the lab at the same time; one that fails ends no other. */
 export async function deployOnEach(
   lab: Lab,
-  deploy: (node: LabNode, telling: Telling) => Promise<DeployReport>,
+  deploy: (node: LabNode, reporting: Reporting) => Promise<DeployReport>,
   report: (line: string) => void,
 ): Promise<DeployOutcomes> {
   const settled = await Promise.allSettled(
-    lab.nodes.map((node) => deploy(node, { onFlow: tellSteps(node.name, report), report })),
+    lab.nodes.map((node) => deploy(node, { onFlow: reportSteps(node.name, report), report })),
   );
   if (settled.some(({ status }) => status === 'rejected')) report(labDiagnostics(lab, 60));
   return new Map(settled.map((outcome, index) => [lab.nodes[index]?.name ?? '', outcome]));
 }
 
 /** Tells what has changed each time that a flow is seen. */
-export function tellSteps(nodeName: string, report: (line: string) => void): (flow: FlowView) => void {
+export function reportSteps(nodeName: string, report: (line: string) => void): (flow: FlowView) => void {
   let seen: FlowView | undefined;
   return (flow) => {
     for (const line of describeFlowChanges(seen, flow, new Date())) report(`${nodeName}: ${line}`);

@@ -4,7 +4,7 @@ import { anybody } from '#conductor/kernel/caller.ts';
 import { reportSite, type SiteReport } from '#conductor/model/site-report.ts';
 import { controlAction } from '#conductor/sites/actions/control-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
-import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
+import type { SiteOperations } from '#conductor/sites/actions/site-operations.ts';
 import {
   actionBecomes,
   commitRevision,
@@ -38,7 +38,7 @@ export interface ActionStage {
   /** Has conductor `a` run one, of the seed's site unless it is said otherwise. */
   begin(options?: BeginOptions): Promise<{ id: string; world: SiteWorld; revision: number; life: RunnerLife }>;
   /** A conductor's runner, until `clear`. */
-  startLife(hands: SiteHands, name: string): RunnerLife;
+  startLife(operations: SiteOperations, name: string): RunnerLife;
   control(id: string, verb: string): Promise<unknown>;
   ended(id: string): Promise<SiteAction>;
   /** Names and states. */
@@ -57,8 +57,8 @@ export async function openActionStage(): Promise<ActionStage> {
   const api = await openTestApi({ settings: { BATON_SITE_BEAT_INTERVAL: '0.02', BATON_RECONCILE_INTERVAL: '0.05' } });
   const { context } = api;
   const lives: RunnerLife[] = [];
-  const begin = (hands: SiteHands, name: string): RunnerLife => {
-    const life = startLife(context, hands, { name });
+  const begin = (operations: SiteOperations, name: string): RunnerLife => {
+    const life = startLife(context, operations, { name });
     lives.push(life);
     return life;
   };
@@ -68,8 +68,8 @@ export async function openActionStage(): Promise<ActionStage> {
     begin: async ({ name = 'deploy_site', parameters = {}, ...rest } = {}) => {
       const world = createWorld(context.db, { site: () => seedSite, ...rest });
       const revision = await commitRevision(context);
-      const id = await makeAction(context, world.hands, { name, parameters });
-      return { id, world, revision, life: begin(world.hands, 'a') };
+      const id = await makeAction(context, world.operations, { name, parameters });
+      return { id, world, revision, life: begin(world.operations, 'a') };
     },
     control: (id, verb) => controlAction(context, id, { verb, caller: anybody }),
     ended: (id) => actionBecomes(context, id, hasEnded),

@@ -17,7 +17,7 @@ export interface ClustersOfNode {
   /** As on the first day: in both clusters, with labels, a pod that ends soon, and a kubelet that runs. */
   join(): Promise<void>;
   /** As after a deploy: Ready by another boot, and the voting member of the etcd cluster. */
-  joinAnew(bootId: string): Promise<void>;
+  rejoin(bootId: string): Promise<void>;
   /** In Kubernetes alone, as a decommission leaves it. */
   leaveAsDecommissioned(): Promise<void>;
   /** The site's documents, and more of them, committed at this conductor. */
@@ -60,7 +60,7 @@ export async function startClustersOfNode(name: string): Promise<ClustersOfNode>
         { ID: '2', name, isLearner: true },
       ];
     },
-    joinAnew: async (bootId) => {
+    rejoin: async (bootId) => {
       await renew(newNode(name, {}, bootId));
       gateway.state.members = [{ ID: '1', name }];
     },

@@ -8,8 +8,8 @@ import { refusal } from '#test/support/etcd-rounds.ts';
  */
 export function endedRound(round: () => Promise<Round>): Promise<string> {
   const look = async (): Promise<string | undefined> => {
-    const told = await refusal(round());
-    return told.startsWith('waiting: ') ? undefined : told;
+    const reported = await refusal(round());
+    return reported.startsWith('waiting: ') ? undefined : reported;
   };
   return waitUntil('a round that waits for nothing', look, { timeoutMs: 240_000, everyMs: 50 });
 }

@@ -57,13 +57,13 @@ export async function inCluster(
 }
 
 /** A round's state and words, in one line. */
-export function told(round: Round): string {
+export function reported(round: Round): string {
   return `${round.state}: ${round.messages.map(({ message }) => message).join(' | ')}`;
 }
 
 /** What was thrown, in one line. */
 export async function refusal(round: Promise<Round>): Promise<string> {
-  return round.then(told, errorChain);
+  return round.then(reported, errorChain);
 }
 
 /** What etcdctl lists in the end: whoever it asks may not have heard yet. */

@@ -4,7 +4,7 @@ import { demoInstance } from '#test/support/enrol.ts';
 import { openStepNode, type StepNode, type StepView, waitUntil } from '#test/support/step-node.ts';
 
 /** What an operator sees of a flow that has ended. */
-export interface Told {
+export interface Outcome {
   readonly state: string;
   readonly last_error: string;
   readonly advice: string;
@@ -16,9 +16,9 @@ export interface Told {
 export interface FailingDeploys {
   readonly node: StepNode;
   start(body?: object): Promise<void>;
-  told(state: string): Promise<Told>;
+  reported(state: string): Promise<Outcome>;
   /** The end of every failed deploy: step and cause are told, the rest is skipped, the machine is off, nothing is held. */
-  failsIn(failed: string, cause: RegExp): Promise<Told>;
+  failsIn(failed: string, cause: RegExp): Promise<Outcome>;
   logsAreKept(): Promise<boolean>;
   isActive(): Promise<boolean>;
   onHold(): Promise<void>;
@@ -39,7 +39,7 @@ export async function openFailingDeploys(settings: Readonly<Record<string, strin
     await node.patch('/instance_info', demoInstance);
     await node.operator.provision(node.name, 'active', { ...body });
   };
-  const told: FailingDeploys['told'] = async (state: string) => {
+  const reported: FailingDeploys['reported'] = async (state: string) => {
     const rested = await node.operator.waitForState(node.name, state);
     const flow = await node.operator.call('GET', `/v1/nodes/${node.name}/flow`);
     return {
@@ -51,7 +51,7 @@ export async function openFailingDeploys(settings: Readonly<Record<string, strin
     };
   };
   const failsIn: FailingDeploys['failsIn'] = async (failed: string, cause: RegExp) => {
-    const end = await told('deploy failed');
+    const end = await reported('deploy failed');
     expect(end.last_error).toContain(`deploy step ${failed} failed: `);
     expect(end.last_error).toMatch(cause);
     expect(end).toMatchObject({ state: 'failed', reservation: null });
@@ -85,5 +85,5 @@ export async function openFailingDeploys(settings: Readonly<Record<string, strin
       advice: '`baton unhold stepper` continues it, `baton abort stepper` ends it.',
     });
   };
-  return { node, start, told, failsIn, logsAreKept, isActive, onHold };
+  return { node, start, reported, failsIn, logsAreKept, isActive, onHold };
 }

@@ -14,7 +14,7 @@ import { type ConductorInProcess, startConductorInProcess } from '#test/support/
 import { createOperator, type Operator } from '#test/support/operator.ts';
 
 /** What an action has done to nodes. */
-export interface NodeWish {
+export interface NodePhaseRequest {
   readonly action: ReturnType<typeof newAction>;
   readonly phase: NodePhase;
   readonly teardown?: TeardownOrder;
@@ -27,13 +27,13 @@ export interface FakeSite {
   /** One look at the nodes. @param context another conductor's */
   beat(
     given: readonly SiteNode[],
-    wish: NodeWish,
+    request: NodePhaseRequest,
     context?: ConductorContext,
   ): Promise<ReadonlyMap<string, NodeOutcome>>;
   /** Until all have ended. @param contextNow whose the next look is; one that throws comes to nothing */
   run(
     given: readonly SiteNode[],
-    wish: NodeWish,
+    request: NodePhaseRequest,
     contextNow?: () => ConductorContext,
   ): Promise<ReadonlyMap<string, NodeOutcome>>;
   uuidOf(name: string): Promise<string>;
@@ -87,15 +87,15 @@ export async function startFakeSite(): Promise<FakeSite> {
     operator,
     context: () => conductor.context(),
     beat,
-    run: (given, wish, contextNow) => {
+    run: (given, request, contextNow) => {
       const ended = new Map<string, NodeOutcome>();
       const look = async () => {
         const left = given.filter(({ name }) => !ended.has(name));
-        const outcomes = await beat(left, wish, contextNow?.());
+        const outcomes = await beat(left, request, contextNow?.());
         for (const [name, outcome] of outcomes) if (outcome.state !== 'working') ended.set(name, outcome);
         return ended.size === given.length ? ended : undefined;
       };
-      return waitUntil(wish.phase, look, { timeoutMs: 240_000, everyMs: 20 });
+      return waitUntil(request.phase, look, { timeoutMs: 240_000, everyMs: 20 });
     },
     uuidOf,
     flowsOf: async (name) => {

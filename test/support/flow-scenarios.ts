@@ -196,7 +196,7 @@ function intoClusters(stage: FlowStage, clusters: ClustersOfNode): readonly Flow
       flow: 'enter_service',
       prepare: async () => {
         await makeActive();
-        await clusters.joinAnew('boot-2');
+        await clusters.rejoin('boot-2');
       },
       start: async () => {
         const revision = await findRevisionByRole(conductor.context().db, 'committed');

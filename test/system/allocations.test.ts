@@ -3,7 +3,7 @@ import { eq, isNotNull, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { getAllocation } from '#conductor/allocations/allocation-store.ts';
 import { claimNodes } from '#conductor/allocations/claim-nodes.ts';
-import { wishOf } from '#conductor/allocations/demand.ts';
+import { requirementsOf } from '#conductor/allocations/demand.ts';
 import { byUuid, lockCandidates } from '#conductor/allocations/read-candidates.ts';
 import { saveUnserved } from '#conductor/allocations/work-store.ts';
 import { createApp } from '#conductor/http/app.ts';
@@ -189,7 +189,7 @@ test('allocations of a conductor that is gone are taken over, and the one that c
   const late = await third.context.db.transaction((tx) => lockCandidates(tx, [node]));
   const [candidate] = byUuid(late).values();
   if (!candidate) throw new Error('no node');
-  const claim = { wish: wishOf(before), pairs: [{ allocation: before, node: candidate }] };
+  const claim = { requirements: requirementsOf(before), pairs: [{ allocation: before, node: candidate }] };
   expect(await claimNodes(third.context, [claim])).toEqual(new Set());
   expect(await getAllocation(first.context.db, uuid)).toMatchObject({ state: 'allocating', lastError: null });
   await Promise.all([first.context.allocator.lookAfter(), second.context.allocator.lookAfter()]);

@@ -118,9 +118,9 @@ test('a machine from nothing to an instance and away again', async () => {
     await baremetal('node', 'add', 'trait', name, 'CUSTOM_FAST');
     await baremetal('node', 'provide', name, ...wait);
 
-    const wish = ['--resource-class', 'gold', '--name', 'web', '--extra', 'rack=7'];
+    const request = ['--resource-class', 'gold', '--name', 'web', '--extra', 'rack=7'];
     const fast = ['--trait', 'CUSTOM_FAST', '--candidate-node', name];
-    const allocation = await baremetalJson('allocation', 'create', ...wish, ...fast, ...wait);
+    const allocation = await baremetalJson('allocation', 'create', ...request, ...fast, ...wait);
     expect(allocation).toMatchObject({ state: 'active', node_uuid: uuid, candidate_nodes: [uuid], extra: { rack: 7 } });
     expect(await node()).toMatchObject({ allocation_uuid: allocation['uuid'], instance_uuid: allocation['uuid'] });
     await baremetal('allocation', 'set', 'web', '--name', 'web1', '--extra', 'row=2');

@@ -7,7 +7,7 @@ import { createLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
-import { createTestSeat, type TestSeat } from '#test/support/console-seat.ts';
+import { createTestTerminal, type TestTerminal } from '#test/support/console-terminal.ts';
 import { enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 
@@ -75,10 +75,10 @@ function connectionTo(url: string): Parameters<typeof openConsole>[0] {
   return { client: createApiClient(settings), settings };
 }
 
-function sit(name: string): TestSeat & { readonly ended: Promise<unknown> } {
-  const seat = createTestSeat();
-  const ended = openConsole(connectionTo(conductor.url), name, seat.seat).catch((error: unknown) => error);
-  return { ...seat, ended };
+function sit(name: string): TestTerminal & { readonly ended: Promise<unknown> } {
+  const terminal = createTestTerminal();
+  const ended = openConsole(connectionTo(conductor.url), name, terminal.terminal).catch((error: unknown) => error);
+  return { ...terminal, ended };
 }
 
 async function consoleHistory(name: string): Promise<string[]> {
@@ -95,42 +95,42 @@ describe('a shell in the ramdisk', () => {
   });
   const open: ReturnType<typeof sit>[] = [];
   afterEach(async () => {
-    for (const seat of open.splice(0)) {
-      seat.type('\r~.');
-      await seat.ended;
+    for (const terminal of open.splice(0)) {
+      terminal.type('\r~.');
+      await terminal.ended;
     }
   });
   const begin = async (): Promise<ReturnType<typeof sit>> => {
-    const seat = sit(name);
-    open.push(seat);
-    await seat.sees(/[#$] /);
-    return seat;
+    const terminal = sit(name);
+    open.push(terminal);
+    await terminal.sees(/[#$] /);
+    return terminal;
   };
 
   test('is a terminal: echo, size, Ctrl-C, UTF-8, exit code, and a record of it', async () => {
-    const seat = await begin();
-    expect(seat.isRaw()).toBe(true);
-    seat.type('tty; echo $TERM; stty size\r');
-    await seat.sees(/\/dev\/pts\/\d+\r\nxterm-256color\r\n24 80\r\n/);
-    seat.resize(132, 50);
-    seat.type('stty size\r');
-    await seat.sees(/50 132\r\n/);
+    const terminal = await begin();
+    expect(terminal.isRaw()).toBe(true);
+    terminal.type('tty; echo $TERM; stty size\r');
+    await terminal.sees(/\/dev\/pts\/\d+\r\nxterm-256color\r\n24 80\r\n/);
+    terminal.resize(132, 50);
+    terminal.type('stty size\r');
+    await terminal.sees(/50 132\r\n/);
     // told by what the Ctrl-C is for: the shell itself would not pass it on
-    seat.type('sh -c \'echo be""gun; exec sleep 600\'\r');
-    await seat.sees(/begun\r\n/);
-    seat.type('\u0003');
-    await seat.sees(/\^C/);
-    seat.type('echo after=$?\r');
-    await seat.sees(/after=130\r\n/);
+    terminal.type('sh -c \'echo be""gun; exec sleep 600\'\r');
+    await terminal.sees(/begun\r\n/);
+    terminal.type('\u0003');
+    await terminal.sees(/\^C/);
+    terminal.type('echo after=$?\r');
+    await terminal.sees(/after=130\r\n/);
     const [first, second] = [Buffer.from('echo "Grüße €').subarray(0, 9), Buffer.from('echo "Grüße €').subarray(9)];
     expect(first.toString()).toContain('\uFFFD'); // cut in the middle of a character
-    seat.type(first);
-    seat.type(second);
-    seat.type('\u{1F600}" | tr a-z A-Z\r');
-    await seat.sees(/GRüßE €\u{1F600}\r\n/u);
-    seat.type('exit 3\r');
-    expect(await seat.ended).toMatchObject({ code: 'command_failed', message: 'the shell ended with 3' });
-    expect(seat.isRaw()).toBe(false);
+    terminal.type(first);
+    terminal.type(second);
+    terminal.type('\u{1F600}" | tr a-z A-Z\r');
+    await terminal.sees(/GRüßE €\u{1F600}\r\n/u);
+    terminal.type('exit 3\r');
+    expect(await terminal.ended).toMatchObject({ code: 'command_failed', message: 'the shell ended with 3' });
+    expect(terminal.isRaw()).toBe(false);
     await waitUntil('the end to be recorded', async () => (await consoleHistory(name)).length === 2 || undefined, {
       timeoutMs: 60_000,
       everyMs: 50,
@@ -144,20 +144,20 @@ describe('a shell in the ramdisk', () => {
   });
 
   test('passes on a flood no faster than it is read, and all of it', async () => {
-    const seat = await begin();
-    seat.type('seq 1 100000; echo "done"\r');
-    await seat.sees(/\r\n100000\r\ndone\r\n/);
-    expect(seat.text().length).toBeGreaterThan(680_000);
+    const terminal = await begin();
+    terminal.type('seq 1 100000; echo "done"\r');
+    await terminal.sees(/\r\n100000\r\ndone\r\n/);
+    expect(terminal.text().length).toBeGreaterThan(680_000);
   });
 
   test('`~.` leaves, and what runs in the background ends with the shell', async () => {
-    const seat = await begin();
-    seat.type('trap "" HUP; sleep 601 & echo pid=$!\r');
-    await seat.sees(/pid=\d+\r\n/);
-    const pid = Number(/pid=(\d+)\r/.exec(seat.text())?.[1]);
+    const terminal = await begin();
+    terminal.type('trap "" HUP; sleep 601 & echo pid=$!\r');
+    await terminal.sees(/pid=\d+\r\n/);
+    const pid = Number(/pid=(\d+)\r/.exec(terminal.text())?.[1]);
     expect(() => process.kill(pid, 0)).not.toThrow();
-    seat.type('\r~.');
-    expect(await seat.ended).toBeUndefined();
+    terminal.type('\r~.');
+    expect(await terminal.ended).toBeUndefined();
     await waitUntil('the background job to be gone', () => Promise.resolve(isGone(pid) || undefined), {
       timeoutMs: 60_000,
       everyMs: 50,
@@ -165,21 +165,21 @@ describe('a shell in the ramdisk', () => {
   });
 
   test('input that nobody reads does not fill the memory, and does not stop the shell', async () => {
-    const seat = await begin();
-    seat.type('stty raw -echo; sleep 2; stty sane; echo; echo alive\r');
-    await seat.sees(/alive\r/);
+    const terminal = await begin();
+    terminal.type('stty raw -echo; sleep 2; stty sane; echo; echo alive\r');
+    await terminal.sees(/alive\r/);
     const paste = 'x'.repeat(64 * 1024);
-    for (let count = 0; count < 8; count++) seat.type(paste);
-    expect(await seat.sees(/\r\nalive\r\n/)).toContain('alive');
+    for (let count = 0; count < 8; count++) terminal.type(paste);
+    expect(await terminal.sees(/\r\nalive\r\n/)).toContain('alive');
   });
 });
 
 test('it is closed when the flow moves on', async () => {
   const { name, endWriting, endTuning } = await deployingNode('52:54:00:c0:00:02');
-  const seat = sit(name);
-  await seat.sees(/[#$] /);
+  const terminal = sit(name);
+  await terminal.sees(/[#$] /);
   endWriting();
-  expect(await seat.ended).toMatchObject({
+  expect(await terminal.ended).toMatchObject({
     code: 'aborted',
     message: expect.stringMatching(/^the console was closed: step deploy\.\w+ (begins|has ended)$/) as unknown,
   });
@@ -219,7 +219,7 @@ test.each([
   const other = await startConductorInProcess({ log, settings });
   try {
     await createOperator(other.url).call('POST', '/v1/nodes', { name: 'n', driver: 'fake-hardware' });
-    const refusal = await openConsole(connectionTo(other.url), 'n', createTestSeat().seat).catch(
+    const refusal = await openConsole(connectionTo(other.url), 'n', createTestTerminal().terminal).catch(
       (error: unknown) => error,
     );
     expect(refusal).toMatchObject({ message: expect.stringContaining(why) as unknown });
@@ -230,11 +230,11 @@ test.each([
 
 test('it is closed, with the reason, when the conductor stops', async () => {
   const { name } = await deployingNode('52:54:00:c0:00:03');
-  const seat = sit(name);
-  await seat.sees(/[#$] /);
+  const terminal = sit(name);
+  await terminal.sees(/[#$] /);
   isStopped = true;
   await conductor.close();
-  expect(await seat.ended).toMatchObject({ message: 'the console was closed: the conductor stops' });
+  expect(await terminal.ended).toMatchObject({ message: 'the console was closed: the conductor stops' });
 });
 
 function isGone(pid: number): boolean {

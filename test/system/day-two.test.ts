@@ -79,12 +79,12 @@ test('webhooks hear of it in order, though the first tries failed', async () => 
   expect(receiver.events.slice(0, 3).map(({ id }) => id)).toEqual(Array.from({ length: 3 }, () => all[0]?.event_id));
   expect(taken().map(({ id }) => id)).toEqual(all.map(({ event_id: id }) => id));
   expect(taken().every(({ node }) => node?.uuid === uuid && node.name === 'one')).toBe(true);
-  const told = taken().map(({ type, data }) =>
+  const reported = taken().map(({ type, data }) =>
     type === 'node.provision_state'
       ? `${String(data['from'])} → ${String(data['to'])}`
       : `${type} ${String(data['kind'])}`,
   );
-  expect(told.slice(told.indexOf('available → deploying'))).toEqual([
+  expect(reported.slice(reported.indexOf('available → deploying'))).toEqual([
     'available → deploying',
     'node.flow_started deploy',
     'node.flow_succeeded deploy',

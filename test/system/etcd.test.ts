@@ -10,7 +10,7 @@ import {
   inCluster,
   listed,
   refusal,
-  told,
+  reported,
 } from '#test/support/etcd-rounds.ts';
 import { startEtcdWriter } from '#test/support/etcd-writer.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -81,7 +81,7 @@ test('a member that was killed: it may leave, no other may; then the cluster is 
     await cluster.kill('n1');
     await cluster.leader();
     await expect
-      .poll(async () => told(await rounds.removeFrom(cluster, 'n2', described)))
+      .poll(async () => reported(await rounds.removeFrom(cluster, 'n2', described)))
       .toBe(
         'waiting: etcd cluster kubernetes: 1 healthy of 2 voting members would be left, and its quorum would be 2 (n1 is unreachable)',
       );
@@ -109,7 +109,7 @@ test('a member that is cut off from the others, though it answers here', async (
       async () => !(await cluster.client.isHealthy(cluster.member('n1').url)) || undefined,
       { timeoutMs: 60_000, everyMs: 50 },
     );
-    await expect.poll(async () => told(await rounds.removeFrom(cluster, 'n2'))).toContain('(n1 is unhealthy)');
+    await expect.poll(async () => reported(await rounds.removeFrom(cluster, 'n2'))).toContain('(n1 is unhealthy)');
     const removal = () => endedRound(() => rounds.removeFrom(cluster, 'n1'));
     expect(await removal()).toBe('done: member n1 removed from kubernetes');
     // what it says of its cluster is old, and not asked for
@@ -124,7 +124,7 @@ test('a member that answers nobody; without a quorum nothing is done, and with i
     cluster.member('n2').pause();
     cluster.member('n3').pause();
     expect((await rounds.removeFrom(cluster, 'n1')).state).toBe('waiting');
-    expect(told(await rounds.stable(cluster, 'n1'))).toContain('voting members are no quorum');
+    expect(reported(await rounds.stable(cluster, 'n1'))).toContain('voting members are no quorum');
     cluster.member('n3').resume();
     await cluster.waitHealthy(['n1', 'n3']);
     expect(await endedRound(() => rounds.removeFrom(cluster, 'n2'))).toMatch(/^done: /);
@@ -166,7 +166,7 @@ test('unstarted members and learners, found by the address in the document', asy
     );
     const members = [{ node: 'n4', address: '192.0.2.4' }];
     await expect
-      .poll(async () => told(await rounds.stable(cluster, 'n1', { members })))
+      .poll(async () => reported(await rounds.stable(cluster, 'n1', { members })))
       .toMatch(/at https:\/\/192\.0\.2\.4:2380 is unstarted/);
     expect(await removal('n4', { members })).toMatch(/^done: member [0-9a-f]+ at \S+ removed from kubernetes$/);
     expect(await removal('n5')).toBe('done: member n5 removed from kubernetes');
@@ -179,7 +179,9 @@ test("etcd's own guard is waited for", async () => {
     ['n1', 'n2', 'n3'],
     async (cluster) => {
       const first = await rounds.removeFrom(cluster, 'n3');
-      expect(told(first)).toMatch(/^(done|waiting): .*(unhealthy cluster|removed from kubernetes|agree on a leader)$/);
+      expect(reported(first)).toMatch(
+        /^(done|waiting): .*(unhealthy cluster|removed from kubernetes|agree on a leader)$/,
+      );
       expect(await endedRound(() => rounds.removeFrom(cluster, 'n3'))).toMatch(/^done: /);
       await expectListed(cluster, ['n1', 'n2']);
     },

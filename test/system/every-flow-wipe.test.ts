@@ -212,8 +212,8 @@ describe('of a site action', () => {
     expect(await node()).toMatchObject(rested);
     expect(wipes()).toBe(before);
     const notes = steps.find((step) => step.id === 'final_report')?.notes ?? [];
-    const told = notes.find(({ subject }) => subject === 'n1')?.text;
-    expect(told).toContain('by hand: the disks of n1 were not touched by this action: `baton provide n1` wipes it');
+    const reported = notes.find(({ subject }) => subject === 'n1')?.text;
+    expect(reported).toContain('by hand: the disks of n1 were not touched by this action: `baton provide n1` wipes it');
     await stage.operator.provision('n1', 'provide');
     await stage.operator.waitForState('n1', 'available');
     expect(wipes()).toBe((before ?? 0) + 1);

@@ -135,14 +135,14 @@ managementContract({
 describe('ipmi_sim', () => {
   test('gets each boot device', async () => {
     const { management } = await make();
-    for (const [device, told] of [
+    for (const [device, reported] of [
       ['pxe', 'pxe'],
       ['cdrom', 'cdrom'],
       ['bios', 'bios'],
       ['disk', 'default'],
     ] as const) {
       await management.setBootDevice(device, { persistent: device === 'disk', bootMode: 'uefi' });
-      expect(await bmc.boot()).toBe(told);
+      expect(await bmc.boot()).toBe(reported);
     }
   });
 

@@ -159,9 +159,12 @@ test('a drain that never ends: stopped it leaves the node in service, and says w
   await operator.control(id, 'stop');
   const stopped = await operator.waitForEnd(id);
   expect(stopped).toMatchObject({ action_lifecycle: 'Stopped' });
-  const told = report(stopped);
-  expect(told).toContainEqual({ subject: 'n1', text: expect.stringContaining('kubectl uncordon n1') as unknown });
-  expect(told).toContainEqual({ subject: 'n2', text: expect.stringContaining('nothing was done to it') as unknown });
+  const reported = report(stopped);
+  expect(reported).toContainEqual({ subject: 'n1', text: expect.stringContaining('kubectl uncordon n1') as unknown });
+  expect(reported).toContainEqual({
+    subject: 'n2',
+    text: expect.stringContaining('nothing was done to it') as unknown,
+  });
   expect(await ironic.node('n1')).toMatchObject({
     provision_state: 'active',
     instance_uuid: before,
@@ -246,11 +249,11 @@ const baton = (...args: string[]): Promise<RunResult> =>
 test('stopped while it is wiped, a node is never available, and its operator is told', async () => {
   const machine = site.machines.get('n2');
   if (machine) machine.faults.slowStep = { step: 'erase_devices', ms: 900_000 };
-  const told = Object.entries({ target_nodes: 'n2', ...quick }).flatMap(([name, value]) => [
+  const reported = Object.entries({ target_nodes: 'n2', ...quick }).flatMap(([name, value]) => [
     '--param',
     `${name}=${value}`,
   ]);
-  const plan = await baton('action', 'create', 'redeploy_server', ...told, '--dry-run');
+  const plan = await baton('action', 'create', 'redeploy_server', ...reported, '--dry-run');
   expect(plan).toMatchObject({ exitCode: 0, stderr: '' });
   expect(plan.stdout).toContain('1. n2 (active)');
   expect(plan.stdout).toContain('serial DATA-1');

@@ -69,7 +69,7 @@ beforeAll(async () => {
     conductorUrl: () => conductor.url,
     mac: '52:54:00:00:04:01',
     bmcPassword: words.bmc,
-    deploySteps: { telling: 0 },
+    deploySteps: { revealing: 0 },
   });
 }, 60_000);
 
@@ -100,7 +100,7 @@ const biosStep = (value: string, priority = 80) => ({
   priority,
   args: { settings: [{ name: 'SetupPassword', value }] },
 });
-const tellingStep = { interface: 'deploy', step: 'telling', priority: 60, args: { password: words.step } };
+const revealingStep = { interface: 'deploy', step: 'revealing', priority: 60, args: { password: words.step } };
 const dumps: string[] = [];
 
 async function enrolAll(): Promise<void> {
@@ -149,7 +149,7 @@ async function enrolAll(): Promise<void> {
   expect(
     await ask('POST', '/v1/deploy_templates', {
       name: 'CUSTOM_TELLING',
-      steps: [{ interface: 'deploy', step: 'telling', priority: 50, args: { password: words.template } }],
+      steps: [{ interface: 'deploy', step: 'revealing', priority: 50, args: { password: words.template } }],
     }),
   ).toBe(201);
 }
@@ -166,7 +166,7 @@ describe('words that nobody may see', () => {
   test('are used, and repeated by BMCs and agents that fail', async () => {
     await enrolAll();
     await storeCredential();
-    const steps = [biosStep(words.bios), tellingStep];
+    const steps = [biosStep(words.bios), revealingStep];
     expect(await ask('POST', '/v1/nodes/redfish/plan', { target: 'active', deploy_steps: steps })).toBe(200);
     expect(await ask('POST', '/v1/nodes/redfish/plan', { target: 'active' })).toBe(200);
 
@@ -182,8 +182,8 @@ describe('words that nobody may see', () => {
     // the agent fails with the argument, and with what else it was told
     dumps.push(...(await dumpDatabase(conductor.context().db)));
     const message = `${words.step} and ${words.image} and ${words.file} and ${words.pull} are no good`;
-    machine.faults.failStep = { step: 'telling', message, once: true };
-    await ask('PUT', '/v1/nodes/redfish/states/provision', { ...deploy, deploy_steps: [tellingStep] });
+    machine.faults.failStep = { step: 'revealing', message, once: true };
+    await ask('PUT', '/v1/nodes/redfish/states/provision', { ...deploy, deploy_steps: [revealingStep] });
     const second = await waitFor('deploy failed');
     expect(second['last_error']).toContain('****** and ****** and ****** and ****** are no good');
 

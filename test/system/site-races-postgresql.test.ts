@@ -51,9 +51,11 @@ const worldOf = (context: ConductorContext, looks: { looks: number }) =>
   createWorld(context.db, { site: () => site, fate: () => looks });
 
 test('of many that are made at once, one is', async () => {
-  const { hands } = worldOf(contextOf(0), { looks: 1 });
+  const { operations } = worldOf(contextOf(0), { looks: 1 });
   await commitRevision(contextOf(0));
-  const tries = Array.from({ length: 12 }, (_, index) => makeAction(contextOf(index), hands, { name: 'deploy_site' }));
+  const tries = Array.from({ length: 12 }, (_, index) =>
+    makeAction(contextOf(index), operations, { name: 'deploy_site' }),
+  );
   const settled = await Promise.allSettled(tries);
   const refused = settled.filter((each) => each.status === 'rejected');
   expect(refused).toHaveLength(11);
@@ -62,9 +64,9 @@ test('of many that are made at once, one is', async () => {
 });
 
 test('of many that claim it at once, one gets it; and again when that one has died', async () => {
-  const { hands } = worldOf(contextOf(0), { looks: 1 });
+  const { operations } = worldOf(contextOf(0), { looks: 1 });
   await commitRevision(contextOf(0));
-  const id = await makeAction(contextOf(0), hands, { name: 'deploy_site' });
+  const id = await makeAction(contextOf(0), operations, { name: 'deploy_site' });
   for (const token of [1, 2, 3]) {
     const claims = Array.from({ length: 12 }, (_, index) =>
       claimAction(contextOf(index).db, { holder: `conductor-${index}`, leaseMs: 60_000 }),
@@ -78,11 +80,14 @@ test('of many that claim it at once, one gets it; and again when that one has di
 test('conductors that die while they run it are followed by others when their lease is over', async () => {
   const world = worldOf(contextOf(0), { looks: 3 });
   await commitRevision(contextOf(0));
-  const id = await makeAction(contextOf(0), world.hands, { name: 'deploy_site' });
+  const id = await makeAction(contextOf(0), world.operations, { name: 'deploy_site' });
   // each of the first ones dies somewhere else, in the middle of its work
   const places = [4, 9, 14];
   const lives = places.map((place, index) =>
-    startLife(contextOf(index), world.hands, { name: `mortal-${index}`, dies: (checkpoint) => checkpoint === place }),
+    startLife(contextOf(index), world.operations, {
+      name: `mortal-${index}`,
+      dies: (checkpoint) => checkpoint === place,
+    }),
   );
   const dead = () => lives.filter((life) => life.isDead()).length;
   for (const count of [1, 2, 3]) {
@@ -90,7 +95,7 @@ test('conductors that die while they run it are followed by others when their le
     await expireLease(contextOf(0), id);
   }
   await Promise.all(lives.map((life) => life.kill()));
-  const last = startLife(contextOf(0), world.hands, { name: 'last' });
+  const last = startLife(contextOf(0), world.operations, { name: 'last' });
   const action = await actionBecomes(contextOf(0), id, hasEnded);
   await last.stop();
   expect(action).toMatchObject({ state: 'succeeded', token: 4 });

@@ -125,7 +125,7 @@ describe('another ramdisk after a reboot', () => {
     node.machine.faults.dieInStep = 'careful';
     node.machine.faults.comesBackAs = '3';
     await node.operator.provision(node.name, 'clean', { clean_steps: [step('careful')] });
-    const { advice } = await deploys.told('clean failed');
+    const { advice } = await deploys.reported('clean failed');
     expect(advice).toContain('serve one ramdisk');
     expect(advice).toContain('`baton maintenance off stepper`. Then `baton manage stepper`');
     expect(node.machine.state()).toEqual(off);
@@ -142,7 +142,7 @@ describe('another ramdisk after a reboot', () => {
     });
     const disk = node.machine.disk.length;
     await node.operator.provision(node.name, 'provide');
-    const { steps, last_error: error } = await deploys.told('clean failed');
+    const { steps, last_error: error } = await deploys.reported('clean failed');
     await node.patch('/automated_clean', false);
     expect(steps.filter((each) => each.step === 'gather_steps')).toHaveLength(3);
     expect(error).toContain('clean step deploy.wipe failed: the agent came back with other hardware manager versions');

@@ -45,13 +45,13 @@ test('a drain is interrupted, says what stands as it is, and goes on with the sa
   const child = start(batonProgram, ['drain', 'n1', '--timeout', '120', '--grace-period', '20'], {
     env: { BATON_URL: conductor.url },
   });
-  let told = '';
-  child.stderr.on('data', (chunk: Buffer) => (told += chunk.toString('utf8')));
+  let reported = '';
+  child.stderr.on('data', (chunk: Buffer) => (reported += chunk.toString('utf8')));
   const evictions = (): number => small.simulator.requests.filter(({ path }) => path.endsWith('/eviction')).length;
   await waitUntil('an eviction', () => evictions() > 0 || undefined, { timeoutMs: 60_000, everyMs: 20 });
   child.kill('SIGINT');
   expect(await child.exited).toBe(1);
-  expect(told).toContain('drain of n1 was stopped: the conductor begins nothing more of it\n→ n1 stays cordoned');
+  expect(reported).toContain('drain of n1 was stopped: the conductor begins nothing more of it\n→ n1 stays cordoned');
   expect(small.node('n1')?.spec).toMatchObject({ unschedulable: true });
 
   const drained = await baton('drain', 'n1', '--timeout', '120', '--grace-period', '2');

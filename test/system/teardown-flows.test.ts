@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { readReport } from '#conductor/cluster/deeds.ts';
+import { readReport } from '#conductor/cluster/cluster-changes.ts';
 import { findOpenFlow, listSteps } from '#conductor/flows/flow-store.ts';
 import { findInventory, recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
@@ -49,7 +49,7 @@ afterAll(async () => {
 });
 beforeEach(() => clusters.join());
 
-interface Told {
+interface FlowAnswer {
   readonly kind: string;
   readonly state: string;
   readonly ended_at: string | null;
@@ -59,7 +59,7 @@ interface Told {
   readonly steps: readonly { readonly step: string; readonly state: string; readonly waiting_for: string | null }[];
 }
 
-const flow = async () => (await operator.call('GET', `/v1/nodes/${name}/flow`)) as unknown as Told;
+const flow = async () => (await operator.call('GET', `/v1/nodes/${name}/flow`)) as unknown as FlowAnswer;
 const row = async () => getNode(conductor.context().db, name);
 
 async function decommission(timeouts: Partial<DecommissionTimeouts> = {}, notInClusterOk = false): Promise<void> {
@@ -166,7 +166,7 @@ test("another site's node of the same name is not touched", async () => {
   const { db } = conductor.context();
   const { uuid: nodeUuid } = await row();
   const kept = (await findInventory(db, nodeUuid))?.inventory;
-  const tellUuid = (systemUUID: string): void => {
+  const reportUuid = (systemUUID: string): void => {
     const node = store.get('nodes', name);
     store.replace('nodes', { ...node, status: { ...node.status, nodeInfo: { systemUUID } } });
   };
@@ -174,14 +174,14 @@ test("another site's node of the same name is not touched", async () => {
   const inventory = { interfaces: [], ...kept, system_vendor: { baton_system_uuid: own } };
   await recordInspected(db, { nodeUuid, inventory });
   const other = own.replaceAll('4', '7');
-  tellUuid(other);
+  reportUuid(other);
   await decommission();
   const refused = await end();
   expect(refused.state).toBe('failed');
   expect(refused.error).toContain(`is another machine: its system UUID is ${other}, the inventory's ${own}`);
   expect(clusters.small.node(name)?.spec?.['unschedulable']).toBeUndefined();
 
-  tellUuid(own);
+  reportUuid(own);
   await decommission();
   expect(await end()).toMatchObject({ state: 'succeeded' });
   if (kept) await recordInspected(db, { nodeUuid, inventory: kept });

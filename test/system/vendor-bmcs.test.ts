@@ -91,8 +91,8 @@ test('BIOS settings without a ramdisk need no port to boot one from', async () =
   await expect(operator.provision('portless', 'clean', { clean_steps })).rejects.toThrow('pxe_enabled');
   await operator.provision('portless', 'clean', { clean_steps, disable_ramdisk: true });
   await operator.waitForState('portless', 'manageable');
-  const told = (await operator.call('GET', '/v1/nodes/portless/bios?detail=true'))['bios'];
-  expect(told).toContainEqual(expect.objectContaining({ name: 'NumCores', value: '4' }));
-  expect(told).toContainEqual(expect.objectContaining({ name: 'SHA256SetupPassword', value: null }));
+  const reported = (await operator.call('GET', '/v1/nodes/portless/bios?detail=true'))['bios'];
+  expect(reported).toContainEqual(expect.objectContaining({ name: 'NumCores', value: '4' }));
+  expect(reported).toContainEqual(expect.objectContaining({ name: 'SHA256SetupPassword', value: null }));
   expect(actions(machine)).not.toContain('Pxe Once');
 });

@@ -4,7 +4,7 @@ import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { scrape } from '#conductor/kernel/metrics/scrape.ts';
-import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import { notifyWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
 import { createSecrets } from '#conductor/kernel/secrets/secrets.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { readConfig } from '#conductor/start/config.ts';
@@ -52,12 +52,12 @@ test('each event is delivered by one of two conductors, those of a node in order
           eventType: 'power',
           event: `event ${number}`,
           conductor: 'one',
-          tell: { type: 'node.power_state', data: { number } },
+          notify: { type: 'node.power_state', data: { number } },
         });
       }
     };
     await Promise.all(uuids.map(note));
-    await first.db.transaction((tx) => tellWebhooksOfAllocations(tx, uuids));
+    await first.db.transaction((tx) => notifyWebhooksOfAllocations(tx, uuids));
 
     const all = uuids.length * perNode;
     await expect.poll(() => receiver.events.length, { timeout: 120_000 }).toBeGreaterThanOrEqual(all);

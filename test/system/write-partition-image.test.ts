@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ImageInfo } from '#agent/image/image-info.ts';
-import { readPartitionWishes } from '#agent/image/partition-wishes.ts';
+import { readRequestedPartitions } from '#agent/image/requested-partitions.ts';
 import { serveImage } from '#agent/image/testing/image-server.ts';
 import { writePartitionImage } from '#agent/image/write-partition-image.ts';
 import type { WrittenImage } from '#agent/image/written-image.ts';
@@ -71,8 +71,8 @@ async function write(device: BlockDevice, options: Options = {}): Promise<Writte
   const fields = { id: 'root.img', image_type: 'partition', root_mb: 100, ...options.fields };
   const info = ImageInfo.parse({ ...fields, urls: [server.url] });
   const drive = options.drive ? await readFile(files.drive) : undefined;
-  const wishes = readPartitionWishes(info, drive !== undefined, 'bios');
-  const wanted = { info, checksum: { algorithm: 'sha256' as const, hex }, wishes, drive };
+  const requested = readRequestedPartitions(info, drive !== undefined, 'bios');
+  const wanted = { info, checksum: { algorithm: 'sha256' as const, hex }, requested, drive };
   return await writePartitionImage(context, device, wanted, { maxTries: 1 });
 }
 

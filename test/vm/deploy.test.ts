@@ -21,7 +21,7 @@ beforeAll(async () => {
   const image = await readDemoImage();
   lab = await startLab({ nodes: machines, report: say });
   const running = lab;
-  outcomes = await deployOnEach(running, (node, telling) => deployAndProve(running, node, image, telling), say);
+  outcomes = await deployOnEach(running, (node, reporting) => deployAndProve(running, node, image, reporting), say);
 });
 
 afterAll(() => lab?.close());

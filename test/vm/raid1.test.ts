@@ -20,7 +20,7 @@ beforeAll(async () => {
   const ramdiskDirectory = await buildCustomRamdisk('ramdisk-raid1', [customSteps], say);
   lab = await startLab({ nodes: machines, report: say, ramdiskDirectory });
   const running = lab;
-  outcomes = await deployOnEach(running, (node, telling) => deployOntoRaid1(running, node, image, telling), say);
+  outcomes = await deployOnEach(running, (node, reporting) => deployOntoRaid1(running, node, image, reporting), say);
   // four systems boot one after the other on each machine
 });
 

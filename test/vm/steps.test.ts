@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FlowView } from '#conductor/api/flows.ts';
 import { buildCustomRamdisk } from '#test/lab/custom-ramdisk.ts';
 import { deployEnrolled } from '#test/lab/deploy-and-prove.ts';
-import { tellSteps } from '#test/lab/deploy-on-each.ts';
+import { reportSteps } from '#test/lab/deploy-on-each.ts';
 import { labDiagnostics } from '#test/lab/diagnostics.ts';
 import { type Lab, type LabNode, startLab } from '#test/lab/lab.ts';
 import {
@@ -81,7 +81,7 @@ test('a step that fails: the reason is told, the machine is off and isolated, it
 test('a step that asks for a reboot: the ramdisk comes back, and the deploy goes on', async () => {
   const { running, node } = rig();
   const boots = node.machine.boots.length;
-  const onFlow = tellSteps(node.name, say);
+  const onFlow = reportSteps(node.name, say);
   // after the image: what the agent knew of it has gone with the ramdisk
   const deploySteps = [scriptStep('ask_for_reboot', 75), scriptStep('check_rebooted', 70)];
   const { flow, proofs } = await orDiagnosed(

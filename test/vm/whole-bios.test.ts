@@ -19,8 +19,8 @@ beforeAll(async () => {
   const image = await readDemoImage();
   lab = await startLab({ nodes: [{ name: 'node0', firmware: 'bios', bmc: 'ipmi' }], report: say });
   const running = lab;
-  const deploy = (node: Lab['nodes'][number], telling: object) =>
-    deployAndProve(running, node, image, { ...telling, instanceUuid });
+  const deploy = (node: Lab['nodes'][number], reporting: object) =>
+    deployAndProve(running, node, image, { ...reporting, instanceUuid });
   outcomes = await deployOnEach(running, deploy, say);
 });
 

@@ -73,7 +73,7 @@ export function createExtentList(limit = maxExtents): ExtentList {
       sealed = count;
       order = sortedOrder(order, from, count, (index) => field(index, 0));
       for (let index = from + 1; index < count; index += 1) {
-        refuseOverlap(read(place(index - 1)), read(place(index)));
+        requireNoOverlap(read(place(index - 1)), read(place(index)));
       }
     },
     at: (index) => read(place(index)),
@@ -96,7 +96,7 @@ function sortedOrder(
 }
 
 /** Packed clusters begin where the one before really ends, which its length in sectors overstates. */
-function refuseOverlap(before: Extent, next: Extent): void {
+function requireNoOverlap(before: Extent, next: Extent): void {
   const slack = before.packed && next.packed ? 511 : 0;
   const end = before.host + before.bytes - slack;
   if (next.host >= end && next.host > before.host) return;

@@ -39,7 +39,7 @@ export function parseQcow2Header(head: Buffer): Qcow2Header {
   if (!isQcow2(head) || head.length < version3HeaderBytes) throw broken('it is too short for a header');
   const version = head.readUInt32BE(4);
   if (version !== 2 && version !== 3) throw unsupported(`version ${version} (2 and 3 can be read)`);
-  refuseReferences(head, version);
+  requireNoReferences(head, version);
   if (version === 3) checkFeatures(head);
   const clusterBits = head.readUInt32BE(20);
   if (clusterBits < clusterBitsRange.min || clusterBits > clusterBitsRange.max) {
@@ -66,7 +66,7 @@ export function parseQcow2Header(head: Buffer): Qcow2Header {
   };
 }
 
-function refuseReferences(head: Buffer, version: number): void {
+function requireNoReferences(head: Buffer, version: number): void {
   if (head.readBigUInt64BE(8) !== 0n || head.readUInt32BE(16) !== 0) {
     throw new AppError('image_error', 'the qcow2 image has a backing file: flatten it (qemu-img convert)');
   }

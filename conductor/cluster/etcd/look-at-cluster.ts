@@ -33,7 +33,7 @@ export async function lookAtCluster(
   if (invalid) throw etcdError('invalid', `look at etcd cluster ${name}`, invalid.error);
   const answering = first.filter(({ status }) => status !== undefined);
   if (answering.length === 0) throw nobodyAnswers(name, first);
-  refuseSeveralClusters(name, answering);
+  requireOneCluster(name, answering);
   const isQuorate = answering.some(({ isHealthy }) => isHealthy);
   const sources = isQuorate ? answering.filter(({ isHealthy }) => isHealthy) : answering;
   const [source, listed] = await firstAnswer(name, sources, (url) =>
@@ -138,7 +138,7 @@ function agreedLeader(members: readonly ClusterMember[], probes: readonly Probe[
   return others.length === 0 && members.some(({ id }) => id === leader) ? leader : undefined;
 }
 
-function refuseSeveralClusters(name: string, probes: readonly Probe[]): void {
+function requireOneCluster(name: string, probes: readonly Probe[]): void {
   const [first, ...others] = probes;
   const stranger = others.find(({ status }) => status?.header.cluster_id !== first?.status?.header.cluster_id);
   if (!first || !stranger) return;

@@ -22,10 +22,10 @@ export function matchMembers<Member extends Matched>(
 ): MemberMatch<Member> {
   const places = members.map((member) => ({ member, place: placeOf(member, entries, nodes) }));
   // where the document says which member is the node's, it need not say whose the others are
-  const isTold = entries.some((entry) => entry.node === node);
+  const isReported = entries.some((entry) => entry.node === node);
   return {
     own: places.filter(({ place }) => place === node).map(({ member }) => member),
-    unclear: isTold ? [] : places.filter(({ place }) => place === undefined).map(({ member }) => member),
+    unclear: isReported ? [] : places.filter(({ place }) => place === undefined).map(({ member }) => member),
   };
 }
 
@@ -36,13 +36,13 @@ function placeOf(
   nodes: ReadonlySet<string>,
 ): string | null | undefined {
   const hosts = peerUrls.map(hostOf);
-  const told = entries.filter(
+  const reported = entries.filter(
     (entry) =>
       (entry.name !== undefined && entry.name === name) ||
       (entry.address !== undefined && hosts.includes(hostOf(`http://${bracketed(entry.address)}`))),
   );
-  const [first] = told;
-  if (first) return told.every((entry) => entry.node === first.node) ? (first.node ?? null) : undefined;
+  const [first] = reported;
+  if (first) return reported.every((entry) => entry.node === first.node) ? (first.node ?? null) : undefined;
   if (nodes.has(name)) return name;
   const named = hosts.flatMap((host) => [host, host.split('.')[0] ?? host]);
   return [...nodes].find((node) => named.includes(node.toLowerCase()));

@@ -1,4 +1,4 @@
-import type { Announce, Deed } from '#conductor/cluster/deeds.ts';
+import type { Announce, ClusterChange } from '#conductor/cluster/cluster-changes.ts';
 import { type ClusterView, nameOf } from '#conductor/cluster/etcd/cluster-view.ts';
 import { AnyAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
 import type { EtcdClient } from '#conductor/cluster/etcd/etcd-client.ts';
@@ -116,7 +116,7 @@ async function actUntilGone(
       continue;
     }
     try {
-      await work.announce?.([deedOf(cluster.name, plan)]);
+      await work.announce?.([changeOf(cluster.name, plan)]);
       const done = await act(client, cluster.name, view, plan);
       context.log.info({ cluster: cluster.name, node: work.node }, done);
       messages.push({ message: done, error: false, kind: 'EtcdCluster', name: cluster.name });
@@ -132,7 +132,7 @@ async function actUntilGone(
 
 type Act = Extract<RemovalPlan, { readonly act: 'remove' | 'move leader' }>;
 
-function deedOf(cluster: string, plan: Act): Deed {
+function changeOf(cluster: string, plan: Act): ClusterChange {
   const message = describeAct(cluster, plan);
   if (plan.act === 'move leader') return { kind: 'etcd leader', name: nameOf(plan.to), of: cluster, message };
   return {

@@ -1,4 +1,4 @@
-import type { Announce, Deed } from '#conductor/cluster/deeds.ts';
+import type { Announce, ClusterChange } from '#conductor/cluster/cluster-changes.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { cordon, isReady } from '#conductor/cluster/kubernetes/cordon.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
@@ -56,12 +56,14 @@ export async function drainNode(
   await announce?.(toEvict.map(evictionOf));
   const version = toEvict.length === 0 ? '' : await evictionVersion(cluster, signal);
   const evict = async (each: (typeof toEvict)[number]) => ({
-    deed: evictionOf(each),
+    change: evictionOf(each),
     obstacle: await evictPod(cluster, each.pod, { version, gracePeriodSeconds, signal }),
   });
   const asked = await inParallel(toEvict, evict, { atOnce });
   const blocked = asked.flatMap(({ obstacle }) => obstacle?.message ?? []);
-  const unsettled = asked.flatMap(({ deed, obstacle }) => (obstacle ? [{ deed, isRefused: obstacle.isRefused }] : []));
+  const unsettled = asked.flatMap(({ change, obstacle }) =>
+    obstacle ? [{ change, isRefused: obstacle.isRefused }] : [],
+  );
   const ending = leaving.map(({ pod }) => pod).filter(({ metadata }) => metadata.deletionTimestamp);
   const [first, ...others] = [...blocked, ...ending.map((pod) => endingMessage(pod, node))];
   if (first) messages.push({ ...first, summarized: true }, ...others);
@@ -81,7 +83,7 @@ function describeLeftAlone({ pod, ...fate }: { readonly pod: Pod } & PodFate): R
 }
 
 /** With what it costs beyond a restart elsewhere. */
-function evictionOf({ pod, ...fate }: { readonly pod: Pod } & PodFate): Deed {
+function evictionOf({ pod, ...fate }: { readonly pod: Pod } & PodFate): ClusterChange {
   const name = podName(pod);
   const forced = fate.fate === 'evict' ? fate.forced : undefined;
   if (forced === undefined) return { kind: 'pod', name, message: `Pod ${name} is evicted` };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Deed } from '#conductor/cluster/deeds.ts';
+import type { ClusterChange } from '#conductor/cluster/cluster-changes.ts';
 import { leaveCluster } from '#conductor/cluster/kubernetes/leave-cluster.ts';
 import { removeFromCluster } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
 import { newNode, newSet } from '#test/simulators/kubernetes/scene.ts';
@@ -8,11 +8,11 @@ import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-c
 /** A node that was decommissioned, and hours later is to leave. */
 
 let small: OpenedCluster;
-let deeds: Deed[];
+let changes: ClusterChange[];
 
 beforeEach(async () => {
   small = await openSmallCluster();
-  deeds = [];
+  changes = [];
 });
 afterEach(() => small.close());
 
@@ -24,7 +24,7 @@ const leave = (name: string, mayBeGone = false) =>
     {
       mayBeGone,
       announce: (news) => {
-        deeds.push(...news);
+        changes.push(...news);
         return Promise.resolve();
       },
     },
@@ -41,7 +41,7 @@ test('labels and pods that have come back since, and a lost cordon, do not keep 
   await expect(removeFromCluster(small.cluster, 'n3', never)).rejects.toMatchObject({ code: 'conflict' });
   await expect(leave('n3')).resolves.toMatchObject({ state: 'done' });
   expect(small.node('n3')).toBeUndefined();
-  expect(deeds.map(({ kind, name }) => `${kind} ${name}`)).toEqual([
+  expect(changes.map(({ kind, name }) => `${kind} ${name}`)).toEqual([
     'cordon n3',
     'label feature.node/cpu-avx',
     'label gpu.example/present',

@@ -1,4 +1,4 @@
-import type { Announce } from '#conductor/cluster/deeds.ts';
+import type { Announce } from '#conductor/cluster/cluster-changes.ts';
 import { takeLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { cordon } from '#conductor/cluster/kubernetes/cordon.ts';

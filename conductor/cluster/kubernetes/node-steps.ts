@@ -1,4 +1,4 @@
-import type { Announce } from '#conductor/cluster/deeds.ts';
+import type { Announce } from '#conductor/cluster/cluster-changes.ts';
 import { applyDaemonSet } from '#conductor/cluster/kubernetes/apply-daemon-set.ts';
 import { clearLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';

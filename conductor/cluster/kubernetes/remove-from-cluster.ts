@@ -1,4 +1,4 @@
-import type { Announce } from '#conductor/cluster/deeds.ts';
+import type { Announce } from '#conductor/cluster/cluster-changes.ts';
 import { apiPath, type Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { isCordoned } from '#conductor/cluster/kubernetes/cordon.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';

@@ -1,4 +1,4 @@
-import type { Announce } from '#conductor/cluster/deeds.ts';
+import type { Announce } from '#conductor/cluster/cluster-changes.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/cluster.ts';
 import { isCordoned } from '#conductor/cluster/kubernetes/cordon.ts';
 import { decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ClusterNode } from '#conductor/cluster/kubernetes/objects.ts';
-import { refuseAnotherMachine } from '#conductor/cluster/kubernetes/same-machine.ts';
+import { requireSameMachine } from '#conductor/cluster/kubernetes/same-machine.ts';
 
 const cluster = { server: 'https://192.0.2.10:6443' };
 const uuid = '00112233-4455-6677-8899-aabbccddeeff';
@@ -13,13 +13,13 @@ test.each([
   ['itself', uuid, uuid],
   ['itself in capitals', uuid.toUpperCase(), uuid],
   ['itself with its first three fields the other way round', '33221100-5544-7766-8899-aabbccddeeff', uuid],
-])('a machine is %s', (_what, told, known) => {
-  expect(refuseAnotherMachine(cluster, node(told), known)).toEqual([]);
+])('a machine is %s', (_what, reportedUuid, known) => {
+  expect(requireSameMachine(cluster, node(reportedUuid), known)).toEqual([]);
 });
 
 test('another machine of that name is refused, and both are named', () => {
   const other = '99112233-4455-6677-8899-aabbccddeeff';
-  const refusal = () => refuseAnotherMachine(cluster, node(other), uuid);
+  const refusal = () => requireSameMachine(cluster, node(other), uuid);
   expect(refusal).toThrow(
     `at https://192.0.2.10:6443 is another machine: its system UUID is ${other}, the inventory's ${uuid}`,
   );
@@ -35,8 +35,8 @@ test.each([
     node(uuid, uuid.replaceAll('-', '')),
     '99112233-4455-6677-8899-aabbccddeeff',
   ],
-])('%s: nothing is known, which is told', (_what, told, known) => {
-  expect(refuseAnotherMachine(cluster, told, known)).toMatchObject([
+])('%s: nothing is known, which is told', (_what, reportedUuid, known) => {
+  expect(requireSameMachine(cluster, reportedUuid, known)).toMatchObject([
     { message: expect.stringContaining('is not known from its system UUID') as unknown, error: false },
   ]);
 });

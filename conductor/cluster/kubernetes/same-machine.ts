@@ -10,15 +10,15 @@ import { AppError } from '#shared/errors/app-error.ts';
  * @returns a remark where there is nothing to compare
  * @throws AppError `conflict` with `details.refusal`, naming both, when it is another machine
  */
-export function refuseAnotherMachine(
+export function requireSameMachine(
   cluster: Pick<Cluster, 'server'>,
   { metadata, status }: ClusterNode,
   systemUuid: string | undefined,
 ): RoundMessage[] {
-  const told = status?.nodeInfo?.systemUUID ?? undefined;
+  const reportedUuid = status?.nodeInfo?.systemUUID ?? undefined;
   // a kubelet that can't read the UUID gives the machine ID of the operating system
-  const isMachineId = told !== undefined && plain(told) === plain(status?.nodeInfo?.machineID ?? '');
-  const ofCluster = told === undefined || isMachineId ? undefined : meaningful(told);
+  const isMachineId = reportedUuid !== undefined && plain(reportedUuid) === plain(status?.nodeInfo?.machineID ?? '');
+  const ofCluster = reportedUuid === undefined || isMachineId ? undefined : meaningful(reportedUuid);
   const ofInventory = meaningful(systemUuid ?? '');
   if (ofCluster === undefined || ofInventory === undefined) {
     const where = ofInventory === undefined ? "the machine's inventory has none" : 'the cluster reports none';
@@ -28,7 +28,7 @@ export function refuseAnotherMachine(
   if (ofCluster === ofInventory || ofCluster === swapped(ofInventory)) return [];
   throw new AppError(
     'conflict',
-    `node ${metadata.name} of the Kubernetes cluster at ${cluster.server} is another machine: its system UUID is ${told}, ` +
+    `node ${metadata.name} of the Kubernetes cluster at ${cluster.server} is another machine: its system UUID is ${reportedUuid}, ` +
       `the inventory's ${systemUuid}. BATON_KUBECONFIG may name another site's cluster; after a change of its main board ` +
       'the machine has to be inspected anew',
     { details: { refusal: true } },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Announce } from '#conductor/cluster/deeds.ts';
+import type { Announce } from '#conductor/cluster/cluster-changes.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/cluster.ts';
 import { hasDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { decommissionLabel, decommissionValue } from '#conductor/cluster/kubernetes/node-labels.ts';

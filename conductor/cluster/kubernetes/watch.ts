@@ -20,7 +20,7 @@ export type WatchChange =
 
 type Answer = ReturnType<typeof openPeerLines>;
 
-interface WatchHands {
+interface WatchOptions {
   readonly connect: (resourceVersion: string) => Answer;
   readonly list: () => Promise<Reply>;
   readonly signal: AbortSignal;
@@ -35,7 +35,7 @@ const pauseMs = 1_000;
  * Watches until the signal fires: from the version of a list on, again from the last version seen when the server ends
  * the connection, and from a new list when that version is too old (410) or the connection is lost.
  */
-export async function keepWatching({ connect, list, signal, changed, lost }: WatchHands): Promise<void> {
+export async function keepWatching({ connect, list, signal, changed, lost }: WatchOptions): Promise<void> {
   let version: string | undefined;
   while (!signal.aborted) {
     try {
@@ -61,7 +61,7 @@ export async function keepWatching({ connect, list, signal, changed, lost }: Wat
 async function follow(
   { status, lines }: Awaited<Answer>,
   from: string,
-  changed: WatchHands['changed'],
+  changed: WatchOptions['changed'],
 ): Promise<string | undefined> {
   if (status !== 200) return undefined;
   let version = from;

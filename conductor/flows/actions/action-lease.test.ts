@@ -13,7 +13,7 @@ import { actOnNode } from '#conductor/sites/nodes/act-on-node.ts';
 import type { NodeAct } from '#conductor/sites/nodes/node-decision.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { requestLeaveCluster } from '#conductor/sites/nodes/request-decommission.ts';
-import { nodeStanding, siteNode, teardownOrder } from '#conductor/sites/nodes/testing/node-cases.ts';
+import { observedNode, siteNode, teardownOrder } from '#conductor/sites/nodes/testing/node-cases.ts';
 import { siteOf } from '#test/support/fake-site.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -72,7 +72,7 @@ function actOn(act: NodeAct, teardown?: TeardownOrder, held = token): Promise<vo
   const order = { node: siteNode, phase: 'prepare' as const, ...(teardown ? { teardown } : {}) };
   const action = { id, name: 'redeploy_server', revisionId: 1, token: held };
   const work = { action, site: siteOf([siteNode]), pluginSteps: () => Promise.resolve([]) };
-  return actOnNode(api.context, work, { order, facts: { node: nodeStanding({ uuid }) }, design: undefined }, act);
+  return actOnNode(api.context, work, { order, facts: { node: observedNode({ uuid }) }, design: undefined }, act);
 }
 const stateNow = async () => (await getNode(api.context.db, uuid)).provisionState;
 

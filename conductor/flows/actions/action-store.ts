@@ -101,6 +101,6 @@ export async function addCommand(
 }
 
 /** Tells every conductor, once the transaction is committed. */
-export async function tellRunners(db: Queryable): Promise<void> {
+export async function notifyRunners(db: Queryable): Promise<void> {
   await db.execute(sql`select pg_notify(${siteActionChannel}, '')`);
 }

@@ -2,7 +2,7 @@ import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
 import { askForInventory } from '#conductor/agents/ask-for-inventory.ts';
 import { askForSteps } from '#conductor/agents/ask-for-steps.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
-import { readPlan, refuseOtherPlan } from '#conductor/flows/read-plan.ts';
+import { readPlan, requireSamePlan } from '#conductor/flows/read-plan.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { isEnded } from '#conductor/model/flow-states.ts';
@@ -27,7 +27,7 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
   const { advertised, version } = await rememberSteps(context, kind.inBand.kind);
   const request = { kind: flow.kind, requested: flow.requestedSteps, wipe: flow.wipe ?? undefined };
   const plan = await context.ask(readPlan(context, node, request, advertised));
-  refuseOtherPlan(plan, flow.planHash, { disksAreNew: true });
+  requireSamePlan(plan, flow.planHash, { disksAreNew: true });
   return {
     kind: 'done',
     output: { agent_steps: advertised.map(stepKey) },

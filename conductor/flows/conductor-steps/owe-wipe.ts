@@ -1,7 +1,7 @@
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { coveringWipe } from '#conductor/nodes/wipe-wish.ts';
+import { coveringWipe } from '#conductor/nodes/requested-wipe.ts';
 
 /**
  * Written with the request already. As a step it keeps conductors off that know no wipe, in a rolling upgrade: they would

@@ -15,7 +15,7 @@ import type { StepRequest } from '#shared/wire/step.ts';
 const checkEveryMs = 15_000;
 
 /** Baton's agent: this run of the step needs a reboot, whatever its definition says. */
-const RebootWish = z.looseObject({ baton_reboot: z.string() });
+const RebootRequest = z.looseObject({ baton_reboot: z.string() });
 
 /** Has the agent run a step: any in-band one, under its own name. */
 export const runAgentStep: Pick<ConductorStep, 'run' | 'resume'> = {
@@ -161,7 +161,7 @@ function readCommand(context: StepContext, command: CommandResult): ConductorSte
     case 'RUNNING':
       return wait(context, `the agent to finish ${context.step.step}`);
     case 'SUCCEEDED': {
-      const reboot = RebootWish.safeParse(command.command_result);
+      const reboot = RebootRequest.safeParse(command.command_result);
       const output = ownResult(command.command_result);
       return reboot.success ? { kind: 'reboot', reason: reboot.data.baton_reboot, output } : { kind: 'done', output };
     }

@@ -11,8 +11,13 @@ import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
-import { refuseAnonymous, sparedDisks } from '#conductor/nodes/spared-disks.ts';
-import { inventoriedDisks, nameDisk, refuseFalseExcuses, refuseUnmet } from '#conductor/receipts/inventoried-disks.ts';
+import { requireIdentifiedDisks, sparedDisks } from '#conductor/nodes/spared-disks.ts';
+import {
+  inventoriedDisks,
+  nameDisk,
+  requireAllMet,
+  requireTrueExcuses,
+} from '#conductor/receipts/inventoried-disks.ts';
 import type { ProvedWipe } from '#conductor/receipts/proved-wipe.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { EraseArgs, EraseResult, eraseStep, isEvidence, type OsDisk, skipReasons } from '#shared/wire/erase-result.ts';
@@ -27,7 +32,7 @@ export const wipeDisks: ConductorStep = {
   run: async (context) => {
     const started = await resumeAgentStep(context);
     if (started) return demandProof(context, started);
-    await refuseOtherAgents(context);
+    await requireOwnAgent(context);
     const sent = preserves(context) ? { only: await chooseOsDisk(context) } : {};
     // what comes of it is compared with it, by whichever conductor
     await context.record((tx) => noteOutput(tx, context.step.uuid, { sent }));
@@ -47,7 +52,7 @@ function preserves({ flow }: StepContext): boolean {
  * would be erased in vain.
  * @throws AppError `agent_error`
  */
-async function refuseOtherAgents(context: StepContext): Promise<void> {
+async function requireOwnAgent(context: StepContext): Promise<void> {
   const { inBand } = flowKinds[context.flow.kind];
   if (!inBand) throw new AppError('internal', `a ${context.flow.kind} flow has no in-band steps`);
   const { secrets, node } = context;
@@ -74,7 +79,7 @@ async function chooseOsDisk(context: StepContext): Promise<OsDisk> {
   const inventory = InventoryDocument.parse(await askForInventory(context.agent()));
   const disks = inventory.disks.map(toKnownDisk);
   const osDisk = recorded ?? osDiskByHints(disks, node.properties);
-  refuseAnonymous(disks, osDisk, node.properties);
+  requireIdentifiedDisks(disks, osDisk, node.properties);
   return osDisk;
 }
 
@@ -86,8 +91,8 @@ async function demandProof(
   if (outcome.kind === 'reboot') throw new AppError('agent_error', 'the agent wants a reboot and proves no erase');
   if (outcome.kind !== 'done') return outcome;
   const result = readProved(outcome.output, preserves(context));
-  if (preserves(context)) refuseOthersErased(result, sent?.only);
-  else await refuseIncomplete(context, result);
+  if (preserves(context)) requireOnlyChosenErased(result, sent?.only);
+  else await requireComplete(context, result);
   const known = preserves(context) ? { sparedDisks: sparedDisks(result.skipped) } : { osDisk: null, sparedDisks: null };
   await context.record((tx) => updateNode(tx, context.node.uuid, known));
   const output: ProvedWipe = { ...result, agent_version: context.session?.version ?? null };
@@ -95,11 +100,11 @@ async function demandProof(
 }
 
 /** A wipe of all has met all disks of which the conductor knows, and left alone what the operator wants left alone. */
-async function refuseIncomplete({ ask, db, node }: StepContext, result: EraseResult): Promise<void> {
+async function requireComplete({ ask, db, node }: StepContext, result: EraseResult): Promise<void> {
   const inventory = await ask(latestInventory(db, node.uuid));
   const inventoried = inventoriedDisks(inventory?.toMeet ?? [], node.properties);
-  refuseFalseExcuses(inventoried, result);
-  refuseUnmet(inventoried, result);
+  requireTrueExcuses(inventoried, result);
+  requireAllMet(inventoried, result);
 }
 
 /**
@@ -134,7 +139,7 @@ export function readProved(output: unknown, preservesLocalStorage: boolean): Era
 }
 
 /** @throws AppError `agent_error` when other disks were wiped than the agent was sent for. */
-function refuseOthersErased({ erased }: EraseResult, only: OsDisk | undefined): void {
+function requireOnlyChosenErased({ erased }: EraseResult, only: OsDisk | undefined): void {
   const wanted = (only?.disks ?? []).map(({ name: device, serial, wwn, model }) => ({ device, serial, wwn, model }));
   const { pairs, unmet } = matchDisks(wanted, erased);
   if (unmet.length === 0 && pairs.size === erased.length && wanted.length > 0) return;

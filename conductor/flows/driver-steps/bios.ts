@@ -3,11 +3,11 @@ import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.
 import { listBiosSettings, settingOfRow } from '#conductor/flows/bios/bios-store.ts';
 import { cacheBiosSettings, rememberBiosSettings } from '#conductor/flows/bios/cache-bios-settings.ts';
 import {
-  describeWishes,
+  describeRequested,
   errorWithoutSecrets,
   isUnreadable,
   withoutSecrets,
-} from '#conductor/flows/bios/describe-wishes.ts';
+} from '#conductor/flows/bios/describe-requested.ts';
 import { rememberInBandSettings } from '#conductor/flows/bios/remember-in-band-settings.ts';
 import { hasCalledIn } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
@@ -180,13 +180,13 @@ async function compare(context: StepContext): Promise<Comparison> {
     return setting && { ...setting, value: progress.values.get(name) ?? null };
   };
   const missing = wanted.filter(({ name, value }) => {
-    const isTold = progress.values.has(name);
-    return isTold && isUnreadable(now(name)) ? pending.has(name) : !hasValue(now(name), value);
+    const isReported = progress.values.has(name);
+    return isReported && isUnreadable(now(name)) ? pending.has(name) : !hasValue(now(name), value);
   });
   return {
     missing,
     progress,
-    describe: (some) => describeWishes(some, now),
+    describe: (some) => describeRequested(some, now),
     hide: (text) => withoutSecrets(text, wanted, known),
   };
 }

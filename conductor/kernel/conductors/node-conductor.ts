@@ -48,7 +48,7 @@ export async function lookForConductor(context: Context, node: Work): Promise<vo
  * For a node that is described: nobody could work on it.
  * @throws AppError `invalid_argument` (400)
  */
-export function refuseUnknownGroup(context: Context, node: Work): void {
+export function requireKnownGroup(context: Context, node: Work): void {
   if (hasConductor(context, node)) return;
   const groups = new Set(context.conductors.recent().map(({ conductorGroup }) => `"${conductorGroup}"`));
   throw new AppError(
@@ -61,7 +61,7 @@ export function refuseUnknownGroup(context: Context, node: Work): void {
  * For a node that is to be worked on: nobody can just now. Clients try again by themselves.
  * @throws AppError `unavailable` (503; Ironic's 404 would say that the node is gone)
  */
-export function refuseUnattended(context: Context, node: Work): void {
+export function requireLiveConductor(context: Context, node: Work): void {
   if (!hasConductor(context, node)) throw new AppError('unavailable', noConductor(node));
 }
 

@@ -16,7 +16,7 @@ interface Ages {
  * needs.)
  * @throws AppError `conflict` in words for the operator.
  */
-export async function refuseNewerDatabase(read: (query: SQL) => Promise<unknown>): Promise<void> {
+export async function requireKnownMigrations(read: (query: SQL) => Promise<unknown>): Promise<void> {
   const { known, seen } = await readAges(read);
   if (seen <= known) return;
   throw new AppError(

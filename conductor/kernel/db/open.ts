@@ -5,7 +5,7 @@ import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { Client } from 'pg';
 import { type InOrder, openConnections } from '#conductor/kernel/db/connections.ts';
 import { keepListening } from '#conductor/kernel/db/keep-listening.ts';
-import { migrationsFolder, refuseNewerDatabase } from '#conductor/kernel/db/migrate.ts';
+import { migrationsFolder, requireKnownMigrations } from '#conductor/kernel/db/migrate.ts';
 import { type PrivateServer, startPrivateServer } from '#conductor/kernel/db/private-server/private-server.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { createSessionLock, type SessionLock } from '#conductor/kernel/db/session-lock.ts';
@@ -117,7 +117,7 @@ async function migrateAlone(lock: SessionLock, url: string): Promise<void> {
     await lock.wait();
     await client.connect();
     const db = drizzle(client, { casing: 'snake_case' });
-    await refuseNewerDatabase(async (query) => answerOf(await db.execute(query)));
+    await requireKnownMigrations(async (query) => answerOf(await db.execute(query)));
     await migrate(db, { migrationsFolder });
   } finally {
     await client.end();

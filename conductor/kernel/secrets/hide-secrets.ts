@@ -2,7 +2,7 @@ import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
 /** A shorter one hides in harmless words; it is replaced where it stands as a word of its own. */
-const tellingLength = 5;
+const recognizableLength = 5;
 
 /** Others' words (a BMC's, an agent's) without the secrets that they repeat. */
 export type Hide = (text: string) => string;
@@ -28,17 +28,17 @@ function patternsOf(texts: readonly string[]): RegExp[] {
     .sort((a, b) => b.length - a.length)
     .map((text) => {
       const exact = text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
-      return new RegExp(text.length >= tellingLength ? exact : `(?<![\\w-])${exact}(?![\\w-])`, 'g');
+      return new RegExp(text.length >= recognizableLength ? exact : `(?<![\\w-])${exact}(?![\\w-])`, 'g');
     });
 }
 
 /** The same error, or one of the same code in its place where some layer of it repeats a secret. */
 export function errorWithout(hide: Hide, error: unknown): unknown {
   const chain = errorChain(error);
-  const told = hide(chain);
-  if (told === chain) return error;
+  const masked = hide(chain);
+  if (masked === chain) return error;
   const details = error instanceof AppError ? error.details : {};
-  return new AppError(errorCode(error), told, { retryable: isRetryable(error), details });
+  return new AppError(errorCode(error), masked, { retryable: isRetryable(error), details });
 }
 
 /** The value with the texts in it, at any depth, without secrets. */

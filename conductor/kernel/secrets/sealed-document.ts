@@ -47,12 +47,12 @@ export function sealWritten(
   place: DocumentPlace,
   { before = {}, ...options }: SealOptions & { readonly before?: Document } = {},
 ): Record<string, unknown> {
-  refuseSealedTexts(document, place.slice(place.lastIndexOf(' ') + 1), before);
+  requireUnsealedTexts(document, place.slice(place.lastIndexOf(' ') + 1), before);
   return sealDocument(secrets, document, place, options);
 }
 
 /** @throws AppError `invalid_argument` naming the value that nobody but Baton can have written there. */
-export function refuseSealedTexts(document: Document, field: string, before: Document = {}): void {
+export function requireUnsealedTexts(document: Document, field: string, before: Document = {}): void {
   const known = new Set<string>();
   eachSealedText(before, (text, { path }) => known.add(`${path} ${text}`));
   eachSealedText(document, (text, { path }) => {

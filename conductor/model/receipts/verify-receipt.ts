@@ -19,12 +19,12 @@ export function verifyReceipt(
     keys.map(({ key }) => key),
   );
   const receipt = parseReceipt(payload.toString('utf8'));
-  refuseRetired(receipt, fingerprint, keys);
+  requireUnretiredKey(receipt, fingerprint, keys);
   return { receipt, fingerprint };
 }
 
 /** A conductor signs nothing with a key that it has retired: somebody else has it. */
-function refuseRetired({ times }: WipeReceipt, fingerprint: string, keys: readonly PublicKey[]): void {
+function requireUnretiredKey({ times }: WipeReceipt, fingerprint: string, keys: readonly PublicKey[]): void {
   const retired = keys.flatMap((key) => (key.fingerprint === fingerprint ? (key.retiredAt ?? []) : []));
   const [first] = retired.sort((a, b) => a.getTime() - b.getTime());
   if (first === undefined || Date.parse(times.signed) <= first.getTime()) return;

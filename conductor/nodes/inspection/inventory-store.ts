@@ -65,9 +65,9 @@ export async function refreshInventory(
 }
 
 function missingDisks(before: NodeInventoryRow, inventory: JsonObject): readonly InventoryDisk[] {
-  const marks = (told: InventoryDisk) => ({ told, ...marksOf(toKnownDisk(told)) });
+  const marks = (reported: InventoryDisk) => ({ reported, ...marksOf(toKnownDisk(reported)) });
   const earlier = [...z.array(InventoryDisk).parse(before.missingDisks), ...disksOf(before.inventory)].map(marks);
-  return matchDisks(earlier, disksOf(inventory).map(marks)).unmet.map(({ told }) => told);
+  return matchDisks(earlier, disksOf(inventory).map(marks)).unmet.map(({ reported }) => reported);
 }
 
 /** What holds data of its own: a disk that tells no size any more is as good as gone, volumes go with their members. */

@@ -95,8 +95,8 @@ describe('ports', () => {
   });
 
   test("an operator's switch port is never overwritten", () => {
-    const told = port({ localLinkConnection: { switch_id: 'aa', port_id: 'b' } });
-    expect(planInspection(bare, [told], { inventory: inventory() }).portChanges).toEqual([]);
+    const reported = port({ localLinkConnection: { switch_id: 'aa', port_id: 'b' } });
+    expect(planInspection(bare, [reported], { inventory: inventory() }).portChanges).toEqual([]);
   });
 
   test('a cable that is elsewhere than recorded is named; one at the same port in other letters is not', () => {

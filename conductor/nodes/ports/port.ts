@@ -4,7 +4,7 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
 import { findPortAtSwitchPort, listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { portgroupResource } from '#conductor/nodes/ports/portgroup.ts';
-import { refuseInUse } from '#conductor/nodes/refuse-in-use.ts';
+import { requireNotInUse } from '#conductor/nodes/require-not-in-use.ts';
 import type { Resource, ResourceChange } from '#conductor/nodes/resources/resource.ts';
 import { findRow } from '#conductor/nodes/resources/resource-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -30,24 +30,24 @@ export const portResource: Resource<PortRow> = {
   },
   admit: async (tx, change) => {
     const { before, after, changed, node } = change;
-    refuseWiring(change);
+    requireWiringRights(change);
     const isRewired = !before || !after || rewiring.some((column) => changed.includes(column));
-    if (node && isRewired) refuseInUse(node, 'port', before ? (after ? 'changed' : 'deleted') : 'created');
+    if (node && isRewired) requireNotInUse(node, 'port', before ? (after ? 'changed' : 'deleted') : 'created');
     if (!after) return;
-    if (changed.includes('localLinkConnection')) await refuseSharedSwitchPort(tx, after);
+    if (changed.includes('localLinkConnection')) await requireOwnSwitchPort(tx, after);
     await checkMembership(tx, { pxeEnabled: true, physicalNetwork: null, ...after });
   },
 };
 
 /** @throws AppError `forbidden` for a caller of a project that writes how it is wired. */
-function refuseWiring({ before, changed, caller }: PortChange): void {
+function requireWiringRights({ before, changed, caller }: PortChange): void {
   if (caller.project === undefined) return;
   const field = Object.entries(wiring).find(([, column]) => changed.includes(column))?.[0];
   if (field === undefined) return;
   throw accessDenied(`baremetal:port:${before ? 'update' : 'create'}:${field}`, caller, undefined);
 }
 
-async function refuseSharedSwitchPort(tx: Transaction, { localLinkConnection = {}, uuid }: Partial<PortRow>) {
+async function requireOwnSwitchPort(tx: Transaction, { localLinkConnection = {}, uuid }: Partial<PortRow>) {
   const other = await findPortAtSwitchPort(tx, localLinkConnection, uuid);
   if (!other) return;
   throw new AppError(

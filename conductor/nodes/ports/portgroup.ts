@@ -1,7 +1,7 @@
 import { PortgroupDescription, portgroupFields } from '#conductor/api/portgroups.ts';
 import { type PortgroupRow, portgroups } from '#conductor/kernel/db/schema/portgroup.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
-import { refuseInUse } from '#conductor/nodes/refuse-in-use.ts';
+import { requireNotInUse } from '#conductor/nodes/require-not-in-use.ts';
 import type { Resource } from '#conductor/nodes/resources/resource.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -18,7 +18,7 @@ export const portgroupResource: Resource<PortgroupRow> = {
   },
   admit: async (tx, { before, after, changed, node }) => {
     const isRewired = !before || !after || changed.includes('address') || changed.includes('standalonePortsSupported');
-    if (node && isRewired) refuseInUse(node, 'port group', before ? (after ? 'changed' : 'deleted') : 'created');
+    if (node && isRewired) requireNotInUse(node, 'port group', before ? (after ? 'changed' : 'deleted') : 'created');
     if (!before) return;
     const { uuid, nodeUuid } = before;
     const members = (await listNodePorts(tx, nodeUuid)).filter(({ portgroupUuid }) => portgroupUuid === uuid);

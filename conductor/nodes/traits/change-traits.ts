@@ -3,7 +3,7 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { changeNote } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
-import { tellOfCapacity } from '#conductor/nodes/tell-of-capacity.ts';
+import { notifyCapacity } from '#conductor/nodes/notify-capacity.ts';
 import { replaceTraits } from '#conductor/nodes/traits/trait-store.ts';
 
 type TraitContext = Pick<NodesContext, 'db' | 'clock' | 'config'>;
@@ -23,7 +23,7 @@ export async function changeTraits(
     nodeUuid,
     async (tx) => {
       await write(tx, nodeUuid);
-      await tellOfCapacity(tx, nodeUuid);
+      await notifyCapacity(tx, nodeUuid);
     },
     changeNote(context, caller, event),
   );

@@ -7,7 +7,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** @throws AppError `conflict` when another network is attached, or the node is in use. */
 export async function attachVif(tx: Transaction, node: NodeRow, vifId: string): Promise<void> {
   if (node.networkInterface === 'noop') return;
-  refuseInUse(node, `attach VIF ${vifId} to`);
+  requireNotInUse(node, `attach VIF ${vifId} to`);
   if (await insertVif(tx, node.uuid, vifId)) return;
   const [attached] = await listVifs(tx, node.uuid);
   throw new AppError(
@@ -21,7 +21,7 @@ export async function attachVif(tx: Transaction, node: NodeRow, vifId: string): 
 /** @throws AppError `invalid_argument` when it is not attached, `conflict` while the node is in use. */
 export async function detachVif(tx: Transaction, node: NodeRow, vifId: string): Promise<void> {
   if (node.networkInterface === 'noop') return;
-  refuseInUse(node, `detach VIF ${vifId} from`);
+  requireNotInUse(node, `detach VIF ${vifId} from`);
   if (await deleteVif(tx, node.uuid, vifId)) return;
   throw new AppError(
     'invalid_argument',
@@ -30,7 +30,7 @@ export async function detachVif(tx: Transaction, node: NodeRow, vifId: string): 
 }
 
 /** VIFs are read when a flow moves switch ports: what is written at any other time would be a claim without a deed. */
-function refuseInUse(node: NodeRow, doing: string): void {
+function requireNotInUse(node: NodeRow, doing: string): void {
   const rests = node.targetProvisionState === null && !transientStates.has(node.provisionState);
   if (rests && node.provisionState !== 'active') return;
   throw new AppError(

@@ -7,7 +7,7 @@ import {
 } from '#conductor/kernel/db/schema/volume.ts';
 import { keepMasked, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { sealWritten } from '#conductor/kernel/secrets/sealed-document.ts';
-import { refuseMovedLogin } from '#conductor/nodes/refuse-moved-login.ts';
+import { requireLoginForNewAddress } from '#conductor/nodes/require-login-for-new-address.ts';
 import type { Resource, ResourceChange } from '#conductor/nodes/resources/resource.ts';
 import { targetPlace } from '#conductor/nodes/volumes/target-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -21,7 +21,7 @@ export const connectorResource: Resource<VolumeConnectorRow> = {
     connectorId: ({ type, connectorId }) =>
       `A volume connector with type ${type} and connector ID ${connectorId} already exists.`,
   },
-  admit: (_, change) => refusePoweredOn(connectorFields.what, change),
+  admit: (_, change) => requirePoweredOff(connectorFields.what, change),
 };
 
 export const targetResource: Resource<VolumeTargetRow> = {
@@ -33,17 +33,17 @@ export const targetResource: Resource<VolumeTargetRow> = {
     bootIndex: ({ bootIndex }) => `A volume target with boot index '${bootIndex}' for the same node already exists.`,
   },
   views: { properties: ({ properties }) => maskDocument(properties) },
-  admit: (_, change) => refusePoweredOn(targetFields.what, change),
+  admit: (_, change) => requirePoweredOff(targetFields.what, change),
   seal: (secrets, { uuid, properties = {} }, before) => {
     if (!before) return { properties: sealWritten(secrets, properties, targetPlace(uuid ?? '')) };
     const kept = keepMasked(properties, before.properties);
-    refuseMovedLogin('properties', kept, before.properties);
+    requireLoginForNewAddress('properties', kept, before.properties);
     return { properties: sealWritten(secrets, kept, targetPlace(before.uuid), { before: before.properties }) };
   },
 };
 
 /** Ironic's rule: a machine that runs may run from this volume. */
-function refusePoweredOn(what: string, { before, after, node }: ResourceChange<unknown>): void {
+function requirePoweredOff(what: string, { before, after, node }: ResourceChange<unknown>): void {
   if (!before || node?.powerState !== 'power on') return;
   throw new AppError(
     'invalid_argument',

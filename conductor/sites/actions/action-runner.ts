@@ -5,7 +5,7 @@ import {
   releaseAction,
   releaseStaleActions,
 } from '#conductor/flows/actions/action-lease.ts';
-import { siteActionChannel, tellRunners } from '#conductor/flows/actions/action-store.ts';
+import { notifyRunners, siteActionChannel } from '#conductor/flows/actions/action-store.ts';
 import { fence } from '#conductor/flows/fence.ts';
 import type { Bell } from '#conductor/kernel/bell.ts';
 import { moment } from '#conductor/kernel/keep-lease.ts';
@@ -15,7 +15,7 @@ import { type ActionWork, record, siteReader } from '#conductor/sites/actions/ac
 import { endStopped } from '#conductor/sites/actions/end-stopped.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
 import { runAction } from '#conductor/sites/actions/run-action.ts';
-import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
+import type { SiteOperations } from '#conductor/sites/actions/site-operations.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { Clock } from '#shared/clock.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
@@ -40,7 +40,7 @@ const forgetErrorsMs = 60_000;
 interface RunnerOptions {
   readonly context: SitesContext;
   readonly clock: Clock;
-  readonly hands: SiteHands;
+  readonly operations: SiteOperations;
 }
 
 /** Starts the runner of a conductor that has just come up, woken by whatever is told of site actions. */
@@ -53,13 +53,13 @@ export async function openActionRunner(options: RunnerOptions): Promise<ActionRu
 }
 
 export function startActionRunner(options: RunnerOptions): ActionRunner {
-  const { context, clock, hands } = options;
+  const { context, clock, operations } = options;
   const { config } = context;
   return startWakeLoop({
     clock,
     until: context.stopping,
     run: async ({ signal, bell }) => {
-      const claimed = await claimNext(context, { hands, bell, clock, stopping: signal });
+      const claimed = await claimNext(context, { operations, bell, clock, stopping: signal });
       return claimed ? 0 : config.reconcileIntervalMs;
     },
     onError: (error, failures) => {
@@ -71,7 +71,7 @@ export function startActionRunner(options: RunnerOptions): ActionRunner {
 }
 
 interface RunnerParts {
-  readonly hands: SiteHands;
+  readonly operations: SiteOperations;
   readonly bell: Bell;
   readonly clock: Clock;
   readonly stopping: AbortSignal;
@@ -80,7 +80,7 @@ interface RunnerParts {
 /** Claims the open action and runs it for as long as the lease lasts; `false` when there is nothing to claim. */
 async function claimNext(context: SitesContext, parts: RunnerParts): Promise<boolean> {
   const { config, db, log } = context;
-  const { bell, clock, hands, stopping } = parts;
+  const { bell, clock, operations, stopping } = parts;
   const claimedAt = moment();
   const claimed = await claimAction(db, { holder: config.conductorName, leaseMs: config.leaseMs });
   if (!claimed) return false;
@@ -92,16 +92,16 @@ async function claimNext(context: SitesContext, parts: RunnerParts): Promise<boo
   const fenced = { ...fence(context, kept.requireHeld), clock };
   const work: ActionWork = {
     context: fenced,
-    hands,
+    operations,
     action,
     lease,
     bell,
     signal: AbortSignal.any([stopping, kept.signal]),
     now: () => claimedAtMs + performance.now() - claimedAt.monotonicMs,
-    site: siteReader(fenced, { hands, revisionId: action.revisionId }),
+    site: siteReader(fenced, { operations, revisionId: action.revisionId }),
   };
   try {
-    if (lease.token > 1) await tell(work, tellTakeover(config.conductorName, takenFrom));
+    if (lease.token > 1) await report(work, describeTakeover(config.conductorName, takenFrom));
     await runPersistently(work);
   } finally {
     kept.stop();
@@ -114,7 +114,7 @@ async function claimNext(context: SitesContext, parts: RunnerParts): Promise<boo
 async function runPersistently(work: ActionWork): Promise<void> {
   const { context, action, signal } = work;
   const errors = createErrorCount();
-  const told = new Set<string>();
+  const reported = new Set<string>();
   for (;;) {
     try {
       await runAction(work);
@@ -127,8 +127,8 @@ async function runPersistently(work: ActionWork): Promise<void> {
       countDatabaseFault(context.metrics, error);
       context.log.error({ action: action.id, err: error }, 'site action does not get on; it is tried again');
       const text = `conductor ${context.config.conductorName} does not get on, and tries again: ${errorChain(error)}`;
-      if (!told.has(text)) await tell(work, text);
-      told.add(text);
+      if (!reported.has(text)) await report(work, text);
+      reported.add(text);
       const pauseMs = errors.pauseMs(context.config.siteBeatMs);
       if (await tryToEnd(work, error, errors.count())) continue;
       await context.clock.sleep(pauseMs, signal).catch(() => undefined);
@@ -137,13 +137,13 @@ async function runPersistently(work: ActionWork): Promise<void> {
 }
 
 /** @param from whose lease had run out; absent = it was let go of, or its conductor has started anew since */
-function tellTakeover(by: string, from: string | undefined): string {
+function describeTakeover(by: string, from: string | undefined): string {
   if (from === undefined) return `conductor ${by} goes on with it, from what is recorded`;
   if (from === by) return `conductor ${by} goes on with it, after its lease had run out`;
   return `conductor ${by} has taken it over from ${from}, whose lease had run out`;
 }
 
-async function tell(work: ActionWork, text: string): Promise<void> {
+async function report(work: ActionWork, text: string): Promise<void> {
   const { context, action } = work;
   try {
     await record(work, (tx) => addNotes(tx, action.id, [{ verbosity: 1, text }]));
@@ -164,7 +164,7 @@ async function tryToEnd(work: ActionWork, error: unknown, tries: number): Promis
 async function letGo({ db, log }: SitesContext, { lease }: ClaimedAction, stopping: AbortSignal): Promise<void> {
   try {
     await releaseAction(db, lease);
-    if (stopping.aborted) await tellRunners(db);
+    if (stopping.aborted) await notifyRunners(db);
   } catch (error) {
     log.warn({ action: lease.actionId, err: error }, 'lease on a site action not given back; it runs out');
   }

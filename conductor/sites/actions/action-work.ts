@@ -5,7 +5,7 @@ import type { Bell } from '#conductor/kernel/bell.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { requestOf } from '#conductor/model/flow-states.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
-import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
+import type { SiteOperations } from '#conductor/sites/actions/site-operations.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { type ErrorCode, errorCode } from '#shared/errors/app-error.ts';
@@ -14,7 +14,7 @@ import { type ErrorCode, errorCode } from '#shared/errors/app-error.ts';
 export interface ActionWork {
   /** Whose calls to hardware end with the lease. */
   readonly context: SitesContext;
-  readonly hands: SiteHands;
+  readonly operations: SiteOperations;
   /** As it was when it was claimed. */
   readonly action: SiteAction;
   readonly lease: ActionLease;
@@ -93,11 +93,11 @@ export function isLasting(error: unknown): boolean {
 /** Reads a claimed action's documents once, and answers them from memory then. */
 export function siteReader(
   context: SitesContext,
-  { hands, revisionId }: { readonly hands: SiteHands; readonly revisionId: number },
+  { operations, revisionId }: { readonly operations: SiteOperations; readonly revisionId: number },
 ): () => Promise<Site> {
   const state: { site?: Site } = {};
   return async () => {
-    state.site ??= await hands.readRevision(context, revisionId);
+    state.site ??= await operations.readRevision(context, revisionId);
     return state.site;
   };
 }

@@ -93,7 +93,7 @@ describe('an operator', () => {
     await life.kill();
     await longAgo(actions.api.context, id, 600);
     await expireLease(actions.api.context, id);
-    actions.startLife(world.hands, 'b');
+    actions.startLife(world.operations, 'b');
     await actionBecomes(actions.api.context, id, ({ holder }) => holder === 'b');
     hold.looks = 0;
     await eventually(async () => {
@@ -121,7 +121,7 @@ describe('an operator', () => {
     await life.stop();
     await longAgo(actions.api.context, id, 600);
     looks = 0;
-    actions.startLife(world.hands, 'b');
+    actions.startLife(world.operations, 'b');
     await eventually(async () => {
       expect(looks).toBeGreaterThan(2);
     });
@@ -137,7 +137,7 @@ describe('an operator', () => {
     });
     await life.stop();
     const readRevision = () => Promise.reject(new AppError('invalid_argument', 'the documents are too old'));
-    const next = actions.startLife({ ...world.hands, readRevision }, 'b');
+    const next = actions.startLife({ ...world.operations, readRevision }, 'b');
     await eventually(async () => {
       expect(await actions.notes(id, 1)).toContain(
         'conductor b does not get on, and tries again: the documents are too old',
@@ -159,7 +159,7 @@ describe('an operator', () => {
     await life.stop();
     await actions.control(id, 'stop');
     const advanceNodes = () => Promise.reject(new TypeError('a bug'));
-    actions.startLife({ ...world.hands, advanceNodes }, 'b');
+    actions.startLife({ ...world.operations, advanceNodes }, 'b');
     expect((await actions.ended(id)).state).toBe('aborted');
     expect((await actions.report(id)).groups.map(({ stage }) => stage)).toContain('failure');
   });

@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm';
-import { addCommand, type SiteAction, selectActions, tellRunners } from '#conductor/flows/actions/action-store.ts';
+import { addCommand, notifyRunners, type SiteAction, selectActions } from '#conductor/flows/actions/action-store.ts';
 import { type FlowChange, updateFlow } from '#conductor/flows/flow-store.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
@@ -36,16 +36,16 @@ export async function controlAction(
     if (!command) {
       throw new AppError('not_found', `There is no control '${verb}'; must be one of ${controlVerbs.join(', ')}`);
     }
-    refuseWrongState(action, command);
+    requireControllable(action, command);
     await updateFlow(tx, action.flowUuid, changes[command]);
     await addCommand(tx, { actionId: id, command, user });
     await addNotes(tx, id, [{ verbosity: 2, text: `${command} was asked for${user === null ? '' : ` by ${user}`}` }]);
-    await tellRunners(tx);
+    await notifyRunners(tx);
   });
   log.info({ action: id, verb, user }, 'site action controlled');
 }
 
-function refuseWrongState(action: SiteAction, verb: ControlVerb): void {
+function requireControllable(action: SiteAction, verb: ControlVerb): void {
   const { id, name, state, held, abortRequested, endedAt } = action;
   const refuse = (why: string): never => {
     throw new AppError('conflict', `Unable to ${verb} action ${id} (${name}): it ${why}`);

@@ -73,13 +73,13 @@ async function runWithDeaths(
   });
   const world = createWorld(context.db, { site: () => site, fate });
   await context.db.delete(siteRevisionTags).where(like(siteRevisionTags.tag, 'site-action-%'));
-  const id = await makeAction(context, world.hands, request);
+  const id = await makeAction(context, world.operations, request);
   let lives = 0;
   let passed = 0;
   for (;;) {
     lives += 1;
     const number = lives;
-    const life = startLife(context, world.hands, {
+    const life = startLife(context, world.operations, {
       name: `conductor-${number}`,
       dies: (checkpoint) => {
         passed = checkpoint;
@@ -106,8 +106,8 @@ describe('a conductor that dies', () => {
     for (let place = 1; place <= whole.passed; place += 1) {
       const mended = await runWithDeaths(small, (life, at) => life === 1 && at === place);
       expect({ place, ...pick(mended) }).toEqual({ place, ...pick(whole) });
-      const told = 'conductor conductor-2 has taken it over from conductor-1, whose lease had run out';
-      expect(mended.takeovers).toEqual(mended.lives === 1 ? [] : [told]);
+      const reported = 'conductor conductor-2 has taken it over from conductor-1, whose lease had run out';
+      expect(mended.takeovers).toEqual(mended.lives === 1 ? [] : [reported]);
     }
   }, 120_000);
 
@@ -145,8 +145,8 @@ describe('several conductors', () => {
     const hold = { looks: Infinity };
     const world = createWorld(context.db, { site: () => small, fate: () => hold });
     await commitRevision(context);
-    const id = await makeAction(context, world.hands, { name: 'deploy_site' });
-    const lives = ['a', 'b'].map((name) => ({ name, life: startLife(context, world.hands, { name }) }));
+    const id = await makeAction(context, world.operations, { name: 'deploy_site' });
+    const lives = ['a', 'b'].map((name) => ({ name, life: startLife(context, world.operations, { name }) }));
     const { holder, token } = await actionBecomes(
       context,
       id,
@@ -170,7 +170,7 @@ describe('several conductors', () => {
     const { context } = api;
     const world = createWorld(context.db, { site: () => small });
     await commitRevision(context);
-    const id = await makeAction(context, world.hands, { name: 'deploy_site' });
+    const id = await makeAction(context, world.operations, { name: 'deploy_site' });
     const claim = (holder: string) => claimAction(context.db, { holder, leaseMs: 60_000 });
     const old = await claim('old');
     if (!old) throw new Error('not claimed');
@@ -192,16 +192,16 @@ test('what fails in a beat is told once, tried again at growing intervals, and l
   const { context } = api;
   const world = createWorld(context.db, { site: () => small });
   await commitRevision(context);
-  const id = await makeAction(context, world.hands, { name: 'deploy_site' });
+  const id = await makeAction(context, world.operations, { name: 'deploy_site' });
   let failures = 0;
-  const advanceNodes: typeof world.hands.advanceNodes = (...args) => {
+  const advanceNodes: typeof world.operations.advanceNodes = (...args) => {
     failures += 1;
     if (failures <= 3) throw new TypeError('a bug');
-    return world.hands.advanceNodes(...args);
+    return world.operations.advanceNodes(...args);
   };
-  const life = startLife(context, { ...world.hands, advanceNodes }, { name: 'a' });
+  const life = startLife(context, { ...world.operations, advanceNodes }, { name: 'a' });
   expect((await actionBecomes(context, id, hasEnded)).state).toBe('succeeded');
   await life.stop();
-  const told = (await listNotes(context.db, [id], { verbosity: 1 })).filter(({ text }) => text.includes('a bug'));
-  expect(told.map(({ text }) => text)).toEqual(['conductor a does not get on, and tries again: a bug']);
+  const reported = (await listNotes(context.db, [id], { verbosity: 1 })).filter(({ text }) => text.includes('a bug'));
+  expect(reported.map(({ text }) => text)).toEqual(['conductor a does not get on, and tries again: a bug']);
 });

@@ -3,8 +3,8 @@ import {
   describeState,
   findOpenAction,
   getAction,
+  notifyRunners,
   type SiteAction,
-  tellRunners,
 } from '#conductor/flows/actions/action-store.ts';
 import { insertSiteFlow } from '#conductor/flows/actions/insert-site-flow.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
@@ -20,10 +20,10 @@ import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
 import { findTargetRevision } from '#conductor/sites/actions/find-target-revision.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
+import { notifyOfAction } from '#conductor/sites/actions/notify-of-action.ts';
 import { planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';
-import { refuseTeardown } from '#conductor/sites/actions/refuse-teardown.ts';
+import { requireTeardownPossible } from '#conductor/sites/actions/require-teardown-possible.ts';
 import { clustersOf } from '#conductor/sites/actions/teardown-order.ts';
-import { tellOfAction } from '#conductor/sites/actions/tell-of-action.ts';
 import { newUlid } from '#conductor/sites/actions/ulid.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
@@ -87,16 +87,16 @@ export async function createAction(
     const run = isTeardown ? planTeardownRun(site, parameters) : planSite(site);
     return { plan: { name, parameters, revisionId, site, faults, run } };
   }
-  await refuseOlderConductors(context, name);
+  await requireCurrentConductors(context, name);
   const etcd = isTeardown ? await readEtcdSite(context.db, { revisionId, site }) : undefined;
-  if (etcd) await refuseTeardown(context, { name, parameters, site, etcd });
+  if (etcd) await requireTeardownPossible(context, { name, parameters, site, etcd });
   const action = await insertAction(context, request, { ...checked, etcd });
   context.log.info({ action: action.id, name, revision: revisionId, user: action.user }, 'site action created');
   return { action };
 }
 
 /** They could not run it, and would clean in place of wiping what it releases. */
-async function refuseOlderConductors({ conductors }: CreateContext, name: ActionName): Promise<void> {
+async function requireCurrentConductors({ conductors }: CreateContext, name: ActionName): Promise<void> {
   const { needs = 0 } = actionTable[name];
   const older = (await conductors.live()).filter((each) => isOlderThan(needs, each));
   if (needs === 0 || older.length === 0) return;
@@ -133,7 +133,7 @@ async function checkRequest(
     const message = `The documents of revision ${revisionId} have faults: ${errors}`;
     throw new AppError('invalid_argument', message, { details: { reason: 'InvalidConfigurationDocuments', faults } });
   }
-  refuseUnknownNodes(site, parameters, revisionId);
+  requireKnownNodes(site, parameters, revisionId);
   return { name, parameters, allowIntermediateCommits, revisionId, between, site, faults };
 }
 
@@ -148,7 +148,7 @@ function commitsBetween(between: readonly number[], revision: number): AppError 
   return remarkError('conflict', remark, { reason: 'IntermediateCommits', revisions: between });
 }
 
-function refuseUnknownNodes(site: Site, { target_nodes: names = [] }: ActionParameters, revisionId: number): void {
+function requireKnownNodes(site: Site, { target_nodes: names = [] }: ActionParameters, revisionId: number): void {
   const unknown = names.filter((name) => !site.nodes.has(name));
   if (unknown.length === 0) return;
   throw new AppError(
@@ -177,8 +177,8 @@ async function insertAction(context: CreateContext, request: ActionRequest, chec
       const action = await getAction(tx, actionId);
       await tx.insert(siteActionCommands).values({ actionId, command: 'invoke', user });
       await addNotes(tx, actionId, firstNotes(checked));
-      await tellOfAction(tx, action);
-      await tellRunners(tx);
+      await notifyOfAction(tx, action);
+      await notifyRunners(tx);
       return action;
     });
   try {

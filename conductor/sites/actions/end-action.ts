@@ -5,8 +5,8 @@ import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { FlowState } from '#conductor/model/flow-states.ts';
 import { type ActionWork, record } from '#conductor/sites/actions/action-work.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
+import { notifyOfAction } from '#conductor/sites/actions/notify-of-action.ts';
 import { stopReason } from '#conductor/sites/actions/settle-run.ts';
-import { tellOfAction } from '#conductor/sites/actions/tell-of-action.ts';
 
 /** Ends an action whose steps have ended. */
 export async function endAction(work: ActionWork, steps: readonly FlowStepRow[]): Promise<void> {
@@ -17,7 +17,7 @@ export async function endAction(work: ActionWork, steps: readonly FlowStepRow[])
     await tx.update(siteActions).set({ holder: null, expiresAt: null }).where(eq(siteActions.id, lease.actionId));
     const text = `${action.name} ${how.state}${how.error === null ? '' : `: ${how.error}`}`;
     await addNotes(tx, action.id, [{ verbosity: 1, text }]);
-    await tellOfAction(tx, { ...action, ...how });
+    await notifyOfAction(tx, { ...action, ...how });
     return how;
   });
   context.log.info({ action: action.id, name: action.name, ...end }, 'site action ended');

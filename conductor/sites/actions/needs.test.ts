@@ -31,15 +31,15 @@ const request = { name: 'teardown_server', parameters: { target_nodes: ['ntp01']
 async function makeTeardown(context: ConductorContext) {
   const orders: NodeOrder[] = [];
   const world = createWorld(context.db, { site: () => seedSite, fate: () => ({ looks: Infinity }) });
-  const hands: typeof world.hands = {
-    ...world.hands,
+  const operations: typeof world.operations = {
+    ...world.operations,
     advanceNodes: (given, work) => {
       orders.push(...work.orders);
-      return world.hands.advanceNodes(given, work);
+      return world.operations.advanceNodes(given, work);
     },
   };
   await commitRevision(context);
-  return { orders, hands, id: await makeAction(context, hands, request) };
+  return { orders, operations, id: await makeAction(context, operations, request) };
 }
 
 const withKubeconfig = (context: ConductorContext): ConductorContext => ({
@@ -64,18 +64,20 @@ test('a release that does not look at what an action needs can’t claim it, and
 
 test('while a conductor of an older release is alive nothing is torn down', async () => {
   const { context } = actions.api;
-  const { hands } = createWorld(context.db, { site: () => seedSite });
+  const { operations } = createWorld(context.db, { site: () => seedSite });
   await commitRevision(context);
   await insertConductor(context.db, { hostname: 'old', conductorGroup: '', drivers: [], publicUrl: '' });
   await context.db.update(conductors).set({ generation: 7 }).where(eq(conductors.hostname, 'old'));
-  await expect(makeAction(context, hands, request)).rejects.toThrow(/conductors of an older release are alive.*: old/);
+  await expect(makeAction(context, operations, request)).rejects.toThrow(
+    /conductors of an older release are alive.*: old/,
+  );
   await context.db.delete(conductors).where(eq(conductors.hostname, 'old'));
 });
 
 test('a conductor without the clusters that it began with waits; a pause reaches the nodes, and a stop after it', async () => {
   const { context } = actions.api;
-  const { id, hands, orders } = await makeTeardown(withKubeconfig(context));
-  const life = actions.startLife(hands, 'poor');
+  const { id, operations, orders } = await makeTeardown(withKubeconfig(context));
+  const life = actions.startLife(operations, 'poor');
   await eventually(() => {
     expect(orders.at(-1)?.teardown).toMatchObject({
       kubernetes: true,

@@ -35,7 +35,7 @@ export async function addNotes(db: Queryable, actionId: string, notes: readonly 
 export function listNotes(
   db: Queryable,
   actionIds: readonly string[],
-  wish: { readonly verbosity: number; readonly step?: string | null; readonly since?: number | undefined },
+  filter: { readonly verbosity: number; readonly step?: string | null; readonly since?: number | undefined },
 ): Promise<SiteActionNoteRow[]> {
   return db
     .select()
@@ -43,9 +43,9 @@ export function listNotes(
     .where(
       and(
         inArray(siteActionNotes.actionId, [...actionIds]),
-        lte(siteActionNotes.verbosity, wish.verbosity),
-        ofStep(wish.step),
-        wish.since === undefined ? undefined : gt(siteActionNotes.id, wish.since),
+        lte(siteActionNotes.verbosity, filter.verbosity),
+        ofStep(filter.step),
+        filter.since === undefined ? undefined : gt(siteActionNotes.id, filter.since),
       ),
     )
     .orderBy(asc(siteActionNotes.id));

@@ -64,10 +64,10 @@ describe('the seed’s three runs', () => {
     expect(await actions.tags()).toEqual([
       { tag: 'site-action-success', data: { action: id, dag_id: `baton_deploy_site.${id}` } },
     ]);
-    const told = await actions.notes(id, 1);
-    expect(told[0]).toBe(`Configdoc revision ${revision}`);
-    expect(told).toContain('Finish (success)');
-    expect(told.slice(-2)).toEqual([`revision ${revision} tagged site-action-success`, 'deploy_site succeeded']);
+    const reported = await actions.notes(id, 1);
+    expect(reported[0]).toBe(`Configdoc revision ${revision}`);
+    expect(reported).toContain('Finish (success)');
+    expect(reported.slice(-2)).toEqual([`revision ${revision} tagged site-action-success`, 'deploy_site succeeded']);
     const rows = await actions.api.context.db.select().from(siteActionNodes);
     expect(rows.every(({ phase, doing, endedAt }) => phase === null && doing === null && endedAt !== null)).toBe(true);
   });
@@ -104,8 +104,8 @@ test('webhooks that see everything are told of its beginning and its end', async
   await actions.api.call('POST', '/v1/webhooks', { name: 'ours', url: 'http://127.0.0.1:9/', project: 'ours' });
   const { id, revision } = await actions.begin();
   await actions.ended(id);
-  const told = await actions.api.context.db.select({ body: webhookDeliveries.body }).from(webhookDeliveries);
-  expect(told.map(({ body }) => body['data'])).toEqual(
+  const reported = await actions.api.context.db.select({ body: webhookDeliveries.body }).from(webhookDeliveries);
+  expect(reported.map(({ body }) => body['data'])).toEqual(
     ['running', 'succeeded'].map((state) => ({
       action: { id, name: 'deploy_site' },
       state,
@@ -133,9 +133,9 @@ describe('before anything is touched', () => {
     const state = { good: true };
     const world = createWorld(actions.api.context.db, { site: () => (state.good ? seedSite : undefined) });
     await commitRevision(actions.api.context);
-    const id = await makeAction(actions.api.context, world.hands, { name: 'deploy_site' });
+    const id = await makeAction(actions.api.context, world.operations, { name: 'deploy_site' });
     state.good = false;
-    actions.startLife(world.hands, 'a');
+    actions.startLife(world.operations, 'a');
     const action = await actions.ended(id);
     expect(action.state).toBe('failed');
     expect(action.error).toContain('the documents are broken');

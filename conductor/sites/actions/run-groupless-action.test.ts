@@ -21,14 +21,14 @@ describe('actions without groups', () => {
     const site = makeSite(many, { groups: [] });
     const world = createWorld(actions.api.context.db, { site: () => site });
     const id = await commitRevision(actions.api.context).then(() =>
-      makeAction(actions.api.context, world.hands, { name: 'verify_site' }),
+      makeAction(actions.api.context, world.operations, { name: 'verify_site' }),
     );
-    const verifyNodes: typeof world.hands.verifyNodes = async (context, work) => {
+    const verifyNodes: typeof world.operations.verifyNodes = async (context, work) => {
       calls.push([...work.names]);
       if (calls.length === 1) await actions.control(id, 'pause');
-      return world.hands.verifyNodes(context, work);
+      return world.operations.verifyNodes(context, work);
     };
-    const life = actions.startLife({ ...world.hands, verifyNodes }, 'a');
+    const life = actions.startLife({ ...world.operations, verifyNodes }, 'a');
     await actionBecomes(actions.api.context, id, isHeld);
     expect(await actions.notes(id, 4)).toContain('n0: well');
     expect(calls).toHaveLength(1);
@@ -65,10 +65,10 @@ describe('actions without groups', () => {
     });
     const error = 'verify_site: 2 of 14 nodes are not as documented';
     expect(await actions.ended(id)).toMatchObject({ state: 'failed', error });
-    const told = (await actions.notes(id, 1)).find((text) => text.startsWith('14 nodes: '));
-    expect(told).toContain('14 nodes: 12 as documented, 2 differ: ');
-    expect(told).toContain('ntp01 (properties/rack, powered off)');
-    expect(told).toContain('control01 (not enrolled)');
+    const reported = (await actions.notes(id, 1)).find((text) => text.startsWith('14 nodes: '));
+    expect(reported).toContain('14 nodes: 12 as documented, 2 differ: ');
+    expect(reported).toContain('ntp01 (properties/rack, powered off)');
+    expect(reported).toContain('control01 (not enrolled)');
     const rows = await viewActionNodes(actions.api.context, id, { status: 'failure' });
     expect(rows.map(({ name, reason }) => [name, reason])).toEqual([
       ['control01', 'not as documented: not enrolled'],

@@ -94,22 +94,22 @@ async function countMembers(db: Queryable, actionId: string): Promise<Map<string
 export async function viewActionNodes(
   { db }: Pick<SitesContext, 'db'>,
   actionId: string,
-  wish: {
+  filter: {
     readonly group?: string | undefined;
     readonly status?: NodeStatus | undefined;
     readonly working?: boolean | undefined;
   },
 ): Promise<ActionNodeAnswer[]> {
   const { name, status, phase, groupName, doing, cancelling, reason, phaseStartedAt, endedAt } = siteActionNodes;
-  const wishes: (SQL | undefined)[] = [
-    wish.group === undefined ? undefined : isMember(actionId, wish.group),
-    wish.status === undefined ? undefined : eq(status, wish.status),
-    wish.working === undefined ? undefined : wish.working ? isNotNull(phase) : isNull(phase),
+  const conditions: (SQL | undefined)[] = [
+    filter.group === undefined ? undefined : isMember(actionId, filter.group),
+    filter.status === undefined ? undefined : eq(status, filter.status),
+    filter.working === undefined ? undefined : filter.working ? isNotNull(phase) : isNull(phase),
   ];
   const rows = await db
     .select({ name, status, phase, groupName, doing, cancelling, reason, phaseStartedAt, endedAt })
     .from(siteActionNodes)
-    .where(and(eq(siteActionNodes.actionId, actionId), ...wishes))
+    .where(and(eq(siteActionNodes.actionId, actionId), ...conditions))
     .orderBy(asc(name));
   return rows.map((row) => {
     const now = row.cancelling === null ? row.doing : newRemark('cancelling', { reason: row.cancelling });

@@ -15,7 +15,7 @@ const read = (groups: string, text = nodes) =>
         `groups:${groups === '' ? ' []' : `\n${groups}`}`,
       ),
   );
-const told = (groups: string, text?: string) => read(groups, text).faults.map(faultText);
+const faultTexts = (groups: string, text?: string) => read(groups, text).faults.map(faultText);
 const all = group('all', '[]');
 
 test('a group that chooses nobody: which criterion, and what there is', () => {
@@ -43,7 +43,7 @@ test('a group that chooses nobody: which criterion, and what there is', () => {
 });
 
 test('a value that nobody has is told in a group that has members, too', () => {
-  expect(told(group('some', '[{node_names: [n1, n2, n3]}]'))).toMatchInlineSnapshot(`
+  expect(faultTexts(group('some', '[{node_names: [n1, n2, n3]}]'))).toMatchInlineSnapshot(`
     [
       "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_names[2]: node_names[2] n3 is no node's; there are n1, n2",
     ]
@@ -52,7 +52,7 @@ test('a value that nobody has is told in a group that has members, too', () => {
 
 test('the twenty first are told one by one', () => {
   const names = Array.from({ length: 25 }, (_, index) => `x${index}`);
-  const faults = told(group('some', `[{node_names: [n1, n2, ${names.join(', ')}]}]`));
+  const faults = faultTexts(group('some', `[{node_names: [n1, n2, ${names.join(', ')}]}]`));
   expect(faults).toHaveLength(21);
   expect(faults.at(-1)).toBe(
     "Warning UnmatchedSelector DeploymentStrategy deployment-strategy: 5 more values in selectors are no node's",
@@ -61,29 +61,29 @@ test('the twenty first are told one by one', () => {
 
 test('a minimum that can not be met is a warning, in a critical group too: the others deploy', () => {
   const two = ', success_criteria: {minimum_successful_nodes: 2}';
-  expect(told(all + group('a', '[{node_names: [n1]}]', two))).toMatchInlineSnapshot(`
+  expect(faultTexts(all + group('a', '[{node_names: [n1]}]', two))).toMatchInlineSnapshot(`
     [
       "Warning ImpossibleCriterion DeploymentStrategy deployment-strategy data.groups[1].success_criteria.minimum_successful_nodes: minimum_successful_nodes is 2, and group a has 1 node; it can only fail",
     ]
   `);
-  expect(told(all + group('a', '[{node_names: [n1]}]', two, true))).toMatchInlineSnapshot(`
+  expect(faultTexts(all + group('a', '[{node_names: [n1]}]', two, true))).toMatchInlineSnapshot(`
     [
       "Warning ImpossibleCriterion DeploymentStrategy deployment-strategy data.groups[1].success_criteria.minimum_successful_nodes: minimum_successful_nodes is 2, and group a has 1 node; it can only fail, and with it the action: it is critical",
     ]
   `);
-  expect(told(group('a', '[]', two, true))).toEqual([]);
+  expect(faultTexts(group('a', '[]', two, true))).toEqual([]);
 });
 
 test('a node in no group', () => {
-  expect(told(group('a', '[{node_names: [n1]}]'))).toMatchInlineSnapshot(`
+  expect(faultTexts(group('a', '[{node_names: [n1]}]'))).toMatchInlineSnapshot(`
     [
       "Warning NodeWithoutGroup BaremetalNode n2: the node is in no group of strategy deployment-strategy: it will not be deployed",
     ]
   `);
-  expect(told('')).toHaveLength(2);
+  expect(faultTexts('')).toHaveLength(2);
 });
 
 test('nothing is said of groups over nodes that could not be made out', () => {
   const broken = nodes + yamlOf('drydock/BaremetalNode/v1', 'n3', 'metadata: {tags: x}');
-  expect(told(group('a', '[{node_tags: [x]}]'), broken)).toHaveLength(1);
+  expect(faultTexts(group('a', '[{node_tags: [x]}]'), broken)).toHaveLength(1);
 });

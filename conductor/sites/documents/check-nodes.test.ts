@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
 
-const told = (text: string, known = {}) => readText(text, known).faults.map(faultText);
+const faultTexts = (text: string, known = {}) => readText(text, known).faults.map(faultText);
 const node = (name: string, data: string) => yamlOf('drydock/BaremetalNode/v1', name, data);
 
 test('what two nodes can not share', () => {
@@ -24,7 +24,7 @@ test('what two nodes can not share', () => {
       `oob: {type: ipmi, address: 192.0.2.1, port: 623, credential: c}\nmetadata: {boot_mac: '52:54:00:00:00:0c'}\n${image}`,
     ),
   ];
-  expect(told(text.join(''))).toMatchInlineSnapshot(`
+  expect(faultTexts(text.join(''))).toMatchInlineSnapshot(`
     [
       "Error DuplicateBmc BaremetalNode n2 data.oob.address: address is bmc.example, which node n1 has already",
       "Error DuplicateMac BaremetalNode n2 data.interfaces.x.mac: mac is 52:54:00:00:00:0a, which node n1 has already",
@@ -39,18 +39,18 @@ test('what two nodes can not share', () => {
 test('one BMC may have several systems, and an address several ports', () => {
   const system = (number: number) =>
     goodNode('', `n${number}`, number).replace(/192.0.2.\d+/, `192.0.2.1, system_id: /redfish/v1/Systems/${number}`);
-  expect(told(system(1) + system(2))).toEqual([]);
+  expect(faultTexts(system(1) + system(2))).toEqual([]);
   const port = (number: number) =>
     goodNode('', `n${number}`, number).replace(/redfish, address: [\d.]+/, `ipmi, address: 192.0.2.1, port: ${number}`);
-  expect(told(port(1) + port(2))).toEqual([]);
+  expect(faultTexts(port(1) + port(2))).toEqual([]);
 });
 
 test('names that lead outside, where what there is is known', () => {
   const text = goodNode()
     .replace('mac:', 'networks: [tennant], mac:')
     .replace('credential: bmc', 'credential: Passw0rd');
-  expect(told(text)).toEqual([]);
-  const faults = told(text, { credentials: ['bmc', 'other'], networks: ['tenant', 'blue'], drivers: ['ipmi'] });
+  expect(faultTexts(text)).toEqual([]);
+  const faults = faultTexts(text, { credentials: ['bmc', 'other'], networks: ['tenant', 'blue'], drivers: ['ipmi'] });
   expect(faults).toMatchInlineSnapshot(`
     [
       "Error UnknownCredential BaremetalNode n1 data.oob.credential: credential is no stored credential; there are bmc, other; user and password are kept by \`baton credential set NAME\`",
@@ -59,5 +59,5 @@ test('names that lead outside, where what there is is known', () => {
     ]
   `);
   expect(faults.join()).not.toContain('Passw0rd');
-  expect(told(goodNode(), { credentials: ['bmc'], networks: [], drivers: ['redfish'] })).toEqual([]);
+  expect(faultTexts(goodNode(), { credentials: ['bmc'], networks: [], drivers: ['redfish'] })).toEqual([]);
 });

@@ -33,24 +33,25 @@ export function checkNodes(
   for (const node of nodes.values()) {
     const document = documents.get(node.name);
     if (!document) continue;
-    const tell = (path: readonly PropertyKey[], message: string, name: string): void => {
+    const report = (path: readonly PropertyKey[], message: string, name: string): void => {
       faults.push(fieldFault(document, ['data', ...path], message, name));
     };
     const claim = (value: string, path: () => readonly PropertyKey[], name: keyof Taken): void => {
       const first = taken[name].get(value);
       if (first === undefined) taken[name].set(value, node.name);
-      else tell(path(), `is ${value}, which ${first === node.name ? 'this node' : `node ${first}`} has already`, name);
+      else
+        report(path(), `is ${value}, which ${first === node.name ? 'this node' : `node ${first}`} has already`, name);
     };
     const { credential } = node;
     if (credential !== undefined && sets.credentials && !sets.credentials.has(credential)) {
       // perhaps a password: it is not repeated
       const stored = suggest(credential, known.credentials ?? []);
       const message = `is no stored credential${stored}; user and password are kept by \`baton credential set NAME\``;
-      tell(['oob', 'credential'], message, 'UnknownCredential');
+      report(['oob', 'credential'], message, 'UnknownCredential');
     }
     if (node.driver !== '' && sets.drivers && !sets.drivers.has(node.driver)) {
       const message = `means driver ${node.driver}, which this conductor has not${suggest(node.driver, known.drivers ?? [])}`;
-      tell(['oob', 'type'], message, 'UnknownDriver');
+      report(['oob', 'type'], message, 'UnknownDriver');
     }
     const bmc = findDriver(node.driver)?.site.machine?.(node.driverInfo);
     if (bmc !== undefined) claim(bmc, () => ['oob', 'address'], 'DuplicateBmc');
@@ -61,7 +62,7 @@ export function checkNodes(
       if (plug !== undefined) claim(plug, () => [...place(), 'switch_port'], 'DuplicateSwitchPort');
       if (port.network !== undefined && sets.networks && !sets.networks.has(port.network)) {
         const message = `have ${port.network}, which is no network${suggest(port.network, known.networks ?? [])}`;
-        tell([...place(), 'networks'], message, 'UnknownNetwork');
+        report([...place(), 'networks'], message, 'UnknownNetwork');
       }
     }
   }

@@ -7,13 +7,13 @@ const strategy = (name: string) =>
   yamlOf('shipyard/DeploymentStrategy/v1', name, 'groups: [{name: g, critical: true, depends_on: [], selectors: []}]');
 const read = (text: string) => {
   const { site, faults } = readText(goodNode() + text);
-  return { site, told: faults.map(faultText) };
+  return { site, faultTexts: faults.map(faultText) };
 };
 
 test('without it: Shipyard’s timeouts, and the strategy called deployment-strategy', () => {
   expect(read(strategy('deployment-strategy'))).toMatchObject({
     site: { timeouts: { prepare: 1800, deploy: 3600 }, strategy: { name: 'deployment-strategy' } },
-    told: [],
+    faultTexts: [],
   });
 });
 
@@ -34,13 +34,13 @@ test('without strategy: one critical group of all nodes, all of which must succe
 });
 
 test('it names the strategy and the timeouts', () => {
-  const { site, told } = read(
+  const { site, faultTexts } = read(
     configuration('physical_provisioner: {deployment_strategy: b, prepare_node_timeout: 60, deploy_timeout: 90}') +
       strategy('a') +
       strategy('b'),
   );
   expect(site).toMatchObject({ timeouts: { prepare: 60, deploy: 90 }, strategy: { name: 'b' } });
-  expect(told).toMatchInlineSnapshot(`
+  expect(faultTexts).toMatchInlineSnapshot(`
     [
       "Info NotUsed DeploymentStrategy a: the site is deployed by strategy b, not by this one",
     ]
@@ -48,7 +48,7 @@ test('it names the strategy and the timeouts', () => {
 });
 
 test('all keys that Shipyard documents are taken, and which of them are not used is said', () => {
-  const { site, told } = read(
+  const { site, faultTexts } = read(
     configuration(`
 physical_provisioner:
   {verify_interval: 1, verify_timeout: 1, prepare_site_interval: 1, prepare_site_timeout: 1, prepare_node_interval: 1,
@@ -63,7 +63,7 @@ armada:
 `),
   );
   expect(site?.timeouts).toEqual({ prepare: 1, deploy: 1 });
-  expect(told).toMatchInlineSnapshot(`
+  expect(faultTexts).toMatchInlineSnapshot(`
     [
       "Info NotUsed DeploymentConfiguration deployment-configuration: Baton does not use physical_provisioner.verify_interval, physical_provisioner.verify_timeout, physical_provisioner.prepare_site_interval, physical_provisioner.prepare_site_timeout, physical_provisioner.prepare_node_interval, physical_provisioner.deploy_interval, physical_provisioner.destroy_interval, physical_provisioner.destroy_timeout, physical_provisioner.relabel_nodes_interval, physical_provisioner.relabel_nodes_timeout, kubernetes_provisioner.drain_timeout, kubernetes_provisioner.drain_grace_period, kubernetes_provisioner.clear_labels_timeout, kubernetes_provisioner.remove_etcd_timeout, kubernetes_provisioner.etcd_ready_timeout, armada.get_releases_timeout, armada.get_status_timeout, armada.manifest, armada.update_manifest, armada.post_apply_timeout, armada.validate_design_timeout",
     ]
@@ -79,7 +79,7 @@ test('each fault with its message', () => {
     'physical_provisioner: []',
   ];
   expect(
-    texts.flatMap((text) => read(strategy('deployment-strategy') + configuration(text)).told),
+    texts.flatMap((text) => read(strategy('deployment-strategy') + configuration(text)).faultTexts),
   ).toMatchInlineSnapshot(`
     [
       "Error InvalidValue DeploymentConfiguration deployment-configuration data.physical_provisioner.prepare_node_timeout: prepare_node_timeout must be a whole number of seconds, 1 or more; leave it out for 1800 (given: "1h")",
@@ -97,7 +97,7 @@ test('each fault with its message', () => {
 
 test('of several, the usual name holds; without it nobody can tell', () => {
   const several = configuration('physical_provisioner: {deploy_timeout: 5}', 'a') + configuration('{}', 'b');
-  expect(read(several).told).toMatchInlineSnapshot(`
+  expect(read(several).faultTexts).toMatchInlineSnapshot(`
     [
       "Error AmbiguousConfiguration DeploymentConfiguration b: there are several documents shipyard/DeploymentConfiguration/v1 (a, b); the one that is to hold must be called deployment-configuration",
     ]
@@ -106,7 +106,7 @@ test('of several, the usual name holds; without it nobody can tell', () => {
 });
 
 test('a strategy that nobody names is told', () => {
-  expect(read(strategy('mine')).told).toMatchInlineSnapshot(`
+  expect(read(strategy('mine')).faultTexts).toMatchInlineSnapshot(`
     [
       "Warning NotUsed DeploymentStrategy mine: the strategy is not called deployment-strategy, and no DeploymentConfiguration names it: without it all nodes are one critical group",
     ]

@@ -2,19 +2,22 @@ import { drivers } from '#conductor/drivers/driver-table.ts';
 import type { DriverDefinition } from '#conductor/drivers/interfaces.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type NodeDesign, oobTypes } from '#conductor/sites/documents/node-design.ts';
-import type { Tell } from '#conductor/sites/documents/site-node.ts';
+import type { Report } from '#conductor/sites/documents/site-node.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const general: ReadonlySet<string> = new Set(['type', 'network', 'credential', 'address']);
 
 /** How the node's BMC is reached. */
-export function driverInfoOf(design: NodeDesign, tell: Tell): Pick<SiteNode, 'driver' | 'driverInfo' | 'credential'> {
+export function driverInfoOf(
+  design: NodeDesign,
+  report: Report,
+): Pick<SiteNode, 'driver' | 'driverInfo' | 'credential'> {
   const oob = design.oob ?? {};
   const type = oob.type ?? '';
   const driver = drivers.find(({ site }) => site.types.includes(type));
   if (driver === undefined) {
-    tell(['data', 'oob', 'type'], `is missing, here and in its profiles: it must be ${oobTypes}`, 'MissingField');
+    report(['data', 'oob', 'type'], `is missing, here and in its profiles: it must be ${oobTypes}`, 'MissingField');
     return { driver: '', driverInfo: {} };
   }
   const address = oob.address ?? addressIn(design, oob.network);
@@ -26,11 +29,15 @@ export function driverInfoOf(design: NodeDesign, tell: Tell): Pick<SiteNode, 'dr
     if (key !== undefined) driverInfo[key] = value;
     else if (!general.has(field)) {
       const right = [...keys.keys()].join(', ');
-      tell(['data', 'oob', field], `is nothing that type ${type} has; it has ${right} and credential`, 'InvalidValue');
+      report(
+        ['data', 'oob', field],
+        `is nothing that type ${type} has; it has ${right} and credential`,
+        'InvalidValue',
+      );
     }
   }
   const credential = oob.credential ?? undefined;
-  if (driver.bmc) checkReach(driverInfo, { driver, credential, address }, tell);
+  if (driver.bmc) checkReach(driverInfo, { driver, credential, address }, report);
   return { driver: driver.name, driverInfo, ...(credential === undefined ? {} : { credential }) };
 }
 
@@ -41,22 +48,22 @@ function checkReach(
     credential,
     address,
   }: { driver: DriverDefinition; credential: string | undefined; address: string | undefined },
-  tell: Tell,
+  report: Report,
 ): void {
   if (credential === undefined) {
     const message = 'is missing: the BMC will be called without user and password';
-    tell(['data', 'oob', 'credential'], message, 'NoCredential', 'Warning');
+    report(['data', 'oob', 'credential'], message, 'NoCredential', 'Warning');
   }
   if (address === undefined) {
     const message = "is missing: the BMC's address, here or in addressing for the network that oob.network names";
-    tell(['data', 'oob', 'address'], message, 'MissingField');
+    report(['data', 'oob', 'address'], message, 'MissingField');
     return;
   }
   try {
     driver.site.check?.(driverInfo);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    tell(['data', 'oob'], `can't be used: ${error.message}`, 'InvalidValue');
+    report(['data', 'oob'], `can't be used: ${error.message}`, 'InvalidValue');
   }
 }
 

@@ -11,11 +11,11 @@ function read(...data: string[]) {
   const faults: SiteFault[] = [];
   const documents = parseDocuments(text).documents.map((document) => siteDocument('site', document));
   const known = { credentials: new Set(['etcd-kubernetes']), nodes: new Set(['n1']) };
-  return { clusters: readEtcdClusters(documents, known, newSuggestNames(), faults), told: faults.map(faultText) };
+  return { clusters: readEtcdClusters(documents, known, newSuggestNames(), faults), faultTexts: faults.map(faultText) };
 }
 
 test('clusters of all documents', () => {
-  const { clusters, told } = read(
+  const { clusters, faultTexts } = read(
     `clusters:
   - name: kubernetes
     endpoints: ['https://192.0.2.1:2379', 'https://192.0.2.2:2379/']
@@ -25,7 +25,7 @@ test('clusters of all documents', () => {
     members: [{node: n1, name: etcd-n1, address: 192.0.2.1}, {name: genesis}]`,
     `clusters: [{name: calico, endpoints: ['http://192.0.2.1:6666'], minimum_members: 1}]`,
   );
-  expect(told).toEqual([]);
+  expect(faultTexts).toEqual([]);
   expect(clusters).toEqual([
     {
       name: 'kubernetes',
@@ -41,18 +41,18 @@ test('clusters of all documents', () => {
 
 test('each fault with its message', () => {
   expect([
-    ...read('{}').told,
-    ...read('clusters: [{name: a, endpoints: [], minimum_members: 0, credentials: {}}]').told,
-    ...read('clusters: [{name: a, endpoints: [192.0.2.1], minimum_members: 1}]').told,
+    ...read('{}').faultTexts,
+    ...read('clusters: [{name: a, endpoints: [], minimum_members: 0, credentials: {}}]').faultTexts,
+    ...read('clusters: [{name: a, endpoints: [192.0.2.1], minimum_members: 1}]').faultTexts,
     ...read(
       `clusters: [{name: a, endpoints: ['http://a:1', 'http://a:1'], minimum_members: 1, credential: s3cret, members: [{node: n2, name: m}]}]`,
       `clusters: [{name: a, endpoints: ['http://a:1'], minimum_members: 1}]`,
-    ).told,
+    ).faultTexts,
     ...read(`clusters:
   - {name: a, endpoints: ['http://a:1'], minimum_members: 1, tls: etcd, members: [{node: n1}, {name: m}, {name: m}]}`)
-      .told,
+      .faultTexts,
     ...read(`clusters:
-  - {name: b, endpoints: ['https://a:1'], minimum_members: 1, tls: ../etc}`).told,
+  - {name: b, endpoints: ['https://a:1'], minimum_members: 1, tls: ../etc}`).faultTexts,
   ]).toMatchInlineSnapshot(`
     [
       "Error InvalidValue EtcdClusters d0 data.clusters: clusters is missing; it must be a list of clusters",

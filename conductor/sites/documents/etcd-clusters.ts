@@ -46,7 +46,7 @@ interface KnownToEtcd {
 }
 
 type Known = KnownToEtcd & { readonly suggest: SuggestNames };
-type Tell = (field: readonly PropertyKey[], message: string, name: string) => void;
+type Report = (field: readonly PropertyKey[], message: string, name: string) => void;
 
 export function readEtcdClusters(
   documents: readonly SiteDocument[],
@@ -58,14 +58,14 @@ export function readEtcdClusters(
   for (const document of documents) {
     const data = readData(document, EtcdClusters, faults);
     for (const [index, cluster] of data?.clusters.entries() ?? []) {
-      const tell: Tell = (field, message, name) => {
+      const report: Report = (field, message, name) => {
         faults.push(fieldFault(document, ['data', 'clusters', index, ...field], message, name));
       };
       if (clusters.has(cluster.name))
-        tell(['name'], `${cluster.name} is another cluster's already`, 'DuplicateCluster');
+        report(['name'], `${cluster.name} is another cluster's already`, 'DuplicateCluster');
       clusters.set(cluster.name, clusterOf(cluster));
-      checkAccess(cluster, { ...known, suggest }, tell);
-      checkMembers(cluster, { ...known, suggest }, tell);
+      checkAccess(cluster, { ...known, suggest }, report);
+      checkMembers(cluster, { ...known, suggest }, report);
     }
   }
   return [...clusters.values()];
@@ -75,31 +75,31 @@ function clusterOf({ endpoints, minimum_members: minimumMembers, members = [], .
   return { ...same, endpoints: endpoints.map((url) => url.replace(/\/$/, '')), minimumMembers, members };
 }
 
-function checkAccess({ endpoints, credential, tls }: ClusterData, known: Known, tell: Tell): void {
+function checkAccess({ endpoints, credential, tls }: ClusterData, known: Known, report: Report): void {
   const repeated = repeatedPlace(endpoints);
-  if (repeated >= 0) tell(['endpoints', repeated], 'is given twice', 'DuplicateEndpoint');
+  if (repeated >= 0) report(['endpoints', repeated], 'is given twice', 'DuplicateEndpoint');
   const open = endpoints.findIndex((url) => url.startsWith('http:'));
   if (tls !== undefined && open >= 0)
-    tell(['endpoints', open], 'must be https://, since the cluster has tls', 'PlainEndpoint');
+    report(['endpoints', open], 'must be https://, since the cluster has tls', 'PlainEndpoint');
   if (credential !== undefined && known.credentials && !known.credentials.has(credential)) {
     const message = `is no stored credential${known.suggest(credential, known.credentials)}`;
-    tell(['credential'], message, 'UnknownCredential');
+    report(['credential'], message, 'UnknownCredential');
   }
 }
 
-function checkMembers({ members = [] }: ClusterData, known: Known, tell: Tell): void {
+function checkMembers({ members = [] }: ClusterData, known: Known, report: Report): void {
   const seen = { names: new Set<string>(), addresses: new Set<string>() };
   for (const [place, { node, name, address }] of members.entries()) {
     if (node !== undefined && known.nodes && !known.nodes.has(node)) {
-      tell(['members', place, 'node'], `${node} is no node${known.suggest(node, known.nodes)}`, 'UnknownNode');
+      report(['members', place, 'node'], `${node} is no node${known.suggest(node, known.nodes)}`, 'UnknownNode');
     }
     if (name === undefined && address === undefined)
-      tell(['members', place], "must have the member's name, or the address in its peer URL", 'NamelessMember');
+      report(['members', place], "must have the member's name, or the address in its peer URL", 'NamelessMember');
     const isSeen =
       (name !== undefined && seen.names.has(name)) || (address !== undefined && seen.addresses.has(address));
     if (name !== undefined) seen.names.add(name);
     if (address !== undefined) seen.addresses.add(address);
-    if (isSeen) tell(['members', place], 'names a member that stands there already', 'DuplicateMember');
+    if (isSeen) report(['members', place], 'names a member that stands there already', 'DuplicateMember');
   }
 }
 

@@ -14,10 +14,10 @@ test('at most five of each, none of a kind lost, and the sum is right', () => {
       const kinds = (list: readonly SiteFault[]) =>
         Map.groupBy(list, ({ level, message }) => `${level} ${message.charAt(0)}`);
       for (const [kind, all] of kinds(faults)) {
-        const told = kinds(folded).get(kind) ?? [];
-        expect(told).toHaveLength(Math.min(all.length, 5));
-        const more = Number(/the same in (\d+) more/.exec(told.at(-1)?.message ?? '')?.[1] ?? 0);
-        expect(told.length + more).toBe(all.length);
+        const faultTexts = kinds(folded).get(kind) ?? [];
+        expect(faultTexts).toHaveLength(Math.min(all.length, 5));
+        const more = Number(/the same in (\d+) more/.exec(faultTexts.at(-1)?.message ?? '')?.[1] ?? 0);
+        expect(faultTexts.length + more).toBe(all.length);
       }
       expect(kinds(folded).size).toBe(kinds(faults).size);
     }),

@@ -1,7 +1,7 @@
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 
 /** So many documents are named for the same fault. */
-const told = 5;
+const faultTexts = 5;
 
 /**
  * One line of a profile is a fault of each of its thousand nodes: the first few are told, and how many more there are.
@@ -19,8 +19,8 @@ export function foldRepeats(faults: readonly SiteFault[]): SiteFault[] {
     seen.set(key, place);
     const all = counts.get(key) ?? 0;
     // one more than that needs no counting
-    if (place < told || all === told) return [fault];
-    if (place > told) return [];
-    return [{ ...fault, message: `${fault.message} (and the same in ${all - told} more documents)` }];
+    if (place < faultTexts || all === faultTexts) return [fault];
+    if (place > faultTexts) return [];
+    return [{ ...fault, message: `${fault.message} (and the same in ${all - faultTexts} more documents)` }];
   });
 }

@@ -45,7 +45,7 @@ const criteria = {
   rack_names: names('rack names'),
 };
 
-const Selectors = z.array(z.strictObject(criteria, { error: told('a selector') }), {
+const Selectors = z.array(z.strictObject(criteria, { error: faultTexts('a selector') }), {
   error: 'must be a list of selectors, [] for all nodes',
 });
 
@@ -64,15 +64,15 @@ const FilterSet = z.strictObject(
             })
             .optional(),
         },
-        { error: told('a filter') },
+        { error: faultTexts('a filter') },
       ),
       { error: 'must be a list of filters, [] for all nodes' },
     ),
   },
-  { error: told('a node filter') },
+  { error: faultTexts('a node filter') },
 );
 
-function told(what: string) {
+function faultTexts(what: string) {
   return (issue: { readonly code?: string; readonly keys?: readonly string[] }) =>
     issue.code === 'unrecognized_keys'
       ? `${(issue.keys ?? []).join(', ')}: ${what} has no such field`

@@ -10,7 +10,7 @@ import type { SiteDocument } from '#conductor/sites/site-document.ts';
  */
 export function notHonoured(document: SiteDocument, design: NodeDesign): SiteFault[] {
   const faults: SiteFault[] = [];
-  const tell = (level: 'Warning' | 'Info', path: readonly string[], message: string): void => {
+  const report = (level: 'Warning' | 'Info', path: readonly string[], message: string): void => {
     faults.push(fieldFault(document, ['data', ...path], message, 'NotHonoured', level));
   };
   const { storage, platform } = design;
@@ -19,36 +19,36 @@ export function notHonoured(document: SiteDocument, design: NodeDesign): SiteFau
   );
   if (partitioned || Object.keys(storage?.volume_groups ?? {}).length > 0) {
     const message = 'has partitions or volume groups, which Baton does not make: the image brings its own';
-    tell('Warning', ['storage'], message);
+    report('Warning', ['storage'], message);
   }
   const boot = bootDevice(design);
   if (boot?.isAlias && !storage?.root_device) {
     const message = `is no kernel's name of a disk: say which disk it is with storage.root_device, such as {serial: …}`;
-    tell('Warning', ['storage', 'physical_devices', boot.name], message);
+    report('Warning', ['storage', 'physical_devices', boot.name], message);
   }
-  if (platform?.kernel) tell('Warning', ['platform', 'kernel'], 'is not honoured: the image brings its kernel');
+  if (platform?.kernel) report('Warning', ['platform', 'kernel'], 'is not honoured: the image brings its kernel');
   if (Object.keys(platform?.kernel_params ?? {}).length > 0) {
     const message = 'is not honoured: the image has its own, and a plugin task may change them after the deploy';
-    tell('Warning', ['platform', 'kernel_params'], message);
+    report('Warning', ['platform', 'kernel_params'], message);
   }
   for (const [name, each] of Object.entries(design.interfaces ?? {})) {
-    if (each?.sriov) tell('Warning', ['interfaces', name, 'sriov'], 'is not honoured: a plugin task may set it up');
+    if (each?.sriov) report('Warning', ['interfaces', name, 'sriov'], 'is not honoured: a plugin task may set it up');
     if ((each?.slaves ?? []).length > 1) {
       const message =
         'do not become a bond: describe it in config_drive.network_data, and give each of its interfaces a mac';
-      tell('Warning', ['interfaces', name, 'slaves'], message);
+      report('Warning', ['interfaces', name, 'slaves'], message);
     }
-    if (each?.device_link) tell('Info', ['interfaces', name, 'device_link'], 'is not used');
+    if (each?.device_link) report('Info', ['interfaces', name, 'device_link'], 'is not used');
   }
   if ((design.addressing ?? []).some(({ network }) => network !== design.oob?.network)) {
     const message = 'gives no address to the deployed system (config_drive.network_data does): only the BMC’s is used';
-    tell('Warning', ['addressing'], message);
+    report('Warning', ['addressing'], message);
   }
   if (typeof design.config_drive === 'object' && design.config_drive?.user_data) {
     const message = 'is read by everyone who may read the site: it must have no password, key or token';
     faults.push(fieldFault(document, ['data', 'config_drive', 'user_data'], message, 'ReadableByAll', 'Warning'));
   }
-  if (design.primary_network) tell('Info', ['primary_network'], 'is not used');
-  if (design.hardware_profile) tell('Info', ['hardware_profile'], 'is not used');
+  if (design.primary_network) report('Info', ['primary_network'], 'is not used');
+  if (design.hardware_profile) report('Info', ['hardware_profile'], 'is not used');
   return faults;
 }

@@ -88,9 +88,9 @@ test('what is no document, each with its message', () => {
 });
 
 test.each([70, 5000])('lists in lists, %i deep', (depth) => {
-  const told = ['Error TooLarge document 1: it is nested too deep'];
-  expect(messages('['.repeat(depth) + ']'.repeat(depth))).toEqual(told);
-  expect(messages(`a: ${'['.repeat(5000)}`)).toEqual(told);
+  const faultTexts = ['Error TooLarge document 1: it is nested too deep'];
+  expect(messages('['.repeat(depth) + ']'.repeat(depth))).toEqual(faultTexts);
+  expect(messages(`a: ${'['.repeat(5000)}`)).toEqual(faultTexts);
 });
 
 test('a few lines that stand for gigabytes are refused', () => {

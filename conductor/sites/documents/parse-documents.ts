@@ -121,9 +121,9 @@ function attempt<T>(work: () => T, number: number): { readonly value: T } | { re
     const isLimit = error instanceof RangeError || error instanceof ReferenceError || error instanceof TooMuch;
     if (!isLimit && !isNoMerge) throw error;
     const isUnknown = isNoMerge || error.message.startsWith('Unresolved alias');
-    const told = error instanceof RangeError ? tooDeep : error.message;
+    const faultTexts = error instanceof RangeError ? tooDeep : error.message;
     const message =
-      error instanceof ReferenceError && !isUnknown ? 'its aliases stand for too much: write it out' : told;
+      error instanceof ReferenceError && !isUnknown ? 'its aliases stand for too much: write it out' : faultTexts;
     const name = isUnknown ? 'InvalidYaml' : 'TooLarge';
     return { fault: { level: 'Error', name, message: `document ${number}: ${message}` } };
   }

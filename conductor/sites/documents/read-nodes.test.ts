@@ -6,7 +6,7 @@ import { siteDocument } from '#conductor/sites/site-document.ts';
 
 const profile = (name: string, data: string) => yamlOf('drydock/HostProfile/v1', name, data);
 const node = (name: string, data: string) => yamlOf('drydock/BaremetalNode/v1', name, data);
-const told = (text: string) => readText(text).faults.map(faultText);
+const faultTexts = (text: string) => readText(text).faults.map(faultText);
 
 test('what profiles say holds beneath the node, whatever the order of the documents', () => {
   const documents = [
@@ -29,7 +29,7 @@ test('what profiles say holds beneath the node, whatever the order of the docume
 
 test('circles and unknown profiles, each told once', () => {
   expect(
-    told(
+    faultTexts(
       [
         profile('a', 'host_profile: b'),
         profile('b', 'host_profile: a'),
@@ -58,26 +58,26 @@ test('a chain of profiles has at most 16 of them', () => {
     );
   const withNode = (length: number) => goodNode('host_profile: p1') + chain(length).join('');
   expect(readText(withNode(16))).toMatchObject({ faults: [], site: { nodes: expect.any(Map) as unknown } });
-  expect(told(withNode(17))).toEqual([
+  expect(faultTexts(withNode(17))).toEqual([
     'Error ProfileDepth HostProfile p1 data.host_profile: host_profile has more than 15 profiles beneath it, each the next one’s: put some of them together',
   ]);
   // whatever the order in which they are read
-  expect(told(goodNode('host_profile: p1') + chain(17).toReversed().join(''))).toHaveLength(1);
+  expect(faultTexts(goodNode('host_profile: p1') + chain(17).toReversed().join(''))).toHaveLength(1);
 });
 
 test('labels of a node have no control characters in their keys', () => {
-  expect(told(goodNode('metadata: {owner_data: {"a\\u001bb": c}}'))).toEqual([
+  expect(faultTexts(goodNode('metadata: {owner_data: {"a\\u001bb": c}}'))).toEqual([
     'Error InvalidValue BaremetalNode n1 data.metadata.owner_data: owner_data has a key with control characters, which a label must not have',
   ]);
 });
 
 test('a value that may be a secret is not told', () => {
-  expect(told(goodNode('boot_mode: "ada:word@x"'))[0]).toMatch(/uefi or bios$/);
+  expect(faultTexts(goodNode('boot_mode: "ada:word@x"'))[0]).toMatch(/uefi or bios$/);
 });
 
 test('faults of a field that differ in its value alone are counted together', () => {
   const nodes = Array.from({ length: 12 }, (_, index) => goodNode(`boot_mode: b${index}`, `n${index}`, index + 1));
-  const faults = told(nodes.join(''));
+  const faults = faultTexts(nodes.join(''));
   expect(faults).toHaveLength(5);
   expect(faults[4]).toMatch(/ \(given: "b4"\) \(and the same in 7 more documents\)$/);
 });
@@ -85,7 +85,7 @@ test('faults of a field that differ in its value alone are counted together', ()
 test('a profile’s own faults are not its nodes’', () => {
   const text =
     profile('compute', 'boot_mode: legacy') + node('n1', 'host_profile: compute') + node('n2', 'host_profile: compute');
-  expect(told(text)).toMatchInlineSnapshot(`
+  expect(faultTexts(text)).toMatchInlineSnapshot(`
     [
       "Error InvalidValue HostProfile compute data.boot_mode: boot_mode must be uefi or bios (given: "legacy")",
     ]
@@ -96,7 +96,7 @@ test('what a profile means for each of its nodes is told five times and counted'
   const nodes = Array.from({ length: 12 }, (_, index) =>
     goodNode('host_profile: p', `n${index + 1}`, index + 1).replace('credential: bmc', 'fake_id: x'),
   );
-  const faults = told(profile('p', 'oob: {credential: bmc}') + nodes.join(''));
+  const faults = faultTexts(profile('p', 'oob: {credential: bmc}') + nodes.join(''));
   expect(faults).toHaveLength(5);
   expect(faults.slice(3)).toMatchInlineSnapshot(`
     [

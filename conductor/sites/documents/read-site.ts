@@ -66,10 +66,10 @@ export function readSite(
     const message = 'the site has no node: each is a document drydock/BaremetalNode/v1';
     faults.push({ level: 'Warning', name: 'NoNodes', message });
   }
-  const told = foldRepeats(faults);
-  if (!strategy || told.some(({ level }) => level === 'Error')) return { site: undefined, faults: told };
+  const faultTexts = foldRepeats(faults);
+  if (!strategy || faultTexts.some(({ level }) => level === 'Error')) return { site: undefined, faults: faultTexts };
   const { timeouts = defaultTimeouts, settings = defaultSettings } = configuration ?? {};
-  return { site: { nodes: read.nodes, strategy, timeouts, settings, plugins, etcdClusters }, faults: told };
+  return { site: { nodes: read.nodes, strategy, timeouts, settings, plugins, etcdClusters }, faults: faultTexts };
 }
 
 /**

@@ -44,7 +44,7 @@ export function readDocument(
   };
   if (parsed.errors.some(({ message }) => message.startsWith('Maximum call stack'))) throw new TooMuch(tooDeep);
   // after the first few, one follows from the other
-  const yamlFaults = [...tellIndentationOnce(parsed.errors), ...parsed.warnings, ...repeatedKeys(parsed)]
+  const yamlFaults = [...withIndentationOnce(parsed.errors), ...parsed.warnings, ...repeatedKeys(parsed)]
     .slice(0, 10)
     .map(({ pos: [offset], message }): SiteFault => {
       return { level: 'Error', name: 'InvalidYaml', message: `${place(offset)}: ${ownWords(message)}` };
@@ -125,7 +125,7 @@ function checkJson(
 const indentationCodes = new Set(['MULTILINE_IMPLICIT_KEY', 'BAD_INDENT', 'TAB_AS_INDENT']);
 
 /** One wrong line has the library complain of those after it, too, and in words that name no indentation. */
-function tellIndentationOnce(errors: Parsed['errors']): readonly Pick<Parsed['errors'][number], 'pos' | 'message'>[] {
+function withIndentationOnce(errors: Parsed['errors']): readonly Pick<Parsed['errors'][number], 'pos' | 'message'>[] {
   // of flow sequences the library's words are better
   const first = errors.find(({ code, message }) => indentationCodes.has(code) && !message.startsWith('Flow'));
   if (!first) return errors;

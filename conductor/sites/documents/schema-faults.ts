@@ -116,10 +116,10 @@ export type SuggestNames = (given: string, names: Iterable<string>) => string;
  * is none: one for all of a check.
  */
 export function newSuggestNames(limit = 20): SuggestNames {
-  const told = { count: 0 };
+  const faultTexts = { count: 0 };
   return (given, names) => {
-    told.count += 1;
-    return told.count > limit ? '' : namesThereAre(given, [...names]);
+    faultTexts.count += 1;
+    return faultTexts.count > limit ? '' : namesThereAre(given, [...names]);
   };
 }
 

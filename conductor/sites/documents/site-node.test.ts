@@ -9,7 +9,7 @@ const oobFields = drivers
   .flatMap(({ fields }) => Object.values(fields).flatMap(({ site }) => site?.name ?? []))
   .filter((name) => name !== 'address')
   .join(', ');
-const told = (text: string) =>
+const faultTexts = (text: string) =>
   readText(text).faults.map((fault) =>
     faultText(fault).replace(oobTypes, 'OOB_TYPES').replace(oobFields, 'OOB_FIELDS'),
   );
@@ -116,7 +116,7 @@ metadata: {boot_mac: '52:54:00:00:00:01'}`),
       '{type: redfish, credential: a, address: "https://192.0.2.1/x", auth_type: digest, port: 443}',
       '{type: ipmi, credential: a, address: -h, port: 70000, priv_level: ROOT, system_id: x}',
     ];
-    expect(oobs.flatMap((oob) => told(node(`oob: ${oob}\n${rest}`)))).toMatchInlineSnapshot(`
+    expect(oobs.flatMap((oob) => faultTexts(node(`oob: ${oob}\n${rest}`)))).toMatchInlineSnapshot(`
       [
         "Error MissingField BaremetalNode n1 data.oob.type: type is missing, here and in its profiles: it must be OOB_TYPES",
         "Error InvalidValue BaremetalNode n1 data.oob.type: type must be OOB_TYPES (given: "libvirt")",
@@ -158,7 +158,7 @@ describe('ports', () => {
         '{a: {mac: "52:54:00:00:00:01", networks: [x]}, b: {mac: "52:54:00:00:00:02", networks: [x]}, c: {mac: "52:54:00:00:00:03"}, d: {mac: "52:54:00:00:00:04", networks: [y]}}',
       ),
     ];
-    expect(texts.flatMap((text) => told(node(text)))).toMatchInlineSnapshot(`
+    expect(texts.flatMap((text) => faultTexts(node(text)))).toMatchInlineSnapshot(`
       [
         "Error MissingField BaremetalNode n1 data.interfaces: interfaces have no MAC address; the node needs one interface with mac, or metadata.boot_mac",
         "Warning NotHonoured BaremetalNode n1 data.interfaces.a.mac: mac is missing: without it Baton makes no port of the interface",
@@ -197,7 +197,7 @@ describe('disks and images', () => {
   });
 
   test('without checksum', () => {
-    expect(told(goodNode().replace(/, checksum: [^}]*/, ''))).toMatchInlineSnapshot(`
+    expect(faultTexts(goodNode().replace(/, checksum: [^}]*/, ''))).toMatchInlineSnapshot(`
       [
         "Error MissingField BaremetalNode n1 data.platform.checksum: checksum is missing: the image needs one, such as "sha256:" and 64 hexadecimal digits",
       ]
@@ -207,7 +207,7 @@ describe('disks and images', () => {
 
 test('each fault of form with its message', () => {
   expect(
-    told(
+    faultTexts(
       node(`
 host_profile: 3
 oob: {type: libvirt, adress: x, port: a}
@@ -255,7 +255,9 @@ addressing: [{network: a}]
 });
 
 test('names and tags that mean something else', () => {
-  const named = ['detail', '5b6c3b0e-7f0e-4c43-9d4d-111111111111', 'a b'].flatMap((name) => told(goodNode('', name)));
+  const named = ['detail', '5b6c3b0e-7f0e-4c43-9d4d-111111111111', 'a b'].flatMap((name) =>
+    faultTexts(goodNode('', name)),
+  );
   expect(named).toMatchInlineSnapshot(`
     [
       "Error InvalidValue BaremetalNode detail metadata.name: name can't be a node's: the word is reserved",
@@ -263,7 +265,7 @@ test('names and tags that mean something else', () => {
       "Error InvalidValue BaremetalNode a b metadata.name: name can't be a node's: it must be 1 to 255 letters, digits and - . _ ~",
     ]
   `);
-  expect(told(goodNode('metadata: {tags: ["*"]}'))).toMatchInlineSnapshot(`
+  expect(faultTexts(goodNode('metadata: {tags: ["*"]}'))).toMatchInlineSnapshot(`
     [
       "Error InvalidValue BaremetalNode n1 data.metadata.tags: tags has "*", which means all nodes to plugins",
     ]
@@ -272,7 +274,7 @@ test('names and tags that mean something else', () => {
 
 test('what Drydock does and Baton does not', () => {
   expect(
-    told(
+    faultTexts(
       node(`
 oob: {type: fake}
 platform: {image: 'http://i', checksum: 'http://i.sha256', kernel: hwe, kernel_params: {a: b}}

@@ -12,23 +12,23 @@ import type { SiteDocument } from '#conductor/sites/site-document.ts';
 const nameVersion = 10;
 
 /** Adds a fault of the node; messages have no names of nodes in them, so that equal ones can be told once. */
-export type Tell = (path: readonly PropertyKey[], message: string, name: string, level?: SiteFault['level']) => void;
+export type Report = (path: readonly PropertyKey[], message: string, name: string, level?: SiteFault['level']) => void;
 
 /**
  * A node as its document and the profiles beneath it (`mergeDesigns`) have it. Pure. With faults it is as good as it can
  * be: selectors choose by its name, tags, labels and rack all the same.
  */
 export function readSiteNode(document: SiteDocument, design: NodeDesign, faults: SiteFault[]): SiteNode {
-  const tell: Tell = (path, message, name, level) => {
+  const report: Report = (path, message, name, level) => {
     faults.push(fieldFault(document, path, message, name, level));
   };
   const badName = nodeNameFault(document.name, nameVersion);
-  if (badName !== undefined) tell(['metadata', 'name'], `can't be a node's: ${badName}`, 'InvalidValue');
+  if (badName !== undefined) report(['metadata', 'name'], `can't be a node's: ${badName}`, 'InvalidValue');
   const metadata = design.metadata ?? {};
   const tags = metadata.tags ?? [];
   if (tags.includes('*'))
-    tell(['data', 'metadata', 'tags'], 'has "*", which means all nodes to plugins', 'InvalidValue');
-  const instanceInfo = instanceInfoOf(design, tell);
+    report(['data', 'metadata', 'tags'], 'has "*", which means all nodes to plugins', 'InvalidValue');
+  const instanceInfo = instanceInfoOf(design, report);
   const bios = Object.entries(design.bios_settings ?? {}).map(([name, value]) => ({ name, value: String(value) }));
   const raid = present(design.storage?.raid);
   const configDrive = present(design.config_drive);
@@ -38,9 +38,9 @@ export function readSiteNode(document: SiteDocument, design: NodeDesign, faults:
     tags,
     labels: labelsOf(metadata.owner_data),
     resourceClass: design.resource_class ?? 'baremetal',
-    ...driverInfoOf(design, tell),
+    ...driverInfoOf(design, report),
     properties: propertiesOf(design),
-    ports: sitePorts(design, tell),
+    ports: sitePorts(design, report),
     ...(raid ? { targetRaid: raid } : {}),
     ...(bios.length > 0 ? { biosSettings: bios } : {}),
     traits: design.traits ?? [],
@@ -107,17 +107,17 @@ function rootByName(design: NodeDesign): JsonObject | undefined {
 }
 
 /** Image and checksum as `buildImageInfo` takes them. */
-function instanceInfoOf({ platform }: NodeDesign, tell: Tell): JsonObject | undefined {
+function instanceInfoOf({ platform }: NodeDesign, report: Report): JsonObject | undefined {
   const image = platform?.image;
   if (!image) {
     const message = 'is missing, here and in its profiles: the node can be prepared, and not deployed';
-    tell(['data', 'platform', 'image'], message, 'NoImage', 'Warning');
+    report(['data', 'platform', 'image'], message, 'NoImage', 'Warning');
     return undefined;
   }
   const { checksum } = platform;
   if (!checksum) {
     const message = 'is missing: the image needs one, such as "sha256:" and 64 hexadecimal digits';
-    tell(['data', 'platform', 'checksum'], message, 'MissingField');
+    report(['data', 'platform', 'checksum'], message, 'MissingField');
     return { image_source: image };
   }
   const [, algorithm, digest] = /^(sha256|sha512):(.*)$/i.exec(checksum) ?? [];

@@ -1,30 +1,34 @@
 import type { NodeDesign } from '#conductor/sites/documents/node-design.ts';
-import type { Tell } from '#conductor/sites/documents/site-node.ts';
+import type { Report } from '#conductor/sites/documents/site-node.ts';
 import type { SitePort } from '#conductor/sites/site.ts';
 
 /** The ports that a node's interfaces are: those whose MAC address is known. */
-export function sitePorts(design: NodeDesign, tell: Tell): SitePort[] {
+export function sitePorts(design: NodeDesign, report: Report): SitePort[] {
   const bootMac = design.metadata?.boot_mac ?? undefined;
   const ports: SitePort[] = [];
   for (const [name, each] of Object.entries(design.interfaces ?? {})) {
     if (each === null) continue;
     const path = ['data', 'interfaces', name];
     if (!each.mac) {
-      tell([...path, 'mac'], 'is missing: without it Baton makes no port of the interface', 'NotHonoured', 'Warning');
+      report([...path, 'mac'], 'is missing: without it Baton makes no port of the interface', 'NotHonoured', 'Warning');
       continue;
     }
     if (each.mac === bootMac && each.pxe === false) {
-      tell([...path, 'pxe'], 'is false, and metadata.boot_mac is this interface: one of them must go', 'InvalidValue');
+      report(
+        [...path, 'pxe'],
+        'is false, and metadata.boot_mac is this interface: one of them must go',
+        'InvalidValue',
+      );
     }
     const [network, ...others] = each.networks ?? [];
     const elsewhere = ports.find((port) => port.network !== undefined && port.network !== network);
     if (network !== undefined && elsewhere) {
       const message = `is ${network}, and port ${elsewhere.address} is on ${elsewhere.network ?? ''}: all switch ports of a node move together, so they are on one network`;
-      tell([...path, 'networks'], message, 'NotSupported');
+      report([...path, 'networks'], message, 'NotSupported');
     }
     if (others.length > 0) {
       const message = `are ${others.length + 1}; a switch port is on one: keep one, and take inherited ones away with "!${others[0] ?? ''}"`;
-      tell([...path, 'networks'], message, 'NotSupported');
+      report([...path, 'networks'], message, 'NotSupported');
     }
     ports.push({
       address: each.mac,
@@ -39,10 +43,10 @@ export function sitePorts(design: NodeDesign, tell: Tell): SitePort[] {
   }
   if (ports.length === 0) {
     const message = 'have no MAC address; the node needs one interface with mac, or metadata.boot_mac';
-    tell(['data', 'interfaces'], message, 'MissingField');
+    report(['data', 'interfaces'], message, 'MissingField');
   } else if (!ports.some(({ pxeEnabled }) => pxeEnabled)) {
     const message = 'have none that boots from the network: one of them needs pxe: true';
-    tell(['data', 'interfaces'], message, 'NoBootPort', 'Warning');
+    report(['data', 'interfaces'], message, 'NoBootPort', 'Warning');
   }
   return ports;
 }

@@ -3,7 +3,7 @@ import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/document
 
 const strategy = (data: string, nodes = goodNode()) =>
   readText(nodes + yamlOf('shipyard/DeploymentStrategy/v1', 'deployment-strategy', data));
-const told = (data: string) => strategy(data).faults.map(faultText);
+const faultTexts = (data: string) => strategy(data).faults.map(faultText);
 const group = (name: string, more: string) => `  - {name: ${name}, critical: false, ${more}}\n`;
 
 test('a strategy with all that there is', () => {
@@ -63,7 +63,7 @@ max_parallel_groups: 20
 describe('each fault with its path and message', () => {
   test('fields of groups', () => {
     expect(
-      told(`
+      faultTexts(`
 groups:
   - {name: a, critcal: true, selectors: [{node_label: [x]}, {node_tags: web}]}
   - name: 3
@@ -103,7 +103,7 @@ max_parallel_group: 2
 
   test('percentages', () => {
     const percent = (value: string) =>
-      told(
+      faultTexts(
         `groups:\n${group('a', `depends_on: [], selectors: [], success_criteria: {percent_successful_nodes: ${value}}`)}`,
       );
     expect(['190', '-1', '"90"', '100.01'].flatMap(percent)).toMatchInlineSnapshot(`
@@ -119,7 +119,7 @@ max_parallel_group: 2
 
   test('labels', () => {
     const labels = (value: string) =>
-      told(`groups:\n${group('a', `depends_on: [], selectors: [{node_labels: ${value}}]`)}`);
+      faultTexts(`groups:\n${group('a', `depends_on: [], selectors: [{node_labels: ${value}}]`)}`);
     expect(labels('[a, "a:b:c", ":b", {x: 1}, 3, {y: ""}]')).toMatchInlineSnapshot(`
       [
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[0]: node_labels[0] is "a", which has 0 colons; it must have exactly one: "key: value"",
@@ -140,7 +140,7 @@ max_parallel_group: 2
   test('dependencies', () => {
     const none = 'selectors: []';
     expect(
-      told(
+      faultTexts(
         `groups:\n${group('a', `depends_on: [b], ${none}`)}${group('b', `depends_on: [a], ${none}`)}${group('b', `depends_on: [], ${none}`)}${group('c', `depends_on: [c, aa], ${none}`)}`,
       ),
     ).toMatchInlineSnapshot(`
@@ -154,7 +154,7 @@ max_parallel_group: 2
   });
 
   test('no groups at all', () => {
-    expect(['{}', 'groups: {}'].flatMap(told)).toMatchInlineSnapshot(`
+    expect(['{}', 'groups: {}'].flatMap(faultTexts)).toMatchInlineSnapshot(`
       [
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups: groups is missing; it must be a list of groups",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups: groups must be a list of groups",
@@ -164,7 +164,9 @@ max_parallel_group: 2
 });
 
 test('names that would move a cursor are refused', () => {
-  expect(told(`groups:\n${group('"a\\e[2J"', 'depends_on: [], selectors: [{node_tags: ["x\\u0007"]}]')}`)).toEqual(
+  expect(
+    faultTexts(`groups:\n${group('"a\\e[2J"', 'depends_on: [], selectors: [{node_tags: ["x\\u0007"]}]')}`),
+  ).toEqual(
     expect.arrayContaining([
       expect.stringContaining('data.groups[0].name: name must have no control characters'),
       expect.stringContaining('node_tags[0] must have no control characters'),

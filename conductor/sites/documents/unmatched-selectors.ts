@@ -5,7 +5,7 @@ import type { SiteDocument } from '#conductor/sites/site-document.ts';
 import type { NodeIndex } from '#conductor/sites/strategy/select-nodes.ts';
 
 /** Told one by one, with what was probably meant: to look for it among ten thousand names takes its time. */
-const told = 20;
+const faultTexts = 20;
 
 /** Values in selectors that no node has: mostly misspelt, also where others choose nodes all the same. Pure. */
 export function unmatchedSelectors(
@@ -23,12 +23,12 @@ export function unmatchedSelectors(
     node_labels: [...index.byLabel].flatMap(([key, values]) => [...values.keys()].map((value) => `${key}: ${value}`)),
     rack_names: [...index.byRack.keys()],
   };
-  const faults = unmatched.slice(0, told).map(({ criterion, value, at, place, nth }) => {
+  const faults = unmatched.slice(0, faultTexts).map(({ criterion, value, at, place, nth }) => {
     const message = `${value} is no node's${namesThereAre(value, there[criterion])}`;
     const path = ['data', 'groups', place, 'selectors', nth, criterion, at];
     return fieldFault(document, path, message, 'UnmatchedSelector', 'Warning');
   });
-  const more = unmatched.length - told;
+  const more = unmatched.length - faultTexts;
   if (more <= 0) return faults;
   const message = `${more} more ${more === 1 ? 'value in selectors is' : 'values in selectors are'} no node's`;
   return [...faults, documentFault(document, message, 'UnmatchedSelector', 'Warning')];

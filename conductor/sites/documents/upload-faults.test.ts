@@ -30,8 +30,8 @@ test('a document and its replacement have one name, in two layers', () => {
 
 test('a password is refused before it is stored, and not repeated', () => {
   const oob = ['account: root', 'password: S3cret!', 'credential: S3cret!', 'credential: 12345'];
-  const told = oob.flatMap((each) => messages(profile('labels: {}', each)));
-  expect(told).toMatchInlineSnapshot(`
+  const faultTexts = oob.flatMap((each) => messages(profile('labels: {}', each)));
+  expect(faultTexts).toMatchInlineSnapshot(`
     [
       "LiteralCredential document 1, line 8, column 14: data.oob.account is not taken: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; documents never contain them",
       "LiteralCredential document 1, line 8, column 15: data.oob.password is not taken: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; documents never contain them",
@@ -39,7 +39,7 @@ test('a password is refused before it is stored, and not repeated', () => {
       "LiteralCredential document 1, line 8, column 17: data.oob.credential is no name of a credential: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; documents never contain them",
     ]
   `);
-  expect(told.join()).not.toMatch(/S3cret|12345/);
+  expect(faultTexts.join()).not.toMatch(/S3cret|12345/);
 });
 
 test('documents that Baton does not use may be layered, and may not be encrypted', () => {
@@ -50,7 +50,7 @@ test('documents that Baton does not use may be layered, and may not be encrypted
 
 test('secrets and logins in URLs are refused wherever they stand, and not repeated', () => {
   const document = (schema: string, data: object) => JSON.stringify({ schema, metadata: { name: 'a' }, data });
-  const told = [
+  const faultTexts = [
     document('drydock/HostProfile/v1', {
       oob: { type: 'redfish', address: 'https://root:hush@192.0.2.1', credential: 'bmc' },
       platform: { image: 'http://me:hush@images/x', checksum: 'https://me:hush@images/sums' },
@@ -65,7 +65,7 @@ test('secrets and logins in URLs are refused wherever they stand, and not repeat
     }),
     document('armada/Chart/v1', { values: { password: 'hush' } }),
   ].flatMap(messages);
-  expect(told.map((message) => /^PlainSecret [^:]*: (\S+ (has|is))/.exec(message)?.[1])).toEqual([
+  expect(faultTexts.map((message) => /^PlainSecret [^:]*: (\S+ (has|is))/.exec(message)?.[1])).toEqual([
     'data.oob.address has',
     'data.platform.image has',
     'data.platform.checksum has',
@@ -74,7 +74,7 @@ test('secrets and logins in URLs are refused wherever they stand, and not repeat
     'data.clusters.0.endpoints.0 has',
     'data.clusters.1.credential is',
   ]);
-  expect(told.join()).not.toContain('hush');
+  expect(faultTexts.join()).not.toContain('hush');
 });
 
 test('names move no cursor', () => {

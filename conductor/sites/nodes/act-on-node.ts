@@ -125,7 +125,7 @@ async function leaveClusters(
   const request = { notInClusterOk, caller: siteCaller(action), actionId, actionToken };
   if (kind === 'leave cluster') return requestLeaveCluster(context, row, request);
   if (facts.rest?.succeeded.has('decommission') !== true)
-    await refuseImpossible(context, { action, site, name, teardown });
+    await requirePossible(context, { action, site, name, teardown });
   // what was taken out before may have been removed for good by hand since, or was never back
   const isTakenOut = facts.rest?.succeeded.has('decommission') === true || facts.deployed?.isAwaited === true;
   return requestDecommission(context, row, {
@@ -137,7 +137,7 @@ async function leaveClusters(
 }
 
 /** Looked at again before the first eviction: the clusters may be others than when the action began. */
-async function refuseImpossible(
+async function requirePossible(
   context: SitesContext,
   { action, site, name, teardown }: SiteWork & { readonly name: string; readonly teardown: TeardownOrder },
 ): Promise<void> {

@@ -7,7 +7,13 @@ import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { teardownOrder } from '#conductor/sites/nodes/testing/node-cases.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
-import { type FakeSite, type NodeWish, newAction, newSiteNode, startFakeSite } from '#test/support/fake-site.ts';
+import {
+  type FakeSite,
+  type NodePhaseRequest,
+  newAction,
+  newSiteNode,
+  startFakeSite,
+} from '#test/support/fake-site.ts';
 
 /** Conductors that die after any of their writes. */
 
@@ -48,9 +54,13 @@ test('a node is torn down once; each action does it anew', async () => {
 }, 120_000);
 
 /** Through both phases. */
-async function walk(node: SiteNode, wish: Omit<NodeWish, 'phase'>, contextNow?: () => ConductorContext): Promise<void> {
+async function walk(
+  node: SiteNode,
+  request: Omit<NodePhaseRequest, 'phase'>,
+  contextNow?: () => ConductorContext,
+): Promise<void> {
   for (const phase of ['prepare', 'deploy'] as const) {
-    const outcomes = await site.run([node], { ...wish, phase }, contextNow);
+    const outcomes = await site.run([node], { ...request, phase }, contextNow);
     expect({ phase, outcome: outcomes.get(node.name) }).toMatchObject({ outcome: { state: 'done' } });
   }
 }

@@ -12,7 +12,7 @@ import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { aboutNode } from '#conductor/sites/nodes/own-name.ts';
 import { readFacts } from '#conductor/sites/nodes/read-facts.ts';
-import { readCancelled } from '#conductor/sites/nodes/read-standing.ts';
+import { readCancelled } from '#conductor/sites/nodes/read-observed.ts';
 import { readPluginSteps } from '#conductor/sites/plugins/plugin-steps.ts';
 import { errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
@@ -102,7 +102,7 @@ async function actOnce(
 
 /** Whether somebody else has done something about the node since. */
 function hasMoved(before: NodeFacts, now: NodeFacts): boolean {
-  const standing = ({ node, flow, allocation, deployed, rest }: NodeFacts) => [
+  const comparable = ({ node, flow, allocation, deployed, rest }: NodeFacts) => [
     node?.uuid,
     node?.provisionState,
     node?.maintenance,
@@ -115,7 +115,7 @@ function hasMoved(before: NodeFacts, now: NodeFacts): boolean {
     deployed,
     rest?.differs,
   ];
-  return !isDeepStrictEqual(standing(before), standing(now));
+  return !isDeepStrictEqual(comparable(before), comparable(now));
 }
 
 /** Nodes of a kind have the same tags: what their plugins run is put in order once. */

@@ -16,10 +16,10 @@ import {
   type NodeDecision,
   working,
 } from '#conductor/sites/nodes/node-decision.ts';
-import type { NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
+import type { ObservedNode } from '#conductor/sites/nodes/node-facts.ts';
 
 /** From reserved for the site to active: what comes next, no flow being under way. Pure. */
-export function decideDeploy(given: NodeCase, node: NodeStanding): NodeDecision {
+export function decideDeploy(given: NodeCase, node: ObservedNode): NodeDecision {
   const { provisionState: state } = node;
   const sites = isSites(given);
   if (state === 'active') {

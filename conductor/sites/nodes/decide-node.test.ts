@@ -3,25 +3,25 @@ import { legalVerbs, provisionStates, transientStates } from '#conductor/model/p
 import { inWords } from '#conductor/model/testing/in-words.ts';
 import { decideNode, patienceMs } from '#conductor/sites/nodes/decide-node.ts';
 import {
-  allocationStanding,
   earlierAction,
   factsOf,
   failedFlows,
-  flowStanding,
   inLine,
+  type NodeCaseName,
   nameDecision,
   nodeCase,
-  nodeStanding,
+  nodeCases,
+  observedAllocation,
+  observedFlow,
+  observedNode,
   restingFacts,
-  type StandingName,
-  standings,
   thisAction,
 } from '#conductor/sites/nodes/testing/node-cases.ts';
 
 const decided = (given: Parameters<typeof decideNode>[0]) => inWords(decideNode(given));
 
 const phases = ['prepare', 'deploy'] as const;
-const names = Object.keys(standings) as StandingName[];
+const names = Object.keys(nodeCases) as NodeCaseName[];
 const verbs = new Set(['manage', 'inspect', 'clean', 'provide', 'deleted', 'active']);
 
 describe('in every state, whosever the node is', () => {
@@ -83,7 +83,7 @@ describe('a failure', () => {
   );
 
   test.each(failures)('of this action in $state ends the $phase, with its reason', ({ state, kind, phase }) => {
-    const flow = flowStanding({ kind, state: 'failed', isOpen: false, error: 'disk on fire\nat line 2' });
+    const flow = observedFlow({ kind, state: 'failed', isOpen: false, error: 'disk on fire\nat line 2' });
     const facts = factsOf(state, 'reserved by the site', { flow });
     expect(decided(nodeCase(facts, { phase }))).toEqual({
       kind: 'outcome',
@@ -94,13 +94,13 @@ describe('a failure', () => {
   test.each(failures.filter(({ phase }) => phase === 'prepare'))(
     'of an earlier action in $state is tried again by prepare',
     ({ state, kind }) => {
-      const flow = flowStanding({ kind, state: 'failed', isOpen: false, actionId: earlierAction, error: 'x' });
+      const flow = observedFlow({ kind, state: 'failed', isOpen: false, actionId: earlierAction, error: 'x' });
       expect(['manage', 'deleted']).toContain(nameDecision(nodeCase(factsOf(state, 'no instance', { flow }))));
     },
   );
 
   test('of this action that somebody has put right meanwhile counts no more', () => {
-    const flow = flowStanding({ kind: 'clean', state: 'failed', isOpen: false, error: 'x' });
+    const flow = observedFlow({ kind: 'clean', state: 'failed', isOpen: false, error: 'x' });
     expect(nameDecision(nodeCase(factsOf('manageable', 'no instance', { flow })))).toBe('provide');
   });
 
@@ -111,7 +111,7 @@ describe('a failure', () => {
       maintenanceReason: 'clean step failed',
       fault: 'clean failure',
     } as const;
-    const failed = flowStanding({ kind: 'clean', state: 'failed', isOpen: false, error: 'x' });
+    const failed = observedFlow({ kind: 'clean', state: 'failed', isOpen: false, error: 'x' });
     const earlier = restingFacts(node, { flow: { ...failed, actionId: earlierAction } });
     expect(nameDecision(nodeCase(earlier))).toBe('end maintenance');
     expect(nameDecision(nodeCase(restingFacts(node, { flow: failed })))).toBe('failed');
@@ -127,7 +127,7 @@ describe('prepare', () => {
     expect(nameDecision(nodeCase({}, { phase: 'deploy' }))).toBe('failed');
   });
 
-  const at = (state: Parameters<typeof factsOf>[0], rest: Partial<typeof inLine>, name: StandingName = 'no instance') =>
+  const at = (state: Parameters<typeof factsOf>[0], rest: Partial<typeof inLine>, name: NodeCaseName = 'no instance') =>
     nameDecision(nodeCase(factsOf(state, name, { rest: { ...inLine, ...rest } })));
 
   test('brings in line first, then hardware, inspection, cleaning', () => {
@@ -152,20 +152,20 @@ describe('prepare', () => {
   });
 
   test.each([
-    ['waits for its reservation', allocationStanding({ state: 'allocating', nodeUuid: null }), 'waits'],
-    ['fails with its reservation', allocationStanding({ state: 'error', nodeUuid: null, lastError: 'x' }), 'failed'],
+    ['waits for its reservation', observedAllocation({ state: 'allocating', nodeUuid: null }), 'waits'],
+    ['fails with its reservation', observedAllocation({ state: 'error', nodeUuid: null, lastError: 'x' }), 'failed'],
     [
       'withdraws one that an earlier action left in error',
-      allocationStanding({ state: 'error', nodeUuid: null, actionId: earlierAction }),
+      observedAllocation({ state: 'error', nodeUuid: null, actionId: earlierAction }),
       'forget reservation',
     ],
-    ['does not take the node of another', allocationStanding({ nodeUuid: 'node-2' }), 'failed'],
+    ['does not take the node of another', observedAllocation({ nodeUuid: 'node-2' }), 'failed'],
   ])('%s', (_what, allocation, expected) => {
     expect(nameDecision(nodeCase(restingFacts({ provisionState: 'available' }, { allocation })))).toBe(expected);
   });
 
   test('names the node that its reservation has in its place', () => {
-    const allocation = allocationStanding({ nodeUuid: 'node-2', nodeName: 'n2' });
+    const allocation = observedAllocation({ nodeUuid: 'node-2', nodeName: 'n2' });
     expect(decided(nodeCase(restingFacts({ provisionState: 'available' }, { allocation })))).toMatchObject({
       outcome: { error: expect.stringMatching(/ has node n2$/) },
     });
@@ -174,7 +174,7 @@ describe('prepare', () => {
   test('tells what was there already from what it has done', () => {
     const reserved = factsOf('available', 'reserved by the site');
     expect(decided(nodeCase(reserved))).toEqual({ kind: 'outcome', outcome: { state: 'done' } });
-    const before = { ...reserved, allocation: allocationStanding({ actionId: earlierAction }) };
+    const before = { ...reserved, allocation: observedAllocation({ actionId: earlierAction }) };
     expect(decided(nodeCase(before))).toMatchObject({ outcome: { remark: 'it was prepared already' } });
     const deployed = factsOf('active', 'deployed by the site');
     expect(decided(nodeCase(deployed))).toMatchObject({ outcome: { remark: 'it was deployed already' } });
@@ -201,7 +201,7 @@ describe('prepare', () => {
 
 describe('a node that the site has deployed', () => {
   test.each(phases)('whose rebuild failed is left as it is by %s', (phase) => {
-    const flow = flowStanding({ kind: 'deploy', state: 'failed', isOpen: false, actionId: null });
+    const flow = observedFlow({ kind: 'deploy', state: 'failed', isOpen: false, actionId: null });
     for (const rest of [inLine, { ...inLine, needsHardware: true, differs: ['driver_info', 'driver'] }]) {
       const facts = factsOf('deploy failed', 'deployed by the site', { flow, rest });
       expect(decided(nodeCase(facts, { phase }))).toEqual({
@@ -228,7 +228,7 @@ describe('a node that the site has deployed', () => {
 describe('a flow under way', () => {
   test('of this action is told of, with its progress', () => {
     const step = { name: 'deploy.erase_devices_metadata', plugin: null, waitingFor: 'the agent', percent: 40 };
-    const facts = factsOf('clean wait', 'no instance', { flow: flowStanding({ step }) });
+    const facts = factsOf('clean wait', 'no instance', { flow: observedFlow({ step }) });
     expect(decided(nodeCase(facts))).toEqual({
       kind: 'outcome',
       outcome: { state: 'working', doing: 'cleaning: deploy.erase_devices_metadata, 40 %' },
@@ -236,7 +236,7 @@ describe('a flow under way', () => {
   });
 
   test('of somebody else is waited for, unless it is a deploy', () => {
-    const others = flowStanding({ actionId: null, requestedBy: 'bob' });
+    const others = observedFlow({ actionId: null, requestedBy: 'bob' });
     expect(decided(nodeCase(factsOf('clean wait', 'no instance', { flow: others })))).toMatchObject({
       outcome: { state: 'working', doing: expect.stringContaining('bob') },
     });
@@ -248,7 +248,7 @@ describe('a flow under way', () => {
 });
 
 describe('an order to break off', () => {
-  const cancelled = (state: Parameters<typeof factsOf>[0], flow = flowStanding(), cancelledMs = 0) => {
+  const cancelled = (state: Parameters<typeof factsOf>[0], flow = observedFlow(), cancelledMs = 0) => {
     const given = nodeCase(factsOf(state, 'no instance', { flow }), { cancelledMs });
     return { ...given, order: { ...given.order, cancel: 'too late' } };
   };
@@ -256,24 +256,24 @@ describe('an order to break off', () => {
   test('aborts the action’s flow where that is possible, and waits for it', () => {
     expect(nameDecision(cancelled('clean wait'))).toBe('abort');
     expect(nameDecision(cancelled('verifying'))).toBe('waits');
-    expect(nameDecision(cancelled('clean wait', flowStanding({ abortRequested: 'x' })))).toBe('waits');
-    expect(nameDecision(cancelled('clean wait', flowStanding({ state: 'aborting' })))).toBe('waits');
-    expect(nameDecision(cancelled('clean wait', flowStanding({ actionId: null })))).toBe('failed');
+    expect(nameDecision(cancelled('clean wait', observedFlow({ abortRequested: 'x' })))).toBe('waits');
+    expect(nameDecision(cancelled('clean wait', observedFlow({ state: 'aborting' })))).toBe('waits');
+    expect(nameDecision(cancelled('clean wait', observedFlow({ actionId: null })))).toBe('failed');
   });
 
   test('whose abort hangs leaves the node in maintenance after a while', () => {
-    const hangs = cancelled('clean wait', flowStanding({ abortRequested: 'x' }), patienceMs + 1);
+    const hangs = cancelled('clean wait', observedFlow({ abortRequested: 'x' }), patienceMs + 1);
     expect(decided(hangs)).toMatchObject({
       act: { kind: 'put into maintenance' },
       ends: { state: 'failed', error: expect.stringMatching(/too late; .* 10 minutes .* in 'clean wait'/) },
     });
-    const node = nodeStanding({ provisionState: 'clean wait', maintenance: true });
+    const node = observedNode({ provisionState: 'clean wait', maintenance: true });
     const facts = { ...hangs.facts, node };
     expect(nameDecision({ ...hangs, facts })).toBe('failed');
   });
 
   test('withdraws a reservation that is still to come', () => {
-    const allocation = allocationStanding({ state: 'allocating', nodeUuid: null });
+    const allocation = observedAllocation({ state: 'allocating', nodeUuid: null });
     const given = nodeCase(restingFacts({ provisionState: 'available' }, { allocation }));
     expect(decided({ ...given, order: { ...given.order, cancel: 'too late' } })).toMatchObject({
       act: { kind: 'forget reservation' },
@@ -282,7 +282,7 @@ describe('an order to break off', () => {
   });
 
   test('that comes after the deploy has ended says so, and what is there is recorded', () => {
-    const flow = flowStanding({ kind: 'deploy', state: 'succeeded', isOpen: false });
+    const flow = observedFlow({ kind: 'deploy', state: 'succeeded', isOpen: false });
     const given = nodeCase(factsOf('active', 'reserved by the site', { flow }), { phase: 'deploy' });
     expect(decided({ ...given, order: { ...given.order, cancel: 'too late' } })).toMatchObject({
       act: { kind: 'record' },
@@ -294,7 +294,7 @@ describe('an order to break off', () => {
 describe('deploy', () => {
   test('records what a site action has deployed before it says that it is done', () => {
     for (const actionId of [thisAction, earlierAction]) {
-      const flow = flowStanding({ kind: 'deploy', state: 'succeeded', isOpen: false, actionId });
+      const flow = observedFlow({ kind: 'deploy', state: 'succeeded', isOpen: false, actionId });
       const facts = factsOf('active', 'reserved by the site', { flow });
       expect(decided(nodeCase(facts, { phase: 'deploy' }))).toMatchObject({
         act: { kind: 'record' },
@@ -304,7 +304,7 @@ describe('deploy', () => {
   });
 
   test('begins on a prepared node, and on one whose last deploy failed', () => {
-    const flow = flowStanding({ kind: 'deploy', state: 'aborted', isOpen: false, actionId: earlierAction });
+    const flow = observedFlow({ kind: 'deploy', state: 'aborted', isOpen: false, actionId: earlierAction });
     for (const state of ['available', 'deploy failed'] as const) {
       expect(nameDecision(nodeCase(factsOf(state, 'reserved by the site', { flow }), { phase: 'deploy' }))).toBe(
         'deploy',

@@ -19,7 +19,7 @@ import {
   whyForeign,
   working,
 } from '#conductor/sites/nodes/node-decision.ts';
-import type { FlowStanding, NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
+import type { ObservedFlow, ObservedNode } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 
 /** How long a node that is broken off may take to come to rest; then nothing more is done to it. */
@@ -59,12 +59,12 @@ function decideUnknown({ phase, teardown, node: { name } }: NodeOrder): NodeDeci
   return failed(newRemark('nothing-to-tear-down'));
 }
 
-function whyMaintained({ maintenanceReason }: NodeStanding): Remark {
+function whyMaintained({ maintenanceReason }: ObservedNode): Remark {
   return newRemark('in-maintenance', { reason: maintenanceReason });
 }
 
 /** Somebody else's flow: what makes the node ready is waited for, what belongs to an instance is theirs. */
-function beside(given: NodeCase, flow: FlowStanding): NodeDecision {
+function beside(given: NodeCase, flow: ObservedFlow): NodeDecision {
   const whose = flow.actionId === null ? (flow.requestedBy ?? 'somebody') : `site action ${flow.actionId}`;
   const doing = remarkOnFlow(flow);
   const isTornDown = given.order.teardown !== undefined && given.order.phase === 'prepare';
@@ -100,7 +100,7 @@ function breakOff(given: NodeCase, reason: string): NodeDecision {
   return failed(textRemark(reason));
 }
 
-function giveUp(node: NodeStanding, flow: FlowStanding, reason: string): NodeDecision {
+function giveUp(node: ObservedNode, flow: ObservedFlow, reason: string): NodeDecision {
   const minutes = patienceMs / 60_000;
   const doing = remarkOnFlow({ ...flow, held: null });
   const error = newRemark('gave-up-stopping', { reason, minutes, doing, state: node.provisionState });

@@ -12,10 +12,10 @@ import {
   type NodeDecision,
   working,
 } from '#conductor/sites/nodes/node-decision.ts';
-import type { NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
+import type { ObservedNode } from '#conductor/sites/nodes/node-facts.ts';
 import { nameOutdated } from '#conductor/sites/nodes/outdated.ts';
 
-type Rule = (given: NodeCase, node: NodeStanding) => NodeDecision;
+type Rule = (given: NodeCase, node: ObservedNode) => NodeDecision;
 
 const wait: Rule = (_given, { provisionState }) => working(newRemark('in-state', { state: provisionState }));
 
@@ -55,7 +55,7 @@ const rules: Readonly<Record<ProvisionState, Rule>> = {
 };
 
 /** From nothing to reserved for the site: what comes next. Pure. */
-export function decidePrepare(given: NodeCase, node: NodeStanding): NodeDecision {
+export function decidePrepare(given: NodeCase, node: ObservedNode): NodeDecision {
   return rules[node.provisionState](given, node);
 }
 
@@ -65,17 +65,17 @@ function align({ facts }: NodeCase): NodeDecision | undefined {
 }
 
 /** Pure. */
-export function whyRetired({ retiredReason }: NodeStanding): Remark {
+export function whyRetired({ retiredReason }: ObservedNode): Remark {
   return newRemark('retired', { reason: retiredReason });
 }
 
-function makeAvailable(given: NodeCase, node: NodeStanding): NodeDecision {
+function makeAvailable(given: NodeCase, node: ObservedNode): NodeDecision {
   const { rest } = given.facts;
   if (node.retired) return failed(whyRetired(node));
   const differing = align(given);
   if (differing) return differing;
   if (rest?.needsHardware && !rest.succeeded.has('manual_clean')) {
-    return refuseRaid(given) ?? act({ kind: 'verb', verb: 'clean' }, newRemark('setting-up-hardware'));
+    return decideRaidRefusal(given) ?? act({ kind: 'verb', verb: 'clean' }, newRemark('setting-up-hardware'));
   }
   if (rest?.needsInspection && !rest.succeeded.has('inspect')) {
     return act({ kind: 'verb', verb: 'inspect' }, newRemark('inspecting'));
@@ -92,19 +92,19 @@ export function isJustWiped({ facts, actionId }: Pick<NodeCase, 'facts' | 'actio
 }
 
 /** The rebuilding of arrays would take the disks that a wipe has kept, whichever action comes to it. */
-function refuseRaid({ order, facts }: NodeCase): NodeDecision | undefined {
+function decideRaidRefusal({ order, facts }: NodeCase): NodeDecision | undefined {
   const { rebuildsRaid, sparesDisks } = facts.rest ?? {};
   if (!rebuildsRaid || !(sparesDisks || order.teardown?.preserveLocalStorage)) return undefined;
   return failed(newRemark('raid-over-kept-disks'));
 }
 
-function reserve(given: NodeCase, node: NodeStanding): NodeDecision {
+function reserve(given: NodeCase, node: ObservedNode): NodeDecision {
   const { facts, actionId } = given;
   const { allocation, rest } = facts;
   const differing = align(given);
   if (differing) return differing;
   if (rest?.needsHardware && !rest.succeeded.has('manual_clean')) {
-    return refuseRaid(given) ?? act({ kind: 'verb', verb: 'manage' }, newRemark('leaving-pool-for-hardware'));
+    return decideRaidRefusal(given) ?? act({ kind: 'verb', verb: 'manage' }, newRemark('leaving-pool-for-hardware'));
   }
   if (isSites(given) !== undefined) {
     const isNew = allocation?.actionId === actionId || (rest?.succeeded.size ?? 0) > 0;
@@ -146,7 +146,7 @@ function mendDeploy(given: NodeCase): NodeDecision {
 /** Of a node that the site has deployed, and somebody else wanted deployed anew. */
 export const rebuildFailed = newRemark('rebuild-failed', { remedy: renewal });
 
-function alreadyActive(given: NodeCase, node: NodeStanding): NodeDecision {
+function alreadyActive(given: NodeCase, node: ObservedNode): NodeDecision {
   if (isActionsDeploy(given, node)) return act({ kind: 'record' }, newRemark('recording-deploy'));
   if (isSites(given) !== 'deployed') return failed(notDeployedByUs(node));
   return renewAccess(given) ?? done(alreadyThere(given));
@@ -160,7 +160,7 @@ export function renewAccess({ facts }: Pick<NodeCase, 'facts'>): NodeDecision | 
 }
 
 /** Why an `active` node is none of the site's. Pure. */
-export function notDeployedByUs({ instanceUuid }: NodeStanding): Remark {
+export function notDeployedByUs({ instanceUuid }: ObservedNode): Remark {
   return newRemark('not-deployed-by-site', { instance: instanceUuid });
 }
 
@@ -174,16 +174,16 @@ export function alreadyThere(given: Pick<NodeCase, 'facts' | 'designHash'>): Rem
 }
 
 /** Pure. */
-export function deployedElsewhere(given: NodeCase, { provisionState: state }: NodeStanding): Remark {
+export function deployedElsewhere(given: NodeCase, { provisionState: state }: ObservedNode): Remark {
   return newRemark('deployed-elsewhere', { deployed: alreadyThere(given), state });
 }
 
-function instanceElsewhere(given: NodeCase, node: NodeStanding): NodeDecision {
+function instanceElsewhere(given: NodeCase, node: ObservedNode): NodeDecision {
   if (isSites(given) !== 'deployed') return failed(newRemark('is-in-state', { state: node.provisionState }));
   return renewAccess(given) ?? done(deployedElsewhere(given, node));
 }
 
-function instanceBroken(given: NodeCase, node: NodeStanding): NodeDecision {
+function instanceBroken(given: NodeCase, node: ObservedNode): NodeDecision {
   return failed(
     newRemark('state-broken', { state: node.provisionState, reason: node.lastError, node: given.order.node.name }),
   );

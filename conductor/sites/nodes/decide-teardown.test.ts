@@ -4,24 +4,24 @@ import { legalVerbs, provisionStates, transientStates } from '#conductor/model/p
 import { inWords } from '#conductor/model/testing/in-words.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
 
-import type { FlowStanding, NodeFacts, RestingFacts } from '#conductor/sites/nodes/node-facts.ts';
+import type { NodeFacts, ObservedFlow, RestingFacts } from '#conductor/sites/nodes/node-facts.ts';
 import {
-  allocationStanding,
   earlierAction,
   factsOf,
-  flowStanding,
   inLine,
+  type NodeCaseName,
   nameDecision,
   nodeCase,
-  type StandingName,
-  standings,
+  nodeCases,
+  observedAllocation,
+  observedFlow,
   teardownCase,
   teardownOrder,
 } from '#conductor/sites/nodes/testing/node-cases.ts';
 
 const decided = (given: Parameters<typeof decideNode>[0]) => inWords(decideNode(given));
 
-const names = Object.keys(standings) as StandingName[];
+const names = Object.keys(nodeCases) as NodeCaseName[];
 const wiped: FlowKindName[] = ['decommission', 'teardown', 'wipe'];
 const afterwards = ['deploy', 'keep', 'remove'] as const;
 const progress: (readonly FlowKindName[])[] = [[], ['decommission'], wiped, [...wiped, 'leave_cluster']];
@@ -79,14 +79,14 @@ function walk(start: NodeFacts, teardown: Partial<typeof teardownOrder> = {}): s
     else if (decision === 'leave cluster') succeeded.add('leave_cluster');
     else if (decision === 'deleted, wiping' || decision === 'provide, wiping') {
       succeeded.add('wipe');
-      const flow = flowStanding({ kind: 'wipe', state: 'succeeded', isOpen: false });
+      const flow = observedFlow({ kind: 'wipe', state: 'succeeded', isOpen: false });
       const { rest = inLine } = facts;
       const wipedNode = { ...(decision === 'deleted, wiping' ? free : node), provisionState: 'manageable' as const };
       facts = decision === 'deleted, wiping' ? { rest, node: wipedNode, flow } : { ...facts, node: wipedNode, flow };
     } else if (decision === 'forget reservation') facts = { ...facts, node: free };
     else if (decision === 'make available') {
       const instanceUuid = teardown.afterwards === 'keep' ? null : 'instance-1';
-      const allocation = instanceUuid === null ? {} : { allocation: allocationStanding() };
+      const allocation = instanceUuid === null ? {} : { allocation: observedAllocation() };
       facts = { ...facts, node: { ...node, provisionState: 'available', instanceUuid }, ...allocation };
     } else if (decision === 'manage') facts = { ...facts, node: { ...node, provisionState: 'manageable' } };
   }
@@ -170,17 +170,17 @@ describe('the whole way', () => {
 });
 
 test('what a wipe has preserved is not lost to what prepares the node, by this action or a later one', () => {
-  const told = (state: 'available' | 'manageable', rest: Partial<RestingFacts>, preserveLocalStorage = true) => {
+  const reported = (state: 'available' | 'manageable', rest: Partial<RestingFacts>, preserveLocalStorage = true) => {
     const facts = factsOf(state, 'reserved by the site');
     const all = { ...inLine, ...rest };
     const succeeded = [...wiped, 'leave_cluster'] as const;
     return nameDecision(teardownCase({ ...facts, rest: all }, { succeeded, teardown: { preserveLocalStorage } }));
   };
-  expect(told('manageable', { needsHardware: true })).toBe('clean');
+  expect(reported('manageable', { needsHardware: true })).toBe('clean');
   for (const state of ['manageable', 'available'] as const) {
     const raid = { needsHardware: true, rebuildsRaid: true };
-    expect(told(state, raid)).toBe('failed');
-    expect(told(state, raid, false)).not.toBe('failed');
+    expect(reported(state, raid)).toBe('failed');
+    expect(reported(state, raid, false)).not.toBe('failed');
     const later = nodeCase({ ...factsOf(state, 'no instance'), rest: { ...inLine, ...raid, sparesDisks: true } });
     expect(nameDecision(later)).toBe('failed');
     expect(decided(later)).toMatchObject({ outcome: { error: expect.stringContaining('kept disks') } });
@@ -189,8 +189,8 @@ test('what a wipe has preserved is not lost to what prepares the node, by this a
 
 describe('what was wiped just now becomes available without another cleaning', () => {
   const facts = factsOf('manageable', 'no instance');
-  const decide = (flow: Partial<FlowStanding>, succeeded: readonly FlowKindName[] = []) => {
-    const last = flowStanding({ kind: 'leave_cluster', state: 'succeeded', isOpen: false, ...flow });
+  const decide = (flow: Partial<ObservedFlow>, succeeded: readonly FlowKindName[] = []) => {
+    const last = observedFlow({ kind: 'leave_cluster', state: 'succeeded', isOpen: false, ...flow });
     return nameDecision(
       teardownCase({ ...facts, flow: last }, { succeeded: [...wiped, 'leave_cluster', ...succeeded] }),
     );
@@ -278,7 +278,7 @@ test('a node that somebody has taken since it was wiped leaves the cluster all t
   expect(nameDecision(teardownCase(taken, { succeeded: wiped }))).toBe('leave cluster');
   expect(nameDecision(teardownCase(taken, { succeeded: [...wiped, 'leave_cluster'] }))).toBe('failed');
   const deploying = factsOf('deploying', "somebody's instance", {
-    flow: flowStanding({ kind: 'deploy', actionId: null }),
+    flow: observedFlow({ kind: 'deploy', actionId: null }),
   });
   expect(nameDecision(teardownCase(deploying, { succeeded: wiped }))).toBe('waits');
   expect(nameDecision(teardownCase(taken, { succeeded: ['decommission'] }))).toBe('failed');
@@ -288,7 +288,7 @@ describe('a flow', () => {
   test.each(['decommission', 'leave_cluster'] as const)(
     '%s of this action that has failed ends it, in whatever state',
     (kind) => {
-      const flow = flowStanding({ kind, state: 'failed', isOpen: false, error: 'a budget is in the way' });
+      const flow = observedFlow({ kind, state: 'failed', isOpen: false, error: 'a budget is in the way' });
       const facts = { ...factsOf('active', 'deployed by the site'), flow };
       expect(decided(teardownCase(facts))).toMatchObject({
         outcome: { state: 'failed', error: 'a budget is in the way (baton watch n1)' },
@@ -300,13 +300,13 @@ describe('a flow', () => {
 
   test('of somebody else is waited for, but for a deploy', () => {
     const facts = factsOf('active', 'deployed by the site');
-    const flow = flowStanding({ kind: 'service', actionId: null, requestedBy: 'bob' });
+    const flow = observedFlow({ kind: 'service', actionId: null, requestedBy: 'bob' });
     expect(nameDecision(teardownCase({ ...facts, flow }))).toBe('waits');
     expect(nameDecision(teardownCase({ ...facts, flow: { ...flow, kind: 'deploy' } }))).toBe('failed');
   });
 
   test('of this action that leaves its node’s state alone is broken off', () => {
-    const flow = flowStanding({ kind: 'decommission', state: 'waiting' });
+    const flow = observedFlow({ kind: 'decommission', state: 'waiting' });
     const given = teardownCase({ ...factsOf('active', 'deployed by the site'), flow });
     const order = { ...given.order, cancel: 'stopped' };
     expect(nameDecision({ ...given, order })).toBe('abort');

@@ -20,7 +20,7 @@ import {
   ownFailure,
   working,
 } from '#conductor/sites/nodes/node-decision.ts';
-import type { NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
+import type { ObservedNode } from '#conductor/sites/nodes/node-facts.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 
 /** Something runs there, or has: it must be the site's. */
@@ -40,7 +40,7 @@ const releasing: ReadonlySet<ProvisionState> = new Set<ProvisionState>([...inSer
  * by an action, whatever the node's state, and what has been done is told by this action's flows alone. While the action
  * is paused nothing is begun. Pure.
  */
-export function decideTeardown(given: NodeCase, node: NodeStanding, teardown: TeardownOrder): NodeDecision {
+export function decideTeardown(given: NodeCase, node: ObservedNode, teardown: TeardownOrder): NodeDecision {
   return holdBack(given.order, decideNext(given, node, teardown));
 }
 
@@ -57,7 +57,7 @@ function holdBack({ paused, teardown }: NodeCase['order'], next: NodeDecision): 
     : next;
 }
 
-function decideNext(given: NodeCase, node: NodeStanding, teardown: TeardownOrder): NodeDecision {
+function decideNext(given: NodeCase, node: ObservedNode, teardown: TeardownOrder): NodeDecision {
   const { provisionState: state } = node;
   const has = (kind: FlowKindName): boolean => given.facts.rest?.succeeded.has(kind) === true;
   // the facts are of a moment between two writes
@@ -84,7 +84,7 @@ function decideNext(given: NodeCase, node: NodeStanding, teardown: TeardownOrder
  * A node that its action has wiped is removed from the cluster whosever it is by now: it is cordoned and drained, and
  * nobody else would do it. `undefined` = it has left, or was in none. Pure.
  */
-export function leaveStill(given: NodeCase, node: NodeStanding): NodeDecision | undefined {
+export function leaveStill(given: NodeCase, node: ObservedNode): NodeDecision | undefined {
   const { order, facts } = given;
   const { succeeded } = facts.rest ?? {};
   if (order.phase !== 'prepare' || !order.teardown?.kubernetes || node.maintenance) return undefined;
@@ -96,7 +96,7 @@ export function leaveStill(given: NodeCase, node: NodeStanding): NodeDecision | 
 }
 
 /** To the wipe, from wherever it is. */
-function destroy(given: NodeCase, node: NodeStanding, { afterwards }: TeardownOrder): NodeDecision {
+function destroy(given: NodeCase, node: ObservedNode, { afterwards }: TeardownOrder): NodeDecision {
   const { provisionState: state } = node;
   const differs = given.facts.rest?.differs ?? [];
   if (releasing.has(state)) {
@@ -120,7 +120,7 @@ function destroy(given: NodeCase, node: NodeStanding, { afterwards }: TeardownOr
 }
 
 /** Its wipe has left it in `manageable`, where nobody else can have it before it is out of the cluster. */
-function afterWipe(given: NodeCase, node: NodeStanding, teardown: TeardownOrder): NodeDecision {
+function afterWipe(given: NodeCase, node: ObservedNode, teardown: TeardownOrder): NodeDecision {
   const { rest } = given.facts;
   const { provisionState: state } = node;
   if (teardown.kubernetes && rest?.succeeded.has('leave_cluster') !== true) {
@@ -142,6 +142,6 @@ function afterWipe(given: NodeCase, node: NodeStanding, teardown: TeardownOrder)
   return done(newRemark('torn-down-kept', { state, wiped: wipedAs(node) }));
 }
 
-function wipedAs(node: NodeStanding): string {
+function wipedAs(node: ObservedNode): string {
   return fakesFlow('wipe', node) ? `its wipe ${simulatedWipe}` : 'wiped';
 }

@@ -1,6 +1,6 @@
 import type { Remark } from '#conductor/model/remark.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
-import type { FlowStanding } from '#conductor/sites/nodes/node-facts.ts';
+import type { ObservedFlow } from '#conductor/sites/nodes/node-facts.ts';
 
 /** What a flow is doing: `cleaning: deploy.erase_devices_metadata, 40 %`, `deploying: plugin ntp 1.0, task 2`. Pure. */
 export function remarkOnFlow({
@@ -8,7 +8,7 @@ export function remarkOnFlow({
   held,
   onHold,
   step,
-}: Pick<FlowStanding, 'kind' | 'held' | 'onHold' | 'step'>): Remark {
+}: Pick<ObservedFlow, 'kind' | 'held' | 'onHold' | 'step'>): Remark {
   return newRemark('flow', {
     flow: kind,
     held: held ?? undefined,
@@ -24,7 +24,7 @@ export function remarkOnFlow({
 }
 
 /** The first line of a failure, and where the rest of it is. Pure. */
-export function remarkOnFailure(node: string, flow: Pick<FlowStanding, 'kind' | 'error' | 'state'>): Remark {
+export function remarkOnFailure(node: string, flow: Pick<ObservedFlow, 'kind' | 'error' | 'state'>): Remark {
   const [first = ''] = (flow.error ?? '').split('\n');
   return newRemark('flow-failed', { error: first || `${flow.kind} ${flow.state}`, node });
 }

@@ -2,7 +2,7 @@ import { textRemark } from '#conductor/model/remark.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import { alreadyThere } from '#conductor/sites/nodes/decide-prepare.ts';
 import { isSites, whyForeign } from '#conductor/sites/nodes/node-decision.ts';
-import type { NodeFacts, NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
+import type { NodeFacts, ObservedNode } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeReport } from '#conductor/sites/nodes/node-order.ts';
 import { nameOutdated } from '#conductor/sites/nodes/outdated.ts';
 
@@ -44,7 +44,7 @@ export function judgeNode(look: {
   return { ...found, differs: differences(look, node) };
 }
 
-function differences(look: Parameters<typeof judgeNode>[0], node: NodeStanding): string[] {
+function differences(look: Parameters<typeof judgeNode>[0], node: ObservedNode): string[] {
   const { facts, isWanted, bmc } = look;
   const isDeployed = isSites({ facts }) === 'deployed';
   const isOff = typeof bmc !== 'string' && bmc.power === 'power off';

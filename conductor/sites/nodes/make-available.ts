@@ -3,16 +3,16 @@ import { eq } from 'drizzle-orm';
 import { insertAllocations } from '#conductor/allocations/allocation-store.ts';
 import { requireAction } from '#conductor/flows/actions/action-lease.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
-import { refuseUnderWay } from '#conductor/flows/refuse-under-way.ts';
+import { requireNoFlow } from '#conductor/flows/require-no-flow.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import { notifyWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { refuseOwned } from '#conductor/nodes/refuse-owned.ts';
+import { requireUnowned } from '#conductor/nodes/require-unowned.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { siteCaller } from '#conductor/sites/nodes/site-caller.ts';
@@ -47,8 +47,8 @@ export async function makeAvailable(
   const options = { conductor: context.config.conductorName, user, project, via };
   await changeUnlocked(context, nodeUuid, async (tx, node) => {
     if (token !== undefined) await requireAction(tx, { actionId, token, isTeardown });
-    refuseOwned(node);
-    refuseUnderWay(node, await findOpenFlow(tx, nodeUuid), 'provide');
+    requireUnowned(node);
+    requireNoFlow(node, await findOpenFlow(tx, nodeUuid), 'provide');
     if (node.owedWipe) throw new AppError('conflict', `node ${nodeUuid} owes a wipe`);
     if (node.maintenance || node.retired) {
       throw new AppError('conflict', `node ${nodeUuid} is ${node.maintenance ? 'in maintenance' : 'retired'}`);
@@ -103,5 +103,5 @@ async function reserve(
     user,
     project,
   });
-  await tellWebhooksOfAllocations(tx, [uuid]);
+  await notifyWebhooksOfAllocations(tx, [uuid]);
 }

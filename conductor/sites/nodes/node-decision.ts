@@ -3,7 +3,7 @@ import type { ProvisionVerb } from '#conductor/model/provision-states.ts';
 import { type Remark, textRemark } from '#conductor/model/remark.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
 import type { NodeOutcome } from '#conductor/model/site-run.ts';
-import type { FlowStanding, NodeFacts, NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
+import type { NodeFacts, ObservedFlow, ObservedNode } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 
 /** All that a decision is made from. */
@@ -62,7 +62,7 @@ export const act = (what: NodeAct, doing: Remark, ends?: NodeOutcome): NodeDecis
 });
 
 /** The flow of this action that has failed, and left the node where it is. Pure. */
-export function ownFailure({ facts, actionId }: NodeCase, node: NodeStanding): FlowStanding | undefined {
+export function ownFailure({ facts, actionId }: NodeCase, node: ObservedNode): ObservedFlow | undefined {
   const { flow } = facts;
   if (flow?.actionId !== actionId || (flow.state !== 'failed' && flow.state !== 'aborted')) return undefined;
   return staysWhereItIs(flow) || restsIn(flowKinds[flow.kind]) === node.provisionState ? flow : undefined;
@@ -78,14 +78,14 @@ export function isSites({ facts }: Pick<NodeCase, 'facts'>): 'deployed' | 'reser
 }
 
 /** A deploy of a site action that is through, and that no row tells of yet. Pure. */
-export function isActionsDeploy({ facts }: Pick<NodeCase, 'facts'>, node: NodeStanding): boolean {
+export function isActionsDeploy({ facts }: Pick<NodeCase, 'facts'>, node: ObservedNode): boolean {
   const { flow } = facts;
   const isDeploy = flow?.kind === 'deploy' && flow.state === 'succeeded' && flow.actionId !== null;
   return isDeploy && node.provisionState === 'active' && isSites({ facts }) === 'reserved';
 }
 
 /** Whose the node is, when it is not the site's. Pure. */
-export function whoseElse(given: Pick<NodeCase, 'facts'>, node: NodeStanding): Remark | undefined {
+export function whoseElse(given: Pick<NodeCase, 'facts'>, node: ObservedNode): Remark | undefined {
   if (node.owner !== null) return newRemark('owned', { owner: node.owner });
   if (node.lessee !== null) return newRemark('leased', { lessee: node.lessee });
   if (node.instanceUuid !== null && isSites(given) === undefined) {
@@ -97,7 +97,7 @@ export function whoseElse(given: Pick<NodeCase, 'facts'>, node: NodeStanding): R
 /** Why the site keeps its hands off. Pure. */
 export function whyForeign(
   given: Pick<NodeCase, 'facts'> & Partial<Pick<NodeCase, 'order'>>,
-  node: NodeStanding,
+  node: ObservedNode,
 ): Remark | undefined {
   const teardown = given.order?.teardown;
   // who only wants to be rid of it needs no document that holds for it
@@ -107,7 +107,7 @@ export function whyForeign(
 }
 
 /** Flows that leave their node in whatever state it is, well or not. Pure. */
-export function staysWhereItIs({ kind }: Pick<FlowStanding, 'kind'>): boolean {
+export function staysWhereItIs({ kind }: Pick<ObservedFlow, 'kind'>): boolean {
   return isBesideStates(flowKinds[kind]);
 }
 

@@ -6,18 +6,18 @@ import type { PluginTaskRef } from '#conductor/model/planned-step.ts';
 /** What is known of a document's node when its next move is decided. Plain values. */
 export interface NodeFacts {
   /** Absent = there is no node of that name. */
-  readonly node?: NodeStanding;
+  readonly node?: ObservedNode;
   /** The flow under way, or else the last one. */
-  readonly flow?: FlowStanding;
+  readonly flow?: ObservedFlow;
   /** The site's reservation of the node. */
-  readonly allocation?: AllocationStanding;
+  readonly allocation?: ObservedAllocation;
   /** What the site has made of it (`site_nodes`). */
-  readonly deployed?: DeployedStanding;
+  readonly deployed?: ObservedDeploy;
   /** Only of a node that no flow of this action works on. */
   readonly rest?: RestingFacts;
 }
 
-export type NodeStanding = Pick<
+export type ObservedNode = Pick<
   NodeRow,
   | 'uuid'
   | 'provisionState'
@@ -35,7 +35,7 @@ export type NodeStanding = Pick<
   | 'owedWipe'
 >;
 
-export interface FlowStanding {
+export interface ObservedFlow {
   readonly uuid: string;
   readonly kind: FlowKindName;
   readonly state: FlowState;
@@ -47,10 +47,10 @@ export interface FlowStanding {
   readonly onHold: string | null;
   readonly abortRequested: string | null;
   /** That runs or waits now. */
-  readonly step?: StepStanding;
+  readonly step?: ObservedStep;
 }
 
-export interface StepStanding {
+export interface ObservedStep {
   /** `deploy.write_image` */
   readonly name: string;
   readonly plugin: PluginTaskRef | null;
@@ -60,7 +60,7 @@ export interface StepStanding {
   readonly percent?: number;
 }
 
-export interface AllocationStanding {
+export interface ObservedAllocation {
   readonly uuid: string;
   readonly state: AllocationState;
   readonly nodeUuid: string | null;
@@ -72,7 +72,7 @@ export interface AllocationStanding {
   readonly waitingFor: string | null;
 }
 
-export interface DeployedStanding {
+export interface ObservedDeploy {
   readonly revisionId: number;
   readonly designHash: string;
   readonly instanceUuid: string | null;

@@ -13,7 +13,10 @@ interface Named {
  */
 export function inItsName(text: string, { name, uuid }: Named): string {
   if (uuid === undefined) return text;
-  return ['node', 'Node'].reduce((told, word) => told.replaceAll(`${word} ${uuid}`, () => `${word} ${name}`), text);
+  return ['node', 'Node'].reduce(
+    (reported, word) => reported.replaceAll(`${word} ${uuid}`, () => `${word} ${name}`),
+    text,
+  );
 }
 
 /** The same of what has become of it, which is about this node. Pure. */

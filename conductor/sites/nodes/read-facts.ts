@@ -8,11 +8,11 @@ import { type NodeDesign, readDesigns } from '#conductor/sites/nodes/read-design
 import {
   readDeployed,
   readLastFlows,
+  readObserved,
   readPerhapsBack,
   readReservations,
-  readStandings,
   readSucceeded,
-} from '#conductor/sites/nodes/read-standing.ts';
+} from '#conductor/sites/nodes/read-observed.ts';
 import { needsService, serviceNeeds } from '#conductor/sites/nodes/service-needs.ts';
 import type { Site } from '#conductor/sites/site.ts';
 
@@ -38,18 +38,18 @@ export async function readFacts(
   orders: readonly NodeOrder[],
 ): Promise<Map<string, ReadNode>> {
   const { db } = context;
-  const standings = await readStandings(
+  const observed = await readObserved(
     db,
     orders.map(({ node }) => node.name),
   );
-  const idle = orders.filter(({ node }) => !isBusy(standings.get(node.name) ?? {}, actionId));
+  const idle = orders.filter(({ node }) => !isBusy(observed.get(node.name) ?? {}, actionId));
   const names = idle.map(({ node }) => node.name);
-  const uuids = names.flatMap((name) => standings.get(name)?.node.uuid ?? []);
+  const uuids = names.flatMap((name) => observed.get(name)?.node.uuid ?? []);
   const flowless = names.flatMap((name) => {
-    const standing = standings.get(name);
-    return standing && !standing.flow ? standing.node.uuid : [];
+    const observedNow = observed.get(name);
+    return observedNow && !observedNow.flow ? observedNow.node.uuid : [];
   });
-  const tornDown = idle.flatMap(({ node, teardown }) => (teardown ? (standings.get(node.name)?.node.uuid ?? []) : []));
+  const tornDown = idle.flatMap(({ node, teardown }) => (teardown ? (observed.get(node.name)?.node.uuid ?? []) : []));
   const [lastFlows, succeeded, perhapsBack, allocations, deployed, memberships, designs] = await Promise.all([
     readLastFlows(db, flowless),
     readSucceeded(db, actionId, uuids),
@@ -59,14 +59,14 @@ export async function readFacts(
     readMemberships(db, uuids),
     readDesigns(
       context,
-      idle.flatMap(({ node }) => (standings.has(node.name) ? node : [])),
+      idle.flatMap(({ node }) => (observed.has(node.name) ? node : [])),
     ),
   ]);
   const hasKubernetes = context.config.kubeconfigFile !== undefined;
   return new Map(
     orders.map(({ node: wanted }): [string, ReadNode] => {
       const { name } = wanted;
-      const { node, flow = node && lastFlows.get(node.uuid) } = standings.get(name) ?? {};
+      const { node, flow = node && lastFlows.get(node.uuid) } = observed.get(name) ?? {};
       const allocation = node && allocations.get(node.uuid);
       const before = deployed.get(name);
       const design = designs.get(name);

@@ -1,9 +1,9 @@
 import { requireAction } from '#conductor/flows/actions/action-lease.ts';
 import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
 import { planDecommission, planLeaveCluster } from '#conductor/flows/plan-decommission.ts';
-import { refuseUnderWay } from '#conductor/flows/refuse-under-way.ts';
+import { requireNoFlow } from '#conductor/flows/require-no-flow.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
-import { lookForConductor, refuseUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
+import { lookForConductor, requireLiveConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type DecommissionTimeouts, decommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
@@ -11,7 +11,7 @@ import type { PlannedStep } from '#conductor/model/planned-step.ts';
 import { transientStates } from '#conductor/model/provision-states.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { refuseProtected } from '#conductor/nodes/protected-node.ts';
+import { requireUnprotected } from '#conductor/nodes/protected-node.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import { readRevision } from '#conductor/sites/revisions/read-revision.ts';
@@ -101,11 +101,11 @@ export async function startBeside(
   },
 ): Promise<void> {
   await lookForConductor(context, node);
-  refuseUnattended(context, node);
+  requireLiveConductor(context, node);
   await changeUnlocked(context, node.uuid, async (tx, current) => {
     if (actionId !== undefined && token !== undefined) await requireAction(tx, { actionId, token, isTeardown: true });
-    refuseUnderWay(current, await findOpenFlow(tx, node.uuid), kind);
-    refuseForbidden(current, kind);
+    requireNoFlow(current, await findOpenFlow(tx, node.uuid), kind);
+    requirePermitted(current, kind);
     await updateNode(tx, node.uuid, { lastError: null });
     await insertFlow(tx, { nodeUuid: node.uuid, kind, requestedBy: caller.user, actionId, steps });
   });
@@ -113,7 +113,7 @@ export async function startBeside(
 }
 
 /** As of the verbs that end an instance, whose first part it is. */
-function refuseForbidden(node: NodeRow, kind: BesideKind): void {
+function requirePermitted(node: NodeRow, kind: BesideKind): void {
   if (transientStates.has(node.provisionState)) {
     throw new AppError(
       'invalid_argument',
@@ -123,5 +123,5 @@ function refuseForbidden(node: NodeRow, kind: BesideKind): void {
   if (node.maintenance) {
     throw new AppError('invalid_argument', `Node ${node.uuid} is in maintenance: '${kind}' is not possible.`);
   }
-  if (kind === 'decommission') refuseProtected(node);
+  if (kind === 'decommission') requireUnprotected(node);
 }

@@ -84,7 +84,7 @@ function link(entries: readonly Entry[]): OrderFault[] {
   const faults: OrderFault[] = [];
   for (const entry of entries) {
     const fault = (name: OrderFault['name'], message: string): void => {
-      faults.push({ name, plugin: entry.plugin, task: entry.number, message: `${tell(entry)}: ${message}` });
+      faults.push({ name, plugin: entry.plugin, task: entry.number, message: `${describeEntry(entry)}: ${message}` });
     };
     for (const [field, wanted] of [
       ['requires', entry.task.requires],
@@ -102,7 +102,7 @@ function link(entries: readonly Entry[]): OrderFault[] {
         else if (ranks > 0) {
           fault(
             'TaskAcrossStages',
-            `${field} names ${id}, but ${tell(then)} runs before the image is written and ${tell(first)} after it`,
+            `${field} names ${id}, but ${describeEntry(then)} runs before the image is written and ${describeEntry(first)} after it`,
           );
         }
       }
@@ -143,24 +143,24 @@ function cycleAmong(entries: readonly Entry[], done: ReadonlySet<Entry>): OrderF
 
 function explain(entry: Entry, previous: Entry | undefined): string {
   const { stage } = entry.task;
-  const mine = tellPostfix(entry);
+  const mine = describePostfix(entry);
   if (!previous || previous.task.stage.name !== stage.name) return `first of ${stage.name}, with ${mine}`;
   const order = compareDecimals(postfixOf(stage), postfixOf(previous.task.stage));
   const isDelayed = compareEntries(entry, previous) < 0;
   if (isDelayed)
     return `after ${[...entry.before].map(idOrPlace).join(', ')}, which must come first; ${mine} alone would put it earlier`;
-  if (order > 0) return `${mine} is higher than ${tellPostfix(previous)} of ${tell(previous)}`;
+  if (order > 0) return `${mine} is higher than ${describePostfix(previous)} of ${describeEntry(previous)}`;
   if (entry.plugin !== previous.plugin) {
-    return `${mine} as ${tell(previous)} has, and ${entry.plugin} comes after ${previous.plugin} by name`;
+    return `${mine} as ${describeEntry(previous)} has, and ${entry.plugin} comes after ${previous.plugin} by name`;
   }
   return `${mine} as task ${previous.number} has, which stands before it in ${entry.plugin}'s file`;
 }
 
-function tellPostfix({ task: { stage } }: Entry): string {
+function describePostfix({ task: { stage } }: Entry): string {
   return stage.postfix === undefined ? 'no postfix (0)' : `postfix ${stage.postfix}`;
 }
 
-function tell({ plugin, number, task }: Entry): string {
+function describeEntry({ plugin, number, task }: Entry): string {
   return `plugin ${plugin}: task ${number} (${stageText(task.stage)})`;
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { parseTasks, tellFault } from '#conductor/sites/plugins/parse-tasks.ts';
+import { describeFault, parseTasks } from '#conductor/sites/plugins/parse-tasks.ts';
 
-const faultsOf = (text: string): string[] => parseTasks(text, 'ntp').faults.map(tellFault);
+const faultsOf = (text: string): string[] => parseTasks(text, 'ntp').faults.map(describeFault);
 
 test('seed 002, a task of a Fuel plugin', () => {
   const text = `
@@ -135,12 +135,12 @@ describe('what is wrong', () => {
 });
 
 test('secrets are refused, whose values nobody repeats', () => {
-  const told = faultsOf(`
+  const reported = faultsOf(`
 - {role: '*', stage: pre_deployment, type: shell, parameters: {cmd: 'curl https://me:pw@x/', timeout: 1, env: {API_TOKEN: hush, LEVEL: 1}}}
 - {role: '*', stage: pre_deployment, type: step, parameters: {interface: bios, step: apply_configuration, args: {settings: [{name: AdminPassword, value: hush}]}}}
 `);
   const rule = 'which whoever reads plugins would see: let the task fetch it on the node';
-  expect(told).toEqual([
+  expect(reported).toEqual([
     `tasks.yaml: task 1: parameters.cmd: it has a URL with a login, ${rule}`,
     `tasks.yaml: task 1: parameters.env.API_TOKEN: it has a secret, ${rule}`,
     `tasks.yaml: task 2: parameters.args.settings.0.value: it has a secret, ${rule}`,
@@ -155,12 +155,12 @@ test('a small text has no megabytes of faults', () => {
     'tasks.yaml: task 1: requires: it must have 200 names at most',
   ]);
   const text = Array.from({ length: 50 }, (_, index) => task(index, `, requires: [${names(50)}]`)).join('\n');
-  const told = faultsOf(text);
-  expect(told).toHaveLength(201);
-  expect(told[0]).toContain('there are ntp/t0, ntp/t1');
-  expect(told[0]).toContain('and 40 more');
-  expect(told[200]).toBe('tasks.yaml: 2300 faults more');
-  expect(told.join('').length).toBeLessThan(50_000);
+  const reported = faultsOf(text);
+  expect(reported).toHaveLength(201);
+  expect(reported[0]).toContain('there are ntp/t0, ntp/t1');
+  expect(reported[0]).toContain('and 40 more');
+  expect(reported[200]).toBe('tasks.yaml: 2300 faults more');
+  expect(reported.join('').length).toBeLessThan(50_000);
 });
 
 test('thousands of keys are no work', () => {

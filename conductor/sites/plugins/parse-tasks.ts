@@ -112,7 +112,7 @@ function firstOf(faults: readonly TaskFault[]): TaskFault[] {
 }
 
 /** `tasks.yaml: task 2: parameters.timeout: it must be …` */
-export function tellFault({ task, field, message }: TaskFault): string {
+export function describeFault({ task, field, message }: TaskFault): string {
   return ['tasks.yaml', task === undefined ? undefined : `task ${task}`, field, message].filter(Boolean).join(': ');
 }
 

@@ -65,8 +65,8 @@ export async function loadPluginTasks(db: Queryable, wanted: readonly PluginKey[
     .where(inArray(plugins.name, names));
   const missing = wanted.filter((key) => !rows.some((row) => row.name === key.name && row.version === key.version));
   if (missing.length > 0) {
-    const told = missing.map(({ name, version }) => `${name} ${version}`).join(', ');
-    throw new AppError('not_found', `plugin ${told}: it has not been uploaded`);
+    const reported = missing.map(({ name, version }) => `${name} ${version}`).join(', ');
+    throw new AppError('not_found', `plugin ${reported}: it has not been uploaded`);
   }
   return wanted.map(({ name, version }) => {
     const row = rows.find((each) => each.name === name && each.version === version);

@@ -6,7 +6,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
-import { parseTasks, tellFault } from '#conductor/sites/plugins/parse-tasks.ts';
+import { describeFault, parseTasks } from '#conductor/sites/plugins/parse-tasks.ts';
 import { contentHash } from '#conductor/sites/plugins/plugin-content.ts';
 import { getPlugin, insertPlugin } from '#conductor/sites/plugins/plugin-store.ts';
 import type { PluginTask } from '#conductor/sites/plugins/plugin-task.ts';
@@ -90,7 +90,7 @@ export function readUpload({ name, version, tasks: text, files }: PluginUpload):
   readonly faults: readonly SiteFault[];
 } {
   const parsed = parseTasks(text, name);
-  const told = parsed.faults.map((fault) => invalid(tellFault(fault), pathOf(fault)));
+  const reported = parsed.faults.map((fault) => invalid(describeFault(fault), pathOf(fault)));
   // what other plugins have is known where they meet: in a site
   const own = parsed.tasks.map((task) => ({
     ...task,
@@ -98,7 +98,7 @@ export function readUpload({ name, version, tasks: text, files }: PluginUpload):
     requiredFor: task.requiredFor.filter((id) => id.startsWith(`${name}/`)),
   }));
   const order = orderTasks([{ name, version, tasks: own }]).faults.map(({ message }) => invalid(message, 'tasks'));
-  return { tasks: parsed.tasks, faults: [...told, ...order, ...checkFiles(files)] };
+  return { tasks: parsed.tasks, faults: [...reported, ...order, ...checkFiles(files)] };
 }
 
 function pathOf({ task, field }: { readonly task?: number; readonly field?: string }): string {

@@ -4,7 +4,7 @@ import type { SitesContext } from '#conductor/sites/context.ts';
 import { listCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site.ts';
 import { findPluginFaults } from '#conductor/sites/plugins/plugin-faults.ts';
-import { tellLeftBehind } from '#conductor/sites/revisions/left-behind.ts';
+import { describeLeftBehind } from '#conductor/sites/revisions/left-behind.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
 import { getRevision } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
@@ -44,7 +44,7 @@ async function withPluginFaults(
   { site, faults }: ReturnType<typeof readSite>,
 ): Promise<CheckedRevision> {
   // what their tasks require of each other, which no document says
-  const leftBehind = site && (await tellLeftBehind(context.db, new Set(site.nodes.keys())));
+  const leftBehind = site && (await describeLeftBehind(context.db, new Set(site.nodes.keys())));
   const warnings: SiteFault[] =
     leftBehind === undefined ? [] : [{ level: 'Warning', name: 'LeftBehind', message: leftBehind }];
   const unordered = site ? await findPluginFaults(context.db, site.plugins) : [];

@@ -1,5 +1,5 @@
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
-import { parseRole, tellNoRevision } from '#conductor/model/revision-roles.ts';
+import { describeNoRevision, parseRole } from '#conductor/model/revision-roles.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { listPlugins, loadPluginTasks, type PluginKey } from '#conductor/sites/plugins/plugin-store.ts';
 import type { PluginTasks } from '#conductor/sites/plugins/plugin-task.ts';
@@ -55,7 +55,7 @@ async function findRevision({ db }: SitesContext, version: string | undefined): 
   throw new AppError(
     role ? 'not_found' : 'invalid_argument',
     role
-      ? `version: ${tellNoRevision(role)}`
+      ? `version: ${describeNoRevision(role)}`
       : `version: ${JSON.stringify(version)}: it must be buffer, committed, last-site-action, successful-site-action or a revision’s number`,
   );
 }

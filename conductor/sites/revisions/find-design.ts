@@ -1,4 +1,4 @@
-import { tellNoRevision } from '#conductor/model/revision-roles.ts';
+import { describeNoRevision } from '#conductor/model/revision-roles.ts';
 import { type CheckContext, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
@@ -19,7 +19,7 @@ export async function findDesign(
   const revision = 'revision' in wanted ? wanted.revision : (await findRevisionByRole(context.db, wanted.role))?.id;
   if (revision === undefined) {
     const named = 'role' in wanted ? wanted.role : String(reference);
-    throw new AppError('not_found', `${field}: ${tellNoRevision(named)}`);
+    throw new AppError('not_found', `${field}: ${describeNoRevision(named)}`);
   }
   const { site, faults } = await checkRevision(context, revision);
   if (site) return { site, revision };

@@ -11,7 +11,7 @@ const namedNodes = 5;
  * `2 deployed nodes are in no document any more: n1, n2; they stay as they are`. `undefined` = there are none.
  * @param names of the nodes in the documents
  */
-export async function tellLeftBehind(db: Queryable, names: ReadonlySet<string>): Promise<string | undefined> {
+export async function describeLeftBehind(db: Queryable, names: ReadonlySet<string>): Promise<string | undefined> {
   const rows = await db
     .select({ name: siteNodes.name })
     .from(siteNodes)

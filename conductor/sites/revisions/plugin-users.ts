@@ -19,9 +19,9 @@ const FlowRows = z.array(z.object({ uuid: z.string() }));
  * has its tasks before it, or an action runs, whose flows may need it
  */
 export async function removePlugin(tx: Transaction, key: PluginKey): Promise<void> {
-  const told = `plugin ${key.name} ${key.version}`;
+  const reported = `plugin ${key.name} ${key.version}`;
   const refuse = (why: string): never => {
-    throw new AppError('conflict', `${told} stays while ${why}`);
+    throw new AppError('conflict', `${reported} stays while ${why}`);
   };
   const action = await findOpenAction(tx);
   if (action) refuse(`action ${action.id} (${action.name}) runs`);
@@ -36,7 +36,7 @@ export async function removePlugin(tx: Transaction, key: PluginKey): Promise<voi
     const which = deployed.map(([revision, { nodes }]) => `${nodes} of revision ${revision}`).join(', ');
     refuse(`nodes are deployed with it: ${which}; what they have would be known no more`);
   }
-  if (!(await deletePlugin(tx, key))) throw new AppError('not_found', `there is no ${told}`);
+  if (!(await deletePlugin(tx, key))) throw new AppError('not_found', `there is no ${reported}`);
 }
 
 /** The committed revision, and those that nodes were deployed from, as far as they name it. */

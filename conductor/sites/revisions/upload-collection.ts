@@ -44,7 +44,7 @@ export function uploadCollection(db: Queryable, upload: CollectionUpload): Promi
     const planned = planUpload({ mode, collection, hash, committed: heads.committed.content, newest });
     if (!planned) return { revision: heads.buffer?.revision ?? heads.committed.revision, isNew: false };
     const others = [...planned].filter(([name]) => name !== collection);
-    if (hash !== undefined && others.length > 0) await refuseForeignDocuments(tx, hash, new Map(others));
+    if (hash !== undefined && others.length > 0) await requireOwnDocuments(tx, hash, new Map(others));
     const revision = await insertRevision(tx, { kind: 'upload', rolledBackTo: null, createdBy: user ?? null }, planned);
     await pruneRevisions(tx);
     return { revision, isNew: true };
@@ -68,11 +68,7 @@ async function storeText(
 }
 
 /** @throws AppError `conflict` naming a document that two collections would have. */
-async function refuseForeignDocuments(
-  tx: Transaction,
-  hash: string,
-  others: ReadonlyMap<string, string>,
-): Promise<void> {
+async function requireOwnDocuments(tx: Transaction, hash: string, others: ReadonlyMap<string, string>): Promise<void> {
   const named = sql`
     select ${siteContents.hash} as hash, document ->> 'schema' as schema, document -> 'metadata' ->> 'name' as name,
       coalesce(document -> 'metadata' -> 'layeringDefinition' ->> 'layer', '') as layer

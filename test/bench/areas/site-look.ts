@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
-import { readReservations, readStandings } from '#conductor/sites/nodes/read-standing.ts';
+import { readObserved, readReservations } from '#conductor/sites/nodes/read-observed.ts';
 import { type Figure, median, round } from '#test/bench/area.ts';
 import { startPostgresql } from '#test/support/postgresql.ts';
 
@@ -54,13 +54,13 @@ async function look({ db }: Database, count: number): Promise<number> {
   const times: number[] = [];
   for (let index = 0; index < rounds; index += 1) {
     const startedAt = performance.now();
-    const standings = await readStandings(db, names);
+    const observed = await readObserved(db, names);
     const reservations = await readReservations(
       db,
-      [...standings.values()].map(({ node }) => node.uuid),
+      [...observed.values()].map(({ node }) => node.uuid),
     );
     times.push(performance.now() - startedAt);
-    const atWork = [...standings.values()].filter(({ flow }) => flow?.step?.name === 'deploy.s3').length;
+    const atWork = [...observed.values()].filter(({ flow }) => flow?.step?.name === 'deploy.s3').length;
     if (atWork !== count || reservations.size !== count) {
       throw new Error(`${atWork} of ${count} nodes are at work, and ${reservations.size} reserved`);
     }

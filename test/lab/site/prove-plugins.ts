@@ -8,16 +8,16 @@ export function provePlugins(
 ): Proof {
   const steps = flow?.steps ?? [];
   const image = steps.findIndex(({ step }) => step === 'write_image');
-  const told = steps.flatMap(({ plugin, state }, index) =>
+  const reported = steps.flatMap(({ plugin, state }, index) =>
     plugin ? [{ ...plugin, state, isInPlace: plugin.stage === 'pre_deployment' ? index < image : index > image }] : [],
   );
-  const counted = (stage: string): number => told.filter((task) => task.stage === stage).length;
+  const counted = (stage: string): number => reported.filter((task) => task.stage === stage).length;
   return {
     what: "the plugins' tasks in the timeline, in the ramdisk before the image, in the system after it",
     holds:
       counted('pre_deployment') === tasks.pre &&
       counted('post_deployment') === tasks.post &&
-      told.every(({ state, isInPlace }) => isInPlace && state === 'succeeded'),
-    seen: told.map(({ plugin, task, state }) => `${plugin} ${task} ${state}`).join(', ') || 'none',
+      reported.every(({ state, isInPlace }) => isInPlace && state === 'succeeded'),
+    seen: reported.map(({ plugin, task, state }) => `${plugin} ${task} ${state}`).join(', ') || 'none',
   };
 }

@@ -33,7 +33,7 @@ export function nodeStatus(ready: 'True' | 'False' | 'Unknown'): Part {
   return { conditions: [{ type: 'Ready', status: ready, reason: reasons[ready] }] };
 }
 
-export interface PodWish {
+export interface PodRequest {
   readonly name?: string;
   readonly namespace?: string;
   readonly node?: string;
@@ -55,33 +55,33 @@ interface Template {
   readonly spec?: Readonly<Record<string, Json | undefined>>;
 }
 
-export function newPod(wish: PodWish): Draft {
-  const { owner, node, finalizers } = wish;
+export function newPod(request: PodRequest): Draft {
+  const { owner, node, finalizers } = request;
   const template = (owner?.spec?.['template'] ?? {}) as Template;
-  const name = wish.name ?? `${owner?.metadata.name ?? 'pod'}-${randomBytes(3).toString('hex')}`;
-  const namespace = owner?.metadata.namespace ?? wish.namespace ?? 'default';
-  const volumes = wish.hasLocalData === true ? { volumes: [{ name: 'scratch', emptyDir: {} }] } : {};
+  const name = request.name ?? `${owner?.metadata.name ?? 'pod'}-${randomBytes(3).toString('hex')}`;
+  const namespace = owner?.metadata.namespace ?? request.namespace ?? 'default';
+  const volumes = request.hasLocalData === true ? { volumes: [{ name: 'scratch', emptyDir: {} }] } : {};
   return {
     metadata: {
       name,
       namespace,
-      labels: { ...template.metadata?.labels, ...wish.labels },
-      annotations: { ...template.metadata?.annotations, ...wish.annotations },
+      labels: { ...template.metadata?.labels, ...request.labels },
+      annotations: { ...template.metadata?.annotations, ...request.annotations },
       ...(owner ? { ownerReferences: [referenceTo(owner)] } : {}),
       ...(finalizers ? { finalizers } : {}),
     },
     spec: {
       containers: [{ name: 'main', image: 'main:1' }],
-      terminationGracePeriodSeconds: wish.graceSeconds ?? 30,
+      terminationGracePeriodSeconds: request.graceSeconds ?? 30,
       ...template.spec,
       ...volumes,
       ...(node === undefined ? {} : { nodeName: node }),
     },
-    status: podStatus(wish.phase ?? 'Pending'),
+    status: podStatus(request.phase ?? 'Pending'),
   };
 }
 
-export function podStatus(phase: NonNullable<PodWish['phase']>): Part {
+export function podStatus(phase: NonNullable<PodRequest['phase']>): Part {
   return { phase, conditions: [{ type: 'Ready', status: phase === 'Running' ? 'True' : 'False' }] };
 }
 

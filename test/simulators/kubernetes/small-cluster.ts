@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { nodeOf, phaseOf, type Resource } from '#test/simulators/kubernetes/resource.ts';
-import { newNode, newPod, newSet, type PodWish } from '#test/simulators/kubernetes/scene.ts';
+import { newNode, newPod, newSet, type PodRequest } from '#test/simulators/kubernetes/scene.ts';
 import {
   type KubernetesSimulator,
   type KubernetesSimulatorOptions,
@@ -16,7 +16,7 @@ export interface SmallCluster {
   readonly directory: string;
   node(name: string): Resource | undefined;
   podsOn(node: string): Resource[];
-  addPod(wish: PodWish): Resource;
+  addPod(request: PodRequest): Resource;
   /** A ReplicaSet whose pods all run before it returns. */
   addSet(name: string, replicas: number, annotations?: Readonly<Record<string, string>>): Promise<Resource>;
   /** Resolves when no pod is on its way to running. */
@@ -46,7 +46,7 @@ export async function startSmallCluster(
     directory,
     node: (name) => store.find('nodes', name),
     podsOn: (node) => store.list('pods').filter((pod) => nodeOf(pod) === node),
-    addPod: (wish) => store.create('pods', newPod(wish)),
+    addPod: (request) => store.create('pods', newPod(request)),
     addSet: async (name, replicas, annotations) => {
       const set = store.create('replicasets', newSet(name, { replicas, ...(annotations ? { annotations } : {}) }));
       const count = (): number => store.list('pods').filter(({ metadata }) => metadata.labels?.['app'] === name).length;

@@ -101,7 +101,7 @@ export function createStore(): Store {
     replace: (plural, draft) => {
       const { name, namespace } = draft.metadata;
       const current = get(plural, name, namespace);
-      refuseStale(plural, current.metadata, draft.metadata);
+      requireFresh(plural, current.metadata, draft.metadata);
       const { apiVersion, kind } = current;
       const { creationTimestamp, uid: ownUid } = current.metadata;
       const metadata = { ...draft.metadata, uid: ownUid, creationTimestamp, resourceVersion: '' };
@@ -120,7 +120,7 @@ export function createStore(): Store {
   };
 }
 
-function refuseStale(plural: string, current: Metadata, { resourceVersion, uid }: Partial<Metadata>): void {
+function requireFresh(plural: string, current: Metadata, { resourceVersion, uid }: Partial<Metadata>): void {
   const { name } = current;
   if (resourceVersion !== undefined && resourceVersion !== current.resourceVersion) {
     throw conflict(plural, name, 'the object has been modified; please apply your changes to the latest version');

@@ -24,19 +24,19 @@ export function streamWatch(store: Store, request: WatchRequest, response: Serve
     // ended, and not closed yet
     if (!response.writableEnded) response.write(`${JSON.stringify({ type, object })}\n`);
   };
-  const tell = (type: string, object: Resource): void => {
+  const notify = (type: string, object: Resource): void => {
     write(type, request.asTable ? tableOf(plural, [object], object.metadata.resourceVersion) : object);
   };
-  const tellChange = ({ type, object, previous, plural: changed }: Change): void => {
+  const notifyChange = ({ type, object, previous, plural: changed }: Change): void => {
     if (changed !== plural || (namespace !== undefined && object.metadata.namespace !== namespace)) return;
     const was = previous !== undefined && selects(previous);
     const is = type !== 'DELETED' && selects(object);
-    if (was && is) tell('MODIFIED', object);
-    else if (is) tell('ADDED', object);
-    else if (was) tell('DELETED', object);
+    if (was && is) notify('MODIFIED', object);
+    else if (is) notify('ADDED', object);
+    else if (was) notify('DELETED', object);
   };
   if (resourceVersion === '' || resourceVersion === '0') {
-    for (const object of store.list(plural, namespace).filter(selects)) tell('ADDED', object);
+    for (const object of store.list(plural, namespace).filter(selects)) notify('ADDED', object);
   } else {
     const missed = store.since(Number(resourceVersion));
     if (!missed) {
@@ -44,9 +44,9 @@ export function streamWatch(store: Store, request: WatchRequest, response: Serve
       response.end();
       return;
     }
-    for (const change of missed) tellChange(change);
+    for (const change of missed) notifyChange(change);
   }
-  const unsubscribe = store.subscribe(tellChange);
+  const unsubscribe = store.subscribe(notifyChange);
   const bookmark = (): void => {
     const type = typeOf(plural);
     const metadata = { resourceVersion: String(store.version()) };

@@ -80,8 +80,8 @@ export async function startPrivateServer(given: PrivateServerOptions): Promise<P
 
 async function prepareCluster({ dataDirectory, user, binDirectory, run, log }: PrivateServerOptions): Promise<Cluster> {
   const directory = join(dataDirectory, 'postgresql');
-  refuseLongPath(directory);
-  await refusePglite(dataDirectory);
+  requireShortPath(directory);
+  await requireNoPglite(dataDirectory);
   const account = asAccount(await chooseAccount(user, { run, ownerUid: await ownerOf(directory) }), run);
   await admitAccount(dataDirectory, account);
   const version = await readDatabaseVersion(directory);
@@ -91,7 +91,7 @@ async function prepareCluster({ dataDirectory, user, binDirectory, run, log }: P
   return { directory, logFile: join(dataDirectory, 'postgresql.log'), programs, account, log };
 }
 
-function refuseLongPath(directory: string): void {
+function requireShortPath(directory: string): void {
   const bytes = Buffer.byteLength(join(directory, '.s.PGSQL.5432'));
   if (bytes <= maxSocketPath) return;
   throw new AppError(
@@ -101,7 +101,7 @@ function refuseLongPath(directory: string): void {
 }
 
 /** Earlier versions kept their database in process, in a format of 32-bit machines that no PostgreSQL server reads. */
-async function refusePglite(dataDirectory: string): Promise<void> {
+async function requireNoPglite(dataDirectory: string): Promise<void> {
   const before = join(dataDirectory, 'postgres');
   if ((await readDatabaseVersion(before)) === undefined) return;
   throw new AppError(

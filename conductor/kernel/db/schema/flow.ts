@@ -15,7 +15,7 @@ import {
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { FlowEvent, FlowStepOrigin, FlowStepPhase, FlowStepState } from '#conductor/model/flow-log.ts';
-import type { FlowKindName, FlowState, WipeWish } from '#conductor/model/flow-states.ts';
+import type { FlowKindName, FlowState, WipeRequest } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PluginTaskRef, RequestedStep } from '#conductor/model/planned-step.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
@@ -44,7 +44,7 @@ export const flows = pgTable(
     /** The plan that the operator has read and asked for; the flow fails before it touches anything if it is another. */
     planHash: text(),
     /** The wipe that the release of the instance ends with, or that this flow is. */
-    wipe: jsonb().$type<WipeWish>(),
+    wipe: jsonb().$type<WipeRequest>(),
     /** How often cleaning has begun anew because the ramdisk had become another. */
     restarts: integer().notNull().default(0),
     /** Why the operator or a `hold` step has it rest; goes on with `unhold`. */

@@ -3,7 +3,7 @@ import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { chassis } from '#conductor/kernel/db/schema/chassis.ts';
 import type { BootDevice } from '#conductor/model/boot-device.ts';
 import type { BootMode } from '#conductor/model/boot-mode.ts';
-import type { WipeWish } from '#conductor/model/flow-states.ts';
+import type { WipeRequest } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { RecordedOsDisk, SparedDisk } from '#conductor/model/known-disk.ts';
 import type { PowerState, PowerTarget } from '#conductor/model/power-states.ts';
@@ -60,7 +60,7 @@ export const nodes = pgTable(
     /** An instance has come up, or was adopted, since: what was preserved for it ends when it is released. */
     instanceCameUp: boolean().notNull().default(false),
     /** A wipe that was asked for, until a receipt proves it: nothing else makes the node available. */
-    owedWipe: jsonb().$type<WipeWish>(),
+    owedWipe: jsonb().$type<WipeRequest>(),
     /** As last read from the machine: `uefi` or `bios`; null = never read, or the BMC does not tell. */
     bootMode: text().$type<BootMode>(),
     secureBoot: boolean(),

@@ -88,13 +88,16 @@ function withServiceTime(site: Site, { kubeconfigFile }: ActionWork['context']['
 }
 
 function timeActs(work: ActionWork, acted: { ms: number }): ActionWork {
-  const { hands } = work;
+  const { operations } = work;
   const onActed = (ms: number): void => {
     acted.ms += ms;
   };
   return {
     ...work,
-    hands: { ...hands, advanceNodes: (context, given) => hands.advanceNodes(context, { ...given, onActed }) },
+    operations: {
+      ...operations,
+      advanceNodes: (context, given) => operations.advanceNodes(context, { ...given, onActed }),
+    },
   };
 }
 
@@ -120,13 +123,13 @@ async function beatOnce(
   { site, teardown }: { readonly site: Site; readonly teardown: TeardownOrder | undefined },
   state: BeatState,
 ): Promise<Beat> {
-  const { context, lease, action, hands } = work;
+  const { context, lease, action, operations } = work;
   const control = await readClaimed(context.db, lease);
   const request = requestOf(control);
   // a stop, too, which is recorded at the end of this beat: who pauses at the wrong node, and then stops, has it kept
   const orders = ordersOf(state.run, site, { teardown, paused: request !== 'run' });
   const outcomes: ReadonlyMap<string, NodeOutcome> =
-    orders.length === 0 ? new Map() : await hands.advanceNodes(context, { action, site, orders });
+    orders.length === 0 ? new Map() : await operations.advanceNodes(context, { action, site, orders });
   context.checkpoint('acted');
   const after = applyOutcomes(state.run, outcomes);
   const settle = (run: SiteRun, wanted: FlowRequest): Settled =>

@@ -1,7 +1,7 @@
 import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
 import { describeOutdated } from '#conductor/model/outdated.ts';
-import { reportSite, type SiteReport, tellNothingToDeploy } from '#conductor/model/site-report.ts';
+import { describeNothingToDeploy, reportSite, type SiteReport } from '#conductor/model/site-report.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
@@ -18,7 +18,7 @@ export async function finalReport({ context, action }: ActionWork): Promise<Step
   const outdated = describeOutdated(
     [...run.nodes].map(([name, { status, reason }]) => ({ name, status, remark: reason })),
   );
-  const nothing = tellNothingToDeploy({ groups: run.groups.length, nodes: run.nodes.size });
+  const nothing = describeNothingToDeploy({ groups: run.groups.length, nodes: run.nodes.size });
   return {
     event: 'succeeded',
     notes: [

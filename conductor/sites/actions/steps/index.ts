@@ -17,7 +17,7 @@ export const actionSteps: Readonly<Record<ActionStepName, (work: ActionWork) => 
   validate_site_design: validateSiteDesign,
   verify_site: verifySite,
   baremetal_nodes: baremetalNodes,
-  relabel_nodes: (work) => workOnNodes(work, { step: 'relabel_nodes', does: work.hands.relabelNodes }),
+  relabel_nodes: (work) => workOnNodes(work, { step: 'relabel_nodes', does: work.operations.relabelNodes }),
   final_report: finalReport,
   tag_revision: tagRevision,
 };

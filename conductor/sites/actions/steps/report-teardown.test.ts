@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { toldStep as step } from '#conductor/cluster/testing/told-step.ts';
-import type { ToldFlow } from '#conductor/flows/what-remains.ts';
+import { reportedStep as step } from '#conductor/cluster/testing/reported-step.ts';
+import type { ReportedFlow } from '#conductor/flows/what-remains.ts';
 import { textRemark } from '#conductor/model/remark.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
 import { noteNode } from '#conductor/sites/actions/steps/report-teardown.ts';
 
-const stuck: ToldFlow = {
+const stuck: ReportedFlow = {
   flow: { kind: 'decommission', state: 'failed' },
   steps: [
     step('drain', {
@@ -36,7 +36,7 @@ test('of a node that was left half way, what was done, what was not, and what a 
 test('of one that nothing was done to, and of one that is back', () => {
   const nothing = { its: [], receipts: [] };
   expect(noteNode('n2', { status: 'not_started' }, nothing)[0]?.text).toBe('not begun: nothing was done to it');
-  const done: ToldFlow = { flow: { kind: 'leave_cluster', state: 'succeeded' }, steps: [step('remove_node', {})] };
+  const done: ReportedFlow = { flow: { kind: 'leave_cluster', state: 'succeeded' }, steps: [step('remove_node', {})] };
   expect(
     noteNode(
       'n1',
@@ -53,7 +53,7 @@ test('of one that nothing was done to, and of one that is back', () => {
 });
 
 test('a wipe of nothing is not taken for one', () => {
-  const wipe: ToldFlow = {
+  const wipe: ReportedFlow = {
     flow: { kind: 'wipe', state: 'succeeded' },
     steps: [step('leave_network', { interface: 'deploy' })],
   };

@@ -1,12 +1,12 @@
 import { and, asc, eq, getTableColumns } from 'drizzle-orm';
-import { type ToldFlow, whatRemains } from '#conductor/flows/what-remains.ts';
+import { type ReportedFlow, whatRemains } from '#conductor/flows/what-remains.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { NodeRun } from '#conductor/model/site-run.ts';
-import { wayToWipe } from '#conductor/nodes/wipe-wish.ts';
+import { wayToWipe } from '#conductor/nodes/requested-wipe.ts';
 import { listReceiptsOfAction } from '#conductor/receipts/receipt-store.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
 
@@ -18,20 +18,20 @@ export async function reportTeardown(
   actionId: string,
   run: ReadonlyMap<string, Pick<NodeRun, 'status' | 'reason'>>,
 ): Promise<Note[]> {
-  const told = await readToldFlows(db, actionId, [...run.keys()]);
+  const reported = await readReportedFlows(db, actionId, [...run.keys()]);
   // of nodes that are forgotten by now nothing else is left
   const signed = Map.groupBy(await listReceiptsOfAction(db, actionId), ({ nodeName }) => nodeName ?? '');
   return [...run].flatMap(([name, node]) =>
     noteNode(name, node, {
-      ...(told.get(name) ?? { its: [] }),
+      ...(reported.get(name) ?? { its: [] }),
       receipts: signed.get(name)?.map(({ uuid }) => uuid) ?? [],
     }),
   );
 }
 
 /** What the action's flows have done to a node, in the order in which they ran. */
-interface ToldNode {
-  readonly its: readonly ToldFlow[];
+interface ReportedNode {
+  readonly its: readonly ReportedFlow[];
   /** Of one that owes a wipe now, whoever has had what done to it since. */
   readonly wayToWipe?: string | undefined;
 }
@@ -40,7 +40,7 @@ interface ToldNode {
 export function noteNode(
   name: string,
   { status, reason }: Pick<NodeRun, 'status' | 'reason'>,
-  { its, wayToWipe: way, receipts }: ToldNode & { readonly receipts: readonly string[] },
+  { its, wayToWipe: way, receipts }: ReportedNode & { readonly receipts: readonly string[] },
 ): Note[] {
   const { done, simulated, failed, notBegun, byHand } = whatRemains(name, its, way);
   const proofs = [...simulated, ...receipts.map((uuid) => `receipt ${uuid}: \`baton receipt show ${uuid}\``)];
@@ -56,10 +56,10 @@ export function noteNode(
   }
   const untouched = its.length === 0;
   // a flow's error says all of it once more
-  const isTold = failed.length > 0 && reason?.code === 'flow-failed';
+  const isReported = failed.length > 0 && reason?.code === 'flow-failed';
   const head = untouched
     ? 'not begun: nothing was done to it'
-    : `not finished${reason === undefined || isTold ? '' : `: ${describeRemark(reason)}`}`;
+    : `not finished${reason === undefined || isReported ? '' : `: ${describeRemark(reason)}`}`;
   const byHandLines = byHand.length === 0 && !untouched ? ['nothing, before the action is started again'] : byHand;
   const lines = [
     head,
@@ -73,11 +73,11 @@ export function noteNode(
 }
 
 /** By name. */
-async function readToldFlows(
+async function readReportedFlows(
   db: Queryable,
   actionId: string,
   names: readonly string[],
-): Promise<ReadonlyMap<string, ToldNode>> {
+): Promise<ReadonlyMap<string, ReportedNode>> {
   const rows = await db
     .select({
       node: { name: nodes.name, uuid: nodes.uuid, provisionState: nodes.provisionState, owedWipe: nodes.owedWipe },

@@ -19,9 +19,9 @@ const step = 'validate_site_design';
  * The documents once more, by what conductors know now; then groups and their nodes are chosen, once and for all of the
  * action. From here on a failure is tagged.
  */
-export async function validateSiteDesign({ context, hands, action }: ActionWork): Promise<StepEnd> {
+export async function validateSiteDesign({ context, operations, action }: ActionWork): Promise<StepEnd> {
   const { id, revisionId } = action;
-  const { site, faults } = await hands.checkRevision(context, revisionId);
+  const { site, faults } = await operations.checkRevision(context, revisionId);
   const validations = [...faults];
   if (!site) {
     const errors = faults.filter(({ level }) => level === 'Error').map(({ message }) => message);

@@ -5,7 +5,7 @@ import type { Note } from '#conductor/sites/actions/note-store.ts';
 import { readTeardownOrder } from '#conductor/sites/actions/read-teardown-order.ts';
 import { workOnNodes } from '#conductor/sites/actions/steps/work-on-nodes.ts';
 import { lookAtClusters } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
-import { tellLeftBehind } from '#conductor/sites/revisions/left-behind.ts';
+import { describeLeftBehind } from '#conductor/sites/revisions/left-behind.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 
 const step = 'verify_site';
@@ -15,7 +15,7 @@ const step = 'verify_site';
  * each node's own faults come up when it is prepared, and its group's criteria judge them. `verify_site` asks the nodes.
  */
 export async function verifySite(work: ActionWork): Promise<StepEnd> {
-  const { action, hands, context } = work;
+  const { action, operations, context } = work;
   const { nodes } = await work.site();
   const live = await context.conductors.live();
   const attends = new Set(
@@ -37,10 +37,10 @@ export async function verifySite(work: ActionWork): Promise<StepEnd> {
   if (actionTable[action.name].asksNodes !== true) {
     return { event: 'succeeded', notes: [...notes, ...(await noteObstacles(work))] };
   }
-  const verified = await workOnNodes(work, { step, does: hands.verifyNodes });
-  const leftBehind = await tellLeftBehind(context.db, new Set(nodes.keys()));
-  const told = leftBehind === undefined ? [] : [{ step, verbosity: 1, text: leftBehind } as const];
-  return { ...verified, notes: [...notes, ...(verified.notes ?? []), ...told] };
+  const verified = await workOnNodes(work, { step, does: operations.verifyNodes });
+  const leftBehind = await describeLeftBehind(context.db, new Set(nodes.keys()));
+  const reported = leftBehind === undefined ? [] : [{ step, verbosity: 1, text: leftBehind } as const];
+  return { ...verified, notes: [...notes, ...(verified.notes ?? []), ...reported] };
 }
 
 /**

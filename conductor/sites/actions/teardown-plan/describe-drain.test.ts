@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { namePods } from '#conductor/api/teardown-plan.ts';
 import type { Pod } from '#conductor/cluster/kubernetes/objects.ts';
 import { planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
-import { describeDrain, tellKept } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
+import { describeDrain, describeKept } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
 
 const pod = (name: string, app: string, namespace = 'shop'): Pod => ({
   metadata: {
@@ -25,7 +25,7 @@ test('one sentence for a budget, with its pods; what nobody has counted is unkno
   const pods = [pod('web-1', 'web'), pod('web-2', 'web'), pod('db-1', 'db'), pod('new-1', 'new'), pod('free', 'free')];
   const budgets = [budget('web', 'web'), budget('db', 'db'), budget('db-too', 'db'), budget('new', 'new', null)];
   const look = describeDrain(planDrain(pods, () => true, budgets));
-  const wrong = tellKept([['n1', look]], 60);
+  const wrong = describeKept([['n1', look]], 60);
   expect(look).toMatchObject({ evicted: 5, lost: [], kept_by_budgets: { length: 4 } });
   const end = 'the drain asks again until its 60 s are over';
   expect(wrong).toEqual([
@@ -40,7 +40,7 @@ test('a budget of many nodes is told once', () => {
     const pods = [pod(`web-${index}a`, 'web'), pod(`web-${index}b`, 'web')];
     return [`n${index}`, describeDrain(planDrain(pods, () => true, [budget('web', 'web')]))] as const;
   });
-  expect(tellKept(looks, 60)).toEqual([
+  expect(describeKept(looks, 60)).toEqual([
     'PodDisruptionBudget shop/web allows no disruption (2 healthy, 2 needed): 24 pods on 12 nodes, n0, n1, n2, n3, n4, n5, n6, n7, n8, n9 and 2 more; the drain asks again until its 60 s are over',
   ]);
 });
@@ -48,7 +48,7 @@ test('a budget of many nodes is told once', () => {
 test('pods that wait for what their budget allows at a time are told with it', () => {
   const one = { ...budget('web', 'web'), status: { disruptionsAllowed: 1, currentHealthy: 3, desiredHealthy: 2 } };
   const pods = [pod('web-1', 'web'), pod('web-2', 'web')];
-  expect(tellKept([['n1', describeDrain(planDrain(pods, () => true, [one]))]], 60)).toEqual([
+  expect(describeKept([['n1', describeDrain(planDrain(pods, () => true, [one]))]], 60)).toEqual([
     'PodDisruptionBudget shop/web allows 1 at a time (3 healthy, 2 needed), so of each node these wait for others to go first: shop/web-2 on n1; the drain asks again until its 60 s are over',
   ]);
 });

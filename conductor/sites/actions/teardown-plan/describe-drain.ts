@@ -29,7 +29,7 @@ export function describeDrain({ evicted, kept, forced }: DrainPlan): DrainLook {
  * A sentence for each budget, or set of them, however many nodes it concerns. Pure.
  * @param timeout of the drain; seconds
  */
-export function tellKept(
+export function describeKept(
   nodes: Iterable<readonly [string, Pick<DrainLook, 'kept_by_budgets'>]>,
   timeout: number,
 ): string[] {
@@ -45,11 +45,11 @@ export function tellKept(
       names.length === 1
         ? `${namePods(group)} on ${names.join()}`
         : `${group.length} pods on ${names.length} nodes, ${nameSome(names, mostNamed)}`;
-    return `${tellBudgets(group)}: ${which}; the drain asks again until its ${timeout} s are over`;
+    return `${describeBudgets(group)}: ${which}; the drain asks again until its ${timeout} s are over`;
   });
 }
 
-function tellBudgets([first]: readonly KeptPodView[]): string {
+function describeBudgets([first]: readonly KeptPodView[]): string {
   const { pod, budgets } = first ?? { pod: '', budgets: [] };
   const names = budgets.map(({ name }) => `${namespaceOf(pod)}/${name}`).join(' and ');
   const [budget] = budgets;

@@ -112,7 +112,7 @@ function leaveCluster({ node }: StepWork): TeardownStepView {
 function afterwards(work: StepWork): TeardownStepView[] {
   const { teardown } = work;
   if (teardown.afterwards !== 'deploy') return neverAgain(work);
-  return [...makeAnew(work), ...enterService(work)];
+  return [...recreate(work), ...enterService(work)];
 }
 
 /** Nothing is waited for of what is only pretended. */
@@ -155,7 +155,7 @@ function neverAgain({ node, teardown }: StepWork): TeardownStepView[] {
   ];
 }
 
-function makeAnew({ node, teardown, revisionId }: StepWork): TeardownStepView[] {
+function recreate({ node, teardown, revisionId }: StepWork): TeardownStepView[] {
   return [
     {
       step: 'prepare',

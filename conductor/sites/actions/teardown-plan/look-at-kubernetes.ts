@@ -7,7 +7,7 @@ import { planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { kubeletShutdown } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
 import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
-import { describeDrain, tellKept, unknownDrain } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
+import { describeDrain, describeKept, unknownDrain } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
 import { lookAtNode, type SeenNode } from '#conductor/sites/actions/teardown-plan/look-at-node.ts';
 import { type Looks, lookMs } from '#conductor/sites/actions/teardown-plan/looks.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
@@ -62,7 +62,7 @@ export async function lookAtKubernetes(
   if (why !== undefined) wrong.push(`Kubernetes can't be asked now: ${why}`);
   const nodes = new Map([...seen].map(([name, each]) => [name, describe(name, each, { shared, order })]));
   const kept = [...nodes].map(([name, { found }]) => [name, found] as const);
-  return { nodes, wrong: [...wrong, ...tellKept(kept, order.timeouts.drainTimeout)] };
+  return { nodes, wrong: [...wrong, ...describeKept(kept, order.timeouts.drainTimeout)] };
 }
 
 /** @throws what is nobody's silence */

@@ -5,7 +5,7 @@ import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts'
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
 import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
-import { findImpossibleOf, findObstacles } from '#conductor/sites/actions/refuse-teardown.ts';
+import { findImpossibleOf, findObstacles } from '#conductor/sites/actions/require-teardown-possible.ts';
 import { teardownOrder } from '#conductor/sites/actions/teardown-order.ts';
 import { describeSteps } from '#conductor/sites/actions/teardown-plan/describe-steps.ts';
 import { describeWipe } from '#conductor/sites/actions/teardown-plan/describe-wipe.ts';

@@ -6,7 +6,7 @@ import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { startActionRunner } from '#conductor/sites/actions/action-runner.ts';
 import { createAction } from '#conductor/sites/actions/create-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
-import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
+import type { SiteOperations } from '#conductor/sites/actions/site-operations.ts';
 import { tagRevision } from '#conductor/sites/revisions/revision-store.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 import { type Clock, systemClock } from '#shared/clock.ts';
@@ -29,13 +29,13 @@ export async function forgetActions({ db }: Pick<ConductorContext, 'db'>): Promi
 /** Makes an action, or throws what the API answers. */
 export async function makeAction(
   context: Parameters<typeof createAction>[0],
-  hands: Pick<SiteHands, 'checkRevision'>,
+  operations: Pick<SiteOperations, 'checkRevision'>,
   request: { readonly name: string; readonly parameters?: Record<string, unknown> },
 ): Promise<string> {
   const made = await createAction(
     context,
     { parameters: {}, ...request, caller: { ...anybody, user: 'ada' } },
-    hands.checkRevision,
+    operations.checkRevision,
   );
   if (!('action' in made)) throw new Error('a plan, and no action');
   return made.action.id;
@@ -64,7 +64,7 @@ const hastyClock: Clock = {
  */
 export function startLife(
   context: ConductorContext,
-  hands: SiteHands,
+  operations: SiteOperations,
   { name, dies = () => false }: { readonly name: string; readonly dies?: (checkpoint: number) => boolean },
 ): RunnerLife {
   const state = { isDead: false, passed: 0 };
@@ -77,7 +77,7 @@ export function startLife(
   });
   const runner = startActionRunner({
     clock: hastyClock,
-    hands,
+    operations,
     context: {
       ...context,
       db,

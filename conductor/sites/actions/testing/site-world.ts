@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm';
 import { siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
 import { textRemark } from '#conductor/model/remark.ts';
 import type { NodeOutcome, NodePhase, Strategy } from '#conductor/model/site-run.ts';
-import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
+import type { SiteOperations } from '#conductor/sites/actions/site-operations.ts';
 import { defaultSettings } from '#conductor/sites/documents/configuration-document.ts';
 import type { NodeReport } from '#conductor/sites/nodes/node-order.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
@@ -43,7 +43,7 @@ export function makeSite(
 type Step = `${NodePhase} ${string}`;
 
 export interface SiteWorld {
-  readonly hands: SiteHands;
+  readonly operations: SiteOperations;
   /** `prepare ntp01`, in the order in which work was begun. */
   readonly begun: readonly Step[];
   /** What was asked for that must not be: not recorded before, or again after its end was recorded. */
@@ -75,7 +75,7 @@ export function createWorld(db: ConductorContext['db'], { site, fate, verify }: 
     if ((seen ?? 0) + 1 < needed) return { state: 'working', doing: textRemark(`${phase}, look ${(seen ?? 0) + 1}`) };
     return error === undefined ? { state: 'done' } : { state: 'failed', error: textRemark(error) };
   };
-  const hands: SiteHands = {
+  const operations: SiteOperations = {
     checkRevision: () => {
       const found = site();
       if (found) return Promise.resolve({ site: found, faults: [] });
@@ -98,5 +98,5 @@ export function createWorld(db: ConductorContext['db'], { site, fate, verify }: 
     verifyNodes: (_context, { names }) => report(names),
     relabelNodes: (_context, { names }) => report(names),
   };
-  return { hands, begun, violations };
+  return { operations, begun, violations };
 }

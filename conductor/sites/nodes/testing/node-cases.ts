@@ -4,10 +4,10 @@ import type { NodePhase } from '#conductor/model/site-run.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
 import type { NodeCase } from '#conductor/sites/nodes/node-decision.ts';
 import type {
-  AllocationStanding,
-  FlowStanding,
   NodeFacts,
-  NodeStanding,
+  ObservedAllocation,
+  ObservedFlow,
+  ObservedNode,
   RestingFacts,
 } from '#conductor/sites/nodes/node-facts.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
@@ -31,7 +31,7 @@ export const siteNode: SiteNode = {
   traits: [],
 };
 
-export const nodeStanding = (more: Partial<NodeStanding> = {}): NodeStanding => ({
+export const observedNode = (more: Partial<ObservedNode> = {}): ObservedNode => ({
   uuid: 'node-1',
   provisionState: 'manageable',
   maintenance: false,
@@ -49,7 +49,7 @@ export const nodeStanding = (more: Partial<NodeStanding> = {}): NodeStanding => 
   ...more,
 });
 
-export const flowStanding = (more: Partial<FlowStanding> = {}): FlowStanding => ({
+export const observedFlow = (more: Partial<ObservedFlow> = {}): ObservedFlow => ({
   uuid: 'flow-1',
   kind: 'clean',
   state: 'running',
@@ -63,7 +63,7 @@ export const flowStanding = (more: Partial<FlowStanding> = {}): FlowStanding => 
   ...more,
 });
 
-export const allocationStanding = (more: Partial<AllocationStanding> = {}): AllocationStanding => ({
+export const observedAllocation = (more: Partial<ObservedAllocation> = {}): ObservedAllocation => ({
   uuid: instance,
   state: 'active',
   nodeUuid: 'node-1',
@@ -82,11 +82,11 @@ export const inLine: RestingFacts = {
 };
 
 /** Of a node that is there. */
-export type EnrolledFacts = NodeFacts & { readonly node: NodeStanding };
+export type EnrolledFacts = NodeFacts & { readonly node: ObservedNode };
 
 /** A node at rest whose document it is in line with. */
-export function restingFacts(node: Partial<NodeStanding>, more: Omit<NodeFacts, 'node'> = {}): EnrolledFacts {
-  return { node: nodeStanding(node), rest: inLine, ...more };
+export function restingFacts(node: Partial<ObservedNode>, more: Omit<NodeFacts, 'node'> = {}): EnrolledFacts {
+  return { node: observedNode(node), rest: inLine, ...more };
 }
 
 export function nodeCase(facts: NodeFacts, more: Partial<NodeCase> & { readonly phase?: NodePhase } = {}): NodeCase {
@@ -125,25 +125,25 @@ export function teardownCase(
 }
 
 /** Whose a node's instance is. */
-export const standings = {
+export const nodeCases = {
   'no instance': {},
-  'reserved by the site': { node: { instanceUuid: instance }, allocation: allocationStanding() },
+  'reserved by the site': { node: { instanceUuid: instance }, allocation: observedAllocation() },
   'deployed by the site': {
     node: { instanceUuid: instance },
-    allocation: allocationStanding({ actionId: earlierAction }),
+    allocation: observedAllocation({ actionId: earlierAction }),
     deployed: { revisionId: 3, designHash: 'now', instanceUuid: instance, isAwaited: false },
   },
   "somebody's instance": { node: { instanceUuid: 'instance-2' } },
-} as const satisfies Record<string, Partial<Omit<NodeFacts, 'node'>> & { node?: Partial<NodeStanding> }>;
-export type StandingName = keyof typeof standings;
+} as const satisfies Record<string, Partial<Omit<NodeFacts, 'node'>> & { node?: Partial<ObservedNode> }>;
+export type NodeCaseName = keyof typeof nodeCases;
 
 /** A node in this state, no flow being under way, as one of `standings` has it. */
 export function factsOf(
   provisionState: ProvisionState,
-  name: StandingName,
+  name: NodeCaseName,
   more: Omit<NodeFacts, 'node'> = {},
 ): EnrolledFacts {
-  const { node = {}, ...others }: Partial<Omit<NodeFacts, 'node'>> & { node?: Partial<NodeStanding> } = standings[name];
+  const { node = {}, ...others }: Partial<Omit<NodeFacts, 'node'>> & { node?: Partial<ObservedNode> } = nodeCases[name];
   return restingFacts({ provisionState, ...node }, { ...others, ...more });
 }
 

@@ -1,5 +1,5 @@
 import type { ImageInfo } from '#agent/image/image-info.ts';
-import type { LayoutWishes } from '#agent/storage/partition-layout.ts';
+import type { RequestedLayout } from '#agent/storage/partition-layout.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** File systems that this ramdisk can make. */
@@ -7,7 +7,7 @@ const ephemeralFormats = ['ext2', 'ext3', 'ext4', 'vfat'] as const;
 export type EphemeralFormat = (typeof ephemeralFormats)[number];
 
 /** What `image_info` wants of the disk of a partition image. */
-export interface PartitionWishes extends LayoutWishes {
+export interface RequestedPartitions extends RequestedLayout {
   readonly ephemeralFormat: EphemeralFormat;
   /** Neither the partition table nor the ephemeral partition is touched. */
   readonly preserveEphemeral: boolean;
@@ -22,11 +22,11 @@ export function isPartitionImage(info: Pick<ImageInfo, 'image_type' | 'kernel' |
  * @param ramdiskBootMode what the machine booted by, for a conductor that does not say
  * @throws AppError `invalid_argument` or `not_supported` naming the field.
  */
-export function readPartitionWishes(
+export function readRequestedPartitions(
   info: ImageInfo,
   hasConfigDrive: boolean,
   ramdiskBootMode: 'bios' | 'uefi',
-): PartitionWishes {
+): RequestedPartitions {
   if (info.boot_option && info.boot_option !== 'local') {
     throw new AppError('not_supported', `image_info.boot_option is "${info.boot_option}": only "local" is there`);
   }

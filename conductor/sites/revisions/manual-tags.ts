@@ -16,14 +16,14 @@ export async function setTag(
     readonly user: string | undefined;
   },
 ): Promise<void> {
-  refuseSiteTag(tag.tag);
+  requireManualTag(tag.tag);
   await getRevision(db, tag.revisionId);
   await tagRevision(db, tag);
 }
 
 /** @throws AppError `not_found` for a tag that the revision has not; `conflict` for one of the site's. */
 export async function removeTag(db: Queryable, revisionId: number, tag: string): Promise<void> {
-  refuseSiteTag(tag);
+  requireManualTag(tag);
   await getRevision(db, revisionId);
   const isIt = and(eq(siteRevisionTags.revisionId, revisionId), eq(siteRevisionTags.tag, tag));
   const gone = await db.delete(siteRevisionTags).where(isIt).returning();
@@ -37,7 +37,7 @@ export async function removeTags(db: Queryable, revisionId: number): Promise<voi
   await db.delete(siteRevisionTags).where(and(eq(siteRevisionTags.revisionId, revisionId), isOwn));
 }
 
-function refuseSiteTag(tag: string): void {
+function requireManualTag(tag: string): void {
   if (!isSiteTag(tag)) return;
   const by = tag === 'committed' ? 'a commit sets it' : 'site actions set it';
   throw new AppError('conflict', `The tag ${tag} says what a revision is to the site: ${by}, and nobody by hand.`);

@@ -7,11 +7,11 @@ import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { siteActionCommands, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
 import type {
-  AllocationStanding,
-  DeployedStanding,
-  FlowStanding,
-  NodeStanding,
-  StepStanding,
+  ObservedAllocation,
+  ObservedDeploy,
+  ObservedFlow,
+  ObservedNode,
+  ObservedStep,
 } from '#conductor/sites/nodes/node-facts.ts';
 import { Progress } from '#shared/wire/progress.ts';
 
@@ -43,7 +43,7 @@ const flowColumns = {
   onHold: flows.onHold,
   abortRequested: flows.abortRequested,
 };
-type FlowColumns = Omit<FlowStanding, 'isOpen' | 'step'> & { readonly nodeUuid: string };
+type FlowColumns = Omit<ObservedFlow, 'isOpen' | 'step'> & { readonly nodeUuid: string };
 
 const stepColumns = {
   uuid: flowSteps.uuid,
@@ -55,10 +55,10 @@ const stepColumns = {
 };
 
 /** The nodes of these names with their open flow and the step that it is at: one statement, for it is read each beat. */
-export async function readStandings(
+export async function readObserved(
   db: Queryable,
   names: readonly string[],
-): Promise<Map<string, { readonly node: NodeStanding; readonly flow?: FlowStanding }>> {
+): Promise<Map<string, { readonly node: ObservedNode; readonly flow?: ObservedFlow }>> {
   if (names.length === 0) return new Map();
   const rows = await db
     .select({ name: nodes.name, node: nodeColumns, flow: flowColumns, step: stepColumns })
@@ -69,25 +69,25 @@ export async function readStandings(
   return new Map(
     rows.map(({ name, node, flow, step }) => [
       name ?? node.uuid,
-      { node, ...(flow ? { flow: standing(flow, { isOpen: true, step: step ?? undefined }) } : {}) },
+      { node, ...(flow ? { flow: toObservedFlow(flow, { isOpen: true, step: step ?? undefined }) } : {}) },
     ]),
   );
 }
 
-function standing(
+function toObservedFlow(
   { nodeUuid: _node, ...flow }: FlowColumns,
-  more: { readonly isOpen: boolean; readonly step?: Parameters<typeof stepStanding>[0] | undefined },
-): FlowStanding {
-  return { ...flow, isOpen: more.isOpen, ...(more.step ? { step: stepStanding(more.step) } : {}) };
+  more: { readonly isOpen: boolean; readonly step?: Parameters<typeof observedStep>[0] | undefined },
+): ObservedFlow {
+  return { ...flow, isOpen: more.isOpen, ...(more.step ? { step: observedStep(more.step) } : {}) };
 }
 
-function stepStanding(step: {
+function observedStep(step: {
   readonly interface: string;
   readonly step: string;
-  readonly plugin: StepStanding['plugin'];
+  readonly plugin: ObservedStep['plugin'];
   readonly waitingFor: string | null;
   readonly progress: unknown;
-}): StepStanding {
+}): ObservedStep {
   const progress = Progress.safeParse(step.progress).data;
   const { phase, done_bytes: bytes, total_bytes: total } = progress ?? {};
   return {
@@ -100,14 +100,14 @@ function stepStanding(step: {
 }
 
 /** Each node's last flow, by node; none of them has one under way. */
-export async function readLastFlows(db: Queryable, nodeUuids: readonly string[]): Promise<Map<string, FlowStanding>> {
+export async function readLastFlows(db: Queryable, nodeUuids: readonly string[]): Promise<Map<string, ObservedFlow>> {
   if (nodeUuids.length === 0) return new Map();
   const rows = await db
     .selectDistinctOn([flows.nodeUuid], flowColumns)
     .from(flows)
     .where(isAmong(flows.nodeUuid, nodeUuids))
     .orderBy(flows.nodeUuid, desc(flows.startedAt));
-  return new Map(rows.map((row) => [row.nodeUuid, standing(row, { isOpen: false })]));
+  return new Map(rows.map((row) => [row.nodeUuid, toObservedFlow(row, { isOpen: false })]));
 }
 
 /** Kinds of flows of the action that have succeeded, by node. */
@@ -115,7 +115,7 @@ export async function readSucceeded(
   db: Queryable,
   actionId: string,
   nodeUuids: readonly string[],
-): Promise<Map<string, ReadonlySet<FlowStanding['kind']>>> {
+): Promise<Map<string, ReadonlySet<ObservedFlow['kind']>>> {
   if (nodeUuids.length === 0) return new Map();
   const rows = await db
     .selectDistinct(nodeFlow)
@@ -175,7 +175,7 @@ const wantedNode = sql<string>`coalesce(${allocations.nodeUuid}::text, ${allocat
 export async function readReservations(
   db: Queryable,
   nodeUuids: readonly string[],
-): Promise<Map<string, AllocationStanding>> {
+): Promise<Map<string, ObservedAllocation>> {
   if (nodeUuids.length === 0) return new Map();
   const rows = await db
     .select({
@@ -197,7 +197,7 @@ export async function readReservations(
 }
 
 /** What the site has deployed, by name. */
-export async function readDeployed(db: Queryable, names: readonly string[]): Promise<Map<string, DeployedStanding>> {
+export async function readDeployed(db: Queryable, names: readonly string[]): Promise<Map<string, ObservedDeploy>> {
   if (names.length === 0) return new Map();
   const rows = await db
     .select({

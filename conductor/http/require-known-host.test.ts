@@ -1,12 +1,12 @@
 import { Hono } from 'hono';
 import { expect, test } from 'vitest';
-import { refuseRebinding } from '#conductor/http/refuse-rebinding.ts';
+import { requireKnownHost } from '#conductor/http/require-known-host.ts';
 
 async function ask(headers: Record<string, string>, allowUnauthenticated = false): Promise<number> {
   const app = new Hono();
   app.onError((error, c) => c.text(error.message, 403));
   app.get('/', (c) => {
-    refuseRebinding(c, { publicUrl: 'http://baton.example:6385', auth: { allowUnauthenticated } });
+    requireKnownHost(c, { publicUrl: 'http://baton.example:6385', auth: { allowUnauthenticated } });
     return c.body(null, 204);
   });
   return (await app.request('/', { headers })).status;

@@ -11,7 +11,7 @@ import { AppError } from '#shared/errors/app-error.ts';
  * @param asked the verb or kind of flow that is wanted
  * @throws AppError `conflict` naming the flow that is under way
  */
-export function refuseUnderWay(
+export function requireNoFlow(
   node: Pick<NodeRow, 'uuid' | 'name'>,
   flow: Pick<FlowRow, 'kind' | 'uuid'> | undefined,
   asked: string,
@@ -29,7 +29,7 @@ export function refuseUnderWay(
  * @param name of the node in its cluster; one that Baton does not know is nobody else's
  * @throws AppError `conflict` naming flow and action
  */
-export async function refuseWorkedOn({ db }: Pick<EngineContext, 'db'>, name: string, asked: string): Promise<void> {
+export async function requireNoFlowOn({ db }: Pick<EngineContext, 'db'>, name: string, asked: string): Promise<void> {
   const node = await findNode(db, name);
   const flow = node && (await findOpenFlow(db, node.uuid));
   if (!flow || (flow.actionId === null && !isBesideStates(flowKinds[flow.kind]))) return;

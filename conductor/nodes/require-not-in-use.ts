@@ -17,7 +17,11 @@ const rewirableStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
  * a port that is changed in between would leave its switch port there.
  * @throws AppError `conflict` naming the states in which it is possible.
  */
-export function refuseInUse(node: NodeRow, what: 'port' | 'port group', verb: 'created' | 'changed' | 'deleted'): void {
+export function requireNotInUse(
+  node: NodeRow,
+  what: 'port' | 'port group',
+  verb: 'created' | 'changed' | 'deleted',
+): void {
   if (node.maintenance || rewirableStates.has(node.provisionState)) return;
   throw new AppError(
     'conflict',

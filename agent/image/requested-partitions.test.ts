@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { ImageInfo } from '#agent/image/image-info.ts';
-import { isPartitionImage, readPartitionWishes } from '#agent/image/partition-wishes.ts';
+import { isPartitionImage, readRequestedPartitions } from '#agent/image/requested-partitions.ts';
 
 const read = (fields: Record<string, unknown>, ramdisk: 'bios' | 'uefi' = 'bios') =>
-  readPartitionWishes(ImageInfo.parse({ id: 'i', urls: ['http://192.0.2.1/i'], ...fields }), false, ramdisk);
+  readRequestedPartitions(ImageInfo.parse({ id: 'i', urls: ['http://192.0.2.1/i'], ...fields }), false, ramdisk);
 
 test.each([
   [{ image_type: 'partition' }, true],

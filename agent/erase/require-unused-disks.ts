@@ -7,11 +7,11 @@ import { AppError } from '#shared/errors/app-error.ts';
  * in too.
  * @throws AppError `storage_error` naming disk and user.
  */
-export function refuseUsedDisks(disks: readonly BlockDevice[], kept: readonly BlockDevice[]): void {
-  for (const disk of disks) refuseInUse(disk, kept);
+export function requireUnusedDisks(disks: readonly BlockDevice[], kept: readonly BlockDevice[]): void {
+  for (const disk of disks) requireNotInUse(disk, kept);
 }
 
-function refuseInUse(disk: BlockDevice, kept: readonly BlockDevice[]): void {
+function requireNotInUse(disk: BlockDevice, kept: readonly BlockDevice[]): void {
   if (disk.mountpoints.length > 0) {
     throw new AppError('storage_error', `${nameDisk(disk)} is in use: mounted on ${disk.mountpoints.join(', ')}`);
   }

@@ -5,7 +5,7 @@ import type { Database } from '#conductor/kernel/db/open.ts';
 import { flowEvents, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteActionCommands } from '#conductor/kernel/db/schema/site-action.ts';
-import { readPerhapsBack, readSucceeded } from '#conductor/sites/nodes/read-standing.ts';
+import { readPerhapsBack, readSucceeded } from '#conductor/sites/nodes/read-observed.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 
 let database: Database;

@@ -5,7 +5,7 @@ import { isRemark, type Remark } from '#conductor/model/remark.ts';
  * What a round changes in a cluster and can't find again by looking: once it is done, nothing there tells that it was
  * otherwise.
  */
-export interface Deed {
+export interface ClusterChange {
   readonly kind:
     | 'cordon'
     | 'label'
@@ -29,17 +29,17 @@ export interface Deed {
 
 /** What was announced, and was refused, or nothing says whether it came about. */
 export interface Unsettled {
-  readonly deed: Deed;
+  readonly change: ClusterChange;
   readonly isRefused: boolean;
 }
 
 /** Told of deeds right before they are done, so that whoever comes after a crash knows of them. */
-export type Announce = (deeds: readonly Deed[]) => Promise<void>;
+export type Announce = (deeds: readonly ClusterChange[]) => Promise<void>;
 
 /** Reports of earlier releases have none: their messages are shown, and nothing is decided by them. */
 const KeptRemark = z.custom<Remark>(isRemark).optional();
 
-const KeptDeed = z.object({
+const RecordedChange = z.object({
   kind: z.enum(['cordon', 'label', 'pod', 'etcd leader', 'etcd member', 'kubelet', 'node']),
   name: z.string(),
   value: z.string().optional(),
@@ -49,7 +49,7 @@ const KeptDeed = z.object({
   /** False: it was announced, and nobody has looked since; a conductor may have died before it. */
   sure: z.boolean(),
 });
-export type KeptDeed = z.output<typeof KeptDeed>;
+export type RecordedChange = z.output<typeof RecordedChange>;
 
 const KeptMessage = z.object({
   message: z.string(),
@@ -62,7 +62,7 @@ type KeptMessage = z.output<typeof KeptMessage>;
 
 /** Output of a `cluster` step, also of one that is under way or has failed. */
 const ClusterReport = z.object({
-  deeds: z.array(KeptDeed),
+  deeds: z.array(RecordedChange),
   /** Of the last look. */
   messages: z.array(KeptMessage),
   /** ISO 8601: since then the cluster has let nobody in. */
@@ -77,12 +77,12 @@ export function readReport(output: unknown): ClusterReport {
 }
 
 /** With deeds that are about to be done; one that is known already is no news. Pure. */
-export function withDeeds(report: ClusterReport, deeds: readonly Deed[]): ClusterReport {
+export function withRecordedChanges(report: ClusterReport, deeds: readonly ClusterChange[]): ClusterReport {
   const known = new Set(report.deeds.map(keyOf));
-  const news = deeds.filter((deed) => !known.has(keyOf(deed)));
+  const news = deeds.filter((change) => !known.has(keyOf(change)));
   return news.length === 0
     ? report
-    : { ...report, deeds: [...report.deeds, ...news.map((deed) => ({ ...deed, sure: false }))] };
+    : { ...report, deeds: [...report.deeds, ...news.map((change) => ({ ...change, sure: false }))] };
 }
 
 /** After a look that has ended: what was announced is so, but for what the look has left unsettled. Pure. */
@@ -93,19 +93,19 @@ export function afterLook(
     unsettled = [],
   }: { readonly messages: readonly KeptMessage[]; readonly unsettled?: readonly Unsettled[] },
 ): ClusterReport {
-  const open = new Map(unsettled.map((each) => [keyOf(each.deed), each]));
-  const deeds = report.deeds.flatMap((deed) => {
-    const left = deed.sure ? undefined : open.get(keyOf(deed));
-    return left?.isRefused === true ? [] : [{ ...deed, sure: left === undefined }];
+  const open = new Map(unsettled.map((each) => [keyOf(each.change), each]));
+  const deeds = report.deeds.flatMap((change) => {
+    const left = change.sure ? undefined : open.get(keyOf(change));
+    return left?.isRefused === true ? [] : [{ ...change, sure: left === undefined }];
   });
   return { deeds, messages: [...messages] };
 }
 
-function keyOf({ kind, name, value, of }: Deed): string {
+function keyOf({ kind, name, value, of }: ClusterChange): string {
   return JSON.stringify([kind, name, value, of]);
 }
 
 /** As a sentence. Pure. */
-export function describeDeed({ message, sure }: KeptDeed): string {
+export function describeClusterChange({ message, sure }: RecordedChange): string {
   return sure ? message : `${message}: this was started, and its result is unknown`;
 }

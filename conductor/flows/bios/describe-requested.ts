@@ -10,7 +10,7 @@ export function isUnreadable(setting: BiosSetting | undefined): boolean {
  * `SysProfile = Performance (now PerfPerWatt), SetupPassword`: what is asked for, in words that operators, the log and
  * the node's history may keep. Values stand there only where the setting is known not to be a password.
  */
-export function describeWishes(
+export function describeRequested(
   wanted: readonly WantedBiosSetting[],
   now: (name: string) => BiosSetting | undefined,
 ): string {
@@ -40,8 +40,8 @@ export function errorWithoutSecrets(
   known: ReadonlyMap<string, BiosSetting>,
 ): unknown {
   const chain = errorChain(error);
-  const told = withoutSecrets(chain, wanted, known);
-  return told === chain ? error : new AppError(errorCode(error), told, { retryable: isRetryable(error) });
+  const masked = withoutSecrets(chain, wanted, known);
+  return masked === chain ? error : new AppError(errorCode(error), masked, { retryable: isRetryable(error) });
 }
 
 /** Without a registry nobody knows which settings are passwords. */

@@ -11,7 +11,7 @@ const espArray = 'esp';
  * @param rootArray UUID of the array that the operating system was written to; `null` = a plain disk
  * @throws AppError `storage_error` naming what is shared and both disks, or the array.
  */
-export function refuseSharedStorage(
+export function requireNoSharedStorage(
   survey: StorageSurvey,
   disks: readonly BlockDevice[],
   kept: readonly BlockDevice[],
@@ -39,11 +39,11 @@ export function refuseSharedStorage(
         `(${group.missing.join(', ')}): they may lie inside a volume on ${nameDisk(hiding)}`,
     );
   }
-  if (rootArray !== null) refuseOtherArrays(survey.claims.filter(isOurs), rootArray, named);
+  if (rootArray !== null) requireOwnArrays(survey.claims.filter(isOurs), rootArray, named);
 }
 
 /** The disks are wiped whole: a second array on the root array's disks would go with it. */
-function refuseOtherArrays(
+function requireOwnArrays(
   claims: readonly StorageClaim[],
   rootArray: string,
   named: (claim: StorageClaim) => string,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { refuseMovedLogin } from '#conductor/nodes/refuse-moved-login.ts';
+import { requireLoginForNewAddress } from '#conductor/nodes/require-login-for-new-address.ts';
 
 const redfish = { redfish_address: 'https://192.0.2.1', redfish_username: 'root', redfish_password: 'sealed:1' };
 const ipmi = { ipmi_address: '192.0.2.1', ipmi_password: 'sealed:2' };
@@ -18,7 +18,7 @@ test.each([
   ['another port', ipmi, { ipmi_port: 6230 }, /ipmi_port decides where ipmi_password/],
   ['another portal', target, { target_portal: '198.51.100.1:3260' }, /target_portal decides where auth_password/],
 ])('a kept secret does not go along: %s', (_, before, change, message) => {
-  expect(() => refuseMovedLogin('driver_info', { ...before, ...change }, before)).toThrow(message);
+  expect(() => requireLoginForNewAddress('driver_info', { ...before, ...change }, before)).toThrow(message);
 });
 
 test.each([
@@ -28,5 +28,5 @@ test.each([
   ['there is none', { redfish_address: 'a' }, { redfish_address: 'b' }],
   ["another driver's address", { ...redfish, ...ipmi }, { ipmi_address: '198.51.100.1', ipmi_password: 'new' }],
 ])('allowed: %s', (_, before, change) => {
-  expect(() => refuseMovedLogin('driver_info', { ...before, ...change }, before)).not.toThrow();
+  expect(() => requireLoginForNewAddress('driver_info', { ...before, ...change }, before)).not.toThrow();
 });

@@ -4,7 +4,7 @@ import { runCommand } from '#conductor/cli/commands.ts';
 type Answer = Json | undefined | Error;
 
 /** `baton` with a conductor that answers as told, for tests. */
-export interface RecordingSeat {
+export interface RecordingTerminal {
   /** Runs a command and answers what it printed; throws what it throws. */
   run(...args: string[]): Promise<string>;
   /** What it printed before it failed. */
@@ -14,8 +14,8 @@ export interface RecordingSeat {
 }
 
 /** @param answer to `METHOD path`; an Error is thrown */
-export function createRecordingSeat(answer: (request: string, body: unknown) => Answer): RecordingSeat {
-  const calls: RecordingSeat['calls'] = [];
+export function createRecordingTerminal(answer: (request: string, body: unknown) => Answer): RecordingTerminal {
+  const calls: RecordingTerminal['calls'] = [];
   let output = '';
   let now = 0;
   const call = (method: string, path: string, body?: unknown): Promise<Json | undefined> => {

@@ -10,12 +10,12 @@ import { errorChain } from '#shared/errors/app-error.ts';
 /** A ramdisk that is another one after each boot would be cleaned with for ever. */
 const maxRestarts = 3;
 
-export function mayBeginAnew(flow: FlowRow): boolean {
-  return flowKinds[flow.kind].otherRamdisk === 'begins anew' && flow.restarts < maxRestarts;
+export function mayRestartFlow(flow: FlowRow): boolean {
+  return flowKinds[flow.kind].otherRamdisk === 'restarts' && flow.restarts < maxRestarts;
 }
 
 /** Automated cleaning with a ramdisk that has become another: all its steps, as the new one has them (seed 004). */
-export async function beginAnew(context: EngineContext, record: StepRecord, error: unknown): Promise<void> {
+export async function restartFlow(context: EngineContext, record: StepRecord, error: unknown): Promise<void> {
   const { flow, step, node } = record;
   await context.db.transaction(async (tx) => {
     await holdLease(tx, record.lease);

@@ -19,7 +19,7 @@ const waysOfLogins: Readonly<Record<string, readonly string[]>> = {
  * @param after with what was kept in place of `******`
  * @throws AppError `invalid_argument` naming what changes and the secret that must come along.
  */
-export function refuseMovedLogin(
+export function requireLoginForNewAddress(
   document: string,
   after: Readonly<Record<string, unknown>>,
   before: Readonly<Record<string, unknown>>,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeWishes, errorWithoutSecrets, withoutSecrets } from '#conductor/flows/bios/describe-wishes.ts';
+import { describeRequested, errorWithoutSecrets, withoutSecrets } from '#conductor/flows/bios/describe-requested.ts';
 import { type BiosSetting, bareSetting } from '#shared/bios/bios-setting.ts';
 import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
 
@@ -21,7 +21,7 @@ const wanted = [
 ];
 
 test('values stand only where a setting is known not to be a password', () => {
-  expect(describeWishes(wanted, (name) => known.get(name))).toBe('Cores = 4 (now 8), Admin, Bare, Gone');
+  expect(describeRequested(wanted, (name) => known.get(name))).toBe('Cores = 4 (now 8), Admin, Bare, Gone');
 });
 
 test("a BMC's words lose passwords, and nothing else", () => {
@@ -31,8 +31,8 @@ test("a BMC's words lose passwords, and nothing else", () => {
 test('an error that repeats a password is replaced by one of its kind', () => {
   const plain = new AppError('bmc_error', 'set Admin', { cause: new AppError('timeout', 'no answer') });
   expect(errorWithoutSecrets(plain, wanted, known)).toBe(plain);
-  const telling = new AppError('timeout', 'set Admin', { cause: new AppError('bmc_error', 'hush is too short') });
-  const told = errorWithoutSecrets(telling, wanted, known);
-  expect(errorChain(told)).toBe('set Admin: ****** is too short');
-  expect([told instanceof AppError && told.code, isRetryable(told)]).toEqual(['timeout', true]);
+  const revealing = new AppError('timeout', 'set Admin', { cause: new AppError('bmc_error', 'hush is too short') });
+  const masked = errorWithoutSecrets(revealing, wanted, known);
+  expect(errorChain(masked)).toBe('set Admin: ****** is too short');
+  expect([masked instanceof AppError && masked.code, isRetryable(masked)]).toEqual(['timeout', true]);
 });

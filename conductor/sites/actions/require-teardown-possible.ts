@@ -3,13 +3,13 @@ import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { ActionParameters } from '#conductor/model/action-parameters.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
-import type { WipeWish } from '#conductor/model/flow-states.ts';
+import type { WipeRequest } from '#conductor/model/flow-states.ts';
 import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { findImpossible } from '#conductor/sites/nodes/find-impossible.ts';
 import { whoseElse } from '#conductor/sites/nodes/node-decision.ts';
-import { readDeployed, readReservations, readStandings } from '#conductor/sites/nodes/read-standing.ts';
+import { readDeployed, readObserved, readReservations } from '#conductor/sites/nodes/read-observed.ts';
 import type { EtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -25,7 +25,7 @@ interface Request {
  * What may mend itself (a cluster that can't be reached, a BMC that is silent) refuses nothing: the steps wait for it.
  * @throws AppError `conflict` naming each with its reason
  */
-export async function refuseTeardown(
+export async function requireTeardownPossible(
   context: Pick<SitesContext, 'db' | 'secrets' | 'config' | 'database'>,
   request: Request & { readonly etcd: EtcdSite },
 ): Promise<void> {
@@ -56,8 +56,8 @@ export async function findObstacles(
   { name, parameters }: Request,
 ): Promise<ReadonlyMap<string, string>> {
   const names = parameters.target_nodes ?? [];
-  const standings = await readStandings(db, names);
-  const uuids = [...standings.values()].map(({ node }) => node.uuid);
+  const observed = await readObserved(db, names);
+  const uuids = [...observed.values()].map(({ node }) => node.uuid);
   const [allocations, deployed, rows] = await Promise.all([
     readReservations(db, uuids),
     readDeployed(db, names),
@@ -76,7 +76,7 @@ export async function findObstacles(
   const preserves = parameters['preserve-local-storage'] === true;
   const known = new Map(rows.map((row) => [row.uuid, row]));
   const obstacles = names.flatMap((each): [string, string][] => {
-    const { node } = standings.get(each) ?? {};
+    const { node } = observed.get(each) ?? {};
     if (!node) return actionTable[name].teardown === 'then keeps' ? [[each, 'it is not enrolled']] : [];
     const allocation = allocations.get(node.uuid);
     const before = deployed.get(each);
@@ -101,14 +101,16 @@ function whyProtected(
 }
 
 /** Refused before its clusters are left for nothing. */
-function whyNotPreserved(row: { readonly owes: WipeWish | null } | undefined): string | undefined {
+function whyNotPreserved(row: { readonly owes: WipeRequest | null } | undefined): string | undefined {
   if (!row?.owes || row.owes.preserveLocalStorage) return undefined;
   return 'it owes a wipe of all its disks, which was begun and has not come to its end: without preserve-local-storage';
 }
 
 /** A rehearsal proves nothing, and would end in 'clean failed'. */
 function whyNotProved(
-  row: { readonly owes: WipeWish | null; readonly driver: string; readonly deployInterface: string | null } | undefined,
+  row:
+    | { readonly owes: WipeRequest | null; readonly driver: string; readonly deployInterface: string | null }
+    | undefined,
 ): string | undefined {
   if (!row?.owes || !fakesFlow('wipe', row)) return undefined;
   return 'it owes a wipe of its disks, which its deploy_interface fake does not do: give it back the one that it had';

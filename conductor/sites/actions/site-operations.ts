@@ -5,7 +5,7 @@ import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { readRevision } from '#conductor/sites/revisions/read-revision.ts';
 
 /** What an action does to the world, and how it reads its documents: tests of the runner give it other hands. */
-export interface SiteHands {
+export interface SiteOperations {
   readonly checkRevision: typeof checkRevision;
   readonly readRevision: typeof readRevision;
   readonly advanceNodes: typeof advanceNodes;
@@ -13,4 +13,4 @@ export interface SiteHands {
   readonly relabelNodes: typeof relabelNodes;
 }
 
-export const siteHands: SiteHands = { checkRevision, readRevision, advanceNodes, verifyNodes, relabelNodes };
+export const siteOperations: SiteOperations = { checkRevision, readRevision, advanceNodes, verifyNodes, relabelNodes };

@@ -4,7 +4,7 @@ import { runCommand } from '#conductor/cli/commands.ts';
 type NodeState = { provision_state: string; target_provision_state: string | null } & Record<string, unknown>;
 
 /** `baton` with a conductor that has one node, `n1`; tests set what it answers. */
-export interface NodeSeat {
+export interface NodeTerminal {
   /** What changes something, `[method, path, body]`; downloads and consoles. */
   calls: unknown[][];
   output: string;
@@ -18,43 +18,43 @@ export interface NodeSeat {
 
 const planView = { kind: 'deploy', hash: 'abc', steps: [], destroys: [], warnings: [], reboots: 0, boot_mode: 'uefi' };
 
-export function createNodeSeat(): NodeSeat {
+export function createNodeTerminal(): NodeTerminal {
   const client: ApiClient = {
     call: (method, path, body) => {
-      if (method !== 'GET') seat.calls.push([method, path, body]);
+      if (method !== 'GET') terminal.calls.push([method, path, body]);
       if (path.startsWith('/v1/nodes?'))
         return Promise.resolve({ nodes: [{ uuid: 'u', name: 'n1', maintenance: false }] });
-      if (path.endsWith('/flow')) return Promise.resolve(seat.flow);
+      if (path.endsWith('/flow')) return Promise.resolve(terminal.flow);
       if (path.endsWith('/plan')) return Promise.resolve({ ...planView, predicted_seconds: null });
-      const state = seat.nodeStates.length > 1 ? seat.nodeStates.shift() : seat.nodeStates[0];
+      const state = terminal.nodeStates.length > 1 ? terminal.nodeStates.shift() : terminal.nodeStates[0];
       return Promise.resolve(path.endsWith('/nope') ? undefined : { uuid: 'u', name: 'n1', ...state });
     },
     download: (path) => {
-      seat.calls.push(['GET', path]);
+      terminal.calls.push(['GET', path]);
       return Promise.resolve({ content: Buffer.from('tar'), fileName: 'n1.tar.gz' });
     },
   };
-  const commandSeat = {
+  const commandTerminal = {
     connect: () => ({
       client,
-      openConsole: (ident: string) => Promise.resolve(void seat.calls.push(['console', ident])),
+      openConsole: (ident: string) => Promise.resolve(void terminal.calls.push(['console', ident])),
     }),
     describeSettings: () => Promise.resolve([]),
     screen: {
-      write: (text: string | Uint8Array) => void (seat.output += String(text)),
+      write: (text: string | Uint8Array) => void (terminal.output += String(text)),
       isTerminal: false,
       size: () => ({ columns: 80, rows: 24 }),
     },
-    clock: { now: () => new Date(), sleep: () => Promise.resolve(seat.onSleep()) },
+    clock: { now: () => new Date(), sleep: () => Promise.resolve(terminal.onSleep()) },
   };
-  const seat: NodeSeat = {
+  const terminal: NodeTerminal = {
     calls: [],
     output: '',
     flow: undefined,
     onSleep: () => undefined,
     nodeStates: [{ provision_state: 'active', target_provision_state: null }],
     client,
-    run: (...args) => runCommand(commandSeat, args),
+    run: (...args) => runCommand(commandTerminal, args),
   };
-  return seat;
+  return terminal;
 }

@@ -1,9 +1,9 @@
-import type { ToldFlow } from '#conductor/flows/what-remains.ts';
+import type { ReportedFlow } from '#conductor/flows/what-remains.ts';
 
-export type ToldStep = ToldFlow['steps'][number];
+export type ReportedStep = ReportedFlow['steps'][number];
 
 /** A step of interface `cluster` as reports read it; it has succeeded unless `more` says otherwise. */
-export const toldStep = (name: string, more: Partial<ToldStep> = {}): ToldStep => ({
+export const reportedStep = (name: string, more: Partial<ReportedStep> = {}): ReportedStep => ({
   interface: 'cluster',
   step: name,
   plugin: null,

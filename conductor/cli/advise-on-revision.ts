@@ -1,5 +1,5 @@
 import type { ApiClient } from '#conductor/cli/api-client.ts';
-import { parseVersion, tellNoRevision } from '#conductor/model/revision-roles.ts';
+import { describeNoRevision, parseVersion } from '#conductor/model/revision-roles.ts';
 
 interface RevisionAnswer {
   readonly id: number;
@@ -15,14 +15,14 @@ export async function adviseOnRevision({ client }: { readonly client: ApiClient 
   const rows = (answer?.['results'] ?? []) as readonly RevisionAnswer[];
   const idOf = (role: string) => rows.find(({ roles }) => roles.includes(role))?.id;
   const wanted = parseVersion(version) ?? version;
-  const told = tellNoRevision(wanted);
+  const message = describeNoRevision(wanted);
   const upload = '`baton site upload COLLECTION FILE` fills it';
   if (wanted === 'buffer') {
     const committed = idOf('committed');
     return committed === undefined
-      ? `${told}, and nothing is committed: ${upload}`
-      : `${told}: ${upload}; without --version it is revision ${committed}, which is committed`;
+      ? `${message}, and nothing is committed: ${upload}`
+      : `${message}: ${upload}; without --version it is revision ${committed}, which is committed`;
   }
   const buffer = idOf('buffer');
-  return buffer === undefined ? told : `${told}; the buffer has revision ${buffer}: --version buffer`;
+  return buffer === undefined ? message : `${message}; the buffer has revision ${buffer}: --version buffer`;
 }

@@ -1,9 +1,9 @@
 import { PassThrough, type Writable } from 'node:stream';
-import type { Seat } from '#conductor/cli/console.ts';
+import type { Terminal } from '#conductor/cli/console.ts';
 
 /** Somebody at a terminal of a given size, for `openConsole`. */
-export interface TestSeat {
-  readonly seat: Seat;
+export interface TestTerminal {
+  readonly terminal: Terminal;
   /** Raw mode is on. */
   isRaw(): boolean;
   type(text: string | Buffer): void;
@@ -14,7 +14,7 @@ export interface TestSeat {
   sees(pattern: RegExp): Promise<string>;
 }
 
-export function createTestSeat(size: { columns: number; rows: number } = { columns: 80, rows: 24 }): TestSeat {
+export function createTestTerminal(size: { columns: number; rows: number } = { columns: 80, rows: 24 }): TestTerminal {
   let raw = false;
   const input = Object.assign(new PassThrough(), {
     isTTY: true,
@@ -34,7 +34,7 @@ export function createTestSeat(size: { columns: number; rows: number } = { colum
     for (const watch of watchers) watch();
   });
   return {
-    seat: { input, output, term: 'xterm-256color' },
+    terminal: { input, output, term: 'xterm-256color' },
     isRaw: () => raw,
     type: (text) => void input.write(text),
     resize: (columns, rows) => {

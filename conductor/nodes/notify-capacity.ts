@@ -25,7 +25,7 @@ export function mayBringCapacity(change: NodeChange): boolean {
  * now; nobody, when no allocation of its class waits or the node is not to be had as the transaction leaves it. Best
  * effort: they look by themselves every period.
  */
-export async function tellOfCapacity(db: Queryable, nodeUuid: string): Promise<void> {
+export async function notifyCapacity(db: Queryable, nodeUuid: string): Promise<void> {
   await db.execute(sql`
     select pg_notify(${capacityChannel}, '') where exists (
       select from nodes node join allocations on allocations.resource_class = node.resource_class

@@ -8,7 +8,7 @@ import { AppError } from '#shared/errors/app-error.ts';
  * whoever sent it.
  * @throws AppError `forbidden` naming the header.
  */
-export function refuseRebinding(
+export function requireKnownHost(
   c: Pick<Context, 'req'>,
   { publicUrl, auth }: { readonly publicUrl: string; readonly auth: Pick<AuthConfig, 'allowUnauthenticated'> },
 ): void {

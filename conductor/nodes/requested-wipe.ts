@@ -1,17 +1,17 @@
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { WipeWish } from '#conductor/model/flow-states.ts';
+import type { WipeRequest } from '#conductor/model/flow-states.ts';
 import { type ProvisionVerb, provisionVerbs } from '#conductor/model/provision-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-interface Wish {
+interface WipingRequest {
   readonly verb: ProvisionVerb;
-  readonly wipe?: WipeWish | undefined;
+  readonly wipe?: WipeRequest | undefined;
 }
 
 type Debtor = Pick<NodeRow, 'uuid' | 'name' | 'provisionState' | 'owedWipe'>;
 
 /** @throws AppError `invalid_argument` for a wipe with a verb that it does not go with */
-export function refuseForeignWipe({ verb, wipe }: Wish): void {
+export function requireWipingVerb({ verb, wipe }: WipingRequest): void {
   if (!wipe || mayWipe(verb)) return;
   throw new AppError(
     'invalid_argument',
@@ -23,7 +23,7 @@ export function refuseForeignWipe({ verb, wipe }: Wish): void {
  * The wipe that a verb is to end with: the request's, else the one that the node owes. Pure.
  * @throws AppError `conflict` for one that would preserve what is owed to be wiped
  */
-export function wipeOf(node: Debtor, { verb, wipe }: Wish): WipeWish | undefined {
+export function wipeOf(node: Debtor, { verb, wipe }: WipingRequest): WipeRequest | undefined {
   if (!mayWipe(verb)) return undefined;
   const { owedWipe: owed } = node;
   if (wipe && owed && !pays(wipe, owed)) {
@@ -37,13 +37,13 @@ export function wipeOf(node: Debtor, { verb, wipe }: Wish): WipeWish | undefined
 }
 
 /** The one that leaves nothing of what either is to wipe. */
-export function coveringWipe(one: WipeWish | null, other: WipeWish | null): WipeWish | null {
+export function coveringWipe(one: WipeRequest | null, other: WipeRequest | null): WipeRequest | null {
   if (!one || !other) return one ?? other;
   return { preserveLocalStorage: one.preserveLocalStorage && other.preserveLocalStorage };
 }
 
 /** Whether nothing of `owed` is left when `done` was. */
-export function pays(done: WipeWish, owed: WipeWish): boolean {
+export function pays(done: WipeRequest, owed: WipeRequest): boolean {
   return owed.preserveLocalStorage || !done.preserveLocalStorage;
 }
 
@@ -51,14 +51,14 @@ export function pays(done: WipeWish, owed: WipeWish): boolean {
  * Nothing is deployed onto disks that were to be wiped.
  * @throws AppError `conflict` saying what wipes them
  */
-export function refuseOwing(node: Debtor, verb: ProvisionVerb): void {
+export function requireNoOwedWipe(node: Debtor, verb: ProvisionVerb): void {
   const { event } = provisionVerbs[verb];
   if (!node.owedWipe || (event !== 'deploy' && event !== 'rebuild')) return;
   throw new AppError('conflict', `'${verb}' is not possible: ${owes(node)}.`);
 }
 
 /** @throws AppError `conflict`: a node that is enrolled anew owes nothing */
-export function refuseForgetting(node: Debtor): void {
+export function requireForgettable(node: Debtor): void {
   if (!node.owedWipe) return;
   throw new AppError(
     'conflict',
