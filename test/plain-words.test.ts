@@ -1,0 +1,53 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { readSources } from './house/read-sources.ts';
+
+/** What Ironic's and Kubernetes' maintainers would not call a thing, and what they would. */
+const plainWords: readonly (readonly [odd: RegExp, plain: string])[] = [
+  [/^(tells?|telling|told)$/, 'report, notify, describe'],
+  [/^wish(es)?$/, 'request, requirements'],
+  [/^deeds?$/, 'change'],
+  [/^hands$/, 'operations'],
+  [/^anew$/, 'again, restart'],
+  [/^whoever$/, 'caller, user'],
+  [/^seats?$/, 'terminal'],
+  [/^standings?$/, 'status, observed'],
+];
+
+/** A key of what cluster steps have stored. */
+const stored = new Set(['deeds']);
+
+// a regular expression stands where no value can have ended
+const notCode =
+  /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|(?<=[(,=:[!&|?{};]\s*)\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/[a-z]*/g;
+const template = /`(?:\\[\s\S]|[^`\\])*`/g;
+
+/** Identifiers of a source, also those in the placeholders of its templates. */
+function namesIn(text: string): ReadonlySet<string> {
+  const code = text
+    .replaceAll(notCode, ' ')
+    .replaceAll(template, (whole) => [...whole.matchAll(/\$\{([^{}]*)\}/g)].map((match) => match[1]).join(' '));
+  return new Set(code.match(/[A-Za-z_$][\w$]*/g));
+}
+
+const adviceOn = (name: string): string[] =>
+  (name.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? []).flatMap((word) =>
+    plainWords.filter(([odd]) => odd.test(word.toLowerCase())).map(([, plain]) => `${name}: not ${word}, but ${plain}`),
+  );
+
+test('names and files have plain words', async () => {
+  const sources = await readSources(join(import.meta.dirname, '..'));
+  const faults = sources.flatMap(({ path, text }) =>
+    [path, ...namesIn(text)]
+      .filter((name) => !stored.has(name))
+      .flatMap((name) => adviceOn(name).map((each) => `${path}: ${each}`)),
+  );
+  expect(sources.length).toBeGreaterThan(1000);
+  expect(faults).toEqual([]);
+});
+
+test('names are found in code alone', () => {
+  const text = "const isTold = /['`]/.test(`told ${withWish(a)} ${b}`); // seat\nf('deed', \"hands\"); /* anew */";
+  expect([...namesIn(text)]).toEqual(['const', 'isTold', 'test', 'withWish', 'a', 'b', 'f']);
+  expect(adviceOn('isTold')).toEqual(['isTold: not Told, but report, notify, describe']);
+});
