@@ -136,11 +136,13 @@ function refuseImagePrograms(node: NodeRow): void {
   const isPartition = isPartitionImage(node.instanceInfo);
   const isRaid = hasSoftwareRaid(node.raidConfig) || hasSoftwareRaid(node.targetRaidConfig);
   if (!isPartition && !(isRaid && bootModeOf(node) === 'bios')) return;
+  const [what, instead] = isPartition
+    ? ['a partition image', 'a whole-disk image']
+    : ['software RAID under BIOS', 'a whole-disk image and UEFI'];
   throw new AppError(
     'invalid_argument',
-    `${isPartition ? 'a partition image' : 'software RAID under BIOS'} boots by the image's own GRUB, which this ` +
-      'conductor does not run in the ramdisk: set BATON_RUN_IMAGE_PROGRAMS, or use a whole-disk image' +
-      `${isPartition ? '' : ' and UEFI'}`,
+    `${what} boots by the image's own GRUB, which this conductor does not run in the ramdisk: ` +
+      `set BATON_RUN_IMAGE_PROGRAMS, or use ${instead}`,
   );
 }
 
