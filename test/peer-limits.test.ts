@@ -7,8 +7,8 @@ import { isProduct, readSources } from './house/read-sources.ts';
 
 const product = (await readSources(join(import.meta.dirname, '..'))).filter(isProduct);
 const programs = product.filter(({ path }) => /^(agent|conductor|shared)\//.test(path));
-/** The CLI reads the conductor of the operator who calls it. */
-const others = programs.filter(({ path }) => !path.startsWith('shared/peers/') && !path.startsWith('conductor/cli/'));
+/** The CLI and the board read the conductor of the operator who calls it. */
+const others = programs.filter(({ path }) => !/^(shared\/peers|conductor\/(cli|board))\//.test(path));
 const pathsOf = (found: typeof programs): string[] => found.map(({ path }) => path).sort();
 
 test('nobody else sends requests or reads bodies', () => {

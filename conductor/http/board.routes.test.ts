@@ -3,7 +3,7 @@ import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
 beforeAll(async () => {
-  api = await openTestApi({ settings: { BATON_AUTH: 'token', BATON_DATA_DIR: '/nonexistent' } });
+  api = await openTestApi({ settings: { BATON_AUTH: 'token' } });
 });
 afterAll(() => api.close());
 

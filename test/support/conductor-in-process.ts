@@ -64,12 +64,7 @@ export async function startConductorInProcess(options: {
     return { ...opened, app: createApp(opened.context) };
   };
   let life = await beginLife();
-  // between two lives nobody answers: a caller waits, as it would for a process that starts
-  const answer: Parameters<typeof listen>[0] = async (request, bindings) => {
-    await rebirth;
-    return life.app.fetch(request, bindings);
-  };
-  const server = await listen(answer, { host: '127.0.0.1', port: 0 });
+  const server = await listen((request, bindings) => life.app.fetch(request, bindings), { host: '127.0.0.1', port: 0 });
   const closing = new AbortController();
   const reconcile = async (): Promise<void> => {
     for (;;) {

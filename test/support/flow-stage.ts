@@ -175,6 +175,8 @@ async function dieAtEach(
   const before = conductor.deaths();
   let struck = true;
   for (let checkpoint = 1; struck; checkpoint += 1) {
+    // a death at the flow's end: the life that leaves refuses what it would have to leave to others
+    await conductor.reborn();
     await prepare();
     struck = false;
     conductor.atCheckpoints((_, passed) => {

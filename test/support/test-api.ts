@@ -24,8 +24,10 @@ import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import { readConfig } from '#conductor/start/config.ts';
 import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
 import { systemClock } from '#shared/clock.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
+import { retry } from '#shared/retry.ts';
 import { answerCheck } from '#test/support/check-answer.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
@@ -136,7 +138,12 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
     request,
     reset: async () => {
       nudged.length = 0;
-      await database.db.execute(sql`truncate nodes, allocations cascade`);
+      // the allocator may be amid a look, which holds its tables in another order
+      await retry(() => database.db.execute(sql`truncate nodes, allocations cascade`), {
+        attempts: 10,
+        passes: (error) => errorChain(error).includes('deadlock detected'),
+        delayMs: () => 50,
+      });
     },
     close: async () => {
       await allocator.stop();
