@@ -16,7 +16,7 @@ describe('connections that break', () => {
     expect(outcome.sleeps).toEqual([]);
   });
 
-  test('are begun anew on a server without ranges, without touching what is written', async () => {
+  test('are restarted on a server without ranges, without touching what is written', async () => {
     const outcome = await write({ behaviours: [{ dropAfter: 2_500_000 }, { ignoreRange: true }] });
     expect(isWritten(outcome)).toBe(true);
   });

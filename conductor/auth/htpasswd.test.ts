@@ -28,7 +28,7 @@ test.each([
   [`alice:${hash}:admin:p:q`, 'line 2: it must be name:hash, name:hash:role or name:hash:role:project'],
   [`alice:${hash}:admin:`, 'line 2: the project of alice is empty'],
   [`alice:${hash.replace('$04$', '$13$')}`, 'line 2: the cost of the hash of alice is 13; it may be 12, because'],
-  [`${recorded}\n${recorded}`, 'line 3: alice stands in it twice'],
+  [`${recorded}\n${recorded}`, 'line 3: alice is in it twice'],
 ])('the line %s is refused', (line, why) => {
   expect(() => parseHtpasswd(`# first\n${line}\n`, '/f')).toThrow(`BATON_HTPASSWD_FILE: /f ${why}`);
 });

@@ -47,7 +47,7 @@ export function parseHtpasswd(text: string, file: string): PasswordUsers {
       );
     const knownRole = roles.find((each) => each === role);
     if (!knownRole) return wrong(`the role of ${name} must be one of ${roles.join(', ')}`);
-    if (users.has(name)) wrong(`${name} stands in it twice`);
+    if (users.has(name)) wrong(`${name} is in it twice`);
     if (project === '') wrong(`the project of ${name} is empty: leave out the colon before it, for all projects`);
     users.set(name, { name, hash, role: knownRole, project });
     costs.add(options.cost);

@@ -136,7 +136,7 @@ export const actionCommands: readonly Command[] = [
   {
     words: 'action show',
     operands: one,
-    options: { verbosity: { value: '0-5', meaning: 'how much of what has happened is told (default: 1)' } },
+    options: { verbosity: { value: '0-5', meaning: 'how much of what has happened is shown (default: 1)' } },
     meaning: 'an action with its steps, groups, notes, and the report once it has ended',
     run: show,
   },

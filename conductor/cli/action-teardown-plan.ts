@@ -57,7 +57,7 @@ function podLines({ lost, kept_by_budgets: kept }: NonNullable<TeardownNodeView[
   const [unmanaged, local] = [of('unmanaged'), of('local data')];
   return [
     ...(kept && kept.length > 0 ? [`   kept by budgets now: ${namePods(kept)}`] : []),
-    ...(unmanaged.length > 0 ? [`   lost, for no controller makes them anew: ${namePods(unmanaged)}`] : []),
+    ...(unmanaged.length > 0 ? [`   lost, because no controller creates them again: ${namePods(unmanaged)}`] : []),
     ...(local.length > 0 ? [`   lose their local data (emptyDir): ${namePods(local)}`] : []),
   ];
 }

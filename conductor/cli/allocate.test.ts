@@ -40,7 +40,7 @@ test('an allocation is asked for with all that was said, and waited for', async 
     },
   ]);
   expect(await terminal.run('allocate', 'gold')).toBe(
-    'allocation web: allocating; baton allocation show web tells more\n',
+    'allocation web: allocating; baton allocation show web shows more\n',
   );
   expect(terminal.calls.at(-1)).toEqual(['POST /v1/allocations', { resource_class: 'gold' }]);
 });

@@ -98,7 +98,7 @@ async function describe(context: CommandContext, allocations: readonly Json[]): 
       const node = await context.client.call('GET', `/v1/nodes/${String(nodeUuid)}?fields=uuid,name`);
       lines.push(`${what}: node ${cell(node?.['name'] ?? nodeUuid)}\n`);
     } else {
-      lines.push(`${what}: ${cell(state)}; baton allocation show ${cell(name ?? uuid)} tells more\n`);
+      lines.push(`${what}: ${cell(state)}; baton allocation show ${cell(name ?? uuid)} shows more\n`);
     }
   }
   return lines.join('');

@@ -5,7 +5,7 @@ export const consoleCommands: readonly Command[] = [
     words: 'console',
     operands: ['NODE'],
     meaning: "a shell in the node's ramdisk, while one runs; ~. leaves",
-    details: "The conductor's configuration must allow it; its beginning and end stand in the node's history.",
+    details: "The conductor's configuration must allow it; the node's history says when it began and ended.",
     run: (context, input) => context.openConsole(pathOperand(input)),
   },
 ];

@@ -103,6 +103,6 @@ export const createNodeCommand: Command = {
   details:
     `${assignmentHelp}\n` +
     'A file is checked whole before anything is sent. Nodes that are there already are compared: what they lack of ports,\n' +
-    'port groups and traits is added, other differences are told and left. So a run that broke off can be repeated.',
+    'port groups and traits is added, other differences are reported and left. So a run that broke off can be repeated.',
   run: create,
 };

@@ -69,7 +69,7 @@ test('a hold, a wish to stop, a new beginning and advice are told once', () => {
   const hold = flow([done], { on_hold: "the operator's word", advice: 'do it', restarts: 1 });
   expect(describeFlowChanges(flow([done]), hold, now)).toEqual([
     "deploy is on hold for the operator's word",
-    'deploy is begun anew 1 time',
+    'deploy is restarted 1 time',
     '→ do it',
   ]);
   expect(describeFlowChanges(hold, hold, now)).toEqual([]);

@@ -5,7 +5,7 @@ import { readInputFile } from '#conductor/cli/read-input-file.ts';
 /** What an operator says of the image to write. */
 export const imageOptions = {
   image: { value: 'URL', meaning: "image to write; a deploy notes it in the node's instance_info, a plan does not" },
-  checksum: { value: 'HEX|URL', meaning: 'of the image: sha256 or sha512, told by its length, or where it stands' },
+  checksum: { value: 'HEX|URL', meaning: 'of the image: sha256 or sha512, by its length, or a URL of it' },
 } as const satisfies Record<string, CommandOption>;
 
 /** An image and its checksum, as keys of instance_info. */

@@ -122,7 +122,7 @@ export const pluginCommands: readonly Command[] = [
     meaning: 'upload a plugin: metadata.yaml, tasks.yaml, deployment_scripts/',
     details:
       "Fuel's layout. metadata.yaml has name, version and title; the tasks' commands run beside the files of\n" +
-      'deployment_scripts. Another content needs another version. No secrets: whoever reads plugins sees all of it.',
+      'deployment_scripts. Another content needs another version. No secrets: everybody who may read plugins sees all of it.',
     run: upload,
   },
   { words: 'plugin list', meaning: 'plugins with the stages of their tasks', run: list },

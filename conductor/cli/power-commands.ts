@@ -64,7 +64,7 @@ function power(words: string, target: { hard: string; soft?: string; rests: stri
 const maintenanceOn: Command = {
   words: 'maintenance on',
   operands: ['NODE...'],
-  options: { reason: { value: 'TEXT', meaning: 'why, for whoever finds it so' } },
+  options: { reason: { value: 'TEXT', meaning: 'why, for others who look at the node' } },
   meaning: 'keep the conductor from working on nodes',
   run: (context, input) => {
     const reason = textOption(input, 'reason');

@@ -87,7 +87,7 @@ test('verify needs no conductor and no settings, and says what was wiped and how
     '  /dev/sdb (Fl\uFFFD[2Jash): it is on the skip list',
     'switch port of 52:54:00:00:00:01: leaf1 port Ethernet1/7: isolated, read back 2026-11-21T22:41:00.000Z',
     'wiped by the agent 1.4.0, GenericHardwareManager 1.2',
-    expect.stringContaining('what this tells of: The block devices that the ramdisk of this wipe saw') as unknown,
+    expect.stringContaining('what this is about: The block devices that the ramdisk of this wipe saw') as unknown,
     '',
   ]);
   const json = JSON.parse(

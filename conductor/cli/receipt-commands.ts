@@ -165,7 +165,7 @@ export const receiptCommands: readonly Command[] = [
       key: {
         value: 'KEYFILE',
         required:
-          "a receipt can't vouch for itself, whoever has forged it has signed it too; baton receipt key --out KEYFILE " +
+          "a receipt can't vouch for itself: a forger has signed it too; baton receipt key --out KEYFILE " +
           'gets it from the conductor',
         meaning: 'the public key, or several, as PEM',
       },

@@ -29,7 +29,7 @@ export function receiptLines(receipt: WipeReceipt): string[] {
     ...unseen.map((disk) => `  ${identify(disk)}${disk.excuse === null ? '' : `: ${disk.excuse}`}`),
     ...receipt.switch_ports.map(switchPortText),
     ...agentLines(receipt),
-    ...(receipt.scope === '' ? [] : [`what this tells of: ${receipt.scope}`]),
+    ...(receipt.scope === '' ? [] : [`what this is about: ${receipt.scope}`]),
   ].map(printable);
 }
 

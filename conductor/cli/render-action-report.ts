@@ -26,7 +26,7 @@ export function renderActionReport(action: ActionAnswer, nodes: readonly ActionN
     ...lines,
     ...ofNodes,
     ...failures.map(({ name, remark }) => `  failure: ${name}${remark ? `: ${describeForCli(remark)}` : ''}`),
-    ...(failures[0] && groups.length > 0 ? [`  → baton history ${failures[0].name} tells what was done to it`] : []),
+    ...(failures[0] && groups.length > 0 ? [`  → baton history ${failures[0].name} shows what was done to it`] : []),
     ...moreOf('failure', (byStatus.get('failure')?.length ?? 0) - failures.length, action.id),
     ...leftToDo(action, nodes),
     ...namesOf('prepared', byStatus, action.id),

@@ -128,7 +128,7 @@ describe('renderActionReport', () => {
       'Group control-nodes [Critical] ended with stage: failure: due to dependency: ntp-node failed',
       'Nodes: 3 success, 0 prepared, 1 failure, 2 not started',
       '  failure: ntp01: power on: the BMC does not answer',
-      '  → baton history ntp01 tells what was done to it',
+      '  → baton history ntp01 shows what was done to it',
       '  not started: control01, control02',
       'deploy_site 01J00000000000000000000000: Failed, revision 3, 4 m 05 s: failed due to critical group failed; critical groups failed: ntp-node, control-nodes',
     ]);
@@ -146,7 +146,7 @@ describe('renderActionReport', () => {
       'Group g ended with stage: failure: why',
       'Nodes: 0 success, 1 prepared, 1 failure, 0 not started',
       '  failure: b',
-      '  → baton history b tells what was done to it',
+      '  → baton history b shows what was done to it',
       '  prepared: a',
       'deploy_site 01J00000000000000000000000: Complete, revision 3, 10.0 s: success with some nodes/groups failed',
     ]);

@@ -81,7 +81,7 @@ test('says what to do while it rests or waits, in short lines; after the end tha
   expect(lines).toEqual([
     '→ look at the console look at the console look at the console look at the',
     '  console look at the console of it',
-    'deploy: running, 1.0 s, on hold for your word, stopped, begun anew 2 times',
+    'deploy: running, 1.0 s, on hold for your word, stopped, restarted 2 times',
   ]);
   expect(renderFlow(flow([], { advice, restarts: 2, state: 'failed', ended_at: at(1) }), new Date(at(1)))).toEqual([
     'deploy: failed, 1.0 s',

@@ -25,14 +25,14 @@ export function renderFlow(flow: FlowView, now: Date): string[] {
   return [...steps, ...renderAdvice(flow), total];
 }
 
-/** What keeps a flow from going on as planned: `on hold: …`, `begun anew 2 times`. */
+/** What keeps a flow from going on as planned: `on hold: …`, `restarted 2 times`. */
 export function flowRemarks(flow: FlowView): string[] {
   if (flow.ended_at !== null) return [];
   return [
     ...(flow.held ? [`held: ${flow.held}`] : []),
     ...(flow.on_hold ? [`on hold for ${flow.on_hold}`] : []),
     ...(flow.abort_requested ? [flow.abort_requested] : []),
-    ...(flow.restarts > 0 ? [`begun anew ${flow.restarts} time${flow.restarts > 1 ? 's' : ''}`] : []),
+    ...(flow.restarts > 0 ? [`restarted ${flow.restarts} time${flow.restarts > 1 ? 's' : ''}`] : []),
   ];
 }
 

@@ -115,14 +115,14 @@ export const siteCommands: readonly Command[] = [
     words: 'site validate',
     operands: ['[COLLECTION]', '[FILE|DIR...]'],
     options: { mode: modeOption },
-    meaning: 'tell what is wrong with the buffer, or would be with these files in it; nothing is stored',
+    meaning: 'report what is wrong with the buffer, or would be with these files in it; nothing is stored',
     run: validate,
   },
   {
     words: 'site commit',
     options: {
       force: { meaning: 'with its errors' },
-      'dry-run': { meaning: 'only tell what would hinder it' },
+      'dry-run': { meaning: 'only report what would prevent it' },
     },
     meaning: 'commit the buffer: site actions work from what is committed last',
     run: commit,

@@ -63,7 +63,7 @@ export const teardownVerbs: readonly TeardownVerb[] = [
     words: 'restore-labels',
     meaning: 'put back the labels that were cleared from a node, and uncordon it',
     options: { timeout: limit('for all of it', 120) },
-    leaves: (node) => `${node} may have its labels back already: kubectl get node ${node} --show-labels tells`,
+    leaves: (node) => `${node} may have its labels back already: kubectl get node ${node} --show-labels shows it`,
   },
   {
     words: 'remove-etcd',
@@ -82,12 +82,12 @@ export const teardownVerbs: readonly TeardownVerb[] = [
     words: 'remove-from-cluster',
     meaning: 'delete a node from the Kubernetes cluster, once it is drained and without labels',
     options: { timeout: limit('for all of it', 120) },
-    leaves: (node) => `${node} may be gone already: kubectl get node ${node} tells`,
+    leaves: (node) => `${node} may be gone already: kubectl get node ${node} shows it`,
   },
   {
     words: 'decommission',
     meaning: 'drain, clear-labels, remove-etcd, wait for etcd, shutdown-kubelet: all that comes before a wipe',
-    details: 'A kubelet that can not be stopped is told, and no failure: powering the machine off stops it too.',
+    details: 'A kubelet that cannot be stopped is reported, and is no failure: powering the machine off stops it too.',
     design: true,
     options: {
       ...designOption,

@@ -60,7 +60,7 @@ async function deliveries(context: CommandContext, input: CommandInput): Promise
 }
 
 export const webhookCommands: readonly Command[] = [
-  { words: 'webhook list', meaning: 'who is told what happens to nodes', run: list },
+  { words: 'webhook list', meaning: 'who is notified of what happens to nodes', run: list },
   {
     words: 'webhook create',
     operands: ['NAME', 'URL'],
@@ -69,7 +69,7 @@ export const webhookCommands: readonly Command[] = [
       project: { value: 'PROJECT', meaning: 'only of nodes that it owns or leases' },
       'secret-file': { value: 'FILE', meaning: 'with the secret to sign with; default: one is made' },
     },
-    meaning: 'have a URL told what happens to nodes',
+    meaning: 'notify a URL of what happens to nodes',
     run: create,
   },
   setCommand(webhooks, "change a webhook's fields"),

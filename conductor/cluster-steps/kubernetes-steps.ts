@@ -75,7 +75,7 @@ export const clearNodeLabels = newClusterStep({
 export const shutDownKubelet = newClusterStep({
   step: 'shutdown_kubelet',
   description:
-    'Labels the node so that the daemon set for it stops its kubelet, and waits until that is silent. Its failure is told and holds nothing up.',
+    'Labels the node so that the daemon set for it stops its kubelet, and waits until that is silent. Its failure is reported and holds nothing up.',
   args: clusterArgs,
   every: 5,
   mayFail: true,

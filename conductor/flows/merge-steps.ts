@@ -59,10 +59,7 @@ function askersOf(facts: PlanFacts): { readonly asker: Asker; readonly steps: re
     for (const step of steps) {
       const owner = owners.get(stepKey(step));
       if (owner !== undefined) {
-        throw new AppError(
-          'invalid_argument',
-          `${stepKey(step)} stands in both template ${owner} and template ${name}`,
-        );
+        throw new AppError('invalid_argument', `${stepKey(step)} is in both template ${owner} and template ${name}`);
       }
       owners.set(stepKey(step), name);
     }

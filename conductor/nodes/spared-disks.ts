@@ -42,7 +42,7 @@ export function requireIdentifiedDisks(disks: readonly KnownDisk[], osDisk: OsDi
   throw new AppError(
     'storage_error',
     `local storage can't be preserved; nothing was touched: ${named.join(', ')} has neither serial number nor WWN by which ` +
-      'the next deploy could be told to skip it. Add it to properties.skip_block_devices by {"by_path": …} or ' +
+      'the next deploy could skip it. Add it to properties.skip_block_devices by {"by_path": …} or ' +
       '{"hctl": …}, or wipe without preserving local storage',
   );
 }

@@ -20,7 +20,7 @@ export interface ReceiptFacts
 /** Signed with each receipt, so that nobody reads more into it. */
 const scope =
   'The block devices that the ramdisk of this wipe saw, and those of earlier inventories. Not seen, and not wiped as far as ' +
-  'this receipt tells: disks that a RAID controller hides or keeps as spares, disks without a block device, namespaces that ' +
+  'is known: disks that a RAID controller hides or keeps as spares, disks without a block device, namespaces that ' +
   'are detached, caches of controllers, and memory of the BMC. All of it is the word of the agent in the ramdisk.';
 
 /**

@@ -68,7 +68,7 @@ export async function drainNode(
   const [first, ...others] = [...blocked, ...ending.map((pod) => endingMessage(pod, node))];
   if (first) messages.push({ ...first, summarized: true }, ...others);
   const count = `${leaving.length} ${leaving.length === 1 ? 'pod is' : 'pods are'} still on node ${name}`;
-  const reason = `${count}: ${first?.message ?? 'told to end just now'}`;
+  const reason = `${count}: ${first?.message ?? 'asked to end just now'}`;
   return { state: 'waiting', reason, messages, unsettled };
 }
 

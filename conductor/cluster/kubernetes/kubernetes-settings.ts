@@ -6,7 +6,7 @@ export const kubernetesEnvironment = {
     .string()
     .optional()
     .describe(
-      'kubeconfig file of the Kubernetes cluster that nodes are part of; its current context counts, and it is read anew ' +
+      'kubeconfig file of the Kubernetes cluster that nodes are part of; its current context counts, and it is read again ' +
         'for each operation',
     ),
 } as const;

@@ -30,7 +30,7 @@ export function requireSameMachine(
     'conflict',
     `node ${metadata.name} of the Kubernetes cluster at ${cluster.server} is another machine: its system UUID is ${reportedUuid}, ` +
       `the inventory's ${systemUuid}. BATON_KUBECONFIG may name another site's cluster; after a change of its main board ` +
-      'the machine has to be inspected anew',
+      'the machine has to be inspected again',
     { details: { refusal: true } },
   );
 }

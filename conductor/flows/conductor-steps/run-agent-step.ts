@@ -87,7 +87,7 @@ export async function sendCommand(context: StepContext, command: CommandRequest)
 export async function resumeStarted(context: StepContext, name: string): Promise<ConductorStepOutcome | undefined> {
   if (!context.isRepeated) return undefined;
   const list = await context.agent().list();
-  // what met another version did nothing: cleaning has begun anew since
+  // what met another version did nothing: cleaning has restarted since
   const acted = list.filter(({ command_status: status }) => !isMismatch(status));
   const known = findCommand(acted, context, name);
   return known && readCommand(context, known);

@@ -52,7 +52,6 @@ async function readNodeEvents(db: SitesContext['db'], actionId: string): Promise
     return { at: row.at, text: `${row.node ?? row.uuid}: ${row.kind}: ${step} ${row.event}${detail}` };
   });
   const last = lines.at(-1);
-  if (rows.length > maximumEvents && last)
-    lines.push({ at: last.at, text: 'more events stand in the nodes’ histories' });
+  if (rows.length > maximumEvents && last) lines.push({ at: last.at, text: 'more events are in the nodes’ histories' });
   return lines;
 }

@@ -139,7 +139,7 @@ test('secrets are refused, whose values nobody repeats', () => {
 - {role: '*', stage: pre_deployment, type: shell, parameters: {cmd: 'curl https://me:pw@x/', timeout: 1, env: {API_TOKEN: hush, LEVEL: 1}}}
 - {role: '*', stage: pre_deployment, type: step, parameters: {interface: bios, step: apply_configuration, args: {settings: [{name: AdminPassword, value: hush}]}}}
 `);
-  const rule = 'which whoever reads plugins would see: let the task fetch it on the node';
+  const rule = 'which everybody who may read plugins would see: let the task fetch it on the node';
   expect(reported).toEqual([
     `tasks.yaml: task 1: parameters.cmd: it has a URL with a login, ${rule}`,
     `tasks.yaml: task 1: parameters.env.API_TOKEN: it has a secret, ${rule}`,

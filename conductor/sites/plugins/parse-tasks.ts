@@ -173,7 +173,7 @@ function readWork(
 function secretFaults(work: Readonly<Record<string, unknown>>): Omit<TaskFault, 'task'>[] {
   return findSecrets(work).map(({ path, kind }) => ({
     field: ['parameters', ...path].join('.'),
-    message: `it has ${kind === 'login' ? 'a URL with a login' : 'a secret'}, which whoever reads plugins would see: let the task fetch it on the node`,
+    message: `it has ${kind === 'login' ? 'a URL with a login' : 'a secret'}, which everybody who may read plugins would see: let the task fetch it on the node`,
   }));
 }
 

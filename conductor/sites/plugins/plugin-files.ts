@@ -34,6 +34,6 @@ async function readFiles(db: Queryable, { plugin: name, version, content }: Whic
   if (content === undefined || row.contentHash === content) return row.files;
   throw new AppError(
     'conflict',
-    `plugin ${name} ${version} has another content than when this deploy was planned: it was deleted and uploaded anew; deploy again`,
+    `plugin ${name} ${version} has another content than when this deploy was planned: it was deleted and uploaded again; deploy again`,
   );
 }

@@ -45,7 +45,7 @@ export const flows = pgTable(
     planHash: text(),
     /** The wipe that the release of the instance ends with, or that this flow is. */
     wipe: jsonb().$type<WipeRequest>(),
-    /** How often cleaning has begun anew because the ramdisk had become another. */
+    /** How often cleaning has restarted because the ramdisk had become another. */
     restarts: integer().notNull().default(0),
     /** Why the operator or a `hold` step has it rest; goes on with `unhold`. */
     onHold: text(),

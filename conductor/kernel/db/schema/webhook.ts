@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 import type { DeliveryState } from '#conductor/model/delivery-states.ts';
 
-/** Somebody who is told what happens to nodes. */
+/** Somebody who is notified of what happens to nodes. */
 export const webhooks = pgTable('webhooks', {
   id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
   uuid: uuid().primaryKey(),

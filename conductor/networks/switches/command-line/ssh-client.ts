@@ -103,7 +103,7 @@ function hostKeyFault(endpoint: string, key: Buffer, pinned: string | undefined)
       ? `switch ${endpoint} shows the host key ${shown} and the networks file has none for it: compare it with what the ` +
           `switch's console says, then write host_key: ${shown}`
       : `switch ${endpoint} shows the host key ${shown}, the networks file has ${pinned}: nothing was sent; write the ` +
-          'new one if the switch was replaced or set up again, else somebody stands in between',
+          'new one if the switch was replaced or set up again, else somebody is in between',
   );
 }
 

@@ -32,7 +32,7 @@ export function describeSteps(work: StepWork): TeardownStepView[] {
   ];
 }
 
-const again = 'mend what stands in the way and start the action again: it finds done what is done';
+const again = 'remove the cause and start the action again: it skips what is done';
 const keepsLabel = (node: string): string =>
   `by hand, in this order: kubectl label node ${node} ${decommissionLabel}-, kubectl uncordon ${node}`;
 
@@ -78,7 +78,7 @@ function shutdownKubelet({ node }: StepWork): TeardownStepView {
     step: 'cluster.shutdown_kubelet',
     does: `labels ${node} promenade-decomission=enabled, upon which the daemon set stops its kubelet`,
     timeout: nodeStepDefaults.shutdownKubeletTimeout,
-    on_failure: `is told, and holds nothing up: the machine is powered off next; to have ${node} back all the same, ${keepsLabel(node)}`,
+    on_failure: `is reported, and holds nothing up: the machine is powered off next; to have ${node} back all the same, ${keepsLabel(node)}`,
   };
 }
 

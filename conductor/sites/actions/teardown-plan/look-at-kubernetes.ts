@@ -88,7 +88,7 @@ async function lookAtAll(cluster: Cluster, pods: readonly PodOutline[], wrong: s
   const hasSet = await findDaemonSets(cluster, pods, AbortSignal.timeout(lookMs));
   // nothing else needs the right to read them
   const budgets = await listBudgets(cluster, AbortSignal.timeout(lookMs)).catch((error: unknown) => {
-    wrong.push(`disruption budgets can't be read now, so which pods they keep is not told: ${whyNotAsked(error)}`);
+    wrong.push(`disruption budgets can't be read now, so which pods they keep is unknown: ${whyNotAsked(error)}`);
     return undefined;
   });
   return { hasDaemonSet: hasSet, budgets };

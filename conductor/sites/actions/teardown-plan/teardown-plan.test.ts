@@ -41,7 +41,7 @@ test('the steps stand in the order in which they run, without those of clusters 
 
 test('each step says what its failure leaves behind, and its own time limit', () => {
   const steps = describeSteps(work);
-  for (const { on_failure: onFailure } of steps) expect(onFailure).toMatch(/^(the action ends; |is told, )/);
+  for (const { on_failure: onFailure } of steps) expect(onFailure).toMatch(/^(the action ends; |is reported, )/);
   expect(steps[0]).toMatchObject({ timeout: 3600, does: expect.stringContaining('1800 s each') as unknown });
   expect(steps[0]?.on_failure).toContain('nothing was destroyed');
   expect(steps.find(({ step }) => step === 'wipe')?.on_failure).toContain('never available');
