@@ -12,6 +12,7 @@ export const imageBuildPackages = [
   'mtools',
   'qemu-utils', // qemu-img
   'tar',
+  'xorriso',
   'zstd',
 ];
 

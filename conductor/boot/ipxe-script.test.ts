@@ -58,7 +58,7 @@ describe('ramdiskScript', () => {
         '#!ipxe',
         'echo Baton: booting the ramdisk for rack 7 / n1 (52:54:00:12:34:56)',
         'imgfree',
-        'kernel --name vmlinuz http://192.0.2.1:6385/boot/vmlinuz ipa-api-url=http://192.0.2.1:6385 BOOTIF=52:54:00:12:34:56 console=tty0 console=ttyS0,115200 initrd=initrd.img nofb vga=normal || goto failed',
+        'kernel --name vmlinuz http://192.0.2.1:6385/boot/vmlinuz ipa-api-url=http://192.0.2.1:6385 console=tty0 console=ttyS0,115200 BOOTIF=52:54:00:12:34:56 initrd=initrd.img nofb vga=normal || goto failed',
         'initrd --name initrd.img http://192.0.2.1:6385/boot/initrd.img || goto failed',
         'boot vmlinuz || goto failed',
         ':failed',

@@ -57,43 +57,53 @@ export function firstScript(publicUrl: string): string {
   ]);
 }
 
-/**
- * Boots the agent's ramdisk.
- * @param mac lower-case, with colons
- * @throws AppError `invalid_argument` naming the value that can't stand in a script.
- */
-export function ramdiskScript(options: {
+export interface RamdiskParams {
   /** Of the files. */
   readonly publicUrl: string;
   /** Of the API that the agent calls; default `publicUrl`. `isInsecure`: it is not to check the API's certificate. */
   readonly agentApi?: { readonly url: string; readonly isInsecure: boolean } | undefined;
-  readonly mac: string;
-  readonly nodeName?: string | undefined;
   /** Parameters for every node, from the configuration. */
   readonly defaultKernelParams: string;
   /** The node's own; they replace the defaults, which `%default%` in them stands for, as in Ironic. */
   readonly kernelParams?: string | undefined;
   readonly inspects?: boolean | undefined;
-}): string {
-  const base = checkUrl('publicUrl', options.publicUrl);
+}
+
+/**
+ * The ramdisk's kernel command line; `own` are the parameters of this way to boot.
+ * @throws AppError `invalid_argument` naming the value that can't stand there.
+ */
+export function ramdiskParams(options: RamdiskParams, own: readonly string[]): string {
   const extra = joinKernelParams(options.defaultKernelParams, options.kernelParams);
-  const api = checkUrl('agentApi.url', options.agentApi?.url ?? base);
-  const kernelLine = [
+  const api = checkUrl('agentApi.url', options.agentApi?.url ?? checkUrl('publicUrl', options.publicUrl));
+  const parts = [
     `ipa-api-url=${api}`,
     ...(options.agentApi?.isInsecure ? ['ipa-insecure=1'] : []),
-    `BOOTIF=${options.mac}`,
     'console=tty0 console=ttyS0,115200',
     ...(options.inspects ? [`ipa-inspection-callback-url=${api}/v1/continue_inspection`, 'ipa-collect-lldp=1'] : []),
-    // UEFI kernels find the ramdisk by this name; BIOS ones don't need it
-    'initrd=initrd.img',
+    ...own,
     extra,
-  ].filter((part) => part !== '');
+  ];
+  return parts.filter((part) => part !== '').join(' ');
+}
+
+/**
+ * Boots the agent's ramdisk.
+ * @param mac lower-case, with colons
+ * @throws AppError `invalid_argument` naming the value that can't stand in a script.
+ */
+export function ramdiskScript(
+  options: RamdiskParams & { readonly mac: string; readonly nodeName?: string | undefined },
+): string {
+  const base = checkUrl('publicUrl', options.publicUrl);
+  // UEFI kernels find the ramdisk by the name of the initrd; BIOS ones don't need it
+  const kernelLine = ramdiskParams(options, [`BOOTIF=${options.mac}`, 'initrd=initrd.img']);
   return lines([
     '#!ipxe',
     `echo Baton: booting the ramdisk for ${consoleText(options.nodeName ?? 'an unknown machine')} (${options.mac})`,
     // images of an earlier attempt would be handed to the kernel too
     'imgfree',
-    `kernel --name vmlinuz ${base}/boot/vmlinuz ${kernelLine.join(' ')} || goto failed`,
+    `kernel --name vmlinuz ${base}/boot/vmlinuz ${kernelLine} || goto failed`,
     `initrd --name initrd.img ${base}/boot/initrd.img || goto failed`,
     'boot vmlinuz || goto failed',
     ':failed',

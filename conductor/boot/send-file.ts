@@ -1,11 +1,22 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ByteRange, parseByteRange } from '#conductor/boot/byte-range.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 
 const chunkBytes = 256 * 1024;
+
+/** Bytes that are sent as they are asked for. */
+export interface Content {
+  /** Bytes. */
+  readonly size: number;
+  readonly etag: string;
+  readonly lastModified: string;
+  /** The bytes from `position` on, `length` at most; none at the end. */
+  read(position: number, length: number): Promise<Uint8Array>;
+  close(): Promise<void>;
+}
 
 export interface SendFileOptions {
   /** Only files below it are sent; links that an operator put there are followed. */
@@ -24,11 +35,19 @@ export async function sendFile(request: Request, options: SendFileOptions): Prom
   const name = safeRelativePath(options.urlPath);
   if (name === undefined) return notFound();
   const file = await openRegularFile(join(options.directory, name));
-  if (file === undefined) return notFound();
+  return file === undefined ? notFound() : sendContent(request, file, { name, log: options.log });
+}
+
+/** The same of any content, which is closed in every case; `name` is for the log. */
+export async function sendContent(
+  request: Request,
+  content: Content,
+  { name, log }: { readonly name: string; readonly log: Log },
+): Promise<Response> {
   try {
-    return await answer(request, file, name, options.log);
+    return await answer(request, content, name, log);
   } catch (error) {
-    await file.handle.close();
+    await content.close();
     throw error;
   }
 }
@@ -48,14 +67,7 @@ function safeRelativePath(urlPath: string): string | undefined {
   }
 }
 
-interface OpenFile {
-  readonly handle: FileHandle;
-  readonly size: number;
-  readonly etag: string;
-  readonly lastModified: string;
-}
-
-async function openRegularFile(path: string): Promise<OpenFile | undefined> {
+async function openRegularFile(path: string): Promise<Content | undefined> {
   // without O_NONBLOCK the open of a named pipe would wait for its writer
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
     if (isAbsence(error)) return undefined;
@@ -68,14 +80,18 @@ async function openRegularFile(path: string): Promise<OpenFile | undefined> {
     return undefined;
   }
   return {
-    handle,
     size: Number(stat.size),
     etag: `"${stat.ino.toString(36)}-${stat.size.toString(36)}-${stat.mtimeNs.toString(36)}"`,
     lastModified: new Date(Number(stat.mtimeMs)).toUTCString(),
+    read: async (position, length) => {
+      const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(length), { position });
+      return buffer.subarray(0, bytesRead);
+    },
+    close: () => handle.close(),
   };
 }
 
-async function answer(request: Request, file: OpenFile, name: string, log: Log): Promise<Response> {
+async function answer(request: Request, file: Content, name: string, log: Log): Promise<Response> {
   const common = {
     etag: file.etag,
     'last-modified': file.lastModified,
@@ -83,7 +99,7 @@ async function answer(request: Request, file: OpenFile, name: string, log: Log):
     'cache-control': 'no-cache',
   };
   const bodiless = async (status: number, headers: Record<string, string>): Promise<Response> => {
-    await file.handle.close();
+    await file.close();
     return new Response(null, { status, headers });
   };
   if (isUnchanged(request, file)) return bodiless(304, common);
@@ -95,7 +111,7 @@ async function answer(request: Request, file: OpenFile, name: string, log: Log):
   if (range === 'unsatisfiable') return bodiless(416, { ...common, 'content-range': `bytes */${file.size}` });
   const sent = range === 'whole' ? { first: 0, last: file.size - 1 } : range;
   const headers = { ...common, ...type, 'content-length': String(sent.last - sent.first + 1) };
-  const body = readRange(file.handle, sent, name, log);
+  const body = readRange(file, sent, name, log);
   if (range === 'whole') return new Response(body, { status: 200, headers });
   return new Response(body, {
     status: 206,
@@ -103,7 +119,7 @@ async function answer(request: Request, file: OpenFile, name: string, log: Log):
   });
 }
 
-function isUnchanged(request: Request, file: OpenFile): boolean {
+function isUnchanged(request: Request, file: Content): boolean {
   const known = request.headers.get('if-none-match');
   if (known !== null) {
     return known.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === file.etag);
@@ -113,40 +129,36 @@ function isUnchanged(request: Request, file: OpenFile): boolean {
 }
 
 /** Whether the client's part is of this very file; otherwise it gets the whole. */
-function ifRangeHolds(request: Request, file: OpenFile): boolean {
+function ifRangeHolds(request: Request, file: Content): boolean {
   const condition = request.headers.get('if-range');
   return condition === null || condition === file.etag || condition === file.lastModified;
 }
 
 /** Reads only when the client has taken what was read before; closes the file in every case. */
-function readRange(handle: FileHandle, range: ByteRange, name: string, log: Log): ReadableStream<Uint8Array> {
+function readRange(file: Content, range: ByteRange, name: string, log: Log): ReadableStream<Uint8Array> {
   let position = range.first;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         const left = range.last + 1 - position;
         if (left === 0) {
-          await handle.close();
+          await file.close();
           controller.close();
           return;
         }
         try {
-          const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(Math.min(chunkBytes, left)), {
-            position,
-          });
+          const bytes = await file.read(position, Math.min(chunkBytes, left));
           // the length has been promised: ending the body early would leave the client waiting for the rest
-          if (bytesRead === 0) throw new AppError('internal', `file ${name} became shorter while it was sent`);
-          position += bytesRead;
-          controller.enqueue(buffer.subarray(0, bytesRead));
+          if (bytes.length === 0) throw new AppError('internal', `file ${name} became shorter while it was sent`);
+          position += bytes.length;
+          controller.enqueue(bytes);
         } catch (error) {
           log.warn({ err: error, file: name }, 'sending a file failed');
-          await handle.close();
+          await file.close();
           throw error;
         }
       },
-      async cancel() {
-        await handle.close();
-      },
+      cancel: () => file.close(),
     },
     { highWaterMark: 2 },
   );
@@ -157,6 +169,6 @@ function isAbsence(error: unknown): boolean {
   return typeof code === 'string' && ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ENXIO', 'EISDIR'].includes(code);
 }
 
-function notFound(): Response {
+export function notFound(): Response {
   return new Response('no such file\n', { status: 404, headers: { 'content-type': 'text/plain' } });
 }

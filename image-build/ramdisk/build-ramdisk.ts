@@ -8,6 +8,7 @@ import { isCurrent, type ManifestInputs, writeManifest } from '#image-build/mani
 import { type PackageTree, packageTree } from '#image-build/package-tree.ts';
 import { paths } from '#image-build/paths.ts';
 import { type AgentBundle, bundleAgent } from '#image-build/ramdisk/agent-bundle.ts';
+import { makeBootMedium } from '#image-build/ramdisk/boot-medium.ts';
 import { type Compression, type Layer, packLayer } from '#image-build/ramdisk/cpio-archive.ts';
 import { listCustomManagers } from '#image-build/ramdisk/custom-managers.ts';
 import { finishTree } from '#image-build/ramdisk/finish-tree.ts';
@@ -33,7 +34,7 @@ export interface RamdiskOptions {
 }
 
 /**
- * Makes `vmlinuz`, `initrd.img`, `licenses.txt` and `manifest.json`. The initrd is two archives one after the other: the base (tools,
+ * Makes `vmlinuz`, `initrd.img`, the boot medium, `licenses.txt` and `manifest.json`. The initrd is two archives one after the other: the base (tools,
  * Node, modules), cached, and the agent with the scripts that start it, made anew each time.
  */
 export async function buildRamdisk(context: BuildContext, options: RamdiskOptions = {}): Promise<void> {
@@ -70,18 +71,20 @@ export async function buildRamdisk(context: BuildContext, options: RamdiskOption
   const top = await agentLayer(context, agent, { output, extra, compression });
   await joinLayers([base, top], join(output, 'initrd.img'));
   await copyFile(join(tree.path, 'boot', `vmlinuz-${kernel}`), join(output, 'vmlinuz'));
+  await makeBootMedium(context, tree.path, output);
   const unpacked = base.unpackedSize + top.unpackedSize;
   const initrd = { name: 'initrd.img', ...(await fileDigest(join(output, 'initrd.img'))), unpacked_size: unpacked };
   await writeFile(
     join(output, 'licenses.txt'),
     await licensesText({ npmPackages: [...agent.npmPackages, paths.terminalAddon.directory], tree: tree.path }),
   );
-  const licenses = { name: 'licenses.txt', ...(await fileDigest(join(output, 'licenses.txt'))) };
-  const vmlinuz = { name: 'vmlinuz', ...(await fileDigest(join(output, 'vmlinuz'))) };
+  const digest = async (name: string) => ({ name, ...(await fileDigest(join(output, name))) });
+  const vmlinuz = await digest('vmlinuz');
+  const others = await Promise.all(['licenses.txt', 'boot-medium.bin', 'boot-medium.json'].map(digest));
   await writeManifest(output, {
     input_hash: inputHash,
     inputs: { ...inputs, compression },
-    outputs: [vmlinuz, initrd, licenses],
+    outputs: [vmlinuz, initrd, ...others],
     unpacked_size: unpacked,
     kernel,
   });

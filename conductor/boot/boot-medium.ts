@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Content } from '#conductor/boot/send-file.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { BootMediumLayout, parametersBytes } from '#shared/wire/boot-medium.ts';
+
+/** Bytes of the medium from `offset` on that a file has from `from` on. */
+interface Piece {
+  readonly file: FileHandle;
+  readonly offset: number;
+  readonly bytes: number;
+  readonly from: number;
+}
+
+/**
+ * The CD from which one node boots the ramdisk with these kernel parameters: nothing of it is made or kept, it is put
+ * together of the ramdisk's files as it is read.
+ * @param directory holds `boot-medium.json`, `boot-medium.bin` and the files that the former names
+ * @throws AppError `not_supported` when the ramdisk in the directory has no boot medium, or another one's
+ */
+export async function openBootMedium(directory: string, parameters: string): Promise<Content> {
+  const text = Buffer.alloc(parametersBytes, '\n');
+  const line = `set baton_parameters='${parameters.replaceAll("'", "'\\''")}'\n`;
+  if (Buffer.byteLength(line) > parametersBytes) {
+    throw new AppError('invalid_argument', `the kernel parameters must have less than ${parametersBytes} bytes`);
+  }
+  text.write(line);
+  await using opened = new AsyncDisposableStack();
+  const openFile = async (name: string): Promise<FileHandle> => {
+    const file = await open(join(directory, name)).catch((cause: unknown) => {
+      throw unusable(directory, `${name} can't be opened`, cause);
+    });
+    opened.defer(() => file.close());
+    return file;
+  };
+  const note = await openFile('boot-medium.json');
+  const layout = BootMediumLayout.parse(JSON.parse(await note.readFile('utf8')));
+  const rest = await openFile('boot-medium.bin');
+  const pieces: Piece[] = [];
+  let [offset, from] = [0, 0];
+  const addRest = (end: number): void => {
+    pieces.push({ file: rest, offset, bytes: end - offset, from });
+    from += end - offset;
+  };
+  for (const each of layout.files) {
+    const file = await openFile(each.name);
+    const { size } = await file.stat();
+    if (size !== each.bytes) throw unusable(directory, `it was made for another ${each.name}`);
+    addRest(each.offset);
+    pieces.push({ file, offset: each.offset, bytes: each.bytes, from: 0 });
+    offset = each.offset + each.bytes;
+  }
+  addRest(layout.size);
+  const { mtimeMs } = await note.stat();
+  const files = opened.move();
+  return {
+    size: layout.size,
+    etag: `"${createHash('sha256').update(`${mtimeMs} ${line}`).digest('base64url')}"`,
+    lastModified: new Date(mtimeMs).toUTCString(),
+    read: async (position, length) => {
+      const piece = pieces.find((each) => position >= each.offset && position < each.offset + each.bytes);
+      if (!piece) return new Uint8Array();
+      const inPiece = position - piece.offset;
+      const wanted = Math.min(length, piece.bytes - inPiece);
+      const { bytesRead, buffer } = await piece.file.read(Buffer.allocUnsafeSlow(wanted), {
+        position: piece.from + inPiece,
+      });
+      const bytes = buffer.subarray(0, bytesRead);
+      const start = Math.max(0, position - layout.parameters);
+      const into = Math.max(0, layout.parameters - position);
+      if (start < text.length && into < bytes.length) text.copy(bytes, into, start);
+      return bytes;
+    },
+    close: () => files.disposeAsync(),
+  };
+}
+
+function unusable(directory: string, why: string, cause?: unknown): AppError {
+  return new AppError(
+    'not_supported',
+    `the ramdisk in ${directory} can't be booted by virtual media: boot-medium: ${why}; \`npm run image\` makes it`,
+    { cause },
+  );
+}
