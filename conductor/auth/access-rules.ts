@@ -306,6 +306,8 @@ const openToStrangers: AccessRule[] = [
   ['GET', '/boot/undionly.kpxe'],
   ['GET', '/boot/ipxe.efi'],
   ['GET', '/images/*'],
+  // whoever knows the name may read it: only the BMC and the conductor do
+  ['GET', '/media/{node}/{file}'],
 ].map(([method, path]) => ({
   method: method as AccessRule['method'],
   path: path as string,

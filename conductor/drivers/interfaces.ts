@@ -64,6 +64,14 @@ export interface FirmwareBootInterface {
   setSecureBoot(on: boolean, options?: CallOptions): Promise<void>;
 }
 
+/** The CD drive that the BMC shows to the machine. */
+export interface VirtualMediaInterface {
+  /** Puts the image at the URL in, in place of what is there. Returns once the BMC shows it. */
+  insert(url: string, options?: CallOptions): Promise<void>;
+  /** An empty drive is left as it is. */
+  eject(options?: CallOptions): Promise<void>;
+}
+
 /** How far the firmware is with what was asked of it. */
 export interface BiosProgress {
   /** Each setting's value now, as text. */
@@ -138,6 +146,7 @@ export interface Bmc {
   readonly bios?: BiosInterface;
   readonly firmwareBoot?: FirmwareBootInterface;
   readonly raid?: RaidInterface;
+  readonly virtualMedia?: VirtualMediaInterface;
 }
 
 /** What a hardware type may use to reach BMCs; shared by all nodes (session caches live behind it). */

@@ -5,6 +5,7 @@ import type {
   FirmwareBootInterface,
   RaidController,
   RaidInterface,
+  VirtualMediaInterface,
 } from '#conductor/drivers/interfaces.ts';
 import { errorWithout, type Hide, hideSecrets } from '#conductor/kernel/secrets/hide-secrets.ts';
 import { type ErrorCode, errorCode } from '#shared/errors/app-error.ts';
@@ -54,6 +55,7 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
         : {}),
     },
     ...(bmc.firmwareBoot ? { firmwareBoot: firmwareBootWithLogging(bmc.firmwareBoot, watch) } : {}),
+    ...(bmc.virtualMedia ? { virtualMedia: virtualMediaWithLogging(bmc.virtualMedia, watch) } : {}),
     ...(bmc.raid ? { raid: raidWithLogging(bmc.raid, watch) } : {}),
     ...(bmc.bios ? { bios: biosWithLogging(bmc.bios, watch) } : {}),
   };
@@ -66,6 +68,14 @@ function firmwareBootWithLogging(firmware: FirmwareBootInterface, watch: CallWat
       logged(watch, 'set boot mode', 'info', { mode }, () => firmware.setBootMode(mode, options)),
     setSecureBoot: (on, options) =>
       logged(watch, 'set secure boot', 'info', { on }, () => firmware.setSecureBoot(on, options)),
+  };
+}
+
+/** The URL is left out: who knows it may read what stands on the medium. */
+function virtualMediaWithLogging(media: VirtualMediaInterface, watch: CallWatch): VirtualMediaInterface {
+  return {
+    insert: (url, options) => logged(watch, 'insert virtual media', 'info', {}, () => media.insert(url, options)),
+    eject: (options) => logged(watch, 'eject virtual media', 'info', {}, () => media.eject(options)),
   };
 }
 

@@ -2,8 +2,10 @@ import { eq } from 'drizzle-orm';
 import type { BootAnswer } from '#conductor/boot/ipxe-script.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { readRequiredBoot } from '#conductor/flows/read-required-boot.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
@@ -28,11 +30,19 @@ export async function answerBoot(
     }
     return { kind: 'local disk', bootMode: bootModeOf(node), nodeName };
   }
+  return { kind: 'ramdisk', nodeName, ...ramdiskOf(context.secrets, node) };
+}
+
+/** What the node's ramdisk is to be told on its command line. */
+export function ramdiskOf(
+  secrets: Secrets,
+  node: NodeRow,
+): { readonly inspects: boolean; readonly kernelParams?: string } {
   const inspects = node.provisionState === 'inspecting' || node.provisionState === 'inspect wait';
   // the one text of driver_info that a machine is told
   const text = node.driverInfo['kernel_append_params'];
-  const own = openNodeDocument(context.secrets, { ...node, driverInfo: { kernel_append_params: text } }, 'driverInfo')[
+  const own = openNodeDocument(secrets, { ...node, driverInfo: { kernel_append_params: text } }, 'driverInfo')[
     'kernel_append_params'
   ];
-  return { kind: 'ramdisk', nodeName, inspects, ...(typeof own === 'string' ? { kernelParams: own } : {}) };
+  return { inspects, ...(typeof own === 'string' ? { kernelParams: own } : {}) };
 }

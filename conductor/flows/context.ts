@@ -13,6 +13,10 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly fastTrackTimeoutMs: number;
   /** Whether boot loaders may be installed by programs of the image, which run in the ramdisk for it. */
   readonly runImagePrograms: boolean;
+  /** What booting machines are told. */
+  readonly boot: { readonly url: string; readonly insecureAgents: boolean };
+  readonly kernelParams: string;
+  readonly ramdiskDirectory: string;
   /** Seconds, as the wire has it. */
   readonly heartbeatTimeout: number;
   readonly callbackTimeoutMs: number;

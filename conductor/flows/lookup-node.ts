@@ -10,6 +10,7 @@ import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodePlace, openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import { imageFormats } from '#conductor/nodes/image-info.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
+import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { sparing } from '#conductor/nodes/spared-disks.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -111,6 +112,8 @@ async function issueToken(
   context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'secrets'>,
   node: NodeRow,
 ): Promise<string> {
+  // it stands on the CD that the machine has booted from
+  if (bootsFromVirtualMedia(node)) return mask;
   const token = randomBytes(32).toString('base64url');
   if (
     !(await insertAgentSession(context.db, node.uuid, context.secrets.seal(token, nodePlace(node.uuid, 'agent_token'))))

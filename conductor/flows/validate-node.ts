@@ -1,3 +1,4 @@
+import { staticAddresses } from '#conductor/boot/static-addresses.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
@@ -5,7 +6,7 @@ import { parseNetworkInterface, validateNetwork } from '#conductor/networks/netw
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { buildImageInfo, isPartitionImage } from '#conductor/nodes/image-info.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
-import { hasFakeDeploy, hollowReason, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
+import { bootsFromVirtualMedia, hasFakeDeploy, hollowReason, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { listVifs } from '#conductor/nodes/vifs/vif-store.ts';
 import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
@@ -68,6 +69,11 @@ async function readChecks(
   const boot = (): InterfaceValidation =>
     check(() => {
       bootModeOf(node);
+      if (bootsFromVirtualMedia(node)) {
+        staticAddresses(node.networkData);
+        if (ports.length === 0) throw new AppError('invalid_argument', `node ${node.uuid} has no port: create one`);
+        return;
+      }
       if (!ports.some((port) => port.pxeEnabled)) {
         throw new AppError('invalid_argument', `node ${node.uuid} has no port with pxe_enabled: create one`);
       }

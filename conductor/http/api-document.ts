@@ -48,6 +48,7 @@ const plainOperations: Readonly<Record<string, string>> = {
   '/boot/snponly.efi': 'iPXE for UEFI firmware with a network driver',
   '/boot/undionly.kpxe': 'iPXE for BIOS firmware',
   '/boot/ipxe.efi': 'iPXE for UEFI firmware',
+  '/media/{node}/{file}': 'The CD from which one machine boots the ramdisk by virtual media',
   '/images/{path}': 'An image, or whatever else lies in the directory of images',
 };
 

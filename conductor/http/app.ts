@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import { answerBoot } from '#conductor/flows/boot-answer.ts';
+import { bootMediumParams } from '#conductor/flows/boot-medium-answer.ts';
 import { actionRoutes } from '#conductor/http/actions.routes.ts';
 import { admitCallers } from '#conductor/http/admit-callers.ts';
 import { admitMachines } from '#conductor/http/admit-machines.ts';
@@ -152,6 +153,7 @@ export function createBootApp(context: HttpContext): Hono {
     '/',
     bootRoutes({
       answer: (mac) => answerBoot(context, mac),
+      mediumParams: (of) => bootMediumParams(context, of),
       ramdiskDirectory: config.ramdiskDirectory,
       imagesDirectory: config.imagesDirectory,
       publicUrl: config.boot.url,

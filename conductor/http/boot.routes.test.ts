@@ -44,6 +44,7 @@ afterEach(async () => {
 const app = (overrides: Partial<BootRoutesOptions> = {}) =>
   bootRoutes({
     answer: async (mac) => known[mac] ?? { kind: 'unknown' },
+    mediumParams: async () => undefined,
     ramdiskDirectory: join(folder, 'ramdisk'),
     ipxeDirectory: join(folder, 'ramdisk'),
     imagesDirectory: images,

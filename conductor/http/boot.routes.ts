@@ -1,4 +1,5 @@
 import { Hono } from 'hono';
+import { openBootMedium } from '#conductor/boot/boot-medium.ts';
 import {
   type BootAnswer,
   firstScript,
@@ -8,14 +9,16 @@ import {
   volumeScript,
 } from '#conductor/boot/ipxe-script.ts';
 import { ramdiskFiles } from '#conductor/boot/ramdisk-files.ts';
-import { sendFile } from '#conductor/boot/send-file.ts';
+import { notFound, sendContent, sendFile } from '#conductor/boot/send-file.ts';
 import type { Log } from '#shared/log.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
 export interface BootRoutesOptions {
   /** What the machine with this MAC address (lower-case, colons) shall boot. */
   readonly answer: (mac: string) => Promise<BootAnswer>;
-  /** Holds `vmlinuz` and `initrd.img`. */
+  /** The kernel parameters on the CD of one boot, or `undefined` where there is none. */
+  readonly mediumParams: (of: { readonly path: string; readonly nodeUuid: string }) => Promise<string | undefined>;
+  /** Holds `vmlinuz`, `initrd.img` and the boot medium. */
   readonly ramdiskDirectory: string;
   /** Everything in it is served below `/images/`. */
   readonly imagesDirectory: string;
@@ -35,7 +38,7 @@ export interface BootRoutesOptions {
 const ipxeFiles: readonly string[] = ['snponly.efi', 'undionly.kpxe', 'ipxe.efi'];
 
 /**
- * What machines fetch while they boot: `/boot/boot.ipxe`, `/boot/node.ipxe?mac=`, the ramdisk, iPXE itself, `/images/*`.
+ * What machines fetch while they boot: `/boot/boot.ipxe`, `/boot/node.ipxe?mac=`, the ramdisk, `/media/*` by virtual media, iPXE itself, `/images/*`.
  * Open to everyone on the network, as firmware can't authenticate: nothing secret is served.
  * @throws AppError `invalid_argument` at once for a public URL or kernel parameters that can't stand in a script.
  */
@@ -56,6 +59,15 @@ export function bootRoutes(options: BootRoutesOptions): Hono {
     const answer = await options.answer(mac);
     log.info({ mac, answer: answer.kind, platform: c.req.query('platform') }, 'boot script asked for');
     return script(nodeScript(answer, mac, options));
+  });
+
+  // fetched by BMCs, in ranges; its name is all the credentials that they have
+  app.get('/media/:node/:file', async (c) => {
+    const nodeUuid = c.req.param('node');
+    const params = await options.mediumParams({ path: c.req.path, nodeUuid });
+    if (params === undefined) return notFound();
+    const medium = await openBootMedium(options.ramdiskDirectory, params);
+    return sendContent(c.req.raw, medium, { name: `the boot medium of node ${nodeUuid}`, log });
   });
 
   const files = [

@@ -8,9 +8,7 @@ export interface HttpConfig extends SitesConfig, WebhooksConfig {
   readonly port: number;
   /** What links, `next` and `Location` begin with: the public URL when it is set; `undefined` = as the client wrote. */
   readonly apiUrl: string | undefined;
-  readonly ramdiskDirectory: string;
   readonly imagesDirectory: string;
-  readonly kernelParams: string;
   readonly metrics: 'reader' | 'anybody' | 'off';
   readonly auth: AuthConfig;
   /** `undefined` = plain HTTP. */

@@ -48,6 +48,11 @@ export function hasFakeDeploy({ driver, deployInterface }: Pick<NodeRow, 'driver
   return (deployInterface ?? defaultInterface(driver, 'deploy')) === 'fake';
 }
 
+/** The ramdisk is booted from a CD that its BMC shows to the machine, not over the network. */
+export function bootsFromVirtualMedia(node: Choosing): boolean {
+  return interfaceOf(node, 'boot') === 'redfish-virtual-media';
+}
+
 /** Whether the operator has taken it away: `no-raid`, `no-rescue` … */
 export function isSwitchedOff(node: Choosing, kind: InterfaceKind): boolean {
   return interfaceOf(node, kind) === `no-${kind}`;

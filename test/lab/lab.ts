@@ -22,6 +22,8 @@ export interface LabNodeOptions {
   readonly name?: string;
   readonly firmware: Firmware;
   readonly bmc: 'redfish' | 'ipmi';
+  /** Default `pxe`. With `vmedia` its provisioning address is static; a lab of such nodes has no DHCP server there. */
+  readonly boot?: 'pxe' | 'vmedia';
   readonly memoryMib?: number;
   readonly cpus?: number;
   readonly disks?: readonly { readonly bus: DiskBus; readonly gib: number }[];
@@ -33,6 +35,8 @@ export interface LabNode {
   readonly name: string;
   readonly machine: VirtualMachine;
   readonly bmc: Bmc;
+  /** Its address on the provisioning network, where it boots by virtual media. */
+  readonly staticAddress: string | undefined;
 }
 
 export interface SiteOptions {
@@ -114,7 +118,8 @@ export async function startSite(options: SiteOptions): Promise<LabSite> {
     report(`QEMU with ${accelerator.kind.toUpperCase()}: ${accelerator.reason}`);
     const network = await startLabNetwork(directory, cleanUp);
     report(`network namespace ${directory.namespace}, switch ${switchId} with VLANs 100 (provisioning), 200 (tenant)`);
-    startProvisioningDhcp(directory, options.bootUrl ?? conductorUrl, cleanUp);
+    const needsDhcp = options.nodes.some(({ boot }) => boot !== 'vmedia');
+    if (needsDhcp) startProvisioningDhcp(directory, options.bootUrl ?? conductorUrl, cleanUp);
     startTenantDhcp(directory, cleanUp);
     const gate = await openGate(directory, cleanUp);
     const nodes: LabNode[] = [];
@@ -167,7 +172,9 @@ async function startNode(plan: NodePlan, cleanUp: AsyncDisposableStack): Promise
   const address = await network.addBmcAddress(index);
   const bmc = await startBmc(directory, { machineName: name, machineSocket, address });
   cleanUp.defer(() => bmc.stop());
-  return { name, machine, bmc };
+  const staticAddress =
+    options.boot === 'vmedia' ? labAddresses.provisioning.prefix.replace(/0\/24$/, String(20 + index)) : undefined;
+  return { name, machine, bmc, staticAddress };
 }
 
 function writeNetworksFile(directory: LabDirectory, endpoint: string): string {

@@ -77,7 +77,7 @@ async function prepareWork(command: LabCommand, screen: Screen, image: DemoImage
     const work = async (lab: Lab): Promise<Report[]> => reportsOf((await deploySite(lab, image, hooks)).proofs);
     return { options: { ...siteLab({ firmware, bmc }), report }, work };
   }
-  const machine = { firmware, bmc, ...(command.raid1 ? { disks: raid1Disks } : {}) };
+  const machine = { firmware, bmc, boot: command.boot, ...(command.raid1 ? { disks: raid1Disks } : {}) };
   const options = {
     nodes: Array.from({ length: command.nodes }, () => machine),
     report,

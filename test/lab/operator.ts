@@ -72,11 +72,12 @@ export async function enrollNode(
     properties: { capabilities: `boot_mode:${node.machine.firmware}` },
     automated_clean: false,
     resource_class: 'lab',
+    ...(node.staticAddress === undefined ? {} : bootByVirtualMedia(node.machine.mac, node.staticAddress)),
   });
   await lab.api.call('POST', '/v1/ports', {
     node_uuid: created.uuid,
     address: node.machine.mac,
-    pxe_enabled: true,
+    pxe_enabled: node.staticAddress === undefined,
     local_link_connection: { switch_id: switchId, port_id: node.name, switch_info: 'lab' },
   });
   await provision(lab, node, 'manage');
@@ -87,6 +88,16 @@ export async function enrollNode(
   }
   await provision(lab, node, 'provide');
   return waitForState(lab, node, 'available');
+}
+
+function bootByVirtualMedia(mac: string, address: string): Record<string, unknown> {
+  return {
+    boot_interface: 'redfish-virtual-media',
+    network_data: {
+      links: [{ id: 'nic0', type: 'phy', ethernet_mac_address: mac }],
+      networks: [{ link: 'nic0', type: 'ipv4', ip_address: address, netmask: '255.255.255.0' }],
+    },
+  };
 }
 
 /** Says what the node is to become: the image, and the instance's UUID. */

@@ -5,6 +5,7 @@ import type { Firmware } from '#test/lab/qemu-arguments.ts';
 export interface LabCommand {
   readonly firmware: Firmware;
   readonly bmc: 'redfish' | 'ipmi';
+  readonly boot: 'pxe' | 'vmedia';
   readonly nodes: number;
   /** Onto software RAID, with a step of one's own and a change of BIOS settings. */
   readonly raid1: boolean;
@@ -16,9 +17,10 @@ export interface LabCommand {
   readonly help: boolean;
 }
 
-export const labUsage = `npm run lab -- [--firmware uefi|bios] [--bmc redfish|ipmi] [--nodes 1..8] [MODE] [--keep]
+export const labUsage = `npm run lab -- [--firmware uefi|bios] [--bmc redfish|ipmi] [--boot pxe|vmedia] [--nodes 1..8] [MODE] [--keep]
   --firmware  what the machines boot with (default uefi)
   --bmc       what their BMCs speak (default redfish)
+  --boot      how they get the ramdisk (default pxe); vmedia: as a CD that the BMC shows, without DHCP and TFTP
   --nodes     how many machines are deployed at the same time (default 1)
   --keep      leave everything up afterwards, until Ctrl-C
 at most one MODE:
@@ -48,9 +50,15 @@ export function parseLabCommand(args: readonly string[]): LabCommand {
   if (!Number.isInteger(nodes) || nodes < 1 || nodes > 8) {
     throw new AppError('invalid_argument', `--nodes must be a number from 1 to 8, not '${values.nodes}'`);
   }
+  const bmc = oneOf('bmc', values.bmc, ['redfish', 'ipmi']);
+  const boot = oneOf('boot', values.boot, ['pxe', 'vmedia']);
+  if (boot === 'vmedia' && (bmc === 'ipmi' || mode !== undefined)) {
+    throw new AppError('invalid_argument', '--boot vmedia needs --bmc redfish and no MODE');
+  }
   return {
     firmware: oneOf('firmware', values.firmware, ['uefi', 'bios']),
-    bmc: oneOf('bmc', values.bmc, ['redfish', 'ipmi']),
+    bmc,
+    boot,
     nodes,
     raid1: values.raid1,
     site: values.site,
@@ -67,6 +75,7 @@ function parse(args: readonly string[]) {
       options: {
         firmware: { type: 'string', default: 'uefi' },
         bmc: { type: 'string', default: 'redfish' },
+        boot: { type: 'string', default: 'pxe' },
         nodes: { type: 'string' },
         raid1: { type: 'boolean', default: false },
         site: { type: 'boolean', default: false },

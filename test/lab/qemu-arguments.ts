@@ -2,7 +2,7 @@
 
 export type Firmware = 'uefi' | 'bios';
 export type DiskBus = 'virtio' | 'nvme' | 'sata';
-export type BootSource = 'pxe' | 'disk';
+export type BootSource = 'pxe' | 'disk' | 'cdrom';
 
 export interface DiskSpec {
   readonly path: string;
@@ -51,11 +51,12 @@ export const labMtu = 9000;
 
 const ovmfCode = '/usr/share/OVMF/OVMF_CODE_4M.fd';
 
-/** The arguments for one power-on that tries `bootOrder` in turn. */
+/** The arguments for one power-on that tries `bootOrder` in turn; `cdrom` is what is in its virtual drive. */
 export function qemuArguments(
   machine: QemuMachine,
   bootOrder: readonly BootSource[],
   trial: DiskTrial = allDisks,
+  cdrom?: string,
 ): string[] {
   const bootIndex = (source: BootSource): number => bootOrder.indexOf(source) * 10;
   return [
@@ -70,6 +71,7 @@ export function qemuArguments(
     ['-netdev', `tap,id=net0,ifname=${machine.tap},script=no,downscript=no,vnet_hdr=off`],
     ['-device', `virtio-net-pci,netdev=net0,mac=${machine.mac},host_mtu=${labMtu},bootindex=${bootIndex('pxe')}`],
     ['-device', 'virtio-rng-pci'],
+    cdrom === undefined ? [] : cdromArguments(cdrom, bootOrder.includes('cdrom') ? bootIndex('cdrom') : undefined),
     machine.disks.some((disk) => disk.bus === 'sata') ? ['-device', 'ich9-ahci,id=ahci0'] : [],
     ...machine.disks.map((disk, index) =>
       trial.pulled.includes(index)
@@ -88,6 +90,11 @@ function firmwareFiles(variables: string): string[] {
     '-drive',
     `if=pflash,unit=1,format=raw,file=${variables}`,
   ];
+}
+
+function cdromArguments(path: string, bootIndex: number | undefined): string[] {
+  const drive = `if=none,id=cd0,media=cdrom,readonly=on,format=raw,file=${path}`;
+  return ['-drive', drive, '-device', `ide-cd,drive=cd0${bootIndex === undefined ? '' : `,bootindex=${bootIndex}`}`];
 }
 
 function diskArguments(

@@ -19,8 +19,9 @@ export async function startQemu(
   machine: QemuMachine,
   bootOrder: readonly BootSource[],
   trial: DiskTrial,
+  cdrom: string | undefined,
 ): Promise<QemuRun> {
-  const process = startLabProcess('qemu-system-x86_64', qemuArguments(machine, bootOrder, trial), {
+  const process = startLabProcess('qemu-system-x86_64', qemuArguments(machine, bootOrder, trial, cdrom), {
     namespace: lab.namespace,
     directory: lab.path,
     name: `${machine.name}-qemu`,

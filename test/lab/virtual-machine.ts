@@ -51,6 +51,7 @@ export function createVirtualMachine(lab: LabDirectory, options: VirtualMachineO
   const machine = prepareFiles(lab, options);
   let boot: SimulatedBoot = { device: 'none', once: false, mode: options.firmware };
   let trial = allDisks;
+  let media: string | undefined;
   let wantsPower = false;
   let running: QemuRun | undefined;
   const hooks: PowerOnHook[] = [];
@@ -63,7 +64,7 @@ export function createVirtualMachine(lab: LabDirectory, options: VirtualMachineO
     for (const hook of hooks) await hook(order);
     if (boot.once) boot = { ...boot, device: 'none', once: false };
     boots.push(order);
-    const started = await startQemu(lab, machine, order, trial);
+    const started = await startQemu(lab, machine, order, trial, media);
     running = started;
     void started.ended.then((reason) => {
       if (running !== started) return;
@@ -116,6 +117,9 @@ export function createVirtualMachine(lab: LabDirectory, options: VirtualMachineO
     setBoot: (next) => {
       boot = next;
     },
+    setMedia: (path) => {
+      media = path;
+    },
     setDisks: (next) => {
       trial = next;
     },
@@ -138,6 +142,7 @@ function createQueue(): (action: () => Promise<void>) => Promise<void> {
 }
 
 function bootOrder(boot: SimulatedBoot): BootSource[] {
+  if (boot.device === 'cdrom') return ['cdrom', 'disk', 'pxe'];
   return boot.device === 'pxe' ? ['pxe', 'disk'] : ['disk', 'pxe'];
 }
 

@@ -38,6 +38,10 @@ export const redfishFields: Readonly<Record<string, DriverField>> = {
       'True to verify the certificate by the system authorities (default), False to accept any, or the path of a file or directory of authorities in PEM, below BATON_CA_DIR. Optional.',
     site: { name: 'verify_ca', value: 'true, false or a path' },
   },
+  external_http_url: {
+    meaning:
+      'Where the BMC reaches this conductor for virtual media, such as https://192.0.2.9:6385; default BATON_PUBLIC_URL. Optional.',
+  },
   redfish_auth_type: {
     meaning: 'basic, session or auto (default): a session, or HTTP Basic where the service has none. Optional.',
     site: { name: 'auth_type', value: 'text' },
@@ -60,6 +64,9 @@ const DriverInfo = z.looseObject({
   redfish_username: z.string().nullish(),
   redfish_password: z.string().nullish(),
   redfish_verify_ca: z.union([z.boolean(), z.string()], { error: 'must be true, false or a path' }).nullish(),
+  external_http_url: z
+    .url({ protocol: /^https?$/, error: 'must be an http(s) URL such as https://192.0.2.9:6385' })
+    .nullish(),
   redfish_auth_type: z
     .string()
     .transform((text) => text.toLowerCase())

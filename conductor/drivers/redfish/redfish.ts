@@ -18,6 +18,7 @@ import { redfishManagement } from '#conductor/drivers/redfish/management.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
 import { redfishRaid } from '#conductor/drivers/redfish/raid.ts';
 import { type KnownSystem, redfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { redfishVirtualMedia } from '#conductor/drivers/redfish/virtual-media.ts';
 import { systemClock } from '#shared/clock.ts';
 
 export interface RedfishOptions
@@ -47,10 +48,6 @@ export const redfishDriver: DriverDefinition<RedfishOptions> = {
     vendor: ['no-vendor', 'redfish'],
   },
   hollow: {
-    boot: {
-      'redfish-virtual-media':
-        "not supported: nodes boot over the network here; set boot_interface to 'ipxe' and enable PXE at a port",
-    },
     firmware: {
       redfish:
         "not supported: Baton updates no firmware; set firmware_interface to 'no-firmware', and use the BMC's own tools",
@@ -93,6 +90,7 @@ export function redfishHardwareType(context: DriverContext, options: RedfishOpti
         bios: redfishBios(system),
         firmwareBoot: redfishFirmwareBoot(system),
         raid: redfishRaid(system),
+        virtualMedia: redfishVirtualMedia(system),
       };
     },
     close: async () => {

@@ -43,6 +43,8 @@ export const ComputerSystem = z.looseObject({
   Bios: lenient(Reference),
   Storage: lenient(Reference),
   SecureBoot: lenient(Reference),
+  VirtualMedia: lenient(Reference),
+  Links: lenient(z.looseObject({ ManagedBy: lenient(z.array(Reference)) })),
   Actions: lenient(z.looseObject({ '#ComputerSystem.Reset': lenient(ResetAction) })),
   '@Redfish.Settings': lenient(z.looseObject({ SettingsObject: lenient(Reference) })),
 });

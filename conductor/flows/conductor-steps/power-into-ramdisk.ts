@@ -1,9 +1,11 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
+import { insertBootMedium } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import { connectNode } from '#conductor/flows/conductor-steps/leave-network.ts';
 import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
+import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
 
@@ -14,7 +16,9 @@ import { readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
 export async function powerIntoRamdisk(context: StepContext, reason: string): Promise<ConductorStepOutcome> {
   await setPower(context, 'power off');
   await connectNode(context, { purpose: flowKinds[context.flow.kind].ramdiskNetwork });
-  await context.bmc().management.setBootDevice('pxe', {
+  const isVirtual = bootsFromVirtualMedia(context.node);
+  if (isVirtual) await insertBootMedium(context);
+  await context.bmc().management.setBootDevice(isVirtual ? 'cdrom' : 'pxe', {
     persistent: false,
     bootMode: bootModeOf(context.node),
     signal: context.signal,
@@ -23,7 +27,7 @@ export async function powerIntoRamdisk(context: StepContext, reason: string): Pr
   const firmware = await readFirmwareBoot(context.bmc(), { log: context.log, signal: context.signal });
   await context.record(async (tx) => {
     // once more: a lookup of the ramdisk before may have been on its way, and would keep the next boot from its token
-    await forgetAgentSession(tx, context.node.uuid);
+    if (!isVirtual) await forgetAgentSession(tx, context.node.uuid);
     if (Object.keys(firmware).length > 0) await updateNode(tx, context.node.uuid, firmware);
   });
   await setPower(context, 'power on', { fromSetDevice: true });

@@ -1,4 +1,5 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
+import { ejectBootMedium } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import type { ConductorStep, StepContext, WriteFacts } from '#conductor/flows/step-context.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import type { PowerTarget } from '#conductor/model/power-states.ts';
@@ -22,7 +23,10 @@ export async function switchPower(
   target: PowerTarget,
   options: PowerOptions = {},
 ): Promise<WriteFacts> {
-  if (!options.fromSetDevice) await renewBootDevice(context.bmc(), target, context);
+  if (!options.fromSetDevice) {
+    await ejectBootMedium(context);
+    await renewBootDevice(context.bmc(), target, context);
+  }
   await context.bmc().power.setPowerState(target, { signal: context.signal, timeoutMs: context.config.powerTimeoutMs });
   return async (tx) => {
     const known = updateNode(tx, context.node.uuid, { powerState: powerStateAfter(target), powerFailures: 0 });

@@ -7,7 +7,7 @@ import type { SimulatedBoot, SimulatedMachine, SimulatedPowerAction } from '#tes
 /**
  * The wire between a machine's launcher and the BMC in front of it, which is a process of its own inside the lab's
  * namespace: HTTP on a unix socket. `GET /power`, `PUT /power` (the action as text), `GET /boot`, `PUT /boot` (JSON),
- * `POST /chassis` (the arguments of ipmi_sim's chassis control program as text).
+ * `PUT /media` (the path of an image, or nothing), `POST /chassis` (the arguments of ipmi_sim's chassis control program as text).
  */
 export async function serveMachine(machine: SimulatedMachine, socketPath: string): Promise<() => Promise<void>> {
   const answer = async (message: IncomingMessage): Promise<string> => {
@@ -22,6 +22,9 @@ export async function serveMachine(machine: SimulatedMachine, socketPath: string
         return JSON.stringify(await machine.getBoot());
       case 'PUT /boot':
         await machine.setBoot(JSON.parse(body) as SimulatedBoot);
+        return '';
+      case 'PUT /media':
+        await machine.setMedia?.(body === '' ? undefined : body);
         return '';
       case 'POST /chassis':
         return answerChassisControl(machine, body.trim().split(/\s+/));
@@ -64,5 +67,6 @@ export function remoteMachine(socketPath: string): SimulatedMachine {
     setPower: async (action) => void (await call('PUT', '/power', action)),
     getBoot: async () => JSON.parse(await call('GET', '/boot')) as SimulatedBoot,
     setBoot: async (boot) => void (await call('PUT', '/boot', JSON.stringify(boot))),
+    setMedia: async (path) => void (await call('PUT', '/media', path ?? '')),
   };
 }

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { run } from '#shared/process/run.ts';
 import { remoteMachine } from '#test/lab/bmc/machine-control.ts';
 import { startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
 
@@ -12,10 +13,19 @@ const { values } = parseArgs({
     password: { type: 'string', default: '' },
   },
 });
+const machine = remoteMachine(values.machine);
+const image = `${values.machine}.iso`;
 const simulator = await startRedfishSimulator({
   host: values.host,
   port: Number(values.port),
-  machine: remoteMachine(values.machine),
+  machine: {
+    ...machine,
+    // as a BMC does, it has read what it shows to the machine
+    setMedia: async (url) => {
+      if (url !== undefined) await run('curl', ['--silent', '--show-error', '--fail', '--output', image, url]);
+      await machine.setMedia?.(url === undefined ? undefined : image);
+    },
+  },
   username: values.username,
   password: values.password,
 });

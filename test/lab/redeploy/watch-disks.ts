@@ -1,11 +1,12 @@
 import { type DiskLook, lookAtDisk } from '#test/lab/redeploy/look-at-disk.ts';
+import type { BootSource } from '#test/lab/qemu-arguments.ts';
 import type { VirtualMachine } from '#test/lab/virtual-machine.ts';
 
 /** All disks of a machine that is off, right before it is powered on. */
 export interface DisksLook {
   readonly at: number;
   /** Where it is about to boot from. */
-  readonly boots: 'pxe' | 'disk';
+  readonly boots: BootSource;
   readonly disks: readonly DiskLook[];
 }
 

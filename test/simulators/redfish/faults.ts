@@ -95,6 +95,8 @@ export interface Quirks {
   volumeApplyTimes: readonly string[];
   /** A new volume's drives stand in `Drives`, not in `Links`. */
   volumeDrivesAtTop: boolean;
+  /** Where the virtual CD drive is, and how it is filled. */
+  virtualMedia: 'of the manager' | 'of the system' | 'by PATCH' | 'by its protocol' | 'none';
   /** No Bios resource. */
   noBios: boolean;
   /** Bios has no Settings object: values are written to it and hold at once. */
@@ -137,6 +139,7 @@ export const standardQuirks: Readonly<Quirks> = {
   systemAlias: undefined,
   volumeApplyTimes: ['Immediate', 'OnReset'],
   volumeDrivesAtTop: false,
+  virtualMedia: 'of the manager',
   noBios: false,
   noBiosSettings: false,
   noAttributeRegistry: false,

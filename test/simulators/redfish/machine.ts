@@ -18,6 +18,8 @@ export interface SimulatedMachine {
   setPower(action: SimulatedPowerAction): void | Promise<void>;
   getBoot(): SimulatedBoot | Promise<SimulatedBoot>;
   setBoot(boot: SimulatedBoot): void | Promise<void>;
+  /** Fills its virtual CD drive with the image at this URL, or empties it; a machine without one ignores both. */
+  setMedia?(url: string | undefined): void | Promise<void>;
 }
 
 export interface MemoryMachine extends SimulatedMachine {

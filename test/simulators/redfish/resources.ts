@@ -3,6 +3,7 @@ import { biosPath, biosRegistryPath, biosResources, type SimulatedBios } from '#
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedBoot, SimulatedBootDevice } from '#test/simulators/redfish/machine.ts';
 import { type SimulatedStorage, storagePath, storageResources } from '#test/simulators/redfish/storage.ts';
+import { virtualMediaLink, virtualMediaResources } from '#test/simulators/redfish/virtual-media.ts';
 
 /** The resources as JSON, after DMTF's schemas (versions in `@odata.type`). */
 
@@ -81,6 +82,7 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
       : {}),
     SecureBoot: { '@odata.id': secureBootPath },
     Storage: { '@odata.id': storagePath },
+    ...virtualMediaLink(quirks, 'system'),
     ...(quirks.noBios ? {} : { Bios: { '@odata.id': biosPath } }),
     ProcessorSummary: { Count: 1, Model: 'Simulated', Status: { State: 'Enabled', Health: 'OK' } },
     MemorySummary: { TotalSystemMemoryGiB: 2, Status: { State: 'Enabled', Health: 'OK' } },
@@ -224,6 +226,7 @@ export interface ResourceContext {
   readonly bios: SimulatedBios;
   readonly storage: SimulatedStorage;
   readonly secureBoot: boolean;
+  readonly media: string | undefined;
 }
 
 /** Every resource of the service by its path, without `@odata.id` and `@odata.etag`. */
@@ -289,6 +292,7 @@ export function renderResources(context: ResourceContext): Record<string, Record
       FirmwareVersion: '1.0.0',
       PowerState: 'On',
       Status: enabled,
+      ...virtualMediaLink(quirks, 'manager'),
       Links: {
         ManagerForServers: [{ '@odata.id': systemPath }],
         ManagerForChassis: [{ '@odata.id': '/redfish/v1/Chassis/1' }],
@@ -297,6 +301,7 @@ export function renderResources(context: ResourceContext): Record<string, Record
     ...services(context),
     ...biosResources(context.bios, quirks),
     ...storageResources(context.storage, quirks),
+    ...virtualMediaResources(context.media, quirks),
     ...registries(quirks),
   };
 }

@@ -37,5 +37,7 @@ export interface ServiceState extends ServiceOptions {
   readonly storage: SimulatedStorage;
   pendingBoot: SimulatedBoot | undefined;
   secureBoot: boolean;
+  /** The URL of what is in the virtual CD drive. */
+  media: string | undefined;
   transition: { readonly until: number; readonly shown: SystemPowerState } | undefined;
 }

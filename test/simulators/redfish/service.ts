@@ -24,6 +24,7 @@ import type { ServiceOptions, ServiceRequest, ServiceState } from '#test/simulat
 import { authenticated, createSession, endSession } from '#test/simulators/redfish/sessions.ts';
 import { createSimulatedStorage, createVolume, deleteVolume, volumesPath } from '#test/simulators/redfish/storage.ts';
 import { perform, pollTask } from '#test/simulators/redfish/tasks.ts';
+import { cdPath, patchVirtualMedia, virtualMediaAction } from '#test/simulators/redfish/virtual-media.ts';
 
 export interface RedfishService {
   handle(request: ServiceRequest): Promise<Answer>;
@@ -42,6 +43,7 @@ export function createService(options: ServiceOptions): RedfishService {
     storage: createSimulatedStorage(),
     pendingBoot: undefined,
     secureBoot: false,
+    media: undefined,
     transition: undefined,
   };
   return {
@@ -73,6 +75,8 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   if (path === resetBiosPath && !state.quirks.noBios) {
     return method === 'POST' ? resetBios(state, request) : notAllowed('POST');
   }
+  const mediaAction = method === 'POST' ? virtualMediaAction(state, path, request.body) : undefined;
+  if (mediaAction) return mediaAction;
   if (path === volumesPath && method === 'POST') return createVolume(state, request.body);
   const resources = await resourcesOf(state);
   const resource = resources[path];
@@ -111,6 +115,7 @@ async function resourcesOf(state: ServiceState): Promise<Record<string, Record<s
     bios: state.bios,
     storage: state.storage,
     secureBoot: state.secureBoot,
+    media: state.media,
   });
 }
 
@@ -126,6 +131,7 @@ function allowed(path: string, quirks: Quirks): readonly string[] {
   if (path === volumesPath) return ['GET', 'HEAD', 'POST'];
   if (path.startsWith(`${volumesPath}/`)) return ['GET', 'HEAD', 'DELETE'];
   if (path === secureBootPath) return ['GET', 'HEAD', 'PATCH'];
+  if (path === cdPath(quirks) && quirks.virtualMedia === 'by PATCH') return ['GET', 'HEAD', 'PATCH'];
   if (path === (quirks.noBiosSettings ? biosPath : biosSettingsPath)) return ['GET', 'HEAD', 'PATCH'];
   return ['GET', 'HEAD'];
 }
@@ -160,6 +166,7 @@ async function patch(state: ServiceState, request: ServiceRequest, path: string,
       return Promise.resolve();
     });
   }
+  if (path === cdPath(state.quirks)) return patchVirtualMedia(state, body);
   if (path.startsWith(biosPath)) {
     const fault = patchBios(state.bios, body, state.quirks);
     return fault ?? perform(state, () => Promise.resolve());

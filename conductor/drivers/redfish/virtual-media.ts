@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import { callDeadline, stoppedError } from '#conductor/drivers/call-deadline.ts';
+import type { VirtualMediaInterface } from '#conductor/drivers/interfaces.ts';
+import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { Collection, lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
+import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { finishTask } from '#conductor/drivers/redfish/task.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
+
+/** BMCs answer once they have looked at the image, which they fetch for it. */
+const timeoutMs = 180_000;
+const pollMs = 1000;
+
+const Action = lenient(z.looseObject({ target: z.string() }));
+const Manager = z.looseObject({ VirtualMedia: lenient(Reference) });
+const VirtualMedia = z.looseObject({
+  MediaTypes: lenient(z.array(z.string())),
+  Image: lenient(z.string()),
+  Inserted: lenient(z.boolean()),
+  Actions: lenient(z.looseObject({ '#VirtualMedia.InsertMedia': Action, '#VirtualMedia.EjectMedia': Action })),
+});
+type Drive = Resource<z.infer<typeof VirtualMedia>>;
+
+/** The virtual CD drive of the system, or of a manager of it (DMTF VirtualMedia schema). */
+export function redfishVirtualMedia(system: RedfishSystem): VirtualMediaInterface {
+  const { client, clock } = system;
+  const read = (path: string, signal: AbortSignal): Promise<Drive> => readResource(client, path, VirtualMedia, signal);
+
+  /** Tries each body in turn; the next one is for a BMC that refuses the one before. */
+  const write = async (
+    drive: Drive,
+    ask: { readonly what: string; readonly action: string | undefined; readonly bodies: readonly object[] },
+    signal: AbortSignal,
+  ): Promise<void> => {
+    const { what, action, bodies } = ask;
+    for (const body of bodies) {
+      try {
+        const answer = await (action === undefined
+          ? patchResource(client, drive, body, signal)
+          : client.request({ method: 'POST', path: action, body, signal }));
+        await finishTask(client, answer, what, { clock, signal });
+        return;
+      } catch (cause) {
+        const isRefused = [400, 409, 422, 501].includes(httpStatusOf(cause) ?? 0);
+        if (!isRefused || body === bodies.at(-1)) throw new AppError(errorCode(cause), what, { cause });
+      }
+    }
+  };
+
+  const confirm = async (drive: Drive, isFull: boolean, what: string, signal: AbortSignal): Promise<void> => {
+    while (holdsImage(await read(drive.path, signal)) !== isFull) {
+      await clock.sleep(pollMs, signal).catch(() => {
+        throw stoppedError(signal, `${what}: the BMC does not show it`);
+      });
+    }
+  };
+
+  const empty = async (drive: Drive, signal: AbortSignal): Promise<void> => {
+    if (!holdsImage(drive)) return;
+    const what = `eject virtual media at ${client.origin}`;
+    const action = drive.data.Actions?.['#VirtualMedia.EjectMedia']?.target;
+    const bodies = action === undefined ? [{ Image: null, Inserted: false }, { Image: null }] : [{}];
+    await write(drive, { what, action, bodies }, signal);
+    await confirm(drive, false, what, signal);
+  };
+
+  return {
+    eject: async (options) => {
+      const { signal } = callDeadline(options, timeoutMs);
+      await empty(await findDrive(system, signal), signal);
+    },
+    insert: async (url, options) => {
+      const { signal } = callDeadline(options, timeoutMs);
+      const what = `insert virtual media at ${client.origin}`;
+      const drive = await findDrive(system, signal);
+      await empty(drive, signal);
+      const plain = { Image: url, Inserted: true, WriteProtected: true };
+      const transfer = {
+        TransferMethod: 'Stream',
+        TransferProtocolType: url.startsWith('https:') ? 'HTTPS' : 'HTTP',
+      };
+      const bodies = [plain, { ...plain, ...transfer }, { Image: url, ...transfer }, { Image: url }];
+      const action = drive.data.Actions?.['#VirtualMedia.InsertMedia']?.target;
+      await write(drive, { what, action, bodies }, signal);
+      await confirm(drive, true, what, signal);
+    },
+  };
+}
+
+/** Some BMCs keep the image's name after the ejection, others never say `Inserted`. */
+function holdsImage({ data }: Drive): boolean {
+  return data.Inserted ?? (data.Image ?? '') !== '';
+}
+
+/** @throws AppError `not_supported` when the BMC has no virtual drive for CDs */
+async function findDrive(system: RedfishSystem, signal: AbortSignal): Promise<Drive> {
+  const { client } = system;
+  const { data, path } = await system.read(signal);
+  const managers = (data.Links?.ManagedBy ?? []).map((manager) => manager['@odata.id']);
+  const places = [
+    () => Promise.resolve(data.VirtualMedia),
+    ...managers.map((manager) => async () => (await readResource(client, manager, Manager, signal)).data.VirtualMedia),
+  ];
+  for (const place of places) {
+    const collection = await place();
+    if (!collection) continue;
+    const { data: drives } = await readResource(client, collection['@odata.id'], Collection, signal);
+    for (const member of drives.Members) {
+      const drive = await readResource(client, member['@odata.id'], VirtualMedia, signal);
+      if (drive.data.MediaTypes?.some((type) => type === 'CD' || type === 'DVD')) return drive;
+    }
+  }
+  throw new AppError(
+    'not_supported',
+    `the system ${path} at ${client.origin} has no virtual CD drive; set boot_interface to 'ipxe' and enable PXE at a port`,
+  );
+}

@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto';
+import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
+import { ramdiskParams } from '#conductor/boot/ipxe-script.ts';
+import { staticAddresses } from '#conductor/boot/static-addresses.ts';
+import { ramdiskOf } from '#conductor/flows/boot-answer.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
+import { openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
+import { findNode } from '#conductor/nodes/node-store.ts';
+import { isSameSecret } from '#shared/is-same-secret.ts';
+
+/** Where the CD of one boot is: nobody can guess it, and it leads nowhere once the boot's token is forgotten. */
+export function bootMediumPath(nodeUuid: string, token: string): string {
+  return `/media/${nodeUuid}/${createHash('sha256').update(`boot medium ${token}`).digest('base64url')}.iso`;
+}
+
+/** The kernel parameters on the CD at this path, or `undefined` where there is none. */
+export async function bootMediumParams(
+  context: Pick<EngineContext, 'db' | 'config' | 'secrets'>,
+  { path, nodeUuid }: { readonly path: string; readonly nodeUuid: string },
+): Promise<string | undefined> {
+  const { config, db, secrets } = context;
+  const session = await findAgentSession(db, nodeUuid);
+  if (!session) return undefined;
+  const token = openAgentToken(secrets, session);
+  const node = isSameSecret(path, bootMediumPath(nodeUuid, token)) ? await findNode(db, nodeUuid) : undefined;
+  if (!node) return undefined;
+  return ramdiskParams(
+    {
+      publicUrl: config.boot.url,
+      agentApi: { url: config.publicUrl, isInsecure: config.boot.insecureAgents },
+      defaultKernelParams: config.kernelParams,
+      ...ramdiskOf(secrets, node),
+    },
+    [`ipa-agent-token=${token}`, ...staticAddresses(node.networkData)],
+  );
+}

@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto';
+import { forgetAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
+import { openBootMedium } from '#conductor/boot/boot-medium.ts';
+import { bootMediumPath } from '#conductor/flows/boot-medium-answer.ts';
+import type { StepContext } from '#conductor/flows/step-context.ts';
+import { nodePlace, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
+import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * Puts this boot's CD into the machine's virtual drive. The agent's token stands on it and so never crosses the boot
+ * network; the address of the CD is made of the token, and is gone with it.
+ */
+export async function insertBootMedium(context: StepContext): Promise<void> {
+  const { node, signal } = context;
+  const media = context.bmc().virtualMedia;
+  if (!media) throw new AppError('not_supported', `driver ${node.driver} has no virtual media`);
+  // before the drive is emptied: its answer would reach the BMC alone
+  await (await openBootMedium(context.config.ramdiskDirectory, '')).close();
+  const token = randomBytes(32).toString('base64url');
+  await context.record(async (tx) => {
+    await forgetAgentSession(tx, node.uuid);
+    await insertAgentSession(tx, node.uuid, context.secrets.seal(token, nodePlace(node.uuid, 'agent_token')));
+  });
+  const { external_http_url: own } = openNodeDocument(context.secrets, node, 'driverInfo');
+  const base = typeof own === 'string' ? own : context.config.boot.url;
+  await media.insert(`${base.replace(/\/+$/, '')}${bootMediumPath(node.uuid, token)}`, { signal });
+}
+
+/**
+ * After a boot from it. The machine boots from it once at most, and its address is gone: a BMC that keeps it is logged,
+ * and holds nothing up.
+ */
+export async function ejectBootMedium(context: Pick<StepContext, 'bmc' | 'log' | 'node' | 'signal'>): Promise<void> {
+  if (!bootsFromVirtualMedia(context.node)) return;
+  const { signal } = context;
+  try {
+    await context.bmc().virtualMedia?.eject({ signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    context.log.warn({ err: error }, 'virtual media not ejected');
+  }
+}
