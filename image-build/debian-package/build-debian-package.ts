@@ -22,7 +22,7 @@ const readByBundles = [
   'conductor/cluster/kubernetes/kubelet-shutdown.yaml',
   'node_modules/swagger-ui-dist',
 ];
-const ramdiskFiles = ['vmlinuz', 'initrd.img', 'licenses.txt'];
+const ramdiskFiles = ['vmlinuz', 'initrd.img', 'boot-medium.bin', 'boot-medium.json', 'licenses.txt'];
 
 /** Names that Debian has for Node.js's processors. */
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };

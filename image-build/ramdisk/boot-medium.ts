@@ -111,7 +111,10 @@ async function findFiles(context: BuildContext, iso: string, names: readonly str
     .map((name) => {
       const extent = extents.find((each) => each.name === name);
       if (extent) return extent;
-      throw new AppError('internal', `find ${name} in ${iso}: xorriso lists ${extents.map((each) => each.name)}`);
+      throw new AppError(
+        'internal',
+        `find ${name} in ${iso}: xorriso lists ${extents.map((each) => each.name).join(', ')}`,
+      );
     })
     .toSorted((one, other) => one.offset - other.offset);
 }

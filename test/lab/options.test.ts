@@ -5,6 +5,7 @@ test('defaults and flags', () => {
   expect(parseLabCommand([])).toEqual({
     firmware: 'uefi',
     bmc: 'redfish',
+    boot: 'pxe',
     nodes: 1,
     raid1: false,
     site: false,
@@ -15,6 +16,7 @@ test('defaults and flags', () => {
   expect(parseLabCommand(['--firmware=bios', '--bmc', 'ipmi', '--nodes', '3', '--raid1', '--keep'])).toEqual({
     firmware: 'bios',
     bmc: 'ipmi',
+    boot: 'pxe',
     nodes: 3,
     raid1: true,
     site: false,
@@ -29,6 +31,8 @@ test('defaults and flags', () => {
 test.each([
   [['--firmware', 'efi'], "--firmware must be uefi or bios, not 'efi'"],
   [['--bmc', 'ilo'], "--bmc must be redfish or ipmi, not 'ilo'"],
+  [['--boot', 'vmedia', '--bmc', 'ipmi'], '--boot vmedia needs --bmc redfish and no MODE'],
+  [['--boot', 'vmedia', '--raid1'], '--boot vmedia needs --bmc redfish and no MODE'],
   [['--nodes', '0'], "--nodes must be a number from 1 to 8, not '0'"],
   [['--nodes', 'two'], "--nodes must be a number from 1 to 8, not 'two'"],
   [['--site', '--raid1'], '--raid1 or --site must go: one of them at a time'],

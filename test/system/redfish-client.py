@@ -49,6 +49,14 @@ for target, enabled, mode in [
     boot = system.boot
     seen["boot"].append([boot.target.value, boot.enabled.value, boot.mode.value])
 
+media = [drive for drive in system.managers[0].virtual_media.get_members() if sushy.VirtualMediaType.CD in drive.media_types][0]
+seen["media"] = []
+media.insert_media("https://192.0.2.9/medium.iso")
+media.refresh(force=True)
+seen["media"].append([media.identity, media.image, media.inserted])
+media.eject_media()
+media.refresh(force=True)
+seen["media"].append([media.identity, media.image, media.inserted])
 
 
 def change_bios():

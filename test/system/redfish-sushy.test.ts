@@ -50,6 +50,10 @@ const expected = {
     ['Pxe', 'Once', 'UEFI'],
     ['Hdd', 'Continuous', 'Legacy'],
   ],
+  media: [
+    ['CD', 'https://192.0.2.9/medium.iso', true],
+    ['CD', null, false],
+  ],
   missing: 404,
   registry: ['Base', '1.8.0', true],
 };

@@ -75,13 +75,13 @@ export function redfishVirtualMedia(system: RedfishSystem): VirtualMediaInterfac
       const what = `insert virtual media at ${client.origin}`;
       const drive = await findDrive(system, signal);
       await empty(drive, signal);
-      const plain = { Image: url, Inserted: true, WriteProtected: true };
-      const transfer = {
-        TransferMethod: 'Stream',
-        TransferProtocolType: url.startsWith('https:') ? 'HTTPS' : 'HTTP',
-      };
-      const bodies = [plain, { ...plain, ...transfer }, { Image: url, ...transfer }, { Image: url }];
       const action = drive.data.Actions?.['#VirtualMedia.InsertMedia']?.target;
+      const plain = { Image: url };
+      const protocol = url.startsWith('https:') ? 'HTTPS' : 'HTTP';
+      const transfer = { ...plain, TransferMethod: 'Stream', TransferProtocolType: protocol };
+      const state = { Inserted: true, WriteProtected: true };
+      // python-sushy's experience: Supermicro X11 refuses the state with the action, Lenovo fills no drive by PATCH without
+      const bodies = action === undefined ? [{ ...plain, ...state }, plain] : [plain, transfer, { ...plain, ...state }];
       await write(drive, { what, action, bodies }, signal);
       await confirm(drive, true, what, signal);
     },

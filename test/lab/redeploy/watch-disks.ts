@@ -1,5 +1,5 @@
-import { type DiskLook, lookAtDisk } from '#test/lab/redeploy/look-at-disk.ts';
 import type { BootSource } from '#test/lab/qemu-arguments.ts';
+import { type DiskLook, lookAtDisk } from '#test/lab/redeploy/look-at-disk.ts';
 import type { VirtualMachine } from '#test/lab/virtual-machine.ts';
 
 /** All disks of a machine that is off, right before it is powered on. */

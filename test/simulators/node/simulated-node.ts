@@ -114,7 +114,8 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
 interface Boot {
   count(): number;
   stopAgent(): Promise<void>;
-  start(fromNetwork: boolean): void;
+  /** `cd`: the address of what is in the virtual drive. */
+  start(from: 'network' | 'disk' | { readonly cd: string }): void;
   stop(): Promise<void>;
   power(): 'on' | 'off';
   runs(): 'ramdisk' | 'instance' | 'nothing';
@@ -123,14 +124,19 @@ interface Boot {
 /** Power and boot order of a machine in memory, with a boot behind them. */
 function bootingMachine(boot: Boot): SimulatedMachine {
   const memory = createMemoryMachine();
+  let media: string | undefined;
   return {
     ...memory,
+    setMedia: (url) => {
+      media = url;
+    },
     setPower: async (action: SimulatedPowerAction) => {
-      const fromNetwork = (await memory.getBoot()).device === 'pxe';
+      const { device } = await memory.getBoot();
+      const from = device === 'cdrom' && media !== undefined ? { cd: media } : device === 'pxe' ? 'network' : 'disk';
       const wasOn = (await memory.getPower()) === 'on';
       await memory.setPower(action);
       if (action !== 'on' || !wasOn) await boot.stop();
-      if (action === 'reset' || (action === 'on' && !wasOn)) boot.start(fromNetwork);
+      if (action === 'reset' || (action === 'on' && !wasOn)) boot.start(from);
     },
   };
 }
@@ -152,11 +158,12 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
     },
     power: () => (running ? 'on' : 'off'),
     runs: () => runs,
-    start: (fromNetwork) => {
+    start: (from) => {
       const stop = new AbortController();
       count += 1;
-      runs = fromNetwork ? (wrong.faults.bootsNothing ? 'nothing' : 'ramdisk') : 'instance';
-      const ended = runs === 'ramdisk' ? ramdisk(options, wrong, record, stop.signal) : Promise.resolve();
+      runs = from === 'disk' ? 'instance' : wrong.faults.bootsNothing ? 'nothing' : 'ramdisk';
+      const cd = typeof from === 'string' ? undefined : from.cd;
+      const ended = runs === 'ramdisk' ? ramdisk({ options, cd }, wrong, record, stop.signal) : Promise.resolve();
       running = { stop, ended };
     },
     stop: async () => {
@@ -171,7 +178,7 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
 
 /** Init: starts the agent, and starts it again when its process dies, with what it kept in memory. */
 async function ramdisk(
-  options: SimulatedNodeOptions,
+  { options, cd }: { readonly options: SimulatedNodeOptions; readonly cd: string | undefined },
   { faults, agentFaults }: Faults,
   record: StepRecord,
   powerOff: AbortSignal,
@@ -188,7 +195,7 @@ async function ramdisk(
       const signal = AbortSignal.any([powerOff, death.signal]);
       const end = await agentProcess(
         options,
-        { stateDir, port, faults, proxyPort: proxy?.port },
+        { stateDir, port, faults, proxyPort: proxy?.port, params: cd === undefined ? '' : await readParams(cd) },
         simulatedHardware(options, faults, record, death, simulatedDisks(options.mac, options.moreDisks)),
         signal,
       );
@@ -208,11 +215,14 @@ async function agentProcess(
     port,
     faults,
     proxyPort,
+    params,
   }: {
     readonly stateDir: string;
     readonly port: number;
     readonly faults: NodeFaults;
     readonly proxyPort: number | undefined;
+    /** Of the kernel, beside those that every simulated ramdisk has. */
+    readonly params: string;
   },
   hardware: HardwareManager,
   signal: AbortSignal,
@@ -221,7 +231,7 @@ async function agentProcess(
   const url = options.conductorUrl();
   const inspection = options.inspects ? ` ipa-inspection-callback-url=${url}/v1/continue_inspection` : '';
   const proxied = proxyPort === undefined ? '' : ` ipa-advertise-protocol=http ipa-advertise-port=${proxyPort}`;
-  const config = readAgentConfig(`ipa-api-url=${url} ipa-lookup-interval=0.2${inspection}${proxied}`, {
+  const config = readAgentConfig(`${params} ipa-api-url=${url} ipa-lookup-interval=0.2${inspection}${proxied}`, {
     BATON_AGENT_ADDRESSES: options.mac,
     BATON_AGENT_STATE_DIR: stateDir,
     BATON_AGENT_LISTEN_HOST: '127.0.0.1',
@@ -244,6 +254,13 @@ async function agentProcess(
     if (!signal.aborted) log.error({ err: error }, 'simulated agent died');
     return 'died';
   }
+}
+
+/** The kernel parameters that the CD at this address has for GRUB. */
+async function readParams(cd: string): Promise<string> {
+  const answer = await fetch(cd);
+  const text = Buffer.from(await answer.arrayBuffer()).toString('latin1');
+  return /set baton_parameters='(.*)'$/m.exec(text)?.[1] ?? '';
 }
 
 /** What a simulated machine has, and what does nothing there. */

@@ -1,0 +1,156 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { silentLog } from '#shared/log.ts';
+import { parametersBytes } from '#shared/wire/boot-medium.ts';
+import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { enrolSimulatedNode } from '#test/support/enrol.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
+
+/** Whole flows of machines that boot by virtual media: a conductor, a Redfish BMC and a real agent over real HTTP. */
+
+const kernel = 'kernel '.repeat(1000);
+const ramdisk = 'ramdisk '.repeat(9000);
+const [head, between] = ['head '.repeat(1000), 'between '.repeat(20)];
+let directory: string;
+let conductor: ConductorInProcess;
+let operator: Operator;
+let machine: SimulatedNode;
+let count = 0;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'baton-boot-medium-'));
+  const place = '#'.repeat(parametersBytes);
+  const layout = {
+    size: head.length + place.length + kernel.length + between.length + ramdisk.length,
+    parameters: head.length,
+    files: [
+      { name: 'vmlinuz', offset: head.length + place.length, bytes: kernel.length },
+      {
+        name: 'initrd.img',
+        offset: head.length + place.length + kernel.length + between.length,
+        bytes: ramdisk.length,
+      },
+    ],
+  };
+  await writeFile(join(directory, 'vmlinuz'), kernel);
+  await writeFile(join(directory, 'initrd.img'), ramdisk);
+  await writeFile(join(directory, 'boot-medium.bin'), head + place + between);
+  await writeFile(join(directory, 'boot-medium.json'), JSON.stringify(layout));
+  conductor = await startConductorInProcess({ log: silentLog, settings: { BATON_RAMDISK_DIR: directory } });
+  operator = createOperator(conductor.url);
+});
+afterAll(async () => {
+  await conductor.close();
+  await rm(directory, { recursive: true });
+});
+beforeEach(async () => {
+  count += 1;
+  const mac = `52:54:00:00:b4:${count.toString(16).padStart(2, '0')}`;
+  machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac });
+  return () => machine.close();
+});
+
+const networkData = (mac: string) => ({
+  links: [{ id: 'nic0', type: 'phy', ethernet_mac_address: mac }],
+  networks: [{ link: 'nic0', type: 'ipv4', ip_address: '192.0.2.20', netmask: '255.255.255.0' }],
+});
+
+async function enrol(name: string, more: Readonly<Record<string, unknown>> = {}): Promise<void> {
+  await enrolSimulatedNode(operator, machine, name, {
+    boot_interface: 'redfish-virtual-media',
+    driver_info: { ...machine.driverInfo, external_http_url: conductor.url },
+    network_data: networkData(machine.mac),
+    ...more,
+  });
+}
+
+/** The addresses of the CDs that were put in, in order. */
+function inserted(): string[] {
+  return machine.bmc.requests.flatMap(({ method, path, body }) =>
+    method === 'POST' && path.endsWith('InsertMedia') ? [(JSON.parse(body) as { readonly Image: string }).Image] : [],
+  );
+}
+
+/** What was asked of the BMC, in order, without what only reads. */
+function asked(): string[] {
+  return machine.bmc.requests.flatMap(({ method, path, body }) => {
+    if (method === 'GET' || path.endsWith('/Sessions')) return [];
+    const boot = /"BootSourceOverrideTarget":"(\w+)"/.exec(body)?.[1];
+    return [boot ?? /"ResetType":"(\w+)"/.exec(body)?.[1] ?? path.split('.').at(-1) ?? ''];
+  });
+}
+
+test('a deploy boots from a CD with its own token and address, which is ejected before the instance boots', async () => {
+  await enrol('cd');
+  await operator.provision('cd', 'active');
+  const cd = await expect
+    .poll(() => inserted()[0], { timeout: 60_000 })
+    .toBeTypeOf('string')
+    .then(() => inserted()[0] ?? '');
+  expect(cd).toMatch(new RegExp(`^${conductor.url}/media/[0-9a-f-]{36}/[\\w-]{43}\\.iso$`));
+  await operator.waitForState('cd', 'active');
+  expect(asked()).toEqual(['InsertMedia', 'Cd', 'On', 'Hdd', 'EjectMedia', 'ForceOff', 'On']);
+  expect(machine.disk).toContain('write_image demo.raw');
+  // the boot is over: its CD is gone
+  expect((await fetch(cd)).status).toBe(404);
+});
+
+test("the CD has this boot's parameters, is served in ranges, and by its name alone", async () => {
+  machine.faults.bootsNothing = true;
+  await enrol('ranges');
+  await operator.provision('ranges', 'active');
+  await expect.poll(() => asked().at(-1), { timeout: 60_000 }).toBe('On');
+  const cd = inserted()[0] ?? '';
+  const whole = Buffer.from(await (await fetch(cd)).arrayBuffer());
+  const start = head.length + parametersBytes;
+  const parameters = whole.subarray(head.length, start).toString('latin1').trimEnd();
+  expect(parameters).toMatch(/^set baton_parameters='ipa-api-url=\S+ .* ipa-agent-token=[\w-]{43} .*'$/);
+  expect(parameters).toContain(` baton.address=${machine.mac},192.0.2.20/24,`);
+  expect(whole.toString('latin1')).toBe(
+    head + whole.subarray(head.length, start).toString('latin1') + kernel + between + ramdisk,
+  );
+
+  const range = (from: number, to: number) => fetch(cd, { headers: { range: `bytes=${from}-${to}` } });
+  for (const [from, to] of [
+    [0, 0],
+    [head.length - 3, head.length + 9],
+    [start - 10, start + 10],
+    [start + kernel.length - 1, start + kernel.length + between.length],
+  ] as const) {
+    const part = await range(from, to);
+    expect(part.status).toBe(206);
+    expect(Buffer.from(await part.arrayBuffer())).toEqual(whole.subarray(from, to + 1));
+  }
+
+  expect((await fetch(cd, { method: 'HEAD' })).headers.get('content-length')).toBe(String(whole.length));
+  for (const wrong of [cd.replace(/.\.iso$/, '-.iso'), cd.replace(/[0-9a-f-]{36}/, crypto.randomUUID())]) {
+    expect((await fetch(wrong)).status).toBe(404);
+  }
+  // whoever asks over the network gets no token
+  const lookup = await operator.call('GET', `/v1/lookup?addresses=${machine.mac}`);
+  expect(lookup).toMatchObject({ config: { agent_token: '******', agent_token_required: true } });
+  await operator.provision('ranges', 'deleted');
+});
+
+test('a conductor that dies once the machine is on its way boots it again, from another CD', async () => {
+  await enrol('dies');
+  conductor.atCheckpoints((name) => (name === 'acted' && conductor.deaths() === 0 ? 'die' : 'go on'));
+  await operator.provision('dies', 'active');
+  await expect.poll(() => conductor.deaths(), { timeout: 60_000 }).toBe(1);
+  await conductor.reborn();
+  await operator.waitForState('dies', 'active');
+  const [first, second, ...more] = inserted();
+  expect([first === second, more.length]).toEqual([false, 0]);
+  expect(machine.disk).toContain('write_image demo.raw');
+});
+
+test("network_data that the ramdisk can't honour is refused before anything is touched", async () => {
+  await enrol('bad', { network_data: { ...networkData(machine.mac), links: [{ id: 'nic0', type: 'bond' }] } });
+  await expect(operator.provision('bad', 'active')).rejects.toThrow(
+    'boot: network_data.networks.0.link is a bond: the ramdisk takes addresses on network cards only',
+  );
+  expect(asked()).toEqual([]);
+});
