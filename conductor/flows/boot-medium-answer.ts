@@ -5,7 +5,7 @@ import { staticAddresses } from '#conductor/boot/static-addresses.ts';
 import { ramdiskOf } from '#conductor/flows/boot-answer.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
-import { findNode } from '#conductor/nodes/node-store.ts';
+import { findNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
 
 /** Where the CD of one boot is: nobody can guess it, and it leads nowhere once the boot's token is forgotten. */
@@ -19,7 +19,7 @@ export async function bootMediumParams(
   { path, nodeUuid }: { readonly path: string; readonly nodeUuid: string },
 ): Promise<string | undefined> {
   const { config, db, secrets } = context;
-  const session = await findAgentSession(db, nodeUuid);
+  const session = isUuid(nodeUuid) ? await findAgentSession(db, nodeUuid) : undefined;
   if (!session) return undefined;
   const token = openAgentToken(secrets, session);
   const node = isSameSecret(path, bootMediumPath(nodeUuid, token)) ? await findNode(db, nodeUuid) : undefined;

@@ -57,7 +57,10 @@ export const Environment = z.object({
       'keys that encrypt passwords in the database (32 bytes as base64, one per line; the first encrypts, all ' +
         'decrypt); required with `DATABASE_URL`, else default `secret.key` in `BATON_DATA_DIR`, made at the first start',
     ),
-  BATON_RAMDISK_DIR: z.string().default('build/ramdisk').describe('directory with vmlinuz, initrd.img and, for virtual media, boot-medium.bin and .json'),
+  BATON_RAMDISK_DIR: z
+    .string()
+    .default('build/ramdisk')
+    .describe('directory with vmlinuz, initrd.img and, for virtual media, boot-medium.bin and .json'),
   BATON_IMAGES_DIR: z.string().default('build/os-image').describe('directory served under /images/'),
   BATON_NETWORKS_FILE: z.string().optional().describe('switches and networks (YAML), see docs/networks.md'),
   BATON_CONDUCTOR_NAME: z

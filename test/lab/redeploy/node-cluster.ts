@@ -33,6 +33,7 @@ export const etcdClusterName = 'kubernetes';
 /** They run on no node of the site. */
 export const otherMembers = ['etcd-a', 'etcd-b'] as const;
 const otherNodes = ['kube-a', 'kube-b'];
+const workerRole = { 'node-role.kubernetes.io/worker': '' };
 /** Replicas of the set that a budget guards. */
 const replicas = 6;
 export const minAvailable = 5;
@@ -42,7 +43,7 @@ const timeoutMs = 20_000;
 export async function startNodeCluster(site: LabSite, node: string): Promise<NodeCluster> {
   const simulator = await startKubernetesSimulator();
   site.defer(() => simulator.close());
-  for (const name of otherNodes) simulator.store.create('nodes', newNode(name));
+  for (const name of otherNodes) simulator.store.create('nodes', newNode(name, workerRole));
   const manifest = new URL('../../../conductor/cluster/kubernetes/kubelet-shutdown.yaml', import.meta.url);
   simulator.store.create('daemonsets', parse(readFileSync(manifest, 'utf8')) as Draft);
   simulator.store.create('daemonsets', newSet('node-log'));
@@ -76,7 +77,7 @@ async function joinEtcd(etcd: EtcdTestCluster, outlet: Outlet, node: string): Pr
 }
 
 async function joinKubernetes({ store, world }: KubernetesSimulator, node: string, app: string): Promise<void> {
-  store.create('nodes', newNode(node, { 'node-role.kubernetes.io/worker': '', rack: 'rack01' }));
+  store.create('nodes', newNode(node, { ...workerRole, rack: 'rack01' }));
   world.startKubelet(node);
   store.create('replicasets', newSet(app, { replicas, annotations: { [stopSeconds]: '1' } }));
   store.create('poddisruptionbudgets', newBudget(app, app, minAvailable));

@@ -4,6 +4,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { baton } from '#test/lab/baton-command.ts';
 import type { Lab, LabNode, LabNodeOptions, LabSite } from '#test/lab/lab.ts';
 import type { DemoImage } from '#test/lab/operator.ts';
+import { waitForBeacon } from '#test/lab/proofs/beacon.ts';
 import type { Proof } from '#test/lab/proofs/proof.ts';
 import { proveIdentity, proveNetwork } from '#test/lab/proofs/prove-instance.ts';
 import { lookAtInstance, type SeenInstance } from '#test/lab/redeploy/look-at-instance.ts';
@@ -70,6 +71,7 @@ export async function redeployAndProve(
   const first = await lookAtInstance(lab, node);
   hooks.report(`${first.storage.array}: a file of ${first.storage.file.slice(0, 17)}…`);
   const story = { lab, node, port, cluster, hooks };
+  await joinClusters(story);
   const proofs: SiteProofs[] = [{ subject: 'deploy_site', proofs: proveFirst(first) }];
   const kept = await redeploy(story, first, { preserve: true, number: 1 });
   proofs.push({ subject: 'redeploy_server preserve-local-storage=true', proofs: kept.proofs });
@@ -92,21 +94,25 @@ async function redeploy(
   { preserve, number }: { readonly preserve: boolean; readonly number: number },
 ): Promise<{ readonly after: SeenInstance; readonly proofs: readonly Proof[] }> {
   const { lab, node, port, cluster, hooks } = story;
-  await cluster.join();
-  const members = await cluster.members();
-  hooks.report(`${node.name} joins etcd (${members.join(', ')}) and Kubernetes`);
   const firstChange = port.length;
   const teardown = cluster.watch();
   const disks = watchDisks(node.machine, [before.storage.mark, before.storage.file]);
   const parameters = { target_nodes: node.name, 'preserve-local-storage': String(preserve) };
   if (preserve) await showPlan(lab, parameters, hooks);
-  await act(story, 'redeploy_server', parameters);
+  const comeBack = async (): Promise<readonly Proof[]> => {
+    await waitForBeacon(lab, node, actionLimitMs, before.beacon.bootId);
+    disks.end();
+    teardown.end();
+    const ofTeardown = await proveTeardown({ cluster, teardown, node: node.name, firstBootAt: disks.looks[0]?.at });
+    await joinClusters(story);
+    return ofTeardown;
+  };
+  // the action ends when the node is in service, and so in its clusters again
+  const [ofTeardown] = await Promise.all([comeBack(), act(story, 'redeploy_server', parameters)]);
   const after = await lookAtInstance(lab, node, before.beacon.bootId);
-  disks.end();
-  teardown.end();
   const instances = { before, after };
   const proofs = [
-    ...(await proveTeardown({ cluster, teardown, node: node.name, firstBootAt: disks.looks[0]?.at })),
+    ...ofTeardown,
     provePort(port.slice(firstChange), disks.looks),
     ...proveDisks(disks.looks, { ...instances, preserve }),
     ...proveNewInstance(instances),
@@ -115,6 +121,12 @@ async function redeploy(
     ...(await proveReceipt(lab, node, { preserve, count: number, show: hooks.show })),
   ];
   return { after, proofs };
+}
+
+async function joinClusters({ node, cluster, hooks }: Story): Promise<void> {
+  await cluster.join();
+  const members = await cluster.members();
+  hooks.report(`${node.name} joins etcd (${members.join(', ')}) and Kubernetes`);
 }
 
 /** What an operator reads before. */
