@@ -102,7 +102,12 @@ describe('drain', () => {
   });
 
   test('of an API server that does not let the conductor in says so at once', async () => {
-    small.simulator.inject({ path: /nodes\/n1$/, status: 403, body: { kind: 'Status', message: 'no, user "baton"' } });
+    small.simulator.inject({
+      path: /nodes\/n1$/,
+      status: 403,
+      body: { kind: 'Status', message: 'no, user "baton"' },
+      times: 2,
+    });
     const { status, reason, text } = await post('/nodes/n1/drain');
     expect([status, reason]).toEqual([500, 'DrainNodeError']);
     expect(text).toContain('HTTP 403: no, user "baton"');

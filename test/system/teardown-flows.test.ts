@@ -154,7 +154,7 @@ test('a cluster that lets nobody in for a while is waited for, unless it never l
   expect(await end()).toMatchObject({ state: 'succeeded' });
 
   await clusters.join();
-  simulator.inject({ path: /nodes\/leaver$/, status: 403, body: 'Forbidden' });
+  simulator.inject({ path: /nodes\/leaver$/, status: 403, body: 'Forbidden', times: 2 });
   await decommission();
   const refused = await end();
   simulator.clearFaults();
@@ -237,7 +237,7 @@ test('maintenance holds it, and its time with it', async () => {
 });
 
 test('a kubelet that can not be shut down is told, and holds nothing up', async () => {
-  clusters.small.simulator.inject({ method: 'GET', path: /leases\/leaver$/, status: 403, times: 1 });
+  clusters.small.simulator.inject({ method: 'GET', path: /leases\/leaver$/, status: 403, times: 2 });
   await decommission();
   expect(await end()).toMatchObject({ state: 'succeeded' });
   expect((await reports()).at(-1)).toMatchObject({
