@@ -56,6 +56,7 @@ export async function repeatRounds(
         report = afterLook(report, now);
         if (now.state === 'done') return withChanges(report, now.messages);
         last = now;
+        if (now.failure) throw now.failure;
         lastError = undefined;
       } catch (error) {
         if (!isRetryable(error) && !timeUp.aborted && !signal.aborted) throw describeChanges(error, report);

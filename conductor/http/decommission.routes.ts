@@ -15,20 +15,20 @@ import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { DesignBody } from '#conductor/http/etcd.routes.ts';
-import { wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
+import { forceFlag, graceMeaning, wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
 import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
+import { findImpossible } from '#conductor/sites/nodes/find-impossible.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const Query = z.strictObject({
   'drain-node-timeout': wholeSeconds(1).default(nodeStepDefaults.drainTimeout).describe('seconds for the drain'),
-  'drain-node-grace-period': wholeSeconds(0)
-    .default(nodeStepDefaults.drainGracePeriod)
-    .describe('seconds that each pod gets to terminate; less than the timeout of the drain'),
+  'drain-node-grace-period': wholeSeconds(0).default(nodeStepDefaults.drainGracePeriod).describe(graceMeaning),
+  force: forceFlag,
   'clear-labels-timeout': wholeSeconds(1)
     .default(nodeStepDefaults.clearLabelsTimeout)
     .describe('seconds for the pods to settle'),
@@ -61,7 +61,7 @@ function decommissionRoute<Prefix extends string>(prefix: Prefix) {
       ),
       400: { description: 'an unknown parameter, no design, or a design that is not a site' },
       404: { description: 'the design, or the cluster, has no such node' },
-      409: { description: 'a flow works on the node, which is named with its site action' },
+      409: { description: 'a flow works on the node, or it can not leave its clusters: nothing was done' },
       500: { description: 'DisassociateStepFailure: a step has failed; details.messageList has what each step did' },
     },
   });
@@ -86,6 +86,15 @@ export function decommissionRoutes(context: HttpContext): ApiApp {
   return app;
 }
 
+/** Before its pods leave, and before its labels go: etcd must be able to do without it. */
+async function requireEtcdAllows(context: HttpContext, { node, site }: Pick<Work, 'node' | 'site'>): Promise<void> {
+  const clusters = { nodes: new Set(site.nodes.keys()), etcdClusters: site.etcdClusters };
+  const leaving = { names: [node], staysOut: false, force: true, kubernetes: false };
+  const why = (await findImpossible(context, clusters, leaving)).get(node);
+  if (why === undefined) return;
+  throw new AppError('conflict', `${node} is not taken out of its clusters: ${why}`, { details: { refusal: true } });
+}
+
 interface Work {
   readonly node: string;
   readonly site: Site;
@@ -96,19 +105,20 @@ interface Work {
 /** In the seed's order; what must not hold up the process is its kubelet alone. */
 function stepsOf(context: HttpContext, { node, site, signal, query }: Work): DecommissionStep[] {
   const file = context.config.kubeconfigFile;
+  const guard = { force: query.force === true, require: () => requireEtcdAllows(context, { node, site }) };
   const drain = { timeout: query['drain-node-timeout'], gracePeriod: query['drain-node-grace-period'] };
   return [
     {
       name: 'drain',
       run: async () => {
         checkDrainTimes(drain);
-        return runNodeStep(file, 'DrainNodeError', drainStep, { node, signal, ...drain });
+        return runNodeStep(file, 'DrainNodeError', drainStep, { node, signal, ...guard, ...drain });
       },
     },
     {
       name: 'clear-labels',
       run: () => {
-        const step = { node, signal, secrets: context.secrets, timeout: query['clear-labels-timeout'] };
+        const step = { node, signal, ...guard, secrets: context.secrets, timeout: query['clear-labels-timeout'] };
         return runNodeStep(file, 'ClearLabelsError', clearLabelsStep, step);
       },
     },

@@ -42,14 +42,16 @@ const timeout = (fallback: number) =>
 const Params = z.object({
   node_id: z.string().describe('host name of the server: the name of the node in the cluster'),
 });
+export const forceFlag = queryFlag.describe('though it is the last Ready node of its cluster, or of a role');
+export const graceMeaning =
+  'seconds that each pod gets to terminate; less than the timeout; 0 = deleted at once, its containers may still run';
 const queries = {
   drain: z.strictObject({
     timeout: timeout(nodeStepDefaults.drainTimeout),
-    'grace-period': wholeSeconds(0)
-      .default(nodeStepDefaults.drainGracePeriod)
-      .describe('seconds that each pod gets to terminate; less than the timeout'),
+    'grace-period': wholeSeconds(0).default(nodeStepDefaults.drainGracePeriod).describe(graceMeaning),
+    force: forceFlag,
   }),
-  clearLabels: z.strictObject({ timeout: timeout(nodeStepDefaults.clearLabelsTimeout) }),
+  clearLabels: z.strictObject({ timeout: timeout(nodeStepDefaults.clearLabelsTimeout), force: forceFlag }),
   restoreLabels: z.strictObject({ timeout: timeout(nodeStepDefaults.restoreLabelsTimeout) }),
   shutdownKubelet: z.strictObject({
     timeout: timeout(nodeStepDefaults.shutdownKubeletTimeout),
@@ -104,8 +106,8 @@ export function kubernetesTeardownRoutes(context: Pick<HttpContext, 'config' | '
 
   for (const prefix of prefixes) {
     app.openapi(stepRoute(prefix, 'drain', queries.drain, 'Cordon a node and evict its pods'), (c) => {
-      const { timeout: seconds, 'grace-period': gracePeriod } = c.req.valid('query');
-      const step = { node: c.req.valid('param').node_id, timeout: seconds, gracePeriod };
+      const { timeout: seconds, 'grace-period': gracePeriod, force } = c.req.valid('query');
+      const step = { node: c.req.valid('param').node_id, timeout: seconds, gracePeriod, force: force === true };
       checkDrainTimes(step);
       return run(c, 'DrainNodeError', drainStep, step);
     });
@@ -117,6 +119,7 @@ export function kubernetesTeardownRoutes(context: Pick<HttpContext, 'config' | '
           secrets: context.secrets,
           node: c.req.valid('param').node_id,
           timeout: c.req.valid('query').timeout,
+          force: c.req.valid('query').force === true,
         }),
     );
 

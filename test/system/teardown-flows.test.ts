@@ -68,6 +68,7 @@ async function decommission(timeouts: Partial<DecommissionTimeouts> = {}, notInC
     revisionId: revision?.id ?? 0,
     timeouts: { ...decommissionTimeouts, drainGracePeriod: 0, ...timeouts },
     notInClusterOk,
+    force: false,
     caller: { user: 'tester', project: undefined, via: undefined },
   });
 }
