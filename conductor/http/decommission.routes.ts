@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { Status } from '#conductor/api/faults.ts';
 import { type DecommissionStep, decommission } from '#conductor/cluster/decommission.ts';
 import { removeEtcd, waitForStableEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
+import type { Journal } from '#conductor/cluster/journal.ts';
 import {
   checkDrainTimes,
   clearLabelsStep,
@@ -17,6 +18,7 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import { DesignBody } from '#conductor/http/etcd.routes.ts';
 import { forceFlag, graceMeaning, wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
 import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
+import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
@@ -77,7 +79,11 @@ export function decommissionRoutes(context: HttpContext): ApiApp {
       if (!site.nodes.has(node)) throw new AppError('not_found', `the design has no node ${node}`);
       await requireNoFlowOn(context, node, 'decommission');
       const signal = AbortSignal.any([c.req.raw.signal, context.stopping]);
-      const messages = await decommission(node, stepsOf(context, { node, site, signal, query: c.req.valid('query') }));
+      const journal = recordByHand(context, c.get('caller'), { node, verb: 'decommission' });
+      const messages = await decommission(
+        node,
+        stepsOf(context, { node, site, signal, query: c.req.valid('query'), journal }),
+      );
       const errors = messages.filter(({ error }) => error).length;
       const message = `Node ${node} is decommissioned${errors > 0 ? '; its kubelet could not be stopped' : ''}`;
       return answerStatus(c, { status: 'Success', code: 200, message, messages });
@@ -99,45 +105,46 @@ interface Work {
   readonly node: string;
   readonly site: Site;
   readonly signal: AbortSignal;
+  readonly journal: Journal;
   readonly query: z.output<typeof Query>;
 }
 
 /** In the seed's order; what must not hold up the process is its kubelet alone. */
-function stepsOf(context: HttpContext, { node, site, signal, query }: Work): DecommissionStep[] {
+function stepsOf(context: HttpContext, { query, ...work }: Work): DecommissionStep[] {
+  const { node, signal, journal } = work;
   const file = context.config.kubeconfigFile;
-  const guard = { force: query.force === true, require: () => requireEtcdAllows(context, { node, site }) };
+  const step = { node, signal, journal };
+  const guard = { force: query.force === true, require: () => requireEtcdAllows(context, work) };
   const drain = { timeout: query['drain-node-timeout'], gracePeriod: query['drain-node-grace-period'] };
   return [
     {
       name: 'drain',
       run: async () => {
         checkDrainTimes(drain);
-        return runNodeStep(file, 'DrainNodeError', drainStep, { node, signal, ...guard, ...drain });
+        return runNodeStep(file, 'DrainNodeError', drainStep, { ...step, ...guard, ...drain });
       },
     },
     {
       name: 'clear-labels',
       run: () => {
-        const step = { node, signal, ...guard, secrets: context.secrets, timeout: query['clear-labels-timeout'] };
-        return runNodeStep(file, 'ClearLabelsError', clearLabelsStep, step);
+        const clear = { ...step, ...guard, secrets: context.secrets, timeout: query['clear-labels-timeout'] };
+        return runNodeStep(file, 'ClearLabelsError', clearLabelsStep, clear);
       },
     },
     {
       name: 'remove-etcd',
-      run: () => removeEtcd(withCredentials(context), { node, site, signal, timeout: query['remove-etcd-timeout'] }),
+      run: () => removeEtcd(withCredentials(context), { ...work, timeout: query['remove-etcd-timeout'] }),
     },
     {
       name: 'etcd-ready',
-      run: () =>
-        waitForStableEtcd(withCredentials(context), { node, site, signal, timeout: query['etcd-ready-timeout'] }),
+      run: () => waitForStableEtcd(withCredentials(context), { ...work, timeout: query['etcd-ready-timeout'] }),
     },
     {
       name: 'shutdown-kubelet',
       mayFail: true,
       run: () =>
         runNodeStep(file, 'ShutdownKubeletError', shutdownKubeletStep, {
-          node,
-          signal,
+          ...step,
           timeout: nodeStepDefaults.shutdownKubeletTimeout,
           applyDaemonSet: query['apply-daemon-set'] === true,
           image: query['daemon-set-image'],

@@ -9,6 +9,7 @@ import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
+import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
@@ -92,6 +93,7 @@ export function etcdRoutes(context: HttpContext): ApiApp {
         site,
         timeout: c.req.valid('query').timeout,
         signal,
+        journal: recordByHand(context, c.get('caller'), { node, verb: 'remove-etcd' }),
       });
       const message =
         site.etcdClusters.length === 0

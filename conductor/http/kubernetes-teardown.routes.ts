@@ -18,6 +18,7 @@ import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, queryFlag } from '#conductor/http/query-values.ts';
+import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 
@@ -87,7 +88,9 @@ function stepRoute<Prefix extends string, Verb extends string, Query extends z.Z
  * Seed 001's operations on a node of the Kubernetes cluster, under its bare paths and below `/api/v1.0`. They are
  * synchronous: each answers when all is done, or time is up; who hangs up stops it at the next round.
  */
-export function kubernetesTeardownRoutes(context: Pick<HttpContext, 'config' | 'db' | 'secrets' | 'stopping'>): ApiApp {
+export function kubernetesTeardownRoutes(
+  context: Pick<HttpContext, 'config' | 'db' | 'log' | 'secrets' | 'stopping'>,
+): ApiApp {
   const { config, stopping } = context;
   const app = newApiApp();
 
@@ -97,9 +100,11 @@ export function kubernetesTeardownRoutes(context: Pick<HttpContext, 'config' | '
     work: ClusterWork<Step>,
     step: Omit<Step, 'signal'>,
   ): Promise<Response> => {
-    await requireNoFlowOn(context, step.node, c.req.path.split('/').at(-1) ?? reason);
+    const verb = c.req.path.split('/').at(-1) ?? reason;
+    await requireNoFlowOn(context, step.node, verb);
+    const journal = recordByHand(context, c.get('caller'), { node: step.node, verb });
     const signal = AbortSignal.any([c.req.raw.signal, stopping]);
-    const messages = await runNodeStep(config.kubeconfigFile, reason, work, { ...step, signal } as Step);
+    const messages = await runNodeStep(config.kubeconfigFile, reason, work, { ...step, signal, journal } as Step);
     const message = messages.at(-1)?.message ?? `Node ${step.node}: done`;
     return answerStatus(c, { status: 'Success', code: 200, message, messages });
   };

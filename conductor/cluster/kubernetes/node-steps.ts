@@ -1,4 +1,5 @@
 import type { Announce } from '#conductor/cluster/cluster-changes.ts';
+import type { Journal } from '#conductor/cluster/journal.ts';
 import { applyDaemonSet } from '#conductor/cluster/kubernetes/apply-daemon-set.ts';
 import { clearLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
@@ -21,6 +22,7 @@ export interface NodeStep {
   readonly timeout: number;
   /** Fires when nobody waits for it any more. */
   readonly signal: AbortSignal;
+  readonly journal?: Journal | undefined;
 }
 
 /** Work with the cluster of a kubeconfig file. */
@@ -169,8 +171,8 @@ function guardOnce(cluster: Cluster, guard: Omit<Guard, 'isBegun'>) {
     });
 }
 
-function limits({ timeout, signal }: Omit<NodeStep, 'node'>, everyMs: number) {
-  return { timeoutMs: timeout * 1000, everyMs, signal };
+function limits({ timeout, signal, journal }: Omit<NodeStep, 'node'>, everyMs: number) {
+  return { timeoutMs: timeout * 1000, everyMs, signal, journal };
 }
 
 function watchPods(cluster: Cluster, node: string) {
