@@ -14,7 +14,7 @@ const meanings: Readonly<Record<ParameterName, string>> = {
   'not-in-cluster-ok': 'a node that the Kubernetes cluster does not have is torn down all the same (default: false)',
   force: 'the last Ready node of a cluster, or of a role, is torn down all the same (default: false)',
   'drain-node-timeout': `seconds for the drain (default: ${drainTimeout})`,
-  'drain-node-grace-period': `seconds that each pod gets to end by itself, less than drain-node-timeout (default: ${drainGracePeriod})`,
+  'drain-node-grace-period': `seconds that each pod gets to end by itself, less than drain-node-timeout; 0 = deleted at once, its containers may still run (default: ${drainGracePeriod})`,
   'clear-labels-timeout': `seconds for the pods to settle (default: ${clearLabelsTimeout})`,
   'remove-etcd-timeout': `seconds for the etcd members to leave (default: ${removeEtcdTimeout})`,
   'etcd-ready-timeout': `seconds for the etcd clusters to become stable (default: ${etcdReadyTimeout})`,

@@ -27,6 +27,7 @@ const limit = (meaning: string, seconds: number): Seconds => ({
   meaning: `${meaning} (default: ${seconds})`,
 });
 const grace = (meaning: string): Seconds => ({ ...limit(meaning, 1800), limits: false });
+const atOnce = '0 = deleted at once, its containers may still run';
 /** Until a kubelet is silent. */
 export const kubeletSeconds = 300;
 export const designOption = {
@@ -36,6 +37,7 @@ export const designOption = {
     meaning: 'whose documents: a number, committed, successful-site-action, last-site-action',
   },
 } as const;
+const forceOption = { force: { meaning: 'though it is the last Ready node of its cluster, or of a role' } } as const;
 const daemonSetOptions = {
   'apply-daemon-set': { meaning: 'put the daemon set that stops kubelets into the cluster first' },
   'daemon-set-image': { value: 'IMAGE', meaning: 'for its container, with a shell and nsenter' },
@@ -49,14 +51,15 @@ export const teardownVerbs: readonly TeardownVerb[] = [
     meaning: 'cordon a node of the Kubernetes cluster and evict its pods, disruption budgets honoured',
     options: {
       timeout: limit('for all of it', 3600),
-      'grace-period': grace('that each pod gets to end by itself; less than the timeout'),
+      'grace-period': grace(`that each pod gets to end by itself; less than the timeout; ${atOnce}`),
+      ...forceOption,
     },
     leaves: cordoned,
   },
   {
     words: 'clear-labels',
     meaning: "take away a node's labels that somebody has added, and wait until pods have settled",
-    options: { timeout: limit('for all of it', 1800) },
+    options: { timeout: limit('for all of it', 1800), ...forceOption },
     leaves: (node) => `labels that ${node} has lost stay away`,
   },
   {
@@ -92,7 +95,8 @@ export const teardownVerbs: readonly TeardownVerb[] = [
     options: {
       ...designOption,
       'drain-node-timeout': limit('for the drain', 3600),
-      'drain-node-grace-period': grace('that each pod gets to end by itself'),
+      'drain-node-grace-period': grace(`that each pod gets to end by itself; ${atOnce}`),
+      ...forceOption,
       'clear-labels-timeout': limit('for the pods to settle', 1800),
       'remove-etcd-timeout': limit('for the etcd members to leave', 1800),
       'etcd-ready-timeout': limit('for the etcd clusters to become stable', 600),

@@ -90,6 +90,7 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
     const now = await round({ context, args, report: kept.report(), announce: kept.announce });
     if (now.state === 'done') return { kind: 'done', output: afterLook(kept.report(), now) };
     await kept.looked(now);
+    if (now.failure) throw now.failure;
     return waitFor(now.reason);
   } catch (error) {
     if (context.signal.aborted || !(error instanceof AppError)) throw error;

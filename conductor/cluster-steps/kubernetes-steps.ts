@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import type { Announce } from '#conductor/cluster/cluster-changes.ts';
 import { clearLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
+import { guardChanges } from '#conductor/cluster/kubernetes/guard-changes.ts';
 import { leaveCluster } from '#conductor/cluster/kubernetes/leave-cluster.ts';
 import { type ClusterNode, readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { findNode } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
@@ -9,7 +11,7 @@ import { requireSameMachine } from '#conductor/cluster/kubernetes/same-machine.t
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { shutdownKubelet } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
 import type { Round } from '#conductor/cluster/round.ts';
-import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
+import { type ClusterLook, clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { findInventory, systemUuidOf } from '#conductor/nodes/inspection/inventory-store.ts';
 import { isNoted, noteRegistration, readMemberships } from '#conductor/sites/nodes/membership-store.ts';
@@ -36,6 +38,16 @@ function atNode(
   });
 }
 
+/** Asked before the first change of the step, whichever look makes it. */
+function guarded(
+  cluster: Cluster,
+  { context, args, report, announce }: ClusterLook<ClusterArgs & { readonly force: boolean }>,
+  evicts: boolean,
+): Announce {
+  const { node, force } = args;
+  return guardChanges(cluster, { node, force, evicts, isBegun: report.deeds.length > 0 }, context.signal, announce);
+}
+
 /** What tells the instance after the next deploy from this one. */
 async function noteSeen(context: StepContext, { metadata: { uid }, status }: ClusterNode): Promise<void> {
   const seen = { uid, bootId: status?.nodeInfo?.bootID || undefined };
@@ -44,7 +56,10 @@ async function noteSeen(context: StepContext, { metadata: { uid }, status }: Clu
   if (!isNoted(known.get(uuid), seen)) await context.record((tx) => noteRegistration(tx, uuid, seen));
 }
 
+const forced = z.boolean().default(false).describe('though it is the last Ready node of its cluster, or of a role');
+
 const drainArgs = clusterArgs.extend({
+  force: forced,
   grace_period: z.number().int().min(0).describe('seconds that each pod gets to end by itself'),
 });
 
@@ -55,21 +70,24 @@ export const drain = newClusterStep({
   args: drainArgs,
   every: 2,
   isFirst: true,
-  round: ({ context, args, announce }) =>
-    atNode(context, args, (cluster) =>
-      drainNode(cluster, args.node, { gracePeriodSeconds: args.grace_period, announce }, context.signal),
-    ),
+  round: (look) =>
+    atNode(look.context, look.args, (cluster) => {
+      const { node, grace_period: gracePeriodSeconds } = look.args;
+      const announce = guarded(cluster, look, true);
+      return drainNode(cluster, node, { gracePeriodSeconds, announce }, look.context.signal);
+    }),
 });
 
 export const clearNodeLabels = newClusterStep({
   step: 'clear_labels',
   description: "Takes away the labels that were added to the cluster's node, and waits until its pods have settled.",
-  args: clusterArgs,
+  args: clusterArgs.extend({ force: forced }),
   every: 2,
-  round: ({ context, args, announce }) =>
-    atNode(context, args, (cluster) =>
-      clearLabels(cluster, args.node, context.signal, { announce, secrets: context.secrets }),
-    ),
+  round: (look) =>
+    atNode(look.context, look.args, (cluster) => {
+      const { secrets, signal } = look.context;
+      return clearLabels(cluster, look.args.node, signal, { announce: guarded(cluster, look, false), secrets });
+    }),
 });
 
 export const shutDownKubelet = newClusterStep({

@@ -101,7 +101,8 @@ export function afterLook(
   return { deeds, messages: [...messages] };
 }
 
-function keyOf({ kind, name, value, of }: ClusterChange): string {
+/** Of one change, whenever it is told. */
+export function keyOf({ kind, name, value, of }: Pick<ClusterChange, 'kind' | 'name' | 'value' | 'of'>): string {
   return JSON.stringify([kind, name, value, of]);
 }
 

@@ -15,7 +15,7 @@ export interface DecommissionStep {
  * Runs the steps one after another, up to the first that fails: nothing of a node is taken apart whose pods, or whose
  * part in etcd, are still needed. A repeat finds what was done before done.
  * @returns what each step did and met, in order
- * @throws AppError `not_found` when the first step's cluster has no such node, `unavailable` when it was stopped; else
+ * @throws AppError `not_found` when the first step's cluster has no such node, `conflict` when that refuses to begin, `unavailable` when it was stopped; else
  * `command_failed` with `details.reason` `DisassociateStepFailure` and all messages, also of what was not started
  */
 export async function decommission(node: string, steps: readonly DecommissionStep[]): Promise<readonly RoundMessage[]> {
@@ -27,7 +27,7 @@ export async function decommission(node: string, steps: readonly DecommissionSte
       if (!(error instanceof AppError)) throw error;
       messages.push(...failureOf(name, error));
       if (mayFail === true && error.code !== 'unavailable') continue;
-      if (index === 0 && isUnknownNode(error)) throw error;
+      if (index === 0 && (isUnknownNode(error) || error.details['refusal'] === true)) throw error;
       messages.push(...steps.slice(index + 1).map((left) => ofStep(left.name, { message: 'not begun', error: false })));
       throw new AppError(
         error.code === 'unavailable' ? 'unavailable' : 'command_failed',

@@ -6,6 +6,7 @@ import {
   describeClusterChange,
   withRecordedChanges,
 } from '#conductor/cluster/cluster-changes.ts';
+import { type Journal, keepJournal } from '#conductor/cluster/journal.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
 import { createBell } from '#conductor/kernel/bell.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -19,6 +20,8 @@ export interface RepeatOptions {
   readonly everyMs: number;
   /** Fires when whoever asked has hung up, or the conductor stops: no further round is begun. */
   readonly signal: AbortSignal;
+  /** Gets all that is changed. */
+  readonly journal?: Journal | undefined;
   /** Has something call back when a look is worth it before that; until the signal fires. */
   readonly watch?: (signal: AbortSignal, changed: () => void) => void;
 }
@@ -34,7 +37,7 @@ const burstMs = 150;
  */
 export async function repeatRounds(
   round: (signal: AbortSignal, announce: Announce) => Promise<Round>,
-  { what, timeoutMs, everyMs, signal, watch }: RepeatOptions,
+  { what, timeoutMs, everyMs, signal, watch, journal }: RepeatOptions,
 ): Promise<readonly RoundMessage[]> {
   const startedAt = performance.now();
   const leftMs = (): number => timeoutMs - (performance.now() - startedAt);
@@ -45,17 +48,20 @@ export async function repeatRounds(
   let last: Exclude<Round, { state: 'done' }> | undefined;
   let lastError: unknown;
   let report: ClusterReport = { deeds: [], messages: [] };
-  const announce: Announce = (deeds) => {
+  const kept = journal && keepJournal(journal);
+  const announce: Announce = async (deeds) => {
     report = withRecordedChanges(report, deeds);
-    return Promise.resolve();
+    await kept?.announced(deeds);
   };
   try {
     do {
       try {
         const now = await round(AbortSignal.any([signal, timeUp]), announce);
         report = afterLook(report, now);
+        await kept?.looked(report);
         if (now.state === 'done') return withChanges(report, now.messages);
         last = now;
+        if (now.failure) throw now.failure;
         lastError = undefined;
       } catch (error) {
         if (!isRetryable(error) && !timeUp.aborted && !signal.aborted) throw describeChanges(error, report);
@@ -68,6 +74,8 @@ export async function repeatRounds(
     } while (!signal.aborted && leftMs() > 0);
   } finally {
     ended.abort();
+    // the log has what the history can't take now
+    await kept?.ended(report).catch(() => undefined);
   }
   const messages = withChanges(report, last?.messages ?? []);
   if (signal.aborted) {

@@ -1,6 +1,7 @@
 import type { Unsettled } from '#conductor/cluster/cluster-changes.ts';
 import type { Remark } from '#conductor/model/remark.ts';
 import { describeRemark } from '#conductor/model/remark-words.ts';
+import type { AppError } from '#shared/errors/app-error.ts';
 
 /** One line of what a round found or did; it becomes one entry of the Status object's messageList. */
 export type RoundMessage = {
@@ -30,6 +31,8 @@ export type Round =
       readonly reason: string;
       readonly messages: readonly RoundMessage[];
       readonly unsettled?: readonly Unsettled[];
+      /** Waiting would not mend it: the error that ends the step, with the changes told until now. */
+      readonly failure?: AppError;
     };
 
 /** A remark as a line of a round. */

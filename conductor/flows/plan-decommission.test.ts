@@ -4,13 +4,13 @@ import { decommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
 
 const clusters = { node: 'n1', hasKubernetes: true, hasEtcd: true, notInClusterOk: false };
 const plan = (more: Partial<typeof clusters> = {}, timeouts = decommissionTimeouts) =>
-  planDecommission({ ...clusters, ...more }, { revisionId: 7, timeouts });
+  planDecommission({ ...clusters, ...more }, { revisionId: 7, timeouts, force: false });
 const names = (steps: readonly { readonly step: string }[]) => steps.map(({ step }) => step);
 
 test('stands in the order of the seed, with its times', () => {
   expect(plan().map(({ step, args }) => [step, args])).toEqual([
-    ['drain', { node: 'n1', timeout: 3600, grace_period: 1800, not_in_cluster_ok: false }],
-    ['clear_labels', { node: 'n1', timeout: 1800, not_in_cluster_ok: false }],
+    ['drain', { node: 'n1', timeout: 3600, grace_period: 1800, force: false, not_in_cluster_ok: false }],
+    ['clear_labels', { node: 'n1', timeout: 1800, force: false, not_in_cluster_ok: false }],
     ['remove_etcd', { node: 'n1', timeout: 1800, revision: 7, not_in_cluster_ok: false }],
     ['wait_for_etcd', { node: 'n1', timeout: 600, revision: 7, not_in_cluster_ok: false }],
     ['shutdown_kubelet', { node: 'n1', timeout: 300, not_in_cluster_ok: false }],

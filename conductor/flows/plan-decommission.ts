@@ -15,13 +15,21 @@ export interface ClustersOfNode {
   readonly notInClusterOk: boolean;
 }
 
+export interface DecommissionPlan {
+  /** Of the site's documents. */
+  readonly revisionId: number;
+  readonly timeouts: DecommissionTimeouts;
+  /** Though it is the last Ready node of its cluster, or of a role. */
+  readonly force: boolean;
+}
+
 /**
  * The steps that take a node out of its clusters, in seed 001's order; those of clusters that there are not are left out. Pure.
  * @throws AppError `invalid_argument` unless the drain's grace period is below its timeout
  */
 export function planDecommission(
   clusters: ClustersOfNode,
-  { revisionId, timeouts }: { readonly revisionId: number; readonly timeouts: DecommissionTimeouts },
+  { revisionId, timeouts, force }: DecommissionPlan,
 ): PlannedStep[] {
   const { drainTimeout, drainGracePeriod } = timeouts;
   if (drainGracePeriod >= drainTimeout) {
@@ -31,8 +39,8 @@ export function planDecommission(
     );
   }
   const args: Readonly<Record<string, Record<string, unknown>>> = {
-    'cluster.drain': { timeout: drainTimeout, grace_period: drainGracePeriod },
-    'cluster.clear_labels': { timeout: timeouts.clearLabelsTimeout },
+    'cluster.drain': { timeout: drainTimeout, grace_period: drainGracePeriod, force },
+    'cluster.clear_labels': { timeout: timeouts.clearLabelsTimeout, force },
     'cluster.remove_etcd': { timeout: timeouts.removeEtcdTimeout, revision: revisionId },
     'cluster.wait_for_etcd': { timeout: timeouts.etcdReadyTimeout, revision: revisionId },
     'cluster.shutdown_kubelet': { timeout: nodeStepDefaults.shutdownKubeletTimeout },

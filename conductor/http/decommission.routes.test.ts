@@ -23,8 +23,8 @@ beforeEach(async () => {
 afterEach(() => gateway.close());
 
 /** Commits a site of both nodes, with an etcd cluster whose one member is on n2. @returns its revision */
-async function commit(): Promise<number> {
-  const cluster = `{name: kubernetes, endpoints: ['${gateway.url}'], minimum_members: 1}`;
+async function commit(url = gateway.url): Promise<number> {
+  const cluster = `{name: kubernetes, endpoints: ['${url}'], minimum_members: 1}`;
   const document = `---\nschema: promenade/EtcdClusters/v1\nmetadata: {schema: metadata/Document/v1, name: etcd}\ndata: {clusters: [${cluster}]}\n`;
   const text = `${['n1', 'n2'].map((name) => nodeDocument(name)).join('')}${document}`;
   const path = `${airship}/configdocs/site?buffermode=replace`;
@@ -59,13 +59,19 @@ test('a node leaves Kubernetes and etcd, in the order of the seed', async () => 
   expect(small.simulator.world.isRunning('n1')).toBe(false);
 });
 
-test('a step that is refused ends it: the rest is not begun', async () => {
+test('what can only fail is refused before the drain', async () => {
   const revision = await commit(); // and n2 has the only one
-  const { status, reason, steps, messageList } = await decommission(
-    'n2',
-    '?drain-node-timeout=10&drain-node-grace-period=1',
-    revision,
-  );
+  const forced = await decommission('n2', '?force=true', revision);
+  expect([forced.status, forced.message]).toEqual([409, expect.stringContaining('the cluster without members')]);
+  const { status, message } = await decommission('n2', '', await commit('http://127.0.0.1:9'));
+  expect([status, message]).toEqual([409, expect.stringContaining('it is the last Ready node of its cluster')]);
+  expect(small.node('n2')?.spec?.['unschedulable']).toBeUndefined();
+});
+
+test('a step that fails ends it: the rest is not begun', async () => {
+  const revision = await commit('http://127.0.0.1:8');
+  const query = '?drain-node-timeout=10&drain-node-grace-period=1&remove-etcd-timeout=1&force=true';
+  const { status, reason, steps, messageList } = await decommission('n2', query, revision);
   expect([status, reason]).toEqual([500, 'DisassociateStepFailure']);
   expect(steps).toEqual(['drain', 'clear-labels', '! remove-etcd', 'etcd-ready', 'shutdown-kubelet']);
   expect(messageList.filter(({ message }) => message.endsWith('not begun'))).toHaveLength(2);

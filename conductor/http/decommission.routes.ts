@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { Status } from '#conductor/api/faults.ts';
 import { type DecommissionStep, decommission } from '#conductor/cluster/decommission.ts';
 import { removeEtcd, waitForStableEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
+import type { Journal } from '#conductor/cluster/journal.ts';
 import {
   checkDrainTimes,
   clearLabelsStep,
@@ -15,20 +16,21 @@ import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { DesignBody } from '#conductor/http/etcd.routes.ts';
-import { wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
+import { forceFlag, graceMeaning, wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
 import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
+import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
+import { findImpossible } from '#conductor/sites/nodes/find-impossible.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const Query = z.strictObject({
   'drain-node-timeout': wholeSeconds(1).default(nodeStepDefaults.drainTimeout).describe('seconds for the drain'),
-  'drain-node-grace-period': wholeSeconds(0)
-    .default(nodeStepDefaults.drainGracePeriod)
-    .describe('seconds that each pod gets to terminate; less than the timeout of the drain'),
+  'drain-node-grace-period': wholeSeconds(0).default(nodeStepDefaults.drainGracePeriod).describe(graceMeaning),
+  force: forceFlag,
   'clear-labels-timeout': wholeSeconds(1)
     .default(nodeStepDefaults.clearLabelsTimeout)
     .describe('seconds for the pods to settle'),
@@ -61,7 +63,7 @@ function decommissionRoute<Prefix extends string>(prefix: Prefix) {
       ),
       400: { description: 'an unknown parameter, no design, or a design that is not a site' },
       404: { description: 'the design, or the cluster, has no such node' },
-      409: { description: 'a flow works on the node, which is named with its site action' },
+      409: { description: 'a flow works on the node, or it can not leave its clusters: nothing was done' },
       500: { description: 'DisassociateStepFailure: a step has failed; details.messageList has what each step did' },
     },
   });
@@ -77,7 +79,11 @@ export function decommissionRoutes(context: HttpContext): ApiApp {
       if (!site.nodes.has(node)) throw new AppError('not_found', `the design has no node ${node}`);
       await requireNoFlowOn(context, node, 'decommission');
       const signal = AbortSignal.any([c.req.raw.signal, context.stopping]);
-      const messages = await decommission(node, stepsOf(context, { node, site, signal, query: c.req.valid('query') }));
+      const journal = recordByHand(context, c.get('caller'), { node, verb: 'decommission' });
+      const messages = await decommission(
+        node,
+        stepsOf(context, { node, site, signal, query: c.req.valid('query'), journal }),
+      );
       const errors = messages.filter(({ error }) => error).length;
       const message = `Node ${node} is decommissioned${errors > 0 ? '; its kubelet could not be stopped' : ''}`;
       return answerStatus(c, { status: 'Success', code: 200, message, messages });
@@ -86,48 +92,59 @@ export function decommissionRoutes(context: HttpContext): ApiApp {
   return app;
 }
 
+/** Before its pods leave, and before its labels go: etcd must be able to do without it. */
+async function requireEtcdAllows(context: HttpContext, { node, site }: Pick<Work, 'node' | 'site'>): Promise<void> {
+  const clusters = { nodes: new Set(site.nodes.keys()), etcdClusters: site.etcdClusters };
+  const leaving = { names: [node], staysOut: false, force: true, kubernetes: false };
+  const why = (await findImpossible(context, clusters, leaving)).get(node);
+  if (why === undefined) return;
+  throw new AppError('conflict', `${node} is not taken out of its clusters: ${why}`, { details: { refusal: true } });
+}
+
 interface Work {
   readonly node: string;
   readonly site: Site;
   readonly signal: AbortSignal;
+  readonly journal: Journal;
   readonly query: z.output<typeof Query>;
 }
 
 /** In the seed's order; what must not hold up the process is its kubelet alone. */
-function stepsOf(context: HttpContext, { node, site, signal, query }: Work): DecommissionStep[] {
+function stepsOf(context: HttpContext, { query, ...work }: Work): DecommissionStep[] {
+  const { node, signal, journal } = work;
   const file = context.config.kubeconfigFile;
+  const step = { node, signal, journal };
+  const guard = { force: query.force === true, require: () => requireEtcdAllows(context, work) };
   const drain = { timeout: query['drain-node-timeout'], gracePeriod: query['drain-node-grace-period'] };
   return [
     {
       name: 'drain',
       run: async () => {
         checkDrainTimes(drain);
-        return runNodeStep(file, 'DrainNodeError', drainStep, { node, signal, ...drain });
+        return runNodeStep(file, 'DrainNodeError', drainStep, { ...step, ...guard, ...drain });
       },
     },
     {
       name: 'clear-labels',
       run: () => {
-        const step = { node, signal, secrets: context.secrets, timeout: query['clear-labels-timeout'] };
-        return runNodeStep(file, 'ClearLabelsError', clearLabelsStep, step);
+        const clear = { ...step, ...guard, secrets: context.secrets, timeout: query['clear-labels-timeout'] };
+        return runNodeStep(file, 'ClearLabelsError', clearLabelsStep, clear);
       },
     },
     {
       name: 'remove-etcd',
-      run: () => removeEtcd(withCredentials(context), { node, site, signal, timeout: query['remove-etcd-timeout'] }),
+      run: () => removeEtcd(withCredentials(context), { ...work, timeout: query['remove-etcd-timeout'] }),
     },
     {
       name: 'etcd-ready',
-      run: () =>
-        waitForStableEtcd(withCredentials(context), { node, site, signal, timeout: query['etcd-ready-timeout'] }),
+      run: () => waitForStableEtcd(withCredentials(context), { ...work, timeout: query['etcd-ready-timeout'] }),
     },
     {
       name: 'shutdown-kubelet',
       mayFail: true,
       run: () =>
         runNodeStep(file, 'ShutdownKubeletError', shutdownKubeletStep, {
-          node,
-          signal,
+          ...step,
           timeout: nodeStepDefaults.shutdownKubeletTimeout,
           applyDaemonSet: query['apply-daemon-set'] === true,
           image: query['daemon-set-image'],

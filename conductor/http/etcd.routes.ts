@@ -1,7 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Status } from '#conductor/api/faults.ts';
-import { faultOf } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { readEtcdHealth } from '#conductor/cluster/etcd/etcd-health.ts';
 import { removeEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
 import { requireNoFlowOn } from '#conductor/flows/require-no-flow.ts';
@@ -10,6 +9,7 @@ import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
+import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
@@ -71,7 +71,9 @@ function healthRoute<Prefix extends string>(prefix: Prefix) {
       ),
       400: { description: 'MissingDesignRef' },
       404: { description: 'the design is not there, or has no etcd' },
-      500: { description: 'EtcdNotAccessible: something else than etcd answers' },
+      500: {
+        description: 'EtcdNotAccessible: something else than etcd answers; the messages have the other clusters, too',
+      },
     },
   });
 }
@@ -91,6 +93,7 @@ export function etcdRoutes(context: HttpContext): ApiApp {
         site,
         timeout: c.req.valid('query').timeout,
         signal,
+        journal: recordByHand(context, c.get('caller'), { node, verb: 'remove-etcd' }),
       });
       const message =
         site.etcdClusters.length === 0
@@ -115,9 +118,7 @@ export function etcdRoutes(context: HttpContext): ApiApp {
           'not_found',
           `design_ref: revision ${revision} has no promenade/EtcdClusters/v1 with a cluster`,
         );
-      const messages = await readEtcdHealth(withCredentials(context), site.etcdClusters, c.req.raw.signal).catch(
-        accuseStranger,
-      );
+      const messages = await readEtcdHealth(withCredentials(context), site.etcdClusters, c.req.raw.signal);
       const healthy = messages.filter(({ message }) => message === 'Healthy').length;
       const message = `${healthy} of ${messages.length} etcd clusters are healthy`;
       return answerStatus(c, { status: 'Success', code: 200, message, messages });
@@ -125,10 +126,4 @@ export function etcdRoutes(context: HttpContext): ApiApp {
   }
 
   return app;
-}
-
-function accuseStranger(error: unknown): never {
-  if (faultOf(error) !== 'invalid') throw error;
-  const details = { reason: 'EtcdNotAccessible' };
-  throw new AppError('command_failed', 'ask etcd for its health', { cause: error, details });
 }

@@ -2,6 +2,7 @@ import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { insertFlow } from '#conductor/flows/flow-store.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { listHistory } from '#conductor/nodes/node-history.ts';
 import { newBudget, newNode, newSet } from '#test/simulators/kubernetes/scene.ts';
 import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';
@@ -102,7 +103,12 @@ describe('drain', () => {
   });
 
   test('of an API server that does not let the conductor in says so at once', async () => {
-    small.simulator.inject({ path: /nodes\/n1$/, status: 403, body: { kind: 'Status', message: 'no, user "baton"' } });
+    small.simulator.inject({
+      path: /nodes\/n1$/,
+      status: 403,
+      body: { kind: 'Status', message: 'no, user "baton"' },
+      times: 2,
+    });
     const { status, reason, text } = await post('/nodes/n1/drain');
     expect([status, reason]).toEqual([500, 'DrainNodeError']);
     expect(text).toContain('HTTP 403: no, user "baton"');
@@ -251,4 +257,21 @@ describe('remove-from-cluster', () => {
     expect(await post('/nodes/n1/remove-from-cluster')).toMatchObject({ status: 200 });
     expect(small.node('n1')).toBeUndefined();
   });
+});
+
+test("what is done by hand is in the node's history, also when it fails", async () => {
+  const { store } = small.simulator;
+  const nodeUuid = await addAvailableNode(api.context.db, 'n1');
+  for (const name of ['free', 'kept']) small.addPod({ name, node: 'n1', labels: { app: name } });
+  small.simulator.store.create('poddisruptionbudgets', newBudget('kept', 'kept', 1));
+  await small.settle();
+  expect((await post('/nodes/n1/drain?timeout=2&grace-period=1')).status).toBe(500);
+  for (const budget of store.list('poddisruptionbudgets')) store.remove('poddisruptionbudgets', budget);
+  expect((await post('/nodes/n1/clear-labels?timeout=10&force=true')).status).toBe(200);
+  const history = await listHistory(api.context.db, nodeUuid);
+  expect(history.flatMap(({ event }) => (event.includes('by hand') ? [event] : [])).toReversed()).toEqual([
+    'drain by hand: Node n1 is cordoned',
+    'drain by hand: Pod default/free goes for good: no controller replaces it',
+    'clear-labels by hand: Label rack=r1 is taken from node n1; Label node-role.kubernetes.io/worker= is taken from node n1',
+  ]);
 });

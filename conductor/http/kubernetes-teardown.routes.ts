@@ -18,6 +18,7 @@ import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, queryFlag } from '#conductor/http/query-values.ts';
+import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 
@@ -42,14 +43,16 @@ const timeout = (fallback: number) =>
 const Params = z.object({
   node_id: z.string().describe('host name of the server: the name of the node in the cluster'),
 });
+export const forceFlag = queryFlag.describe('though it is the last Ready node of its cluster, or of a role');
+export const graceMeaning =
+  'seconds that each pod gets to terminate; less than the timeout; 0 = deleted at once, its containers may still run';
 const queries = {
   drain: z.strictObject({
     timeout: timeout(nodeStepDefaults.drainTimeout),
-    'grace-period': wholeSeconds(0)
-      .default(nodeStepDefaults.drainGracePeriod)
-      .describe('seconds that each pod gets to terminate; less than the timeout'),
+    'grace-period': wholeSeconds(0).default(nodeStepDefaults.drainGracePeriod).describe(graceMeaning),
+    force: forceFlag,
   }),
-  clearLabels: z.strictObject({ timeout: timeout(nodeStepDefaults.clearLabelsTimeout) }),
+  clearLabels: z.strictObject({ timeout: timeout(nodeStepDefaults.clearLabelsTimeout), force: forceFlag }),
   restoreLabels: z.strictObject({ timeout: timeout(nodeStepDefaults.restoreLabelsTimeout) }),
   shutdownKubelet: z.strictObject({
     timeout: timeout(nodeStepDefaults.shutdownKubeletTimeout),
@@ -85,7 +88,9 @@ function stepRoute<Prefix extends string, Verb extends string, Query extends z.Z
  * Seed 001's operations on a node of the Kubernetes cluster, under its bare paths and below `/api/v1.0`. They are
  * synchronous: each answers when all is done, or time is up; who hangs up stops it at the next round.
  */
-export function kubernetesTeardownRoutes(context: Pick<HttpContext, 'config' | 'db' | 'secrets' | 'stopping'>): ApiApp {
+export function kubernetesTeardownRoutes(
+  context: Pick<HttpContext, 'config' | 'db' | 'log' | 'secrets' | 'stopping'>,
+): ApiApp {
   const { config, stopping } = context;
   const app = newApiApp();
 
@@ -95,17 +100,19 @@ export function kubernetesTeardownRoutes(context: Pick<HttpContext, 'config' | '
     work: ClusterWork<Step>,
     step: Omit<Step, 'signal'>,
   ): Promise<Response> => {
-    await requireNoFlowOn(context, step.node, c.req.path.split('/').at(-1) ?? reason);
+    const verb = c.req.path.split('/').at(-1) ?? reason;
+    await requireNoFlowOn(context, step.node, verb);
+    const journal = recordByHand(context, c.get('caller'), { node: step.node, verb });
     const signal = AbortSignal.any([c.req.raw.signal, stopping]);
-    const messages = await runNodeStep(config.kubeconfigFile, reason, work, { ...step, signal } as Step);
+    const messages = await runNodeStep(config.kubeconfigFile, reason, work, { ...step, signal, journal } as Step);
     const message = messages.at(-1)?.message ?? `Node ${step.node}: done`;
     return answerStatus(c, { status: 'Success', code: 200, message, messages });
   };
 
   for (const prefix of prefixes) {
     app.openapi(stepRoute(prefix, 'drain', queries.drain, 'Cordon a node and evict its pods'), (c) => {
-      const { timeout: seconds, 'grace-period': gracePeriod } = c.req.valid('query');
-      const step = { node: c.req.valid('param').node_id, timeout: seconds, gracePeriod };
+      const { timeout: seconds, 'grace-period': gracePeriod, force } = c.req.valid('query');
+      const step = { node: c.req.valid('param').node_id, timeout: seconds, gracePeriod, force: force === true };
       checkDrainTimes(step);
       return run(c, 'DrainNodeError', drainStep, step);
     });
@@ -117,6 +124,7 @@ export function kubernetesTeardownRoutes(context: Pick<HttpContext, 'config' | '
           secrets: context.secrets,
           node: c.req.valid('param').node_id,
           timeout: c.req.valid('query').timeout,
+          force: c.req.valid('query').force === true,
         }),
     );
 

@@ -236,6 +236,7 @@ function outOfClusters(stage: FlowStage, clusters: ClustersOfNode): readonly Flo
           revisionId: revision?.id ?? 0,
           timeouts: { ...decommissionTimeouts, drainGracePeriod: 1 },
           notInClusterOk: false,
+          force: false,
           caller,
         });
         keepLooking(stage);

@@ -76,7 +76,8 @@ test('a node leaves both clusters, though its conductor is killed; the next one 
   expect(small.simulator.world.isRunning('n1')).toBe(false);
 
   const refused = await decommission('n2');
-  expect([refused.status, await refused.json()]).toMatchObject([500, { reason: 'DisassociateStepFailure', code: 500 }]);
+  expect([refused.status, await refused.json()]).toMatchObject([409, { reason: 'Conflict', code: 409 }]);
+  expect(small.node('n2')?.spec).not.toMatchObject({ unschedulable: true });
   expect(await members()).toEqual(['n2', 'n3']);
   expect(small.simulator.world.isRunning('n2')).toBe(true);
 

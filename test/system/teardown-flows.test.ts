@@ -68,6 +68,7 @@ async function decommission(timeouts: Partial<DecommissionTimeouts> = {}, notInC
     revisionId: revision?.id ?? 0,
     timeouts: { ...decommissionTimeouts, drainGracePeriod: 0, ...timeouts },
     notInClusterOk,
+    force: false,
     caller: { user: 'tester', project: undefined, via: undefined },
   });
 }
@@ -154,7 +155,7 @@ test('a cluster that lets nobody in for a while is waited for, unless it never l
   expect(await end()).toMatchObject({ state: 'succeeded' });
 
   await clusters.join();
-  simulator.inject({ path: /nodes\/leaver$/, status: 403, body: 'Forbidden' });
+  simulator.inject({ path: /nodes\/leaver$/, status: 403, body: 'Forbidden', times: 2 });
   await decommission();
   const refused = await end();
   simulator.clearFaults();
@@ -237,7 +238,7 @@ test('maintenance holds it, and its time with it', async () => {
 });
 
 test('a kubelet that can not be shut down is told, and holds nothing up', async () => {
-  clusters.small.simulator.inject({ method: 'GET', path: /leases\/leaver$/, status: 403, times: 1 });
+  clusters.small.simulator.inject({ method: 'GET', path: /leases\/leaver$/, status: 403, times: 2 });
   await decommission();
   expect(await end()).toMatchObject({ state: 'succeeded' });
   expect((await reports()).at(-1)).toMatchObject({

@@ -1,3 +1,4 @@
+import { isUntrusted } from '#conductor/cluster/untrusted.ts';
 import { AppError, type ErrorCode } from '#shared/errors/app-error.ts';
 
 /**
@@ -34,7 +35,7 @@ export function requestError(url: string, cause: unknown): AppError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   if (/^UND_ERR_.*TIMEOUT$/.test(code) || (cause instanceof Error && cause.name === 'TimeoutError'))
     return etcdError('unreachable', `${url} did not answer in time`, cause);
-  if (/SELF_SIGNED|UNABLE_TO_|^CERT_|ALTNAME/.test(code))
+  if (isUntrusted(cause))
     return etcdError('tls', `${url}: its certificate does not fit ca.crt of the cluster's tls`, cause);
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
     return etcdError('tls', `${url} does not speak TLS: it may be http://`, cause);

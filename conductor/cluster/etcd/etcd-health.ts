@@ -18,14 +18,16 @@ export interface HealthMessage extends RoundMessage {
 /**
  * How each cluster is, in the seed's words ("Check etcd"): one that answers and is not well is no error, one that can't be
  * asked is.
- * @throws AppError with `details.fault` `invalid` when something else than etcd answers
+ * @throws AppError `command_failed` with `details.reason` `EtcdNotAccessible` when something else than etcd answers for
+ * one; `details.messages` has all clusters, that one as what can't be asked
  */
-export function readEtcdHealth(
+export async function readEtcdHealth(
   context: EtcdContext,
   clusters: readonly EtcdCluster[],
   signal?: AbortSignal,
 ): Promise<HealthMessage[]> {
-  return Promise.all(
+  const strangers: AppError[] = [];
+  const messages = await Promise.all(
     clusters.map(async (cluster): Promise<HealthMessage> => {
       const about = { kind: 'HealthMessage', name: cluster.name } as const;
       try {
@@ -34,9 +36,14 @@ export function readEtcdHealth(
         if (causes.length === 0) return { message: 'Healthy', error: false, ...about };
         return { message: 'Unhealthy', error: false, ...about, causes };
       } catch (error) {
-        if (!(error instanceof AppError) || faultOf(error) === 'invalid') throw error;
+        if (!(error instanceof AppError)) throw error;
+        if (faultOf(error) === 'invalid') strangers.push(error);
         return { message: 'Unable to access Etcd', error: true, ...about, causes: [errorChain(error)] };
       }
     }),
   );
+  const [cause] = strangers;
+  if (!cause) return messages;
+  const details = { reason: 'EtcdNotAccessible', messages };
+  throw new AppError('command_failed', 'ask etcd for its health', { cause, details });
 }

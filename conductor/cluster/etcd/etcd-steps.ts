@@ -1,6 +1,7 @@
 import { etcdStableRound } from '#conductor/cluster/etcd/etcd-stable-round.ts';
 import type { EtcdContext } from '#conductor/cluster/etcd/open-cluster.ts';
 import { type EtcdWork, removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
+import type { Journal } from '#conductor/cluster/journal.ts';
 import { repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
 import type { RoundMessage } from '#conductor/cluster/round.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
@@ -10,6 +11,7 @@ export interface EtcdStep extends EtcdWork {
   readonly timeout: number;
   /** Fires when nobody waits for it any more. */
   readonly signal: AbortSignal;
+  readonly journal?: Journal | undefined;
 }
 
 /** A member that comes back is seen after so long at the latest. */
@@ -30,6 +32,7 @@ export function removeEtcd(context: EtcdContext, step: EtcdStep): Promise<readon
       timeoutMs: step.timeout * 1000,
       everyMs: removeEveryMs,
       signal: step.signal,
+      journal: step.journal,
     }),
   );
 }

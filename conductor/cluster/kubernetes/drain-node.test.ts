@@ -198,3 +198,32 @@ test('whoever asked may leave: no further round begins, and a repeat ends it', a
   await drain();
   expect(small.podsOn('n1')).toEqual([]);
 });
+
+test('under a tight budget few are asked in vain, and the others are named', async () => {
+  const { simulator } = small;
+  simulator.store.replace('nodes', { ...simulator.store.get('nodes', 'n2'), spec: { unschedulable: true } });
+  await small.addSet('web', 20);
+  simulator.store.create('poddisruptionbudgets', newBudget('web', 'web', 19));
+  await small.settle();
+  const text = await look();
+  expect(simulator.requests.filter(({ path }) => path.endsWith('/eviction'))).toHaveLength(2);
+  expect(text.match(/may not be evicted now/g)).toHaveLength(1);
+  expect(text.match(/waits: the budget of pod default\/web-\w+ forbids it, too/g)).toHaveLength(18);
+});
+
+test('a right that is missing ends it at once, and nothing counts as evicted; what forbids it for now does not', async () => {
+  await small.addSet('web', 8);
+  small.simulator.inject({ method: 'POST', path: /eviction$/, status: 403, times: 2 });
+  const { state } = await drainNode(small.cluster, 'n1', { gracePeriodSeconds: 1 }, never);
+  expect(state).toBe('waiting');
+  await small.settle();
+  small.simulator.access.deny({ right: 'create pods/eviction' });
+  small.addPod({ name: 'bare', node: 'n1' });
+  await small.settle();
+  await expect(drain()).rejects.toMatchObject({
+    code: 'forbidden',
+    message: expect.stringContaining('may not create pods/eviction in namespace default') as unknown,
+  });
+  const failed = await drain().catch((error: unknown) => error);
+  expect(JSON.stringify(failed)).not.toContain('goes for good');
+});

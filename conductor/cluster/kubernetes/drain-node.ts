@@ -2,7 +2,8 @@ import type { Announce, ClusterChange } from '#conductor/cluster/cluster-changes
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { cordon, isReady } from '#conductor/cluster/kubernetes/cordon.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
-import { evictionVersion, evictPod, named } from '#conductor/cluster/kubernetes/evict-pod.ts';
+import { evictionVersion, named } from '#conductor/cluster/kubernetes/evict-pod.ts';
+import { type Evicted, evictPods } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import {
   type ClusterNode,
   isFinished,
@@ -11,10 +12,11 @@ import {
   podName,
   readNode,
 } from '#conductor/cluster/kubernetes/objects.ts';
+import { evictRight, findMissingRights, rightsError } from '#conductor/cluster/kubernetes/rights.ts';
 import { type PodFate, podFate } from '#conductor/cluster/kubernetes/select-pods.ts';
 import { type Round, type RoundMessage, roundMessage } from '#conductor/cluster/round.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
-import { inParallel } from '#shared/in-parallel.ts';
+import type { AppError } from '#shared/errors/app-error.ts';
 
 export interface DrainOptions {
   /** Seconds that each pod gets to end by itself; 0 = none. */
@@ -22,8 +24,8 @@ export interface DrainOptions {
   readonly announce?: Announce;
 }
 
-/** Requests at the same time: an API server shares itself between its clients. */
-const atOnce = 16;
+/** As `kubectl drain --grace-period 0` warns. */
+const deletedAtOnce = 'With a grace period of 0 pods are deleted at once: their containers may still run';
 
 /**
  * One look at a node that is to be empty: cordons it, evicts what may go, and is done when nothing but pods of daemon
@@ -44,23 +46,18 @@ export async function drainNode(
       ? { message: `Node ${name} is cordoned`, error: false }
       : roundMessage(newRemark('cordoned-already', { node: name })),
   );
-  const pods = await listPodsOf(cluster, name, signal);
-  const hasDaemonSet = await findDaemonSets(cluster, pods, signal);
-  const fates = pods.map((pod) => ({ pod, ...podFate(pod, hasDaemonSet) }));
+  if (gracePeriodSeconds === 0) messages.push({ message: deletedAtOnce, error: false });
+  const fates = await findFates(cluster, name, signal);
   const leaving = fates.filter((each) => each.fate === 'evict');
   messages.push(...fates.flatMap(describeLeftAlone));
   if (leaving.length === 0) {
     return { state: 'done', messages: [...messages, { message: `Node ${name} is drained`, error: false }] };
   }
   const toEvict = leaving.filter(({ pod }) => !isGoing(pod, gracePeriodSeconds));
-  await announce?.(toEvict.map(evictionOf));
   const version = toEvict.length === 0 ? '' : await evictionVersion(cluster, signal);
-  const evict = async (each: (typeof toEvict)[number]) => ({
-    change: evictionOf(each),
-    obstacle: await evictPod(cluster, each.pod, { version, gracePeriodSeconds, signal }),
-  });
-  const asked = await inParallel(toEvict, evict, { atOnce });
-  const blocked = asked.flatMap(({ obstacle }) => obstacle?.message ?? []);
+  const evictions = toEvict.map((each) => ({ pod: each.pod, change: evictionOf(each) }));
+  const { asked, spared } = await evictPods(cluster, evictions, { version, gracePeriodSeconds, signal, announce });
+  const blocked = [...asked.flatMap(({ obstacle }) => obstacle?.message ?? []), ...spared];
   const unsettled = asked.flatMap(({ change, obstacle }) =>
     obstacle ? [{ change, isRefused: obstacle.isRefused }] : [],
   );
@@ -69,7 +66,37 @@ export async function drainNode(
   if (first) messages.push({ ...first, summarized: true }, ...others);
   const count = `${leaving.length} ${leaving.length === 1 ? 'pod is' : 'pods are'} still on node ${name}`;
   const reason = `${count}: ${first?.message ?? 'asked to end just now'}`;
-  return { state: 'waiting', reason, messages, unsettled };
+  const failure = await findRefusal(cluster, asked, signal);
+  return { state: 'waiting', reason, messages, unsettled, ...(failure ? { failure } : {}) };
+}
+
+type PodWithFate = { readonly pod: Pod } & PodFate;
+
+async function findFates(cluster: Cluster, name: string, signal: AbortSignal): Promise<PodWithFate[]> {
+  const pods = await listPodsOf(cluster, name, signal);
+  const hasDaemonSet = await findDaemonSets(cluster, pods, signal);
+  return pods.map((pod) => ({ pod, ...podFate(pod, hasDaemonSet) }));
+}
+
+/** Pods that a drain of the node evicts. @throws AppError as `Cluster.request` */
+export async function findLeaving(cluster: Cluster, name: string, signal: AbortSignal): Promise<Pod[]> {
+  return (await findFates(cluster, name, signal)).flatMap(({ pod, fate }) => (fate === 'evict' ? [pod] : []));
+}
+
+/** Whatever admits pods may forbid an eviction for now; a right that is missing forbids it for good. */
+async function findRefusal(
+  cluster: Cluster,
+  asked: readonly Evicted[],
+  signal: AbortSignal,
+): Promise<AppError | undefined> {
+  const [first] = asked.flatMap(({ obstacle }) => obstacle?.forbidden ?? []);
+  if (!first) return undefined;
+  const namespaces = new Set(
+    asked.flatMap(({ obstacle, pod }) => (obstacle?.forbidden ? [pod.metadata.namespace] : [])),
+  );
+  const rights = [...namespaces].map((namespace) => ({ ...evictRight, namespace }));
+  const missing = await findMissingRights(cluster, rights, signal);
+  return missing.length === 0 ? undefined : rightsError('evict pods', missing, first);
 }
 
 /** Told to end, and within the time that is wanted: one that was given longer is told again. */
@@ -77,13 +104,13 @@ function isGoing({ metadata }: Pod, gracePeriodSeconds: number): boolean {
   return Boolean(metadata.deletionTimestamp) && (metadata.deletionGracePeriodSeconds ?? 0) <= gracePeriodSeconds;
 }
 
-function describeLeftAlone({ pod, ...fate }: { readonly pod: Pod } & PodFate): RoundMessage[] {
+function describeLeftAlone({ pod, ...fate }: PodWithFate): RoundMessage[] {
   if (fate.fate !== 'ignore') return [];
   return [roundMessage(newRemark('pod-left-alone', { pod: podName(pod), because: fate.because }), named(pod))];
 }
 
 /** With what it costs beyond a restart elsewhere. */
-function evictionOf({ pod, ...fate }: { readonly pod: Pod } & PodFate): ClusterChange {
+function evictionOf({ pod, ...fate }: PodWithFate): ClusterChange {
   const name = podName(pod);
   const forced = fate.fate === 'evict' ? fate.forced : undefined;
   if (forced === undefined) return { kind: 'pod', name, message: `Pod ${name} is evicted` };

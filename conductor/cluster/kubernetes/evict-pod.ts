@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { apiPath, type Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { type Pod, parse, podName } from '#conductor/cluster/kubernetes/objects.ts';
-import { causesOf, isAbsent } from '#conductor/cluster/kubernetes/refusal.ts';
+import { causesOf, isAbsent, type RefusalCause } from '#conductor/cluster/kubernetes/refusal.ts';
 import type { RoundMessage } from '#conductor/cluster/round.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
@@ -21,17 +21,21 @@ export async function evictionVersion(cluster: Cluster, signal: AbortSignal): Pr
   return `${eviction.group ?? 'policy'}/${eviction.version ?? 'v1'}`;
 }
 
-interface EvictOptions {
+export interface EvictOptions {
   readonly version: string;
   readonly gracePeriodSeconds: number;
   readonly signal: AbortSignal;
 }
 
 /** What stood in the way of an eviction. */
-interface Obstacle {
+export interface Obstacle {
   readonly message: RoundMessage;
   /** Else it may have come about all the same: nothing was answered that says so. */
   readonly isRefused: boolean;
+  /** A budget's refusal: what the same budgets are about is refused, too. */
+  readonly isBudgets: boolean;
+  /** That may be for want of the right. */
+  readonly forbidden?: AppError;
 }
 
 /**
@@ -57,13 +61,18 @@ export async function evictPod(cluster: Cluster, pod: Pod, options: EvictOptions
     // that pod is gone, or is another by now
     if (isAbsent(error, { kind: 'pods', name }) || error.code === 'conflict') return undefined;
     const status = Number(error.details['status']);
-    return { message: obstacle(pod, error), isRefused: status >= 400 && status < 500 };
+    return {
+      message: obstacle(pod, error),
+      isRefused: status >= 400 && status < 500,
+      isBudgets: budgetOf(error) !== undefined,
+      ...(status === 403 ? { forbidden: error } : {}),
+    };
   }
 }
 
 /** An eviction that is refused concerns that pod alone: the others go on. */
 function obstacle(pod: Pod, error: AppError): RoundMessage {
-  const budget = causesOf(error).find(({ reason }) => reason === 'DisruptionBudget');
+  const budget = budgetOf(error);
   if (!budget) {
     return { message: `Pod ${podName(pod)} can't be evicted: ${errorChain(error)}`, error: true, ...named(pod) };
   }
@@ -75,6 +84,10 @@ function obstacle(pod: Pod, error: AppError): RoundMessage {
     error: true,
     ...named(pod),
   };
+}
+
+function budgetOf(error: AppError): RefusalCause | undefined {
+  return causesOf(error).find(({ reason }) => reason === 'DisruptionBudget');
 }
 
 export function named(pod: Pod): { readonly name: string; readonly kind: 'Pod' } {

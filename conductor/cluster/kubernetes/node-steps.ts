@@ -1,8 +1,10 @@
 import type { Announce } from '#conductor/cluster/cluster-changes.ts';
+import type { Journal } from '#conductor/cluster/journal.ts';
 import { applyDaemonSet } from '#conductor/cluster/kubernetes/apply-daemon-set.ts';
 import { clearLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
+import { type Guard, guardChanges } from '#conductor/cluster/kubernetes/guard-changes.ts';
 import { isUnknownNode, nodesPath, podsOf, podsPath, readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import { removeFromCluster } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
@@ -20,6 +22,7 @@ export interface NodeStep {
   readonly timeout: number;
   /** Fires when nobody waits for it any more. */
   readonly signal: AbortSignal;
+  readonly journal?: Journal | undefined;
 }
 
 /** Work with the cluster of a kubeconfig file. */
@@ -66,7 +69,10 @@ function asStepFailure(error: unknown, reason: string, node: string): unknown {
 const podRetryMs = 5_000;
 const nodeRetryMs = 2_000;
 
-export interface DrainStep extends NodeStep {
+/** `force`: though it is the last Ready node of its cluster, or of a role. */
+type Guarded = Pick<Guard, 'force' | 'require'>;
+
+export interface DrainStep extends NodeStep, Guarded {
   /** Seconds, below the timeout. */
   readonly gracePeriod: number;
 }
@@ -81,23 +87,34 @@ export function checkDrainTimes({ timeout, gracePeriod }: Pick<DrainStep, 'timeo
   );
 }
 
-export const drainStep: ClusterWork<DrainStep> = (cluster, { node, gracePeriod, ...step }) =>
-  repeatRounds((signal, announce) => drainNode(cluster, node, { gracePeriodSeconds: gracePeriod, announce }, signal), {
+export const drainStep: ClusterWork<DrainStep> = (cluster, { node, force, require, gracePeriod, ...step }) => {
+  const guarded = guardOnce(cluster, { node, force, require, evicts: true });
+  const round = (signal: AbortSignal, announce: Announce): Promise<Round> =>
+    drainNode(cluster, node, { gracePeriodSeconds: gracePeriod, announce: guarded(signal, announce) }, signal);
+  return repeatRounds(round, {
     what: `drain of node ${node}`,
     ...limits(step, podRetryMs),
     watch: watchPods(cluster, node),
   });
+};
 
 export interface LabelStep extends NodeStep {
   readonly secrets: Secrets;
 }
 
-export const clearLabelsStep: ClusterWork<LabelStep> = (cluster, { node, secrets, ...step }) =>
-  repeatRounds((signal, announce) => clearLabels(cluster, node, signal, { announce, secrets }), {
+export const clearLabelsStep: ClusterWork<LabelStep & Guarded> = (
+  cluster,
+  { node, force, require, secrets, ...step },
+) => {
+  const guarded = guardOnce(cluster, { node, force, require, evicts: false });
+  const round = (signal: AbortSignal, announce: Announce): Promise<Round> =>
+    clearLabels(cluster, node, signal, { announce: guarded(signal, announce), secrets });
+  return repeatRounds(round, {
     what: `clearing of the labels of node ${node}`,
     ...limits(step, nodeRetryMs),
     watch: watchPods(cluster, node),
   });
+};
 
 export const restoreLabelsStep: ClusterWork<LabelStep> = (cluster, { node, secrets, ...step }) =>
   repeatRounds((signal, announce) => restoreLabels(cluster, node, signal, { announce, secrets }), {
@@ -144,8 +161,18 @@ export const removeFromClusterStep: ClusterWork<NodeStep> = (cluster, { node, ..
   });
 };
 
-function limits({ timeout, signal }: Omit<NodeStep, 'node'>, everyMs: number) {
-  return { timeoutMs: timeout * 1000, everyMs, signal };
+/** Before the first change of all rounds. */
+function guardOnce(cluster: Cluster, guard: Omit<Guard, 'isBegun'>) {
+  const state = { isBegun: false };
+  return (signal: AbortSignal, announce: Announce): Announce =>
+    guardChanges(cluster, { ...guard, isBegun: state.isBegun }, signal, (changes) => {
+      state.isBegun = true;
+      return announce(changes);
+    });
+}
+
+function limits({ timeout, signal, journal }: Omit<NodeStep, 'node'>, everyMs: number) {
+  return { timeoutMs: timeout * 1000, everyMs, signal, journal };
 }
 
 function watchPods(cluster: Cluster, node: string) {

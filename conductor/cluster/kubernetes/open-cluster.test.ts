@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { nodesPath } from '#conductor/cluster/kubernetes/objects.ts';
@@ -48,7 +48,12 @@ test('refusals have codes, and the server’s words', async () => {
     [500, 'unavailable', true],
     [503, 'unavailable', true],
   ] as const) {
-    small.simulator.inject({ path: /nodes$/, status, body: '<html>' });
+    // what is refused is asked for again, with a credential that was read again and to a server that has started
+    const times = new Map<number, number>([
+      [401, 3],
+      [403, 2],
+    ]).get(status);
+    small.simulator.inject({ path: /nodes$/, status, body: '<html>', times: times ?? 1 });
     await expect(get(nodesPath)).rejects.toMatchObject({ code, retryable });
   }
   const stranger = small.simulator.kubeconfig().replace('a-token', 'another');
@@ -99,4 +104,38 @@ test('a watch goes on after its end, after what it missed was forgotten, and aft
   await expect.poll(() => simulator.watchCount()).toBe(1);
   leaving.abort();
   await expect.poll(() => simulator.watchCount()).toBe(0);
+});
+
+test('a token file is used, and read again', async () => {
+  const tokenFile = join(small.directory, 'token');
+  await writeFile(tokenFile, 'a-token\n');
+  const user = small.simulator.kubeconfig().replace('{"token":"a-token"}', '{"token":"old","tokenFile":"token"}');
+  const cluster = await openCluster(await kubeconfig(user));
+  await cluster.request('GET', nodesPath);
+  small.simulator.access.setToken('another');
+  await writeFile(tokenFile, 'another');
+  await cluster.request('GET', nodesPath);
+  await rm(tokenFile);
+  await expect(cluster.request('GET', nodesPath)).rejects.toMatchObject({ cause: { code: 'ENOENT' } });
+  await cluster.close();
+});
+
+test('what a server refuses while it starts is waited out, what it means is not', async () => {
+  const { access } = small.simulator;
+  for (const status of [401, 403] as const) {
+    access.startAgain(500, status);
+    await small.cluster.request('GET', nodesPath);
+  }
+  access.deny({ right: 'list nodes' });
+  const begun = performance.now();
+  await expect(small.cluster.request('GET', nodesPath)).rejects.toMatchObject({ code: 'forbidden' });
+  expect(performance.now() - begun).toBeLessThan(1_500);
+});
+
+test('a kubeconfig that was rewritten is read when its credential is not taken any more', async () => {
+  await Promise.all([1, 2, 3].map(() => small.cluster.request('GET', nodesPath)));
+  small.simulator.access.setToken('another');
+  await writeFile(small.kubeconfigFile, small.simulator.kubeconfig().replace('a-token', 'another'));
+  const answers = await Promise.all([1, 2, 3].map(() => small.cluster.request('GET', nodesPath)));
+  expect(answers).toHaveLength(3);
 });

@@ -77,6 +77,9 @@ export async function actOnNode(
   }
   const row = design?.row ?? (await getNode(context.db, node.uuid));
   if (act.kind === 'verb') {
+    const { teardown } = order;
+    // what was possible when its pods left may be so no more when its disks are to be wiped
+    if (act.wipes && teardown) await requirePossible(context, { ...work, name: wanted.name, teardown });
     const steps = act.verb === 'clean' ? design?.hardware : undefined;
     // its own flow it may stop, whosever the node is by now
     const isUnowned = act.verb !== 'abort';
@@ -121,7 +124,7 @@ async function leaveClusters(
 ): Promise<void> {
   if (!teardown) throw new AppError('internal', `${kind} ${name}, which nobody wants torn down`);
   const { id: actionId, token: actionToken, revisionId } = action;
-  const { notInClusterOk, timeouts } = teardown;
+  const { notInClusterOk, timeouts, force } = teardown;
   const request = { notInClusterOk, caller: siteCaller(action), actionId, actionToken };
   if (kind === 'leave cluster') return requestLeaveCluster(context, row, request);
   if (facts.rest?.succeeded.has('decommission') !== true)
@@ -133,10 +136,11 @@ async function leaveClusters(
     notInClusterOk: notInClusterOk || isTakenOut,
     revisionId,
     timeouts,
+    force,
   });
 }
 
-/** Looked at again before the first eviction: the clusters may be others than when the action began. */
+/** Looked at again before the first eviction, and before the machine goes off: the clusters may be others than when the action began. */
 async function requirePossible(
   context: SitesContext,
   { action, site, name, teardown }: SiteWork & { readonly name: string; readonly teardown: TeardownOrder },

@@ -5,7 +5,9 @@ import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
 import { withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
 import { findLastReady } from '#conductor/cluster/kubernetes/find-last-ready.ts';
+import { findMissingNodeRights } from '#conductor/cluster/kubernetes/guard-changes.ts';
 import { ClusterNode, listAll, nodesPath } from '#conductor/cluster/kubernetes/objects.ts';
+import { rightsError } from '#conductor/cluster/kubernetes/rights.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
@@ -38,13 +40,13 @@ export async function findImpossible(
   { nodes, etcdClusters }: Pick<EtcdSite, 'nodes' | 'etcdClusters'>,
   leaving: Leaving,
 ): Promise<ReadonlyMap<string, string>> {
-  const [last, etcd] = await Promise.all([
-    leaving.kubernetes && !leaving.force ? findLast(context, leaving) : new Map<string, string>(),
+  const [kubernetes, etcd] = await Promise.all([
+    leaving.kubernetes ? askKubernetes(context, leaving) : new Map<string, string>(),
     inParallel(etcdClusters, (cluster) => findTooSmall(context, cluster, { ...leaving, all: nodes }), { atOnce }),
   ]);
   return new Map(
     leaving.names.flatMap((name): [string, string][] => {
-      const reasons = [...etcd, last].flatMap((each) => each.get(name) ?? []);
+      const reasons = [...etcd, kubernetes].flatMap((each) => each.get(name) ?? []);
       return reasons.length === 0 ? [] : [[name, reasons.join('; ')]];
     }),
   );
@@ -77,13 +79,20 @@ async function findTooSmall(
   return found;
 }
 
-async function findLast({ config, database }: Context, leaving: Leaving): Promise<ReadonlyMap<string, string>> {
+async function askKubernetes({ config, database }: Context, leaving: Leaving): Promise<ReadonlyMap<string, string>> {
   const signal = AbortSignal.timeout(lookMs);
-  const nodes = await withSharedCluster(database, config.kubeconfigFile, (cluster) =>
-    listAll(cluster, nodesPath, ClusterNode, { what: 'nodes', signal }),
-  ).catch(forbidsNothing);
-  const last = findLastReady(nodes ?? [], leaving);
-  return new Map([...last].map(([name, why]) => [name, `${why}: --param force=true takes it out all the same`]));
+  const seen = await withSharedCluster(database, config.kubeconfigFile, async (cluster) => {
+    const nodes = await listAll(cluster, nodesPath, ClusterNode, { what: 'nodes', signal });
+    const names = leaving.names.filter((name) => nodes.some(({ metadata }) => metadata.name === name));
+    return { nodes, names, missing: await findMissingNodeRights(cluster, names, signal) };
+  }).catch(forbidsNothing);
+  if (!seen) return new Map();
+  if (seen.missing.length > 0) {
+    const { message } = rightsError('take it out of Kubernetes', seen.missing);
+    return new Map(seen.names.map((name) => [name, message]));
+  }
+  const last = leaving.force ? [] : findLastReady(seen.nodes, leaving);
+  return new Map([...last].map(([name, why]) => [name, `${why}: force=true takes it out all the same`]));
 }
 
 /** @throws what is no cluster's silence */

@@ -1,6 +1,6 @@
 import { requireAction } from '#conductor/flows/actions/action-lease.ts';
 import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
-import { planDecommission, planLeaveCluster } from '#conductor/flows/plan-decommission.ts';
+import { type DecommissionPlan, planDecommission, planLeaveCluster } from '#conductor/flows/plan-decommission.ts';
 import { requireNoFlow } from '#conductor/flows/require-no-flow.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { lookForConductor, requireLiveConductor } from '#conductor/kernel/conductors/node-conductor.ts';
@@ -29,11 +29,7 @@ export interface LeaveClusterRequest {
   readonly actionToken?: number | undefined;
 }
 
-export interface DecommissionRequest extends LeaveClusterRequest {
-  /** Of the site's documents, which say where the etcd clusters are, beside the committed ones. */
-  readonly revisionId: number;
-  readonly timeouts: DecommissionTimeouts;
-}
+export type DecommissionRequest = LeaveClusterRequest & DecommissionPlan;
 
 type BesideKind = Extract<FlowKindName, 'decommission' | 'leave_cluster' | 'enter_service'>;
 type Context = Pick<SitesContext, 'db' | 'clock' | 'config' | 'conductors' | 'nudge' | 'networks' | 'drivers' | 'log'>;
@@ -48,7 +44,7 @@ type Context = Pick<SitesContext, 'db' | 'clock' | 'config' | 'conductors' | 'nu
 export async function requestDecommission(
   context: Context,
   node: NodeRow,
-  { revisionId, timeouts, ...request }: DecommissionRequest,
+  { revisionId, timeouts, force, ...request }: DecommissionRequest,
 ): Promise<void> {
   const name = nameInClusters(node);
   const site = await readRevision(context, revisionId);
@@ -61,7 +57,7 @@ export async function requestDecommission(
     hasEtcd: etcdClusters.length > 0,
     notInClusterOk: request.notInClusterOk,
   };
-  const steps = planDecommission(clusters, { revisionId, timeouts });
+  const steps = planDecommission(clusters, { revisionId, timeouts, force });
   await startBeside(context, node, { ...request, kind: 'decommission', steps });
 }
 

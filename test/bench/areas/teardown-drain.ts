@@ -71,7 +71,13 @@ async function overhead(
 }
 
 async function drainByBaton({ kubeconfigFile }: SmallCluster): Promise<void> {
-  const step = { node: 'n1', timeout: 120, gracePeriod: graceSeconds, signal: new AbortController().signal };
+  const step = {
+    node: 'n1',
+    timeout: 120,
+    gracePeriod: graceSeconds,
+    force: true,
+    signal: new AbortController().signal,
+  };
   await runNodeStep(kubeconfigFile, 'DrainNodeError', drainStep, step);
 }
 

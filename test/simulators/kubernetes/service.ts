@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type AccessControl, nameRight, type ReviewedRight } from '#test/simulators/kubernetes/access.ts';
 import { type DeleteOptions, deleteObject, storeChange } from '#test/simulators/kubernetes/deletion.ts';
 import { discover } from '#test/simulators/kubernetes/discovery.ts';
 import { type Eviction, evict } from '#test/simulators/kubernetes/eviction.ts';
@@ -32,6 +33,7 @@ interface Target {
 
 interface ServiceOptions {
   readonly store: Store;
+  readonly access: Pick<AccessControl, 'allows'>;
   /** The newest eviction that the cluster knows. */
   readonly eviction: 'v1' | 'v1beta1';
   readonly bookmarkMs: number;
@@ -45,11 +47,13 @@ export interface ApiAnswer {
 /** @returns the answer, or `undefined` when it has taken the response for itself: a watch. @throws Refusal */
 export type Service = (request: ApiRequest, response: ServerResponse) => ApiAnswer | undefined;
 
-export function createService({ store, eviction, bookmarkMs }: ServiceOptions): Service {
+export function createService({ store, access, eviction, bookmarkMs }: ServiceOptions): Service {
   return (request, response) => {
     const { method, url } = request;
     const found = method === 'GET' ? discover(url.pathname, eviction) : undefined;
     if (found) return { status: 200, body: found };
+    if (url.pathname === '/readyz') return { status: 200, body: 'ok' };
+    if (url.pathname === accessReviews && method === 'POST') return reviewAccess(access, request);
     const target = targetOf(url.pathname);
     // as text where no API has the path, as a Status that names nothing where an API lacks the resource
     if (!target && !hasApi(url.pathname)) return { status: 404, body: '404 page not found\n' };
@@ -63,6 +67,14 @@ export function createService({ store, eviction, bookmarkMs }: ServiceOptions): 
     if (name === undefined) return handleCollection({ store, bookmarkMs }, request, response, target);
     return handleObject(store, request, { plural, namespace, name });
   };
+}
+
+const accessReviews = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+
+function reviewAccess({ allows }: Pick<AccessControl, 'allows'>, request: ApiRequest): ApiAnswer {
+  const review = json(request) as { readonly spec: { readonly resourceAttributes: ReviewedRight } };
+  const { resourceAttributes: asked } = review.spec;
+  return { status: 201, body: { ...review, status: { allowed: allows(nameRight(asked), asked.namespace ?? '') } } };
 }
 
 function handleCollection(

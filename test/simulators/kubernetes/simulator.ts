@@ -1,6 +1,13 @@
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { type AccessControl, createAccessControl } from '#test/simulators/kubernetes/access.ts';
 import { Refusal, statusBody } from '#test/simulators/kubernetes/refusal.ts';
 import { createService } from '#test/simulators/kubernetes/service.ts';
 import { createStore, type Store } from '#test/simulators/kubernetes/store.ts';
@@ -13,6 +20,8 @@ export interface KubernetesSimulatorOptions {
   readonly tls?: { readonly key: string; readonly cert: string };
   /** The bearer token without which every request is a 401. */
   readonly token?: string;
+  /** With `tls`: users come in by a client's certificate, whoever has signed it. */
+  readonly clientCertificates?: boolean;
   /** `v1beta1` as in clusters older than 1.22; default `v1`. */
   readonly eviction?: 'v1' | 'v1beta1';
   readonly pace?: Partial<Pace>;
@@ -24,6 +33,7 @@ export interface KubernetesSimulator {
   /** The objects, for tests to set and to look at. */
   readonly store: Store;
   readonly world: World;
+  readonly access: AccessControl;
   readonly requests: readonly { readonly method: string; readonly path: string; readonly body: string }[];
   inject(fault: Fault): void;
   clearFaults(): void;
@@ -46,7 +56,8 @@ export interface KubernetesSimulator {
 export async function startKubernetesSimulator(options: KubernetesSimulatorOptions = {}): Promise<KubernetesSimulator> {
   const store = createStore();
   const world = createWorld(store, { startMs: 20, leaseMs: 1_000, lostMs: 500, ...options.pace });
-  const service = createService({ store, eviction: options.eviction ?? 'v1', bookmarkMs: 1_000 });
+  const access = createAccessControl(options);
+  const service = createService({ store, access, eviction: options.eviction ?? 'v1', bookmarkMs: 1_000 });
   const faults = createFaultList();
   const requests: { method: string; path: string; body: string }[] = [];
   const watches = new Set<ServerResponse>();
@@ -69,9 +80,7 @@ export async function startKubernetesSimulator(options: KubernetesSimulatorOptio
       send(response, status, fault.body ?? statusBody(new Refusal(status, 'InternalError', 'injected')));
       return;
     }
-    if (options.token !== undefined && request.headers.authorization !== `Bearer ${options.token}`) {
-      throw new Refusal(401, 'Unauthorized', 'Unauthorized');
-    }
+    access.require(request, url);
     const answer = service({ method, url, headers: request.headers, body }, response);
     if (answer && fault?.dropAnswer) request.socket.destroy();
     else if (answer) send(response, answer.status, answer.body);
@@ -87,9 +96,7 @@ export async function startKubernetesSimulator(options: KubernetesSimulatorOptio
       else send(response, refusal.status, statusBody(refusal));
     });
   };
-  const server = options.tls ? createHttpsServer(options.tls, listener) : createHttpServer(listener);
-  // as real ones: Node's own five seconds would cut a request of a client that pauses, which then cannot know
-  server.keepAliveTimeout = 120_000;
+  const server = newServer(options.tls, listener);
   server.on('connection', () => {
     state.connections += 1;
   });
@@ -102,6 +109,7 @@ export async function startKubernetesSimulator(options: KubernetesSimulatorOptio
     server: address,
     store,
     world,
+    access,
     requests,
     inject: (fault) => faults.inject(fault),
     clearFaults: () => faults.clear(),
@@ -124,6 +132,15 @@ export async function startKubernetesSimulator(options: KubernetesSimulatorOptio
       return end(server);
     },
   };
+}
+
+function newServer(tls: KubernetesSimulatorOptions['tls'], listener: RequestListener): Server {
+  const server = tls
+    ? createHttpsServer({ ...tls, requestCert: true, rejectUnauthorized: false }, listener)
+    : createHttpServer(listener);
+  // as real ones: Node's own five seconds would cut a request of a client that pauses, which then cannot know
+  server.keepAliveTimeout = 120_000;
+  return server;
 }
 
 function end(server: Server): Promise<void> {

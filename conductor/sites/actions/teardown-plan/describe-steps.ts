@@ -40,10 +40,14 @@ const isClustered = ({ kubernetes, etcd }: TeardownOrder): boolean => kubernetes
 
 function drainAndLabels({ node, teardown: { timeouts } }: StepWork): TeardownStepView[] {
   const { drainTimeout, drainGracePeriod, clearLabelsTimeout } = timeouts;
+  const end =
+    drainGracePeriod === 0
+      ? 'are deleted at once, so their containers may still run'
+      : `get ${drainGracePeriod} s each`;
   return [
     {
       step: 'cluster.drain',
-      does: `cordons ${node} and evicts its pods, which get ${drainGracePeriod} s each; disruption budgets are honoured`,
+      does: `cordons ${node} and evicts its pods, which ${end}; disruption budgets are honoured`,
       timeout: drainTimeout,
       on_failure: `the action ends; ${node} stays cordoned and in service, nothing was destroyed; ${again}, or: kubectl uncordon ${node}`,
     },

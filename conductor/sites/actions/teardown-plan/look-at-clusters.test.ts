@@ -91,7 +91,7 @@ test('pods that budgets keep now are told with them, and those that something is
 });
 
 test('who may not read budgets is told so, and what is known besides', async () => {
-  small.simulator.inject({ method: 'GET', path: /poddisruptionbudgets/, status: 403, times: 1 });
+  small.simulator.inject({ method: 'GET', path: /poddisruptionbudgets/, status: 403, times: 2 });
   const { nodes: found, wrong } = await look(small.kubeconfigFile);
   expect(wrong).toContainEqual(expect.stringContaining("disruption budgets can't be read now"));
   expect(found.get('n1')).toMatchObject({ kubernetes: { evicted: 3, kept_by_budgets: null }, wrong: [] });

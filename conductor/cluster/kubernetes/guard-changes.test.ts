@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
+import { type Guard, guardChanges } from '#conductor/cluster/kubernetes/guard-changes.ts';
+import { conditionOf } from '#test/simulators/kubernetes/resource.ts';
+import { newNode } from '#test/simulators/kubernetes/scene.ts';
+import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-cluster.ts';
+
+let small: OpenedCluster;
+beforeEach(async () => {
+  small = await openSmallCluster();
+});
+afterEach(() => small.close());
+
+const { signal } = new AbortController();
+
+/** The first look of a drain. */
+async function drain(more: Partial<Guard> = {}): Promise<string> {
+  const guard: Guard = { node: 'n1', force: false, evicts: true, isBegun: false, ...more };
+  const announce = guardChanges(small.cluster, guard, signal, () => Promise.resolve());
+  const { state } = await drainNode(small.cluster, 'n1', { gracePeriodSeconds: 1, announce }, signal);
+  return state;
+}
+
+const isCordoned = (): unknown => small.node('n1')?.spec?.['unschedulable'];
+
+test('the last Ready node, and that of a role, keeps its pods; with force, or once begun, it does not', async () => {
+  const { store, world } = small.simulator;
+  store.replace('nodes', {
+    ...store.get('nodes', 'n1'),
+    ...newNode('n1', { 'node-role.kubernetes.io/control-plane': '' }),
+  });
+  await expect(drain()).rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringContaining('the last Ready node of its cluster with the role control-plane') as unknown,
+  });
+  world.stopKubelet('n2');
+  await expect.poll(() => conditionOf(store.get('nodes', 'n2'), 'Ready')).toBe('Unknown');
+  await expect(drain()).rejects.toThrow('it is the last Ready node of its cluster; force=true');
+  expect(isCordoned()).toBeUndefined();
+  expect(await drain({ isBegun: true })).toBe('done');
+  expect(isCordoned()).toBe(true);
+  expect(await drain({ force: true })).toBe('done');
+});
+
+test('rights that are missing are named before the cordon', async () => {
+  const { access } = small.simulator;
+  small.addPod({ name: 'bare', node: 'n1' });
+  await small.settle();
+  access.deny({ right: 'create pods/eviction', allowedIn: ['elsewhere'] });
+  await expect(drain()).rejects.toMatchObject({
+    code: 'forbidden',
+    message: expect.stringContaining('may not create pods/eviction in namespace default') as unknown,
+  });
+  access.deny({ right: 'patch nodes' });
+  await expect(drain()).rejects.toThrow('may not patch nodes, create pods/eviction in namespace default');
+  expect(isCordoned()).toBeUndefined();
+});
+
+test('a right in the namespaces of its pods is enough', async () => {
+  small.addPod({ name: 'bare', node: 'n1' });
+  await small.settle();
+  small.simulator.access.deny({ right: 'create pods/eviction', allowedIn: ['default'] });
+  expect(await drain()).toBe('waiting');
+  await expect.poll(() => small.podsOn('n1')).toEqual([]);
+});
