@@ -5,9 +5,11 @@ import { type EtcdWork, removeEtcdRound } from '#conductor/cluster/etcd/remove-e
 import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
+import { whyNeededByEtcd } from '#conductor/sites/nodes/find-impossible.ts';
 import { noteEtcdMember } from '#conductor/sites/nodes/membership-store.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import { readRevision } from '#conductor/sites/revisions/read-revision.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 export const etcdArgs = clusterArgs.extend({
   revision: z
@@ -22,6 +24,15 @@ export async function etcdWork(context: StepContext, args: z.output<typeof etcdA
   const site = await readRevision(context, args.revision);
   const etcd = await readEtcdSite(context.db, { revisionId: args.revision, site });
   return { node: args.node, site: etcd, signal: context.signal };
+}
+
+/**
+ * Before pods and labels are taken for nothing.
+ * @throws AppError `conflict` when the node's members can't leave, whatever is waited for
+ */
+export async function requireEtcdAllows(context: StepContext, args: z.output<typeof etcdArgs>): Promise<void> {
+  const why = await context.ask(etcdWork(context, args).then(({ site }) => whyNeededByEtcd(context, site, args.node)));
+  if (why !== undefined) throw new AppError('conflict', why, { retryable: false });
 }
 
 export const removeEtcd = newClusterStep({

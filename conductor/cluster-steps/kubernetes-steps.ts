@@ -12,6 +12,7 @@ import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.t
 import { shutdownKubelet } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
 import type { Round } from '#conductor/cluster/round.ts';
 import { type ClusterLook, clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
+import { etcdArgs, requireEtcdAllows } from '#conductor/cluster-steps/etcd-steps.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { findInventory, systemUuidOf } from '#conductor/nodes/inspection/inventory-store.ts';
 import { isNoted, noteRegistration, readMemberships } from '#conductor/sites/nodes/membership-store.ts';
@@ -41,11 +42,13 @@ function atNode(
 /** Asked before the first change of the step, whichever look makes it. */
 function guarded(
   cluster: Cluster,
-  { context, args, report, announce }: ClusterLook<ClusterArgs & { readonly force: boolean }>,
+  { context, args, report, announce }: ClusterLook<z.output<typeof guardedArgs>>,
   evicts: boolean,
 ): Announce {
-  const { node, force } = args;
-  return guardChanges(cluster, { node, force, evicts, isBegun: report.deeds.length > 0 }, context.signal, announce);
+  const { node, force, revision } = args;
+  const require = revision === undefined ? undefined : () => requireEtcdAllows(context, { ...args, revision });
+  const guard = { node, force, evicts, require, isBegun: report.deeds.length > 0 };
+  return guardChanges(cluster, guard, context.signal, announce);
 }
 
 /** What tells the instance after the next deploy from this one. */
@@ -56,10 +59,12 @@ async function noteSeen(context: StepContext, { metadata: { uid }, status }: Clu
   if (!isNoted(known.get(uuid), seen)) await context.record((tx) => noteRegistration(tx, uuid, seen));
 }
 
-const forced = z.boolean().default(false).describe('though it is the last Ready node of its cluster, or of a role');
+const guardedArgs = clusterArgs.extend({
+  force: z.boolean().default(false).describe('though it is the last Ready node of its cluster, or of a role'),
+  revision: etcdArgs.shape.revision.optional(),
+});
 
-const drainArgs = clusterArgs.extend({
-  force: forced,
+const drainArgs = guardedArgs.extend({
   grace_period: z.number().int().min(0).describe('seconds that each pod gets to end by itself'),
 });
 
@@ -81,7 +86,7 @@ export const drain = newClusterStep({
 export const clearNodeLabels = newClusterStep({
   step: 'clear_labels',
   description: "Takes away the labels that were added to the cluster's node, and waits until its pods have settled.",
-  args: clusterArgs.extend({ force: forced }),
+  args: guardedArgs,
   every: 2,
   round: (look) =>
     atNode(look.context, look.args, (cluster) => {

@@ -9,8 +9,8 @@ const names = (steps: readonly { readonly step: string }[]) => steps.map(({ step
 
 test('stands in the order of the seed, with its times', () => {
   expect(plan().map(({ step, args }) => [step, args])).toEqual([
-    ['drain', { node: 'n1', timeout: 3600, grace_period: 1800, force: false, not_in_cluster_ok: false }],
-    ['clear_labels', { node: 'n1', timeout: 1800, force: false, not_in_cluster_ok: false }],
+    ['drain', { node: 'n1', timeout: 3600, grace_period: 1800, force: false, revision: 7, not_in_cluster_ok: false }],
+    ['clear_labels', { node: 'n1', timeout: 1800, force: false, revision: 7, not_in_cluster_ok: false }],
     ['remove_etcd', { node: 'n1', timeout: 1800, revision: 7, not_in_cluster_ok: false }],
     ['wait_for_etcd', { node: 'n1', timeout: 600, revision: 7, not_in_cluster_ok: false }],
     ['shutdown_kubelet', { node: 'n1', timeout: 300, not_in_cluster_ok: false }],

@@ -38,15 +38,17 @@ export function planDecommission(
       `drain-node-grace-period: ${drainGracePeriod} s must be less than drain-node-timeout, which is ${drainTimeout} s`,
     );
   }
+  // before pods and labels go etcd must be able to do without it
+  const guard = { force, ...(clusters.hasEtcd ? { revision: revisionId } : {}) };
   const args: Readonly<Record<string, Record<string, unknown>>> = {
-    'cluster.drain': { timeout: drainTimeout, grace_period: drainGracePeriod, force },
-    'cluster.clear_labels': { timeout: timeouts.clearLabelsTimeout, force },
+    'cluster.drain': { timeout: drainTimeout, grace_period: drainGracePeriod, ...guard },
+    'cluster.clear_labels': { timeout: timeouts.clearLabelsTimeout, ...guard },
     'cluster.remove_etcd': { timeout: timeouts.removeEtcdTimeout, revision: revisionId },
     'cluster.wait_for_etcd': { timeout: timeouts.etcdReadyTimeout, revision: revisionId },
     'cluster.shutdown_kubelet': { timeout: nodeStepDefaults.shutdownKubeletTimeout },
   };
   return withArgs(planSteps(flowKinds.decommission, { requested: [] }), clusters, args).filter((step) =>
-    step.args['revision'] === undefined ? clusters.hasKubernetes : clusters.hasEtcd,
+    step.step.endsWith('_etcd') ? clusters.hasEtcd : clusters.hasKubernetes,
   );
 }
 

@@ -22,7 +22,7 @@ import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
-import { findImpossible } from '#conductor/sites/nodes/find-impossible.ts';
+import { whyNeededByEtcd } from '#conductor/sites/nodes/find-impossible.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -94,9 +94,7 @@ export function decommissionRoutes(context: HttpContext): ApiApp {
 
 /** Before its pods leave, and before its labels go: etcd must be able to do without it. */
 async function requireEtcdAllows(context: HttpContext, { node, site }: Pick<Work, 'node' | 'site'>): Promise<void> {
-  const clusters = { nodes: new Set(site.nodes.keys()), etcdClusters: site.etcdClusters };
-  const leaving = { names: [node], staysOut: false, force: true, kubernetes: false };
-  const why = (await findImpossible(context, clusters, leaving)).get(node);
+  const why = await whyNeededByEtcd(context, site, node);
   if (why === undefined) return;
   throw new AppError('conflict', `${node} is not taken out of its clusters: ${why}`, { details: { refusal: true } });
 }

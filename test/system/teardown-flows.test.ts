@@ -162,6 +162,17 @@ test('a cluster that lets nobody in for a while is waited for, unless it never l
   expect(refused).toMatchObject({ state: 'failed', error: expect.stringContaining('HTTP 403') as unknown });
 });
 
+test('a node that etcd can not do without keeps its pods', async () => {
+  await clusters.rejoin('second-boot');
+  clusters.small.addPod({ node: name, name: 'alone' });
+  await clusters.small.settle();
+  await decommission();
+  const { state, error } = await end();
+  expect([state, error]).toEqual(['failed', expect.stringContaining('would leave the cluster without members')]);
+  expect(clusters.small.node(name)?.spec?.['unschedulable']).toBeUndefined();
+  expect(clusters.small.podsOn(name).map(({ metadata }) => metadata.name)).toContain('alone');
+});
+
 test("another site's node of the same name is not touched", async () => {
   const { store } = clusters.small.simulator;
   const { db } = conductor.context();

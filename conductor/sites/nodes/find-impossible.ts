@@ -4,6 +4,7 @@ import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
 import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
 import { withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
+import type { EtcdWork } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import { findLastReady } from '#conductor/cluster/kubernetes/find-last-ready.ts';
 import { findMissingNodeRights } from '#conductor/cluster/kubernetes/guard-changes.ts';
 import { ClusterNode, listAll, nodesPath } from '#conductor/cluster/kubernetes/objects.ts';
@@ -19,7 +20,9 @@ import { inParallel } from '#shared/in-parallel.ts';
 const lookMs = 5_000;
 const atOnce = 8;
 
-type Context = Pick<SitesContext, 'db' | 'secrets' | 'config' | 'database'>;
+type Context = Pick<SitesContext, 'db' | 'secrets' | 'database'> & {
+  readonly config: Pick<SitesContext['config'], 'kubeconfigFile' | 'etcdTlsDirectory'>;
+};
 
 /** Nodes that are to leave their clusters, in this order. */
 export interface Leaving {
@@ -50,6 +53,16 @@ export async function findImpossible(
       return reasons.length === 0 ? [] : [[name, reasons.join('; ')]];
     }),
   );
+}
+
+/** Why the node's members can't leave their clusters, whatever is waited for. As `findImpossible`. */
+export async function whyNeededByEtcd(
+  context: Context,
+  { nodes, etcdClusters }: EtcdWork['site'],
+  name: string,
+): Promise<string | undefined> {
+  const leaving = { names: [name], staysOut: false, force: true, kubernetes: false };
+  return (await findImpossible(context, { nodes: new Set(nodes.keys()), etcdClusters }, leaving)).get(name);
 }
 
 async function findTooSmall(
