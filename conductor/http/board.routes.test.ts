@@ -27,5 +27,6 @@ test('the page needs no login, and may load nothing from elsewhere', async () =>
 
 test('nothing else is below it', async () => {
   expect((await api.request('/board/render-board.ts')).status).toBe(404);
+  expect((await api.request('/board/__proto__')).status).toBe(404);
   expect((await api.request('/board/')).headers.get('location')).toBe('../board');
 });

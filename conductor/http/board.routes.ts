@@ -3,10 +3,10 @@ import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { frameworkFault } from '#conductor/http/fault.ts';
 
 /** Below `/board/`; the script is one of the bundles. */
-const served: Readonly<Record<string, { readonly url: URL; readonly type: string }>> = {
-  'board.css': { url: new URL('../board/board.css', import.meta.url), type: 'text/css; charset=utf-8' },
-  'board.js': { url: new URL('../board/board.ts', import.meta.url), type: 'text/javascript; charset=utf-8' },
-};
+const served: ReadonlyMap<string, { readonly url: URL; readonly type: string }> = new Map([
+  ['board.css', { url: new URL('../board/board.css', import.meta.url), type: 'text/css; charset=utf-8' }],
+  ['board.js', { url: new URL('../board/board.ts', import.meta.url), type: 'text/javascript; charset=utf-8' }],
+]);
 const page = new URL('../board/board.html', import.meta.url);
 
 // the board makes no style or script at run time, and names from machines must not become any
@@ -30,7 +30,7 @@ export function boardRoutes(): ApiApp {
     });
   });
   app.get('/board/:file', async (c) => {
-    const file = served[c.req.param('file')];
+    const file = served.get(c.req.param('file'));
     if (file === undefined) return frameworkFault(c, 404, '');
     return c.body(await readFile(file.url), 200, { 'Content-Type': file.type, 'X-Content-Type-Options': 'nosniff' });
   });

@@ -10,7 +10,7 @@ const whole = (text: string): string => `${json}Content-Length: ${Buffer.byteLen
 type Behave = (socket: Socket) => void;
 
 /** Writes as fast as it is read, until the other side hangs up. */
-const forever =
+export const forever =
   (head: string, more: string): Behave =>
   (socket) => {
     const push = (): void => {
@@ -82,8 +82,9 @@ export interface HostileServer {
 }
 
 /** A server on loopback that answers whatever it is asked in this way. */
-export async function startHostileServer(behaviour: HostileBehaviour): Promise<HostileServer> {
+export async function startHostileServer(behaviour: HostileBehaviour | Behave): Promise<HostileServer> {
   const sockets = new Set<Socket>();
+  const behave = typeof behaviour === 'string' ? hostileBehaviours[behaviour] : behaviour;
   let asked = 0;
   const server = createServer((socket) => {
     sockets.add(socket);
@@ -91,7 +92,7 @@ export async function startHostileServer(behaviour: HostileBehaviour): Promise<H
     socket.once('close', () => sockets.delete(socket));
     socket.once('data', () => {
       asked += 1;
-      hostileBehaviours[behaviour](socket);
+      behave(socket);
     });
   });
   server.listen(0, '127.0.0.1');

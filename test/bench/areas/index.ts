@@ -2,6 +2,7 @@ import type { Area } from '#test/bench/area.ts';
 import { apiArea } from '#test/bench/areas/api.ts';
 import { conductorArea } from '#test/bench/areas/conductor.ts';
 import { deploysArea } from '#test/bench/areas/deploys.ts';
+import { hostileArea } from '#test/bench/areas/hostile.ts';
 import { networksArea } from '#test/bench/areas/networks.ts';
 import { planArea } from '#test/bench/areas/plan.ts';
 import { ramdiskArea } from '#test/bench/areas/ramdisk.ts';
@@ -22,4 +23,5 @@ export const areas: readonly Area[] = [
   siteArea,
   teardownArea,
   writeImageArea,
+  hostileArea,
 ];
