@@ -13,7 +13,7 @@ const getHardwareInfo = defineCommand({
   run: ({ inventory }) => inventory(),
 });
 
-/** The agent stops serving and takes its links down: for machines whose power the conductor does not control. */
+/** Closes the API and takes network links down: for machines whose power the conductor does not control. */
 const lockdown = defineCommand({
   kind: 'sync',
   params: z.strictObject({}),

@@ -13,7 +13,7 @@ export async function* inOrder<Item, Result>(
   const startMore = (): void => {
     for (; ahead.length < atOnce && next < items.length; next += 1) {
       const loading = load(items[next] as Item, stop.signal);
-      loading.catch(() => undefined); // seen when its turn comes, if it does
+      loading.catch(() => undefined); // thrown when its turn comes; after an earlier failure it is an abort
       ahead.push(loading);
     }
   };

@@ -29,7 +29,7 @@ interface LoadedChunk {
 }
 
 /**
- * Writes the raw image whose chunk index `source` brings: what the disk holds at its place already is kept and not
+ * Writes the raw image whose chunk index `source` brings: chunks that the disk already has in place are kept and not
  * written, the rest is fetched from the chunk store beside the index. Each chunk is checked by its id before it is
  * written; the index itself by the image's checksum. The first MiB is always fetched, and written last.
  * @throws AppError as `writeImage`.
