@@ -16,7 +16,6 @@ import { createHeartbeatLoop } from '#agent/heartbeat-loop.ts';
 import { createApp } from '#agent/http/app.ts';
 import { startServer } from '#agent/http/server.ts';
 import { inspect } from '#agent/inspection/inspect.ts';
-import { lockDown } from '#agent/lock-down.ts';
 import { type FoundNode, type LookupDependencies, lookup } from '#agent/lookup.ts';
 import { createProgressReporter } from '#agent/progress.ts';
 import { readSavedIdentity, type SavedIdentity, saveIdentity } from '#agent/saved-identity.ts';
@@ -220,4 +219,17 @@ function toSaved(node: FoundNode, address: string, certificate: ServerCertificat
     address,
     ...(certificate ? { certificate_pem: certificate.certificatePem, key_pem: certificate.keyPem } : {}),
   };
+}
+
+/**
+ * Takes the network links down and stays until the signal aborts: nothing reaches the machine any more, and init must
+ * not start another agent.
+ */
+async function lockDown(run: Run, say: Say, signal: AbortSignal): Promise<void> {
+  for (const { name } of await listPhysicalInterfaces()) await run('ip', ['link', 'set', 'dev', name, 'down']);
+  say('locked down: not serving, network links are down');
+  if (signal.aborted) return;
+  await new Promise((resolve) => {
+    signal.addEventListener('abort', resolve, { once: true });
+  });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readAgentConfig } from '#agent/config.ts';
+import { parseBootif, parseKernelParams, readAgentConfig } from '#agent/config.ts';
 
 describe('readAgentConfig', () => {
   test('has the defaults of the protocol', () => {
@@ -94,4 +94,28 @@ describe('readAgentConfig', () => {
   test.each(['mdns', 'ftp://a:1', 'http://a:1,b', ','])('refuses %j as API address', (url) => {
     expect(() => readAgentConfig(`ipa-api-url=${url}`, {})).toThrow(/ipa-api-url: http:\/\/ or https:\/\/ addresses/);
   });
+});
+
+describe('parseKernelParams', () => {
+  test('sees key=value items only, and of equals the last', () => {
+    const params = parseKernelParams('nofb vga=normal ipa-api-url=http://a:1\troot=UUID=1-2 ipa-debug=0 ipa-debug=1\n');
+    expect(Object.fromEntries(params)).toEqual({
+      vga: 'normal',
+      'ipa-api-url': 'http://a:1',
+      root: 'UUID=1-2',
+      'ipa-debug': '1',
+    });
+  });
+});
+
+describe('parseBootif', () => {
+  test.each([
+    ['pxelinux', '01-AA-bb-cc-dd-ee-ff', 'aa:bb:cc:dd:ee:ff'],
+    ['iPXE', 'aa:bb:cc:dd:ee:FF', 'aa:bb:cc:dd:ee:ff'],
+    ['dashes without a hardware type', 'aa-bb-cc-dd-ee-ff', 'aa:bb:cc:dd:ee:ff'],
+  ])('%s', (_form, text, mac) => expect(parseBootif(text)).toBe(mac));
+
+  test.each(['', 'eth0', '01-aa-bb-cc-dd', '01:aa:bb:cc:dd:ee:ff'])('refuses %j', (text) =>
+    expect(parseBootif(text)).toBeUndefined(),
+  );
 });

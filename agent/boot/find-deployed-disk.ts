@@ -1,4 +1,3 @@
-import { bootDisksOf } from '#agent/boot/boot-disks.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { assembleForNode } from '#agent/raid/assemble-for-node.ts';
 import type { BlockDevice, ProbedPartition } from '#agent/storage/block-device.ts';
@@ -38,4 +37,10 @@ export async function findDeployedDisk({
 export function devicesOf({ device, disks, partitions }: DeployedDisk): readonly string[] {
   const members = disks.flatMap((disk) => [disk, ...disk.partitions]);
   return [device, ...partitions, ...members].map(({ name }) => name);
+}
+
+/** The disks that the firmware can boot `device` from: itself, or for an array every disk with a member of it. */
+export function bootDisksOf(device: BlockDevice, all: readonly BlockDevice[]): readonly BlockDevice[] {
+  if (!device.type.startsWith('raid')) return [device];
+  return all.filter((each) => each.type === 'disk' && each.holders.includes(device.name));
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bootDisksOf } from '#agent/boot/boot-disks.ts';
+import { bootDisksOf } from '#agent/boot/find-deployed-disk.ts';
 import { ensureBootPartitions } from '#agent/boot/raid-boot-partitions.ts';
 import { raidMachine } from '#agent/raid/testing/raid-machine.ts';
 import type { DiskTable } from '#agent/storage/sfdisk.ts';

@@ -1,11 +1,29 @@
 import { z } from 'zod';
+import { installBootloader } from '#agent/boot/install-bootloader.ts';
 import { AgentFault } from '#agent/commands/agent-fault.ts';
 import { collectSystemLogs } from '#agent/commands/collect-system-logs.ts';
 import { type CommandDefinition, defineCommand } from '#agent/commands/command.ts';
-import { installBootloaderCommand } from '#agent/commands/install-bootloader.ts';
 import { getPartitionUuids, powerOff, sync } from '#agent/commands/standby.ts';
 import { executeStepCommand, getStepsCommand } from '#agent/commands/step-commands.ts';
 import { finalizeRescue } from '#agent/rescue/finalize-rescue.ts';
+
+/** `image.install_bootloader`: makes the written disk boot (agent-protocol.md §6.4). */
+const installBootloaderCommand = defineCommand({
+  kind: 'async',
+  params: z.strictObject({
+    root_uuid: z.string().nullish(),
+    efi_system_part_uuid: z.string().nullish(),
+    prep_boot_part_uuid: z.string().nullish(),
+    target_boot_mode: z.enum(['bios', 'uefi']).default('bios'),
+    ignore_bootloader_failure: z.boolean().nullish(),
+  }),
+  run: async (services, params) => {
+    const { run, log, writtenImage } = services;
+    const imagePolicy = services.imagePolicy?.() ?? {};
+    await installBootloader({ run, log, writtenImage, imagePolicy, node: services.node() }, params);
+    return null;
+  },
+});
 
 const getHardwareInfo = defineCommand({
   kind: 'sync',
@@ -13,7 +31,7 @@ const getHardwareInfo = defineCommand({
   run: ({ inventory }) => inventory(),
 });
 
-/** The agent stops serving and takes its links down: for machines whose power the conductor does not control. */
+/** Closes the API and takes network links down: for machines whose power the conductor does not control. */
 const lockdown = defineCommand({
   kind: 'sync',
   params: z.strictObject({}),

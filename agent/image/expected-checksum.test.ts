@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { findChecksum } from '#agent/image/checksum-file.ts';
-import { resolveChecksum } from '#agent/image/expected-checksum.ts';
+import { findChecksum, resolveChecksum } from '#agent/image/expected-checksum.ts';
 import { ImageInfo } from '#agent/image/image-info.ts';
 
 const sha256 = 'a'.repeat(64);

@@ -25,11 +25,11 @@ export function createHasher(algorithm: string, memory: SharedArrayBuffer): Hash
   const held: Slot[] = [];
   const state = { failure: undefined as AppError | undefined };
   const result = Promise.withResolvers<string>();
-  result.promise.catch(() => undefined); // seen by whoever asks for the digest; a pipeline that failed earlier never does
+  result.promise.catch(() => undefined); // `digest` and `update` throw it; a pipeline that failed earlier calls neither
   const fail = (message: string, cause?: unknown): void => {
     state.failure ??= new AppError('internal', message, { cause });
     result.reject(state.failure);
-    // whoever waits for a free slot would wait for ever
+    // else waits for a free slot would never end
     for (const slot of held.splice(0)) slot.release();
   };
   worker.on('message', (answer: Answer) => {

@@ -115,7 +115,7 @@ describe('where files may come from', () => {
     expect(await get(named, rules('127.0.0.0/8,::1'))).toBe('secret');
   });
 
-  test('a file larger than told, or than wanted, is refused', async () => {
+  test('a file larger than announced, or than the limit, is refused', async () => {
     const long = await serve(`HTTP/1.1 200 OK\r\n\r\n${'x'.repeat(1001)}`);
     expect(await get(long.url, rules(undefined))).toMatch(/larger than 1000 bytes/);
     const reported = await serve('HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n');

@@ -1,6 +1,6 @@
 /**
- * An address for messages and logs: origin and path only. Its query may be a signature that opens the image to
- * whoever reads it.
+ * An address for messages and logs: origin and path only, since the query may be a signature that gives access to the
+ * image.
  */
 export function showUrl(url: string | URL): string {
   const parsed = URL.parse(String(url));

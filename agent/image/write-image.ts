@@ -162,7 +162,7 @@ async function checkDigest(hasher: Hasher, expected: ExpectedChecksum): Promise<
   if (hex === expected.hex) return;
   throw new AppError(
     'image_error',
-    // what it is would let whoever asks have it written the next time
+    // without the actual digest: it could be copied into the next request unchecked
     `the image's ${expected.algorithm} is not ${expected.hex}: it was changed, or the checksum belongs to another file`,
   );
 }

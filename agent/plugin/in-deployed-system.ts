@@ -1,11 +1,11 @@
-import { access, constants } from 'node:fs/promises';
+import { access, constants, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { type DeployedSystem, findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
 import { type DeployedDisk, devicesOf, findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
 import { findEsp } from '#agent/boot/find-esp.ts';
 import { findSpreadEsp } from '#agent/boot/spread-esp.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
-import { lendResolver } from '#agent/plugin/lend-resolver.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
@@ -80,4 +80,23 @@ async function requireShell({ root }: DeployedSystem): Promise<void> {
   } catch (cause) {
     throw new AppError('not_found', 'the deployed system has no shell: there is no program /bin/sh in it', { cause });
   }
+}
+
+/**
+ * Lets a deployed system resolve names with the ramdisk's name servers, where its own `/etc/resolv.conf` is a link into
+ * `/run`, which is empty here: nothing of it stays on the disk. A file of its own is left as it is.
+ */
+export async function lendResolver(root: string, resolver = '/etc/resolv.conf'): Promise<void> {
+  const target = await resolveInside(root, 'etc/resolv.conf');
+  if (!target.startsWith(join(root, 'run/'))) return;
+  let text: string;
+  try {
+    text = await readFile(resolver, 'utf8');
+  } catch (error) {
+    // a network without name servers
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw error;
+  }
+  await mkdir(dirname(target), { recursive: true });
+  await writeFile(target, text);
 }

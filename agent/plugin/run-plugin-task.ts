@@ -1,14 +1,13 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { AgentContext } from '#agent/context.ts';
 import { runScript, writtenDevice } from '#agent/custom/run-script.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { inDeployedSystem } from '#agent/plugin/in-deployed-system.ts';
-import { placePluginFiles } from '#agent/plugin/place-plugin-files.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { StepOutcome } from '#shared/steps/define-step.ts';
-import type { PluginTaskArgs } from '#shared/wire/plugin-task.ts';
+import { isPluginPath, type PluginTaskArgs } from '#shared/wire/plugin-task.ts';
 
 /** In the deployed system, on the empty /run that is mounted there: nothing of it stays on the disk. */
 const folderInside = '/run/baton-plugin';
@@ -82,4 +81,21 @@ function environment(
 
 function titleOf({ plugin, task, stage }: PluginTaskArgs): string {
   return `plugin ${plugin}: task ${task} (${stage})`;
+}
+
+/**
+ * Writes a plugin's files below a folder that is empty, or holds the same plugin's from an earlier run.
+ * @throws AppError `invalid_argument` for a path that leads elsewhere, `storage_error`
+ */
+async function placePluginFiles(folder: string, files: NonNullable<PluginTaskArgs['plugin_files']>): Promise<void> {
+  for (const [path, { content, executable }] of Object.entries(files)) {
+    if (!isPluginPath(path)) throw new AppError('invalid_argument', `plugin file ${path}: the path leads elsewhere`);
+    const target = join(folder, path);
+    try {
+      await mkdir(dirname(target), { recursive: true });
+      await writeFile(target, Buffer.from(content, 'base64'), { mode: executable ? 0o755 : 0o644 });
+    } catch (cause) {
+      throw new AppError('storage_error', `write the plugin's file ${path}`, { cause });
+    }
+  }
 }

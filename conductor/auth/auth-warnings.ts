@@ -25,8 +25,8 @@ export function authWarnings({
     ...(outbound.agents.allow
       ? []
       : [
-          'BATON_AGENT_NETWORKS is not set: any client that reaches this port and knows the MAC address of a machine that boots its ' +
-            'ramdisk can take its place',
+          'BATON_AGENT_NETWORKS is not set: any client that can reach this port and knows the MAC address of a booting ' +
+            'machine can pose as its agent; set it to the networks that ramdisks boot in',
         ]),
   ];
 }

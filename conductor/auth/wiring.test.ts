@@ -75,7 +75,7 @@ test('switch ports are claimed by those without a project', async () => {
   expect(await asProject('PATCH', '/v1/nodes/mine', kept)).toMatchObject({ status: 403 });
 });
 
-test('the character U+0000 is refused before anybody asks the database whose the node is', async () => {
+test("the character U+0000 is refused before the node's owner is read from the database", async () => {
   for (const path of ['/v1/nodes/%00', '/v1/nodes/%00/states', '/v1/ports?node=%00', '/v1/nodes?marker=%00']) {
     expect(await asProject('GET', path)).toMatchObject({ status: 400 });
   }

@@ -40,7 +40,7 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
-/** Text of strangers, whose direction of writing must not turn what is around it. */
+/** Untrusted text, isolated so that right-to-left characters do not reorder the page around it. */
 const foreign = (text: string): string => `<bdi>${escapeHtml(text)}</bdi>`;
 
 /** `12 nodes: 3 active, 9 available; 1 in maintenance`, as HTML. Pure. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ActionAnswer } from '#conductor/api/actions.ts';
-import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { exitCodeOf } from '#conductor/cli/run-baton.ts';
 import {
   actionAnswer,
   groupAnswer,

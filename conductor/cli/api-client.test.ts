@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApiClient } from '#conductor/cli/api-client.ts';
 import { readClientSettings } from '#conductor/cli/client-settings.ts';
-import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { exitCodeOf } from '#conductor/cli/run-baton.ts';
 import { errorChain, isRetryable } from '#shared/errors/app-error.ts';
 import { createBmcCertificate } from '#test/simulators/redfish/certificate.ts';
 

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { beforeEach, expect, test } from 'vitest';
-import { commands, usage } from '#conductor/cli/commands.ts';
-import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { commands, nearestCommand, usage } from '#conductor/cli/commands.ts';
 import { usageLine } from '#conductor/cli/help-text.ts';
+import { exitCodeOf } from '#conductor/cli/run-baton.ts';
 import { createNodeTerminal, type NodeTerminal } from '#conductor/cli/testing/node-terminal.ts';
 
 let terminal: NodeTerminal;
@@ -131,4 +131,20 @@ test('bad usage is answered with what would be right', async () => {
   );
   await expect(terminal.run('node', 'list', '-o', 'xml')).rejects.toThrow('it must be json, yaml or text');
   expect(terminal.calls).toEqual([]);
+});
+
+const words = ['deploy', 'undeploy', 'plan', 'watch', 'node list', 'node show', 'port list', 'power on'];
+
+test.each([
+  ['delpoy a', 'deploy'],
+  ['deploi', 'deploy'],
+  ['unddeploy n1 --wait', 'undeploy'],
+  ['node lsit', 'node list'],
+  ['nodes show n1', 'node show'],
+  ['pla n1', 'plan'],
+  ['frobnicate', undefined],
+  ['on', undefined],
+  ['', undefined],
+])('the nearest command to %j is %j', (given, meant) => {
+  expect(nearestCommand(given.split(' '), words)).toBe(meant);
 });

@@ -1,18 +1,24 @@
+import { readFile } from 'node:fs/promises';
 import { actionCommands } from '#conductor/cli/action-commands.ts';
 import { allocateCommand } from '#conductor/cli/allocate.ts';
 import { allocationCommands } from '#conductor/cli/allocation-commands.ts';
 import { settingsHelp } from '#conductor/cli/client-settings.ts';
-import { type Command, type CommandContext, type Connection, flagOption, usageError } from '#conductor/cli/command.ts';
+import {
+  type Command,
+  type CommandContext,
+  type Connection,
+  flagOption,
+  pathOperand,
+  usageError,
+} from '#conductor/cli/command.ts';
 import { bashCompletion } from '#conductor/cli/completion.ts';
 import { conductorCommands } from '#conductor/cli/conductor-commands.ts';
-import { consoleCommands } from '#conductor/cli/console-commands.ts';
 import { createNodeCommand } from '#conductor/cli/create-node-command.ts';
 import { credentialCommands } from '#conductor/cli/credential-commands.ts';
 import { deployCommands } from '#conductor/cli/deploy-commands.ts';
 import { helpText } from '#conductor/cli/help-text.ts';
 import { historyCommand } from '#conductor/cli/history-command.ts';
 import { logCommands } from '#conductor/cli/log-commands.ts';
-import { nearestCommand } from '#conductor/cli/nearest-command.ts';
 import { nodeCommands } from '#conductor/cli/node-commands.ts';
 import { nodeListCommand } from '#conductor/cli/node-list-command.ts';
 import { parseInput } from '#conductor/cli/parse-input.ts';
@@ -29,10 +35,32 @@ import { statusCommand } from '#conductor/cli/status-command.ts';
 import { teardownCommands } from '#conductor/cli/teardown-commands.ts';
 import { templateCommands } from '#conductor/cli/template-commands.ts';
 import { tokenCommands } from '#conductor/cli/token-commands.ts';
-import { versionCommand } from '#conductor/cli/version-command.ts';
 import { webhookCommands } from '#conductor/cli/webhook-commands.ts';
 import { wrapPieces, wrapRows } from '#conductor/cli/wrap-text.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { editDistance } from '#shared/nearest-word.ts';
+
+/** Written as programs have it; of the clone that the command line runs from, whatever the conductor is. */
+const versionCommand: Command = {
+  words: '--version',
+  meaning: 'the version of this command line',
+  offline: true,
+  run: async (context, input) => {
+    const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8');
+    const { version } = JSON.parse(text) as { readonly version: string };
+    print(context, input, { json: { version }, text: `baton ${version}\n` });
+  },
+};
+
+const consoleCommands: readonly Command[] = [
+  {
+    words: 'console',
+    operands: ['NODE'],
+    meaning: "a shell in the node's ramdisk, while one runs; ~. leaves",
+    details: "The conductor's configuration must allow it; the node's history says when it began and ended.",
+    run: (context, input) => context.openConsole(pathOperand(input)),
+  },
+];
 
 const settings: Command = {
   words: 'settings',
@@ -169,4 +197,16 @@ function noSuchCommand(args: readonly string[]): string {
 
 function startsWith(words: readonly string[], prefix: readonly string[]): boolean {
   return prefix.every((word, index) => words[index] === word);
+}
+
+/** The command that was probably meant: at most two letters away, and not another word altogether. Pure. */
+export function nearestCommand(args: readonly string[], commands: readonly string[]): string | undefined {
+  const near = commands
+    .map((words) => {
+      const given = args.slice(0, words.split(' ').length).join(' ');
+      return { words, distance: editDistance(given, words) };
+    })
+    .filter(({ words, distance }) => distance <= 2 && distance * 2 < words.length)
+    .sort((a, b) => a.distance - b.distance);
+  return near[0]?.words;
 }

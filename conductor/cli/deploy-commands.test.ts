@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { configDriveFiles } from '#conductor/boot/config-drive.ts';
-import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { exitCodeOf } from '#conductor/cli/run-baton.ts';
 import { createNodeTerminal, type NodeTerminal } from '#conductor/cli/testing/node-terminal.ts';
 
 let terminal: NodeTerminal;

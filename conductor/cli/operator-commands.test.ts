@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { exitCodeOf } from '#conductor/cli/run-baton.ts';
 import { createRecordingTerminal } from '#conductor/cli/testing/recording-terminal.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

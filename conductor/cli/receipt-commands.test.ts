@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ApiClient } from '#conductor/cli/api-client.ts';
 import { runCommand } from '#conductor/cli/commands.ts';
-import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { exitCodeOf } from '#conductor/cli/run-baton.ts';
 import { sealEnvelope } from '#conductor/model/receipts/envelope.ts';
 import { fingerprintOf } from '#conductor/model/receipts/key-text.ts';
 import { composeReceipt } from '#conductor/receipts/compose-receipt.ts';

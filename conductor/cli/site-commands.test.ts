@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createApiClient } from '#conductor/cli/api-client.ts';
 import { runCommand } from '#conductor/cli/commands.ts';
-import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { exitCodeOf } from '#conductor/cli/run-baton.ts';
 import { systemClock } from '#shared/clock.ts';
 import { forgetRevisions } from '#test/support/forget-revisions.ts';
 import { nodeDocument, plainStrategy, strategyDocument } from '#test/support/site-documents.ts';

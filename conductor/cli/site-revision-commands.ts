@@ -12,7 +12,6 @@ import {
   usageError,
 } from '#conductor/cli/command.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
-import { renderSiteDiff } from '#conductor/cli/render-site-diff.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const airship = '/api/v1.0';
@@ -162,3 +161,30 @@ export const siteRevisionCommands: readonly Command[] = [
     run: tag,
   },
 ];
+
+/** `+`, `-` and `~` documents, each changed value with its path. Pure. */
+function renderSiteDiff({
+  document_added: added,
+  document_deleted: deleted,
+  document_changed: changed,
+}: SiteDiff): string {
+  const lines = [
+    ...added.details.map((document) => `+ ${documentTitle(document)}`),
+    ...deleted.details.map((document) => `- ${documentTitle(document)}`),
+    ...changed.details.flatMap((document) => [
+      `~ ${documentTitle(document)}`,
+      ...document.changes.map((change) => `    ${change.path}: ${describe(change)}`),
+    ]),
+  ];
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+function documentTitle({ schema, name }: SiteDiff['document_added']['details'][number]): string {
+  return `${schema}/${name}`;
+}
+
+function describe(change: { readonly old?: unknown; readonly new?: unknown }): string {
+  if (!('old' in change)) return `added: ${cell(change.new)}`;
+  if (!('new' in change)) return `removed: ${cell(change.old)}`;
+  return `${cell(change.old)} → ${cell(change.new)}`;
+}

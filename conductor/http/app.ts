@@ -1,3 +1,4 @@
+import type { Context } from 'hono';
 import { Hono } from 'hono';
 import { answerBoot } from '#conductor/flows/boot-answer.ts';
 import { bootMediumParams } from '#conductor/flows/boot-medium-answer.ts';
@@ -7,8 +8,7 @@ import { admitMachines } from '#conductor/http/admit-machines.ts';
 import { agentRoutes } from '#conductor/http/agent.routes.ts';
 import { airshipRoutes } from '#conductor/http/airship.routes.ts';
 import { allocationRoutes, nodeAllocationRoutes } from '#conductor/http/allocations.routes.ts';
-import { answerUnrouted } from '#conductor/http/answer-unrouted.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import { describeApi } from '#conductor/http/api-document.ts';
 import { boardRoutes } from '#conductor/http/board.routes.ts';
 import { bootRoutes } from '#conductor/http/boot.routes.ts';
@@ -25,6 +25,7 @@ import { docsRoutes } from '#conductor/http/docs.routes.ts';
 import { driverRoutes } from '#conductor/http/drivers.routes.ts';
 import { answerError } from '#conductor/http/error-handler.ts';
 import { etcdRoutes } from '#conductor/http/etcd.routes.ts';
+import { frameworkFault } from '#conductor/http/fault.ts';
 import { flowRoutes } from '#conductor/http/flows.routes.ts';
 import { healthRoutes } from '#conductor/http/health.routes.ts';
 import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
@@ -164,4 +165,25 @@ export function createBootApp(context: HttpContext): Hono {
     }),
   );
   return app;
+}
+
+/** What no route answers: 405 with the methods that the path has, or 404 for a path that has none. */
+function answerUnrouted(app: ApiApp): (c: Context<ApiEnv>) => Response {
+  return (c) => {
+    const methods = app.routes
+      .filter(({ method, path }) => method !== 'ALL' && matches(path, c.req.path))
+      .map(({ method }) => method);
+    if (methods.length === 0) return frameworkFault(c, 404, '');
+    c.header('Allow', [...new Set(methods)].sort((a, b) => a.localeCompare(b)).join(', '));
+    return frameworkFault(c, 405, '');
+  };
+}
+
+/** Whether a path is one of a route's, `/v1/nodes/:node` or `/images/*`. */
+function matches(pattern: string, path: string): boolean {
+  const wanted = pattern.split('/');
+  const given = path.split('/');
+  const isOpen = wanted.at(-1) === '*';
+  if (isOpen ? given.length < wanted.length : given.length !== wanted.length) return false;
+  return wanted.every((segment, place) => segment === '*' || segment.startsWith(':') || segment === given[place]);
 }

@@ -103,7 +103,7 @@ export function start(
   });
   const kill = (): void => void child.kill('SIGKILL');
   const exited = waitForExit(child, { name: describe(command, args), kill }, undefined, options.signal);
-  exited.catch(() => undefined); // whoever awaits `exited` sees the failure; nobody has to
+  exited.catch(() => undefined); // awaiting `exited` throws it; callers need not
   return {
     pid: child.pid ?? -1,
     stdin: child.stdin,

@@ -8,7 +8,7 @@ import { decodeConfigDrive } from '#agent/image/config-drive.ts';
 import { parseQcow2Header } from '#agent/image/qcow2/header.ts';
 import { readMap } from '#agent/image/qcow2/read-map.ts';
 import { makeQcow2 } from '#agent/image/testing/make-qcow2.ts';
-import { parseLldpFrame } from '#agent/network/lldp-frame.ts';
+import { parseLldpFrame } from '#agent/network/listen-lldp.ts';
 import { readPhysicalVolume } from '#agent/storage/lvm-label.ts';
 import { readPartitionTable } from '#agent/storage/partition-table.ts';
 import { recordedVolume } from '#agent/storage/testing/recorded-lvm.ts';

@@ -33,7 +33,7 @@ export function createChunkFinder(
     // direct I/O reads whole sectors
     const skipped = chunk.offset % disk.sectorBytes;
     const length = Math.ceil((skipped + chunk.length) / disk.sectorBytes) * disk.sectorBytes;
-    // what can't be read is written anew, which may heal it
+    // a read error counts as not found: writing the chunk makes the disk remap a bad sector, or fails and is reported
     const read = await disk.handle.read(slot.bytes, 0, length, chunk.offset - skipped).catch(() => undefined);
     const bytes = slot.bytes.subarray(skipped, skipped + chunk.length);
     count.looked += 1;

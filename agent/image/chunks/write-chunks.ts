@@ -1,7 +1,6 @@
 import { type Chunk, type ChunkIndex, chunkId, parseChunkIndex } from '#agent/image/chunks/chunk-index.ts';
 import { type FetchOptions, fetchChunk } from '#agent/image/chunks/fetch-chunk.ts';
 import { createChunkFinder } from '#agent/image/chunks/find-chunk.ts';
-import { inOrder } from '#agent/image/chunks/in-order.ts';
 import type { Disk } from '#agent/image/disk.ts';
 import { createDiskWriter, tooSmall } from '#agent/image/disk-writer.ts';
 import type { ImageSource } from '#agent/image/image-source.ts';
@@ -29,7 +28,7 @@ interface LoadedChunk {
 }
 
 /**
- * Writes the raw image whose chunk index `source` brings: what the disk holds at its place already is kept and not
+ * Writes the raw image whose chunk index `source` brings: chunks that the disk already has in place are kept and not
  * written, the rest is fetched from the chunk store beside the index. Each chunk is checked by its id before it is
  * written; the index itself by the image's checksum. The first MiB is always fetched, and written last.
  * @throws AppError as `writeImage`.
@@ -153,4 +152,34 @@ async function* toSlots(chunks: AsyncIterable<LoadedChunk>, signal: AbortSignal)
     chunk.release();
   }
   if (filled.slot.length > 0) yield filled;
+}
+
+/**
+ * Starts `load` for up to `atOnce` items, counting the one being consumed, and yields their results in the items'
+ * order. When it ends early, loads under way are aborted and waited for: they may hold the disk.
+ */
+async function* inOrder<Item, Result>(
+  items: readonly Item[],
+  atOnce: number,
+  load: (item: Item, signal: AbortSignal) => Promise<Result>,
+): AsyncGenerator<Result> {
+  const stop = new AbortController();
+  const ahead: Promise<Result>[] = [];
+  let next = 0;
+  const startMore = (): void => {
+    for (; ahead.length < atOnce && next < items.length; next += 1) {
+      const loading = load(items[next] as Item, stop.signal);
+      loading.catch(() => undefined); // thrown when its turn comes; after an earlier failure it is an abort
+      ahead.push(loading);
+    }
+  };
+  try {
+    for (startMore(); ahead.length > 0; startMore()) {
+      yield await (ahead[0] as Promise<Result>);
+      void ahead.shift();
+    }
+  } finally {
+    stop.abort();
+    await Promise.allSettled(ahead);
+  }
 }

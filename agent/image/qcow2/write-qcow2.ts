@@ -84,7 +84,7 @@ async function place(
 ): Promise<void> {
   const state = { stopped: false };
   const zeroing = zeroHoles(known, writer, state);
-  zeroing.catch(() => undefined); // told below, unless the pass fails first
+  zeroing.catch(() => undefined); // awaited below, unless the pass fails first: then that error is the cause
   try {
     const pass = createFilePass(header, known, fileBytes, writer);
     let offset = 0;
@@ -98,7 +98,7 @@ async function place(
     await zeroing;
   } finally {
     state.stopped = true;
-    await zeroing.catch(() => undefined); // whoever closes the disk now must not find it still being written
+    await zeroing.catch(() => undefined); // already thrown above, or follows from it; the caller may close the disk only when writes have ended
   }
 }
 

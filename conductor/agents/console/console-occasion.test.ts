@@ -33,5 +33,5 @@ test.each([
     { ...at('f', 'a'), session: undefined },
     'the machine leaves the ramdisk',
   ],
-  ['the ramdisk boots anew', at('f', 'a'), at('f', 'a', 2), 'the machine has rebooted'],
+  ['the ramdisk boots again', at('f', 'a'), at('f', 'a', 2), 'the machine has rebooted'],
 ] as const)('%s', (_, opened, now, why) => expect(whyOver(opened, now)).toBe(why));

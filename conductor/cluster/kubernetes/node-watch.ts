@@ -100,7 +100,7 @@ function watchOf(owner: object, file: string | undefined, stopping: AbortSignal)
         },
       );
     })
-    // who asks is told
+    // requests to the cluster fail with the same error and report it; until then the watch is not current
     .catch(() => undefined);
   return watch;
 }
@@ -108,6 +108,7 @@ function watchOf(owner: object, file: string | undefined, stopping: AbortSignal)
 function end(owner: object, watch: NodeWatch): void {
   if (watches.get(owner) === watch) watches.delete(owner);
   watch.ended.abort();
+  // a cluster that could not be opened has been reported to those who waited for it
   watch.cluster.then((cluster) => cluster.close()).catch(() => undefined);
 }
 

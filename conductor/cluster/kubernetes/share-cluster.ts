@@ -70,6 +70,6 @@ function giveBack(owner: object, shared: Shared): void {
 
 function close(shared: Shared): void {
   clearTimeout(shared.idle);
-  // one that could not be opened has told those who wanted it
+  // a cluster that could not be opened has been reported to those who waited for it
   shared.opened.then((cluster) => cluster.close()).catch(() => undefined);
 }

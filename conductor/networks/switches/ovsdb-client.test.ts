@@ -3,8 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createOvsdbClient, type OvsdbClient } from '#conductor/networks/switches/ovsdb-client.ts';
-import { parseOvsdbEndpoint } from '#conductor/networks/switches/ovsdb-endpoint.ts';
+import { createOvsdbClient, type OvsdbClient, parseOvsdbEndpoint } from '#conductor/networks/switches/ovsdb-client.ts';
 
 interface Message {
   readonly id: unknown;

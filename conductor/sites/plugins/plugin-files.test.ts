@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { contentHash } from '#conductor/sites/plugins/plugin-content.ts';
 import { createPluginFiles } from '#conductor/sites/plugins/plugin-files.ts';
 import { deletePlugin } from '#conductor/sites/plugins/plugin-store.ts';
-import { uploadPlugin } from '#conductor/sites/plugins/upload-plugin.ts';
+import { contentHash, uploadPlugin } from '#conductor/sites/plugins/upload-plugin.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 
 let database: Awaited<ReturnType<typeof openTestDatabase>>;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
@@ -7,7 +8,6 @@ import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { describeFault, parseTasks } from '#conductor/sites/plugins/parse-tasks.ts';
-import { contentHash } from '#conductor/sites/plugins/plugin-content.ts';
 import { getPlugin, insertPlugin } from '#conductor/sites/plugins/plugin-store.ts';
 import type { PluginTask } from '#conductor/sites/plugins/plugin-task.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -137,4 +137,17 @@ function foldersOf(path: string): string[] {
 
 function invalid(message: string, path: string): SiteFault {
   return { level: 'Error', name: 'InvalidPlugin', message, path };
+}
+
+/**
+ * SHA-256 of what a plugin does: its tasks, and its files by path. A version that is deleted and uploaded anew may have another
+ * content: plans and deployed nodes say by it which one was meant. Pure.
+ */
+export function contentHash({ tasksText, files }: Pick<PluginRow, 'tasksText' | 'files'>): string {
+  const rows = Object.entries(files)
+    .map(([path, { content, executable }]) => [path, content, executable] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return createHash('sha256')
+    .update(JSON.stringify([tasksText, rows]))
+    .digest('hex');
 }

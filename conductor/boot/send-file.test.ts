@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseByteRange } from '#conductor/boot/byte-range.ts';
+import { parseByteRange } from '#conductor/boot/send-file.ts';
 
 describe('parseByteRange', () => {
   test.each([

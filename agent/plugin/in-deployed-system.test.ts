@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { lendResolver } from '#agent/plugin/lend-resolver.ts';
+import { lendResolver } from '#agent/plugin/in-deployed-system.ts';
 
 let root = '';
 let resolver = '';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseLldpFrame } from '#agent/network/lldp-frame.ts';
+import { parseLldpFrame } from '#agent/network/listen-lldp.ts';
 
 const header = '0180c200000e00112233445588cc';
 const frame = (body: string, head = header) => Buffer.from(head + body, 'hex');
