@@ -39,7 +39,10 @@ describe('a step takes too long', () => {
     await deploys.start();
     await node.runs('write_image');
     node.machine.agentFaults.inject({ path: /commands/, status: 500, body: 'Traceback', times: 1000 });
-    await deploys.failsIn('deploy.write_image', /gave up waiting for the agent to answer again \(.*: it answered 500\)/);
+    await deploys.failsIn(
+      'deploy.write_image',
+      /gave up waiting for the agent to answer again \(.*: it answered 500\)/,
+    );
     expect(await deploys.logsAreKept()).toBe(false);
     expect(node.machine.state()).toEqual(off);
   });
