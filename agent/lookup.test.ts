@@ -59,16 +59,16 @@ describe('lookup', () => {
   test('tells what a conductor allows of images, and nothing where it is silent', async () => {
     const config = {
       permitted_image_formats: ['raw', 'iso'],
-      enable_bios_bootloader_install: false,
       baton: {
         progress_interval_ms: 1000,
+        run_image_programs: true,
         fetch_from: { allow: ['192.0.2.0/24', 'images.example'], allow_loopback: false },
       },
     };
     expect(await lookup(await setUp({ config }), limits)).toMatchObject({
       imagePolicy: {
         permittedFormats: ['raw', 'iso'],
-        biosBootloader: false,
+        runImagePrograms: true,
         fetchFrom: { allow: { names: ['images.example'] }, allowLoopback: false, connectsHere: true },
       },
     });

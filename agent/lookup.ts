@@ -143,8 +143,7 @@ function toFoundNode(
     token,
     imagePolicy: {
       permittedFormats: config?.permitted_image_formats ?? undefined,
-      biosBootloader: config?.enable_bios_bootloader_install ?? undefined,
-      uefiBootloader: config?.baton?.run_image_programs,
+      runImagePrograms: config?.baton?.run_image_programs,
       fetchFrom: config?.baton?.fetch_from && readFetchRules(config.baton.fetch_from),
     },
     baton: config?.baton && { progressIntervalMs: config.baton.progress_interval_ms },

@@ -1,9 +1,9 @@
-import { access, lstat } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import type { DeployedSystem } from '#agent/boot/deployed-system.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** GRUB's own tools, run in the deployed system: the loader must fit its configuration and its modules. */
+/** The image's own GRUB tools, run in the deployed system. */
 
 const installers = ['grub-install', 'grub2-install'];
 /** Debian has one that knows its place; others are told where the configuration is. */
@@ -49,25 +49,6 @@ export async function configureGrub(system: DeployedSystem): Promise<void> {
     await system.run(configurator, configurator === 'update-grub' ? [] : ['-o', file]);
   } catch (cause) {
     throw new AppError('storage_error', "write GRUB's configuration", { cause });
-  }
-}
-
-/**
- * That the image's GRUB finds its configuration where its installer makes it look. A boot partition of its own is not
- * mounted here: GRUB would be installed, and the machine would stop at its prompt.
- * @throws AppError `not_found`
- */
-export async function requireConfiguration(system: DeployedSystem): Promise<void> {
-  const installer = await requireProgram(system, installers);
-  const path = installer === 'grub2-install' ? 'boot/grub2/grub.cfg' : 'boot/grub/grub.cfg';
-  try {
-    await lstat(await resolveInside(system.root, path));
-  } catch (cause) {
-    throw new AppError(
-      'not_found',
-      `the image's root file system has no /${path}, so GRUB would not start it; a separate /boot is not supported on RAID under BIOS`,
-      { cause },
-    );
   }
 }
 

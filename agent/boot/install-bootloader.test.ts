@@ -47,20 +47,6 @@ describe('installBootloader', () => {
     await expect(installBootloader(context, params)).rejects.toThrow(/PReP/);
   });
 
-  test("the image's GRUB is not run for a BIOS when the conductor forbids it", async () => {
-    const disk = { name: 'vda', path: '/dev/vda', type: 'disk', size: 10 * 1024 ** 3 };
-    const commands: string[] = [];
-    const run: Run = async (command) => {
-      commands.push(command);
-      const stdout = command === 'lsblk' ? JSON.stringify({ blockdevices: [disk] }) : '';
-      return { stdout, stderr: '', exitCode: 0, durationMs: 1 };
-    };
-    const params = { root_uuid: 'b2a70000-0000-4000-8000-000000000004', target_boot_mode: 'bios' } as const;
-    const forbidding = { ...context, run, imagePolicy: { biosBootloader: false } };
-    await expect(installBootloader(forbidding, params)).rejects.toThrow('enable_bios_bootloader_install');
-    expect(commands).not.toContain('mount');
-  });
-
   test('failures are let pass when the conductor says so', async () => {
     const params = { root_uuid: '6a4b2c1d', target_boot_mode: 'bios', ignore_bootloader_failure: true } as const;
     await expect(installBootloader(context, params)).resolves.toBeUndefined();

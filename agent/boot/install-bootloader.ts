@@ -1,11 +1,13 @@
-import { open } from 'node:fs/promises';
+import { mkdir, open, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type DeployedSystem, findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
 import type { NewBootEntry } from '#agent/boot/efibootmgr.ts';
 import { type DeployedDisk, devicesOf, findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
 import { findEsp } from '#agent/boot/find-esp.ts';
 import { findLoaders } from '#agent/boot/find-loaders.ts';
-import { configureGrub, installBiosGrub, installEfiGrub, requireConfiguration } from '#agent/boot/grub.ts';
+import { configureGrub, installBiosGrub, installEfiGrub } from '#agent/boot/grub.ts';
 import { ensureBootPartitions } from '#agent/boot/raid-boot-partitions.ts';
+import { type GrubPlatform, prepareGrub, writeBiosGrub } from '#agent/boot/ramdisk-grub.ts';
 import { readBootMode } from '#agent/boot/read-boot-mode.ts';
 import { spreadEsp } from '#agent/boot/spread-esp.ts';
 import { writeBootEntries } from '#agent/boot/write-boot-entries.ts';
@@ -38,11 +40,12 @@ interface Target extends DeployedDisk {
 
 /**
  * Makes the machine boot what was written (agent-protocol.md §6.4, §7).
- * Partition images get GRUB, installed and configured by the system's own tools. UEFI: a boot entry for the loader on
+ * Partition images get the ramdisk's GRUB and a configuration of their kernels, or, where the conductor asks for it,
+ * what the image's own GRUB tools make. UEFI: a boot entry for the loader on
  * the EFI system partition, first in the order; on RAID one for each disk, each with a copy of that partition. BIOS: a
  * whole-disk image brings its boot code, and that it is there is checked; on RAID every disk gets GRUB.
  * @throws AppError `not_found` (no EFI system partition, loader, boot code, GRUB), `storage_error`, `conflict` for UEFI
- * in a ramdisk booted by a BIOS, or for GRUB that the conductor forbids; none of these when failures are to be ignored.
+ * in a ramdisk booted by a BIOS; none of these when failures are to be ignored.
  */
 export async function installBootloader(context: Context, params: BootloaderParams): Promise<void> {
   try {
@@ -84,8 +87,11 @@ async function installUefi(context: Context, target: Target): Promise<void> {
   }
   const esp = findEsp(target.device.name, target.partitions);
   if (target.isPartitionImage) {
-    requireAllowed(context.imagePolicy?.uefiBootloader);
-    await inSystem(context, target, esp, (system) => installEfiGrub(system, process.arch));
+    if (context.imagePolicy?.runImagePrograms) {
+      await inSystem(context, target, esp, (system) => installEfiGrub(system, process.arch));
+    } else {
+      await installOwnEfiGrub(context, target, esp);
+    }
   }
   const entries = target.isRaid ? await raidEntries(context, target, esp) : await plainEntries(context, target, esp);
   await writeBootEntries(run, entries);
@@ -122,26 +128,46 @@ async function installBios(context: Context, target: Target): Promise<void> {
     await checkBootCode(target.device);
     return;
   }
-  requireAllowed(context.imagePolicy?.biosBootloader);
   if (target.isRaid) await ensureBootPartitions(context.run, target.disks, 'bios');
   const disks = target.disks.map(({ name }) => name);
-  await inSystem(context, target, undefined, async (system) => {
-    if (!target.isPartitionImage) await requireConfiguration(system);
-    await installBiosGrub(system, disks);
-  });
+  if (target.isPartitionImage && context.imagePolicy?.runImagePrograms) {
+    await inSystem(context, target, undefined, (system) => installBiosGrub(system, disks));
+  } else {
+    const core = await ownGrub(context, target, 'i386-pc');
+    for (const disk of disks) await writeBiosGrub(context.run, disk, core);
+  }
   context.log.info({ disks }, 'GRUB installed for BIOS');
 }
 
-/** By one who says nothing of it, an older conductor or Ironic under UEFI, it is. */
-function requireAllowed(allowed: boolean | undefined): void {
-  if (allowed !== false) return;
-  throw new AppError(
-    'conflict',
-    "the conductor does not allow the image's own GRUB to run in the ramdisk (BATON_RUN_IMAGE_PROGRAMS; of Ironic enable_bios_bootloader_install): use a whole-disk image, on software RAID with UEFI",
+/** The ramdisk's GRUB in the deployed system; answers its core. */
+async function ownGrub({ run }: Context, target: Target, platform: GrubPlatform): Promise<Buffer> {
+  const root = await findRootFileSystem(run, target.partitions, target.rootUuid);
+  const uuid = root.fsUuid;
+  if (uuid === null) throw new AppError('not_found', `the file system of ${root.name} has no UUID to be found by`);
+  return withMounted(run, root.name, { options: ['rw', 'nosuid', 'nodev', 'noexec'] }, (folder) =>
+    prepareGrub(run, { folder, uuid }, { platform, configure: target.isPartitionImage }),
   );
 }
 
-/** Lets GRUB's tools work in the deployed system; a partition image's configuration is written too, a disk's is there. */
+/** Under the name that firmware looks for by itself; boot entries are the caller's to write. */
+async function installOwnEfiGrub(context: Context, target: Target, esp: ProbedPartition): Promise<void> {
+  if (process.arch !== 'x64') {
+    throw new AppError('not_supported', `GRUB for UEFI on ${process.arch} is not supported: it is on x64`);
+  }
+  const core = await ownGrub(context, target, 'x86_64-efi');
+  await withMounted(
+    context.run,
+    esp.name,
+    { type: 'vfat', options: ['rw', 'nosuid', 'nodev', 'noexec'] },
+    async (root) => {
+      const folder = join(root, 'EFI/BOOT');
+      await mkdir(folder, { recursive: true });
+      await writeFile(join(folder, 'BOOTX64.EFI'), core, { flush: true });
+    },
+  );
+}
+
+/** Lets the GRUB tools of a partition image work in it; its configuration is written too. */
 async function inSystem(
   { run }: Context,
   target: Target,
@@ -152,7 +178,7 @@ async function inSystem(
   const devices = devicesOf(target);
   await withDeployedSystem(run, { rootDevice: root.name, espDevice: esp?.name, devices }, async (system) => {
     await install(system);
-    if (target.isPartitionImage) await configureGrub(system);
+    await configureGrub(system);
   });
   await waitForUdev(run);
 }

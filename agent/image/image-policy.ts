@@ -5,10 +5,8 @@ import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 export interface ImagePolicy {
   /** `raw`, `gpt`, `qcow2`… */
   readonly permittedFormats?: readonly string[] | undefined;
-  /** GRUB of the image may be run on this machine to make it start by a BIOS (CVE-2026-43003). */
-  readonly biosBootloader?: boolean | undefined;
-  /** The same for UEFI, of which Ironic says nothing. */
-  readonly uefiBootloader?: boolean | undefined;
+  /** Boot loaders of partition images are to be installed by the image's own GRUB tools; absent: by the ramdisk's. */
+  readonly runImagePrograms?: boolean | undefined;
   /** Where images, and what belongs to them, may be fetched from; nothing said (by Ironic): anywhere. */
   readonly fetchFrom?: OutboundRules | undefined;
 }

@@ -43,16 +43,6 @@ test('an impossible verb is to be tried again while a conductor works on the nod
   expect(await node.ask('provide')).toMatchObject({ status: 400 });
 });
 
-test("what would boot by the image's own GRUB is refused before its disk is written, while the conductor forbids that", async () => {
-  const raid = { logical_disks: [{ size_gb: 'MAX' as const, raid_level: '1', controller: 'software' }] };
-  await node.set({ provisionState: 'available', targetRaidConfig: raid });
-  expect(await node.ask('active')).toMatchObject({
-    status: 400,
-    fault: expect.stringMatching(/deploy: software RAID under BIOS .*BATON_RUN_IMAGE_PROGRAMS, or .*UEFI$/),
-  });
-  expect(await node.state()).toBe('available');
-});
-
 test('a retired node is not provided', async () => {
   await node.set({ provisionState: 'manageable', retired: true });
   expect(await node.ask('provide')).toMatchObject({

@@ -4,7 +4,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
 import { parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
-import { buildImageInfo, isPartitionImage } from '#conductor/nodes/image-info.ts';
+import { buildImageInfo } from '#conductor/nodes/image-info.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
 import { bootsFromVirtualMedia, hasFakeDeploy, hollowReason, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
@@ -13,7 +13,6 @@ import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
 import { openTarget } from '#conductor/nodes/volumes/target-secrets.ts';
 import { findBootVolume, listNodeConnectors } from '#conductor/nodes/volumes/volume-store.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
-import { hasSoftwareRaid } from '#shared/raid/software-raid.ts';
 
 /** `null` = the node has no such interface. */
 export interface InterfaceValidation {
@@ -96,7 +95,6 @@ async function readChecks(
           check(() => {
             checkImageUrls(node.instanceInfo, context.config.outbound.images);
             if (volume) return bootVolume(openTarget(context.secrets, volume), connectors);
-            if (!context.config.runImagePrograms) refuseImagePrograms(node);
             return buildImageInfo(node);
           }),
     network: () =>
@@ -135,21 +133,6 @@ export async function requireValid(
   if (faults.length > 0) {
     throw new AppError('invalid_argument', `Node ${node.uuid} failed validation. ${faults.join('; ')}`);
   }
-}
-
-/** Before a disk is written whose boot loader the agent would not be allowed to install. */
-function refuseImagePrograms(node: NodeRow): void {
-  const isPartition = isPartitionImage(node.instanceInfo);
-  const isRaid = hasSoftwareRaid(node.raidConfig) || hasSoftwareRaid(node.targetRaidConfig);
-  if (!isPartition && !(isRaid && bootModeOf(node) === 'bios')) return;
-  const [what, instead] = isPartition
-    ? ['a partition image', 'a whole-disk image']
-    : ['software RAID under BIOS', 'a whole-disk image and UEFI'];
-  throw new AppError(
-    'invalid_argument',
-    `${what} boots by the image's own GRUB, which this conductor does not run in the ramdisk: ` +
-      `set BATON_RUN_IMAGE_PROGRAMS, or use ${instead}`,
-  );
 }
 
 function check(attempt: () => unknown): InterfaceValidation {

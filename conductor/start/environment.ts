@@ -95,7 +95,7 @@ export const Environment = z.object({
     'seconds since its last heartbeat after which a kept ramdisk is rebooted',
   ),
   BATON_RUN_IMAGE_PROGRAMS: flag(false).describe(
-    "install boot loaders by the image's own GRUB, run in a sandbox in the ramdisk: needed for partition images, and for software RAID with a BIOS",
+    "install boot loaders of partition images by the image's own GRUB tools, run in a sandbox in the ramdisk, in place of the ramdisk's GRUB: needed for images with entries in /boot/loader",
   ),
   BATON_REQUIRE_AGENT_TLS: flag(true).describe('refuse agents that do not serve HTTPS'),
   BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents send heartbeats every 0.3 to 0.6 of it'),

@@ -1,9 +1,9 @@
 import { mkdir, open, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BuildContext } from '#image-build/build-context.ts';
-import { bootCode, bootEntryCsv, placedCore } from '#image-build/os-image/boot-sectors.ts';
 import { type DiskLayout, sectorSize } from '#image-build/os-image/partitions.ts';
 import { identity, imageDate } from '#image-build/os-image/recipe.ts';
+import { bootCode, placedCore } from '#shared/disks/grub-boot-sectors.ts';
 
 /** Read by GRUB's core before anything else: the real configuration is on the root file system. */
 const earlyConfiguration = `search --no-floppy --label root --set=root
@@ -102,4 +102,9 @@ async function makeEfiPartition(
     await utimes(source, imageDate, imageDate);
     await context.run('mcopy', ['-m', ...fileSystem, source, `::${name}`], { env });
   }
+}
+
+/** `BOOTX64.CSV` beside a loader: file, label, options, description; UTF-16 with byte order mark, as shim's. */
+function bootEntryCsv(loader: string, label: string): Uint8Array {
+  return Buffer.from(`\ufeff${loader},${label},,This is the boot entry for ${label}\r\n`, 'utf16le');
 }

@@ -6,6 +6,7 @@ import { hostPackageVersions } from '#image-build/host-packages.ts';
 import { isCurrent, writeManifest } from '#image-build/manifest.ts';
 import { installBootLoaders } from '#image-build/os-image/boot-loaders.ts';
 import { makeVariants, variantNames } from '#image-build/os-image/image-variants.ts';
+import { listInstalled } from '#image-build/os-image/list-installed.ts';
 import { planPartitions, sgdiskArguments } from '#image-build/os-image/partitions.ts';
 import { diskSize, mmdebstrapOptions, packages, suite } from '#image-build/os-image/recipe.ts';
 import { makeRootFileSystem } from '#image-build/os-image/root-file-system.ts';
@@ -89,19 +90,4 @@ async function describe(
 ): Promise<{ name: string; size: number; sha256: string; sha512: string }> {
   const path = join(output, name);
   return { name, ...(await fileDigest(path)), sha512: await fileHash(path, 'sha512') };
-}
-
-/** `name=version` of the packages installed in a tree that mmdebstrap packed as an archive. */
-async function listInstalled(context: BuildContext, archive: string): Promise<readonly string[]> {
-  const { stdout } = await context.run('tar', ['--extract', '--to-stdout', '--file', archive, './var/lib/dpkg/status']);
-  return parseDpkgStatus(stdout);
-}
-
-/** `name=version` of each installed package in dpkg's status file. */
-export function parseDpkgStatus(text: string): string[] {
-  return text.split(/\n\n+/).flatMap((paragraph) => {
-    const field = (name: string): string | undefined => new RegExp(`^${name}: (.*)$`, 'm').exec(paragraph)?.[1];
-    const name = field('Package');
-    return name && field('Status')?.endsWith(' installed') ? [`${name}=${field('Version') ?? ''}`] : [];
-  });
 }

@@ -11,6 +11,7 @@ import { type AgentBundle, bundleAgent } from '#image-build/ramdisk/agent-bundle
 import { makeBootMedium } from '#image-build/ramdisk/boot-medium.ts';
 import { type Compression, type Layer, packLayer } from '#image-build/ramdisk/cpio-archive.ts';
 import { listCustomManagers } from '#image-build/ramdisk/custom-managers.ts';
+import { finishTree } from '#image-build/ramdisk/finish-tree.ts';
 import { licensesText } from '#image-build/ramdisk/licenses.ts';
 import { extraDirectories, suite, packages as wanted } from '#image-build/ramdisk/recipe.ts';
 import { checkScripts, extraHash, stageAgent } from '#image-build/ramdisk/stage-agent.ts';
@@ -170,24 +171,4 @@ async function joinLayers(layers: readonly Layer[], target: string): Promise<voi
   }
   await writeFile(`${target}.new`, Buffer.concat(parts));
   await rename(`${target}.new`, target);
-}
-
-/**
- * Packages are only unpacked, so no script of theirs has run: makes the module index that the kernel's would have
- * made, and returns `name=version` of all packages, by the names of their files.
- */
-async function finishTree(context: BuildContext, tree: string): Promise<readonly string[]> {
-  for (const kernel of await readdir(join(tree, 'usr/lib/modules'))) {
-    await context.run('depmod', ['--basedir', tree, kernel]);
-  }
-  const archives = join(tree, 'var/cache/apt/archives');
-  const packages = (await readdir(archives)).flatMap((file) => parsePackageFile(file) ?? []);
-  await rm(archives, { recursive: true });
-  return packages;
-}
-
-/** `mdadm_1%3a4.2-5_amd64.deb` → `mdadm=1:4.2-5`; apt writes a colon as `%3a`. */
-export function parsePackageFile(file: string): string | undefined {
-  const [, name, version] = /^([^_]+)_([^_]+)_[^_]+\.deb$/.exec(file) ?? [];
-  return name && version ? `${name}=${decodeURIComponent(version)}` : undefined;
 }

@@ -58,6 +58,7 @@ export const programs = [
   'fatlabel',
   'findmnt',
   'flock',
+  'grub-mkimage',
   'fsck.vfat',
   'gzip',
   'hdparm',
@@ -107,6 +108,13 @@ export const programPaths = [
   'usr/lib/udev/cdrom_id',
   'usr/lib/udev/scsi_id',
 ];
+
+/** GRUB for these firmwares, which the agent installs where an image has none of its own that boots by itself. */
+export const grubPlatforms = ['i386-pc', 'x86_64-efi'];
+
+/** Modules of GRUB that are for no Linux system on a disk. */
+export const grubExceptions =
+  /test|^(affs|afs|bfs|bsd|cbfs|cbls|gdb|geli|hello|hfs|jfs|ldm|luks|macho|minix|morse|net|nilfs|ntfs|pata|plan9|pxe|reiserfs|romfs|sfs|spkmodem|tftp|truecrypt|udf|ufs|usb|xnu|zfs)|^(freedos|http|legacycfg|multiboot|odc|part_(?!gpt|msdos))/;
 
 /** Data files and folders that the programs read. */
 export const dataPaths = ['etc/mke2fs.conf', 'usr/share/smartmontools'];

@@ -1,10 +1,24 @@
-import { chmod, copyFile, cp, lstat, mkdir, readFile, readlink, realpath, rm, symlink } from 'node:fs/promises';
+import {
+  chmod,
+  copyFile,
+  cp,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rm,
+  symlink,
+} from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import type { BuildContext } from '#image-build/build-context.ts';
 import { paths } from '#image-build/paths.ts';
 import { libraryClosure } from '#image-build/ramdisk/library-closure.ts';
 import {
   dataPaths,
+  grubExceptions,
+  grubPlatforms,
   moduleExceptions,
   modulePaths,
   programPaths,
@@ -41,6 +55,7 @@ export async function stageBase(context: BuildContext, tree: string, stage: stri
   for (const path of dataPaths) {
     await cp(join(tree, path), join(stage, path), { recursive: true, verbatimSymlinks: true });
   }
+  for (const platform of grubPlatforms) await stageGrub(tree, stage, join('usr/lib/grub', platform));
   await linkBusybox(context, stage);
   await stageModules(context, tree, stage, kernel);
 }
@@ -55,6 +70,15 @@ async function findPrograms(tree: string): Promise<string[]> {
     found.push(path);
   }
   return found;
+}
+
+/** Boot images, modules and lists; the folders have whole loaders besides, which are large. */
+async function stageGrub(tree: string, stage: string, folder: string): Promise<void> {
+  await mkdir(join(stage, folder), { recursive: true });
+  const files = (await readdir(join(tree, folder))).filter((name) => /\.(img|lst|mod)$/.test(name));
+  for (const name of files.filter((each) => !grubExceptions.test(each))) {
+    await copyFile(join(tree, folder, name), join(stage, folder, name));
+  }
 }
 
 /** Without its symbols Node is 18 MB smaller. */

@@ -60,7 +60,6 @@ export async function startConductor(
     BATON_LOG_LEVEL: 'debug',
     // a kernel that looks for the timer's interrupts while the host is busy may miss them all, and panics
     BATON_KERNEL_PARAMS: 'no_timer_check',
-    BATON_RUN_IMAGE_PROGRAMS: 'true',
     ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl, BATON_SECRET_KEY_FILE: keyFile }),
   };
   const start = async (settings?: Readonly<Record<string, string>>): Promise<LabProcess> => {

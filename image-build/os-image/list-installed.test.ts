@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseDpkgStatus } from '#image-build/os-image/build-os-image.ts';
+import { parseDpkgStatus } from '#image-build/os-image/list-installed.ts';
 
 test('lists installed packages with versions, not removed ones', () => {
   const status = `Package: mdadm

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parsePackageFile } from '#image-build/ramdisk/build-ramdisk.ts';
+import { parsePackageFile } from '#image-build/ramdisk/finish-tree.ts';
 
 test('name and version come from the name of the package file', () => {
   expect(parsePackageFile('mdadm_4.2-5_amd64.deb')).toBe('mdadm=4.2-5');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bootCode, bootEntryCsv, placedCore } from '#image-build/os-image/boot-sectors.ts';
+import { bootCode, placedCore } from '#shared/disks/grub-boot-sectors.ts';
 
 test('the boot code names the sector of the core and leaves the partition table alone', () => {
   const code = Buffer.from(bootCode(new Uint8Array(512).fill(7), 4096));
@@ -17,10 +17,4 @@ test('the core is told where its second sector is, and must fit', () => {
   const core = Buffer.from(placedCore(new Uint8Array(1024), 2048, 1024));
   expect(core.readBigUInt64LE(500)).toBe(2049n);
   expect(() => placedCore(new Uint8Array(1025), 2048, 1024)).toThrow(/1025 bytes/);
-});
-
-test('the CSV is little-endian UTF-16 with a mark', () => {
-  const csv = Buffer.from(bootEntryCsv('grubx64.efi', 'debian'));
-  expect([...csv.subarray(0, 4)]).toEqual([0xff, 0xfe, 0x67, 0]);
-  expect(csv.toString('utf16le').slice(1)).toBe('grubx64.efi,debian,,This is the boot entry for debian\r\n');
 });

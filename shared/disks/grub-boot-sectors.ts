@@ -1,10 +1,10 @@
-import { sectorSize } from '#image-build/os-image/partitions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
  * What `grub-bios-setup` would write, without a block device: offsets are those of GRUB 2's `include/grub/i386/pc/boot.h`
  * (`GRUB_BOOT_MACHINE_KERNEL_SECTOR` and so on), stable since GRUB 2.00.
  */
+const sectorSize = 512;
 const bootCodeSize = 440;
 const kernelSectorOffset = 0x5c;
 const bootDriveOffset = 0x64;
@@ -30,17 +30,13 @@ export function bootCode(bootImage: Uint8Array, coreSector: number): Uint8Array 
 /**
  * GRUB's core as it lies on the disk at `coreSector`: its first sector is told where the rest is.
  * @param core the content of `core.img`
- * @param room bytes of the partition it goes to
- * @throws AppError `internal` when it does not fit
+ * @param room bytes of the partition, or the gap, that it goes to
+ * @throws AppError `storage_error` when it does not fit
  */
 export function placedCore(core: Uint8Array, coreSector: number, room: number): Uint8Array {
-  if (core.length > room) throw new AppError('internal', `core.img has ${core.length} bytes, its partition ${room}`);
+  if (core.length > room)
+    throw new AppError('storage_error', `core.img has ${core.length} bytes, and the room for it ${room}`);
   const placed = Buffer.from(core);
   placed.writeBigUInt64LE(BigInt(coreSector + 1), blockListOffset);
   return placed;
-}
-
-/** `BOOTX64.CSV` beside a loader: file, label, options, description; UTF-16 with byte order mark, as shim's. */
-export function bootEntryCsv(loader: string, label: string): Uint8Array {
-  return Buffer.from(`\ufeff${loader},${label},,This is the boot entry for ${label}\r\n`, 'utf16le');
 }

@@ -1,0 +1,110 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { resolveInside } from '#agent/inject/resolve-inside.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** How GRUB starts a system without a configuration of its own: its kernels, with what its `/etc/default/grub` says. */
+export interface BootableSystem {
+  /** Names in `/boot`, newest first, each with its initrd. */
+  readonly kernels: readonly { readonly kernel: string; readonly initrd: string | undefined }[];
+  /** Variables of `/etc/default/grub` and of the files in `/etc/default/grub.d`. */
+  readonly settings: ReadonlyMap<string, string>;
+}
+
+const maxSettingsBytes = 256 * 1024;
+
+/**
+ * Looks at a root file system that is mounted.
+ * @throws AppError `not_found` without a kernel; `not_supported` where `/boot/loader/entries` says what is booted, which
+ * GRUB in the ramdisk does not read
+ */
+export async function readBootableSystem(root: string): Promise<BootableSystem> {
+  const entries = await listNames(root, 'boot/loader/entries');
+  if (entries.some((name) => name.endsWith('.conf'))) {
+    throw new AppError(
+      'not_supported',
+      "the image boots by entries in /boot/loader/entries, which the ramdisk's GRUB does not read: " +
+        'use a whole-disk image, or set BATON_RUN_IMAGE_PROGRAMS',
+    );
+  }
+  const kernels = findKernels(await listNames(root, 'boot'));
+  if (kernels.length === 0) throw new AppError('not_found', 'the image has no kernel: no vmlinuz-VERSION in /boot');
+  const settings = new Map<string, string>();
+  const more = (await listNames(root, 'etc/default/grub.d')).filter((name) => name.endsWith('.cfg')).toSorted();
+  for (const path of ['etc/default/grub', ...more.map((name) => `etc/default/grub.d/${name}`)]) {
+    readSettings(await readText(root, path), settings);
+  }
+  return { kernels, settings };
+}
+
+/** Kernels among the names of `/boot`, newest first, with the initrds that Debian, Red Hat and SUSE make for them. Pure. */
+export function findKernels(names: readonly string[]): BootableSystem['kernels'] {
+  const versions = names.flatMap((name) => /^vmlinuz-([\w.+~-]+)$/.exec(name)?.[1] ?? []);
+  const isRescue = (version: string): number => Number(version.includes('rescue'));
+  return versions
+    .toSorted((a, b) => isRescue(a) - isRescue(b) || b.localeCompare(a, 'en', { numeric: true }))
+    .map((version) => ({
+      kernel: `vmlinuz-${version}`,
+      initrd: [`initrd.img-${version}`, `initramfs-${version}.img`, `initrd-${version}`].find((each) =>
+        names.includes(each),
+      ),
+    }));
+}
+
+/** Adds a file's assignments of `GRUB_…`, in which earlier ones may be used. Pure. */
+export function readSettings(text: string, settings: Map<string, string>): void {
+  for (const [, name = '', , value = ''] of text.matchAll(/^\s*(?:export\s+)?(GRUB_\w+)=(["']?)(.*?)\2\s*$/gm)) {
+    settings.set(
+      name,
+      value.replaceAll(/\$\{?(GRUB_\w+)\}?/g, (_, used: string) => settings.get(used) ?? ''),
+    );
+  }
+}
+
+/** The text of `grub.cfg`. @param rootUuid of the file system that all is on. Pure. */
+export function renderConfiguration({ kernels, settings }: BootableSystem, rootUuid: string): string {
+  const setting = (name: string): string => settings.get(name)?.trim() ?? '';
+  const words = (text: string): string => text.split(/\s+/).filter(Boolean).map(quoted).join(' ');
+  const serial = setting('GRUB_SERIAL_COMMAND');
+  const terminals = (own: string): string => words(setting(own) || setting('GRUB_TERMINAL'));
+  const [input, output] = [terminals('GRUB_TERMINAL_INPUT'), terminals('GRUB_TERMINAL_OUTPUT')];
+  const timeout = Number(setting('GRUB_TIMEOUT') || 5);
+  const params = words(`${setting('GRUB_CMDLINE_LINUX')} ${setting('GRUB_CMDLINE_LINUX_DEFAULT')}`);
+  return [
+    "# Written when Baton deployed this system; the system's own update-grub takes its place.",
+    ...(serial.startsWith('serial') ? [words(serial)] : []),
+    ...(input === '' ? [] : [`terminal_input ${input}`]),
+    ...(output === '' ? [] : [`terminal_output ${output}`]),
+    `set timeout=${Number.isFinite(timeout) ? timeout : 5}`,
+    `search --no-floppy --fs-uuid --set=root ${rootUuid}`,
+    ...kernels.flatMap(({ kernel, initrd }) => [
+      `menuentry ${quoted(`Linux ${kernel.slice('vmlinuz-'.length)}`)} {`,
+      `  linux ${`/boot/${kernel} root=UUID=${rootUuid} ro ${params}`.trim()}`,
+      ...(initrd === undefined ? [] : [`  initrd /boot/${initrd}`]),
+      '}',
+    ]),
+    '',
+  ].join('\n');
+}
+
+/** As GRUB's script reads it. */
+function quoted(word: string): string {
+  return /^[\w.,:=/@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+async function listNames(root: string, folder: string): Promise<string[]> {
+  return unlessAbsent(readdir(await resolveInside(root, folder)), []);
+}
+
+async function readText(root: string, path: string): Promise<string> {
+  const text = await unlessAbsent(readFile(await resolveInside(root, path), 'utf8'), '');
+  return text.slice(0, maxSettingsBytes);
+}
+
+async function unlessAbsent<T>(reading: Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return otherwise;
+    throw new AppError('storage_error', "read the image's boot configuration", { cause: error });
+  }
+}
