@@ -2,7 +2,7 @@ import { chmod, copyFile, mkdir, readdir, readFile, rm, symlink, writeFile } fro
 import { join, resolve } from 'node:path';
 import type { BuildContext } from '#image-build/build-context.ts';
 import { packageTree } from '#image-build/package-tree.ts';
-import { parsePackageFile } from '#image-build/ramdisk/build-ramdisk.ts';
+import { parsePackageFile } from '#image-build/ramdisk/finish-tree.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { run } from '#shared/process/run.ts';
 
