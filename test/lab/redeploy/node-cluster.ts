@@ -21,8 +21,8 @@ export interface NodeCluster {
   readonly etcd: EtcdTestCluster;
   /** Of the conductor. */
   readonly settings: Readonly<Record<string, string>>;
-  /** The machine's system joins both, and gets pods; a join script would do that. */
-  join(): Promise<void>;
+  /** The machine's system, in this boot of it, joins both, and gets pods; a join script would do that. */
+  join(bootId: string): Promise<void>;
   /** Looks at what becomes of the machine's node from now on. */
   watch(): SeenTeardown;
   /** Names of etcd's members, as etcdctl lists them. */
@@ -60,10 +60,10 @@ export async function startNodeCluster(site: LabSite, node: string): Promise<Nod
     simulator,
     etcd,
     settings: { BATON_KUBECONFIG: kubeconfigFile, BATON_ETCD_TLS_DIR: etcd.tlsDirectory },
-    join: async () => {
+    join: async (bootId) => {
       rounds.push(node);
       await joinEtcd(etcd, outlet, node);
-      await joinKubernetes(simulator, node, `web${rounds.length}`);
+      await joinKubernetes(simulator, { node, bootId }, `web${rounds.length}`);
     },
     watch: () => watchTeardown({ simulator, etcd, node, app: `web${rounds.length}` }),
     members: () => listMembers(etcd),
@@ -76,8 +76,12 @@ async function joinEtcd(etcd: EtcdTestCluster, outlet: Outlet, node: string): Pr
   await outlet.offer(portOf(etcd.member(node).url));
 }
 
-async function joinKubernetes({ store, world }: KubernetesSimulator, node: string, app: string): Promise<void> {
-  store.create('nodes', newNode(node, { ...workerRole, rack: 'rack01' }));
+async function joinKubernetes(
+  { store, world }: KubernetesSimulator,
+  { node, bootId }: { readonly node: string; readonly bootId: string },
+  app: string,
+): Promise<void> {
+  store.create('nodes', newNode(node, { ...workerRole, rack: 'rack01' }, bootId));
   world.startKubelet(node);
   store.create('replicasets', newSet(app, { replicas, annotations: { [stopSeconds]: '1' } }));
   store.create('poddisruptionbudgets', newBudget(app, app, minAvailable));

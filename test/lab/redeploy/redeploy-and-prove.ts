@@ -71,7 +71,7 @@ export async function redeployAndProve(
   const first = await lookAtInstance(lab, node);
   hooks.report(`${first.storage.array}: a file of ${first.storage.file.slice(0, 17)}…`);
   const story = { lab, node, port, cluster, hooks };
-  await joinClusters(story);
+  await joinClusters(story, first.beacon.bootId);
   const proofs: SiteProofs[] = [{ subject: 'deploy_site', proofs: proveFirst(first) }];
   const kept = await redeploy(story, first, { preserve: true, number: 1 });
   proofs.push({ subject: 'redeploy_server preserve-local-storage=true', proofs: kept.proofs });
@@ -100,11 +100,11 @@ async function redeploy(
   const parameters = { target_nodes: node.name, 'preserve-local-storage': String(preserve) };
   if (preserve) await showPlan(lab, parameters, hooks);
   const comeBack = async (): Promise<readonly Proof[]> => {
-    await waitForBeacon(lab, node, actionLimitMs, before.beacon.bootId);
+    const { bootId } = await waitForBeacon(lab, node, actionLimitMs, before.beacon.bootId);
     disks.end();
     teardown.end();
     const ofTeardown = await proveTeardown({ cluster, teardown, node: node.name, firstBootAt: disks.looks[0]?.at });
-    await joinClusters(story);
+    await joinClusters(story, bootId);
     return ofTeardown;
   };
   // the action ends when the node is in service, and so in its clusters again
@@ -123,8 +123,8 @@ async function redeploy(
   return { after, proofs };
 }
 
-async function joinClusters({ node, cluster, hooks }: Story): Promise<void> {
-  await cluster.join();
+async function joinClusters({ node, cluster, hooks }: Story, bootId: string): Promise<void> {
+  await cluster.join(bootId);
   const members = await cluster.members();
   hooks.report(`${node.name} joins etcd (${members.join(', ')}) and Kubernetes`);
 }
