@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Gateway, startGateway } from '#conductor/cluster/etcd/testing/gateway.ts';
 import { findImpossible } from '#conductor/sites/nodes/find-impossible.ts';
+import { startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -39,4 +40,17 @@ test('a member of which nothing says where it runs forbids it, a cluster that is
   ];
   expect(await find(1, ['n1'])).toEqual({ n1: 'etcd cluster main: nothing says on which node stranger runs' });
   expect(await find(1, ['n1'], false, 'http://127.0.0.1:9')).toEqual({});
+});
+
+test('an account without the rights can take no node of the cluster out; one that is in none needs none', async () => {
+  const small = await startSmallCluster();
+  const own = await openTestApi({ settings: { BATON_KUBECONFIG: small.kubeconfigFile } });
+  const site = { nodes: new Set(['n1', 'n9']), etcdClusters: [] };
+  const leaving = { names: ['n1', 'n9'], staysOut: false, force: true, kubernetes: true };
+  expect(await findImpossible(own.context, site, leaving)).toEqual(new Map());
+  small.simulator.access.deny({ right: 'patch nodes' });
+  expect(Object.fromEntries(await findImpossible(own.context, site, leaving))).toEqual({
+    n1: expect.stringContaining('the account of BATON_KUBECONFIG may not patch nodes') as unknown,
+  });
+  await Promise.all([own.close(), small.close()]);
 });
