@@ -15,7 +15,7 @@ export interface ClusterOptions {
 const dispatcherLifeMs = 300_000;
 
 /**
- * The cluster of a kubeconfig file's current context. The file is read anew each time, so a rotated credential needs no
+ * The cluster of a kubeconfig file's current context. The file is read again each time, so a rotated credential needs no
  * restart.
  * @throws AppError `invalid_argument` when no file is set, it can't be read, or names no cluster
  */
