@@ -14,6 +14,9 @@ const plainWords: readonly (readonly [odd: RegExp, plain: string])[] = [
   [/^standings?$/, 'status, observed'],
 ];
 
+/** Not even in comments and messages, where the others have their ordinary use. */
+const oddEverywhere = /\b(anew|wish(es)?|deed)\b/gi;
+
 /** A key of what cluster steps have stored. */
 const stored = new Set(['deeds']);
 
@@ -43,6 +46,14 @@ test('names and files have plain words', async () => {
       .flatMap((name) => adviceOn(name).map((each) => `${path}: ${each}`)),
   );
   expect(sources.length).toBeGreaterThan(1000);
+  expect(faults).toEqual([]);
+});
+
+test('comments and messages have plain words', async () => {
+  const sources = await readSources(join(import.meta.dirname, '..'));
+  const faults = sources
+    .filter(({ path }) => path !== 'test/plain-words.test.ts')
+    .flatMap(({ path, text }) => (text.match(oddEverywhere) ?? []).map((word) => `${path}: ${word}`));
   expect(faults).toEqual([]);
 });
 

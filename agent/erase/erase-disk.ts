@@ -63,7 +63,7 @@ export async function eraseDisk(
     services.log.info({ disk: disk.name, serial: disk.serial, method: name }, 'erasing');
     try {
       if (!method.secure && isScsiName(disk)) await requireNoHiddenSectors(services.run, disk.name);
-      // anew for each way: what one that failed half-way did must not prove the next
+      // again for each way: what one that failed half-way did must not prove the next
       const before = await gatherEvidence(services, disk, method, options);
       await applyMethod(services, disk, method, options, onErased);
       const proof = await prove(services, disk, method, before, options);
@@ -175,7 +175,7 @@ async function prove(
   before: Evidence,
   options: EraseOptions,
 ): Promise<EraseProof> {
-  // a controller that has formatted itself announces its namespaces anew
+  // a controller that has formatted itself announces its namespaces again
   await waitForUdev(services.run);
   await services.run('blockdev', ['--flushbufs', disk.name]);
   const proof = await withRawDisk(disk, (raw, pool) => proveErased(raw, pool, before));

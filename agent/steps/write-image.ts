@@ -84,7 +84,7 @@ async function writeDisk(
   return written;
 }
 
-/** Always anew: with the same image, the partitions around it may be wanted otherwise. */
+/** Always written again: with the same image, the partitions around it may be wanted otherwise. */
 async function writePartitions(
   context: AgentContext,
   device: BlockDevice,

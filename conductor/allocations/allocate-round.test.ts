@@ -57,7 +57,7 @@ const withHook = (before: () => Promise<void>, now: () => Date = () => new Date(
 };
 const inAnHour = () => new Date(Date.now() + 3_600_000);
 
-test('a round that mixes wishes reads enough nodes for each', async () => {
+test('a round of different requests reads enough nodes for each', async () => {
   const fleet = Array.from({ length: 120 }, (_, index) => availableNode(`n${index}`));
   await api.context.db.insert(nodes).values(fleet);
   await api.context.db.insert(nodeTraits).values(fleet.map(({ uuid }) => ({ nodeUuid: uuid, trait: 'CUSTOM_T' })));

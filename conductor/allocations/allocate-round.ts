@@ -36,11 +36,11 @@ interface Round extends RoundOptions {
   readonly seen: Set<string>;
   /** Nodes planned for somebody, and not refused to them. */
   readonly taken: Set<string>;
-  /** Wishes that no node fits. */
+  /** Requests that no node fits. */
   readonly hopeless: Set<string>;
   /** Units that wait. */
   readonly waiting: Unit[];
-  /** Nodes that stand against a wish, as they were when they were last given away. */
+  /** Nodes that a request excludes, as they were when they were last given away. */
   readonly named: Map<string, Promise<Candidate[]>>;
   /** Milliseconds after which another round is worth while, beside the period. */
   readonly lookAgain: number[];
@@ -130,7 +130,7 @@ function plan(round: Round, unit: Unit, fitting: readonly Candidate[]): Planned 
 }
 
 /**
- * Nodes that fit, by wish; each wish is read once. So many that enough remain when all others of the class have taken
+ * Nodes that fit, by request; each request is read once. So many that enough remain when all others of the class have taken
  * theirs, which may be the same ones.
  */
 async function readForAll(round: Round, units: readonly Unit[]): Promise<Map<string, Candidate[]>> {

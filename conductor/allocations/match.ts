@@ -152,7 +152,7 @@ const shortageWords: Readonly<Record<Refusal['kind'] | 'locked', string>> = {
 /**
  * Why there are not enough nodes, Ironic's words first (allocation.md §3.1), then what stands against the nodes of the
  * class (or the candidates), each counted under each of its reasons. Pure.
- * @param nodes those that the wish names: of its class, or its candidates
+ * @param nodes those that the request names: of its class, or its candidates
  */
 export function describeShortage(requirements: Requirements, nodes: readonly Candidate[], count: number): string {
   const reasons = nodes.map((node) => reasonsNow(node, requirements));

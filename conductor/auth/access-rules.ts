@@ -50,8 +50,49 @@ function scoped(scope: Scope, rows: readonly Row[]): AccessRule[] {
 }
 
 const node = '/v1/nodes/{node}';
+const airship = '/api/v1.0';
+const revision = `${airship}/revisions/{revision}`;
 
-const ofNodes: AccessRule[] = [
+/**
+ * What has to do without: clients negotiate before they log in, firmware and ramdisks have nothing to log in with.
+ * Heartbeats and reports carry the boot's own token instead.
+ */
+const openToStrangers: AccessRule[] = [
+  ['GET', '/'],
+  ['GET', '/v1'],
+  ['GET', '/openapi.json'],
+  ['GET', '/board'],
+  ['GET', '/board/{file}'],
+  ['GET', '/docs'],
+  ['GET', '/docs/{file}'],
+  ['GET', '/healthz'],
+  ['GET', '/readyz'],
+  ['GET', '/versions'],
+  ['GET', '/api/v1.0/health'],
+  ['GET', '/v1/lookup'],
+  ['POST', '/v1/heartbeat/{node}'],
+  ['POST', '/v1/progress/{node}'],
+  ['POST', '/v1/continue_inspection'],
+  ['GET', '/boot/boot.ipxe'],
+  ['GET', '/boot/node.ipxe'],
+  ['GET', '/boot/vmlinuz'],
+  ['GET', '/boot/initrd.img'],
+  ['GET', '/boot/snponly.efi'],
+  ['GET', '/boot/undionly.kpxe'],
+  ['GET', '/boot/ipxe.efi'],
+  ['GET', '/images/*'],
+  // whoever knows the name may read it: only the BMC and the conductor do
+  ['GET', '/media/{node}/{file}'],
+].map(([method, path]) => ({
+  method: method as AccessRule['method'],
+  path: path as string,
+  policy: 'public_api',
+  scope: 'none',
+  access: 'public',
+}));
+
+/** Who may do what: every operation has its row here, or nobody may (`access-rules.test.ts`). */
+export const accessRules: readonly AccessRule[] = [
   ...scoped('handler', [
     ['GET', '/v1/nodes', 'baremetal:node:list', read],
     ['GET', '/v1/nodes/detail', 'baremetal:node:list', read],
@@ -108,9 +149,6 @@ const ofNodes: AccessRule[] = [
     ['GET', `${node}/allocation`, 'baremetal:allocation:get', read],
     ['DELETE', `${node}/allocation`, 'baremetal:allocation:delete', operate],
   ]),
-];
-
-const belowNodes: AccessRule[] = [
   ...scoped('handler', [
     ['GET', '/v1/ports', 'baremetal:port:list', read],
     ['GET', '/v1/ports/detail', 'baremetal:port:list', read],
@@ -146,186 +184,115 @@ const belowNodes: AccessRule[] = [
     ['PATCH', '/v1/volume/targets/{volume}', 'baremetal:volume:update', manageVolumes],
     ['DELETE', '/v1/volume/targets/{volume}', 'baremetal:volume:delete', manageVolumes],
   ]),
-];
-
-const ofAllocations: AccessRule[] = [
   ...scoped('handler', [
     ['GET', '/v1/allocations', 'baremetal:allocation:list', read],
     // the new allocation is the project's own, and so are the nodes that it may get
     ['POST', '/v1/allocations', 'baremetal:allocation:create', allocate],
-  ]),
-  ...scoped('handler', [
     ['GET', '/v1/allocations/{allocation}', 'baremetal:allocation:get', read],
     ['PATCH', '/v1/allocations/{allocation}', 'baremetal:allocation:update', allocate],
     ['DELETE', '/v1/allocations/{allocation}', 'baremetal:allocation:delete', allocate],
   ]),
-];
-
-const ofNobodysNodes: AccessRule[] = scoped('none', [
-  ['GET', '/v1/chassis', 'baremetal:chassis:get', readEverywhere],
-  ['GET', '/v1/chassis/detail', 'baremetal:chassis:get', readEverywhere],
-  ['POST', '/v1/chassis', 'baremetal:chassis:create', administer],
-  ['GET', '/v1/chassis/{chassis}', 'baremetal:chassis:get', readEverywhere],
-  ['GET', '/v1/chassis/{chassis}/nodes', 'baremetal:chassis:get', readEverywhere],
-  ['GET', '/v1/chassis/{chassis}/nodes/detail', 'baremetal:chassis:get', readEverywhere],
-  ['PATCH', '/v1/chassis/{chassis}', 'baremetal:chassis:update', { everywhere: 'member' }],
-  ['DELETE', '/v1/chassis/{chassis}', 'baremetal:chassis:delete', administer],
-  ['GET', '/v1/shards', 'baremetal:shards:get', readEverywhere],
-  ['GET', '/v1/drivers', 'baremetal:driver:get', readEverywhere],
-  ['GET', '/v1/drivers/{driver}', 'baremetal:driver:get', readEverywhere],
-  ['GET', '/v1/drivers/{driver}/properties', 'baremetal:driver:get_properties', readEverywhere],
-  [
-    'GET',
-    '/v1/drivers/{driver}/raid/logical_disk_properties',
-    'baremetal:driver:get_raid_logical_disk_properties',
-    readEverywhere,
-  ],
-  ['GET', '/v1/conductors', 'baremetal:conductor:get', readEverywhere],
-  ['GET', '/v1/conductors/{hostname}', 'baremetal:conductor:get', readEverywhere],
-  ['GET', '/v1/deploy_templates', 'baremetal:deploy_template:get', readEverywhere],
-  ['POST', '/v1/deploy_templates', 'baremetal:deploy_template:create', administer],
-  ['GET', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:get', readEverywhere],
-  ['PATCH', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:update', administer],
-  ['DELETE', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:delete', administer],
-  ['GET', '/v1/runbooks', 'baremetal:runbook:list', readEverywhere],
-  ['GET', '/v1/inspection_rules', 'baremetal:inspection_rule:get', readEverywhere],
-  // where connectors and targets are
-  ['GET', '/v1/volume', 'baremetal:volume:list', read],
-  ['GET', '/v1/tokens', 'baton:token:get', administer],
-  ['POST', '/v1/tokens', 'baton:token:create', administer],
-  ['DELETE', '/v1/tokens/{token}', 'baton:token:delete', administer],
-  ['GET', '/v1/webhooks', 'baton:webhook:get', administer],
-  ['POST', '/v1/webhooks', 'baton:webhook:create', administer],
-  ['GET', '/v1/webhooks/{webhook}', 'baton:webhook:get', administer],
-  ['PATCH', '/v1/webhooks/{webhook}', 'baton:webhook:update', administer],
-  ['DELETE', '/v1/webhooks/{webhook}', 'baton:webhook:delete', administer],
-  ['POST', '/v1/webhooks/{webhook}/test', 'baton:webhook:test', administer],
-  ['GET', '/v1/webhooks/{webhook}/deliveries', 'baton:webhook:get', administer],
-  // open to strangers with BATON_METRICS=anybody
-  ['GET', '/metrics', 'baton:metrics', readEverywhere],
-]);
-
-const ofSiteActions: AccessRule[] = scoped('none', [
-  ['GET', '/api/v1.0/actions', 'baton:site_action:get', readEverywhere],
-  ['POST', '/api/v1.0/actions', 'baton:site_action:create', administer],
-  ['GET', '/api/v1.0/actions/{action}', 'baton:site_action:get', readEverywhere],
-  ['GET', '/api/v1.0/actions/{action}/nodes', 'baton:site_action:get', readEverywhere],
-  ['POST', '/api/v1.0/actions/{action}/control/{verb}', 'baton:site_action:control', administer],
-  ['GET', '/api/v1.0/actions/{action}/steps/{step}', 'baton:site_action:get', readEverywhere],
-  ['GET', '/api/v1.0/actions/{action}/validations/{validation}', 'baton:site_action:get', readEverywhere],
-  ['GET', '/api/v1.0/notedetails/{note}', 'baton:site_action:get', readEverywhere],
-  ['GET', '/api/v1.0/actions/{action}/steps/{step}/logs', 'baton:site_action:get', readEverywhere],
-  ['GET', '/api/v1.0/site_statuses', 'baton:site_status:get', readEverywhere],
-]);
-
-const airship = '/api/v1.0';
-const revision = `${airship}/revisions/{revision}`;
-
-/** What describes a whole site, and what is asked of one. */
-const ofSites: AccessRule[] = scoped('none', [
-  ['GET', `${airship}/configdocs`, 'baton:configdocs:get', readEverywhere],
-  ['POST', `${airship}/configdocs/{collection}`, 'baton:configdocs:create', administer],
-  ['GET', `${airship}/configdocs/{collection}`, 'baton:configdocs:get', readEverywhere],
-  ['POST', `${airship}/commitconfigdocs`, 'baton:configdocs:commit', administer],
-  ['GET', `${airship}/renderedconfigdocs`, 'baton:configdocs:get', readEverywhere],
-  ['GET', `${airship}/revisions`, 'baton:revision:get', readEverywhere],
-  ['GET', revision, 'baton:revision:get', readEverywhere],
-  ['DELETE', revision, 'baton:revision:delete', administer],
-  ['GET', `${revision}/documents`, 'baton:revision:get', readEverywhere],
-  ['GET', `${revision}/diff/{other}`, 'baton:revision:get', readEverywhere],
-  ['GET', `${revision}/deepdiff/{other}`, 'baton:revision:get', readEverywhere],
-  ['GET', `${revision}/tags`, 'baton:revision:get', readEverywhere],
-  ['DELETE', `${revision}/tags`, 'baton:revision:tag', administer],
-  ['GET', `${revision}/tags/{tag}`, 'baton:revision:get', readEverywhere],
-  ['POST', `${revision}/tags/{tag}`, 'baton:revision:tag', administer],
-  ['DELETE', `${revision}/tags/{tag}`, 'baton:revision:tag', administer],
-  ['POST', `${airship}/rollback/{revision}`, 'baton:revision:rollback', administer],
-  // a POST that changes nothing
-  ['POST', `${airship}/nodefilter`, 'baton:site_design:get', readEverywhere],
-  ['GET', `${airship}/site/groups`, 'baton:site_design:get', readEverywhere],
-  ['GET', `${airship}/credentials`, 'baton:credential:get', readEverywhere],
-  ['GET', `${airship}/credentials/{credential}`, 'baton:credential:get', readEverywhere],
-  ['PUT', `${airship}/credentials/{credential}`, 'baton:credential:set', administer],
-  ['DELETE', `${airship}/credentials/{credential}`, 'baton:credential:delete', administer],
-  ['GET', `${airship}/plugins`, 'baton:plugin:get', readEverywhere],
-  ['POST', `${airship}/plugins`, 'baton:plugin:create', administer],
-  ['GET', `${airship}/plugins/order`, 'baton:plugin:get', readEverywhere],
-  ['GET', `${airship}/plugins/{name}/{version}`, 'baton:plugin:get', readEverywhere],
-  ['DELETE', `${airship}/plugins/{name}/{version}`, 'baton:plugin:delete', administer],
-]);
-
-/** What takes a node out of its clusters, under Baton's paths and the seed's. */
-const ofTeardowns: AccessRule[] = ['/v1', airship].flatMap((prefix) =>
-  scoped('none', [
-    ['POST', `${prefix}/nodes/{node_id}/decommission`, 'baton:node:decommission', administer],
-    ['POST', `${prefix}/nodes/{node_id}/drain`, 'baton:kubernetes:drain', administer],
-    ['POST', `${prefix}/nodes/{node_id}/clear-labels`, 'baton:kubernetes:clear_labels', administer],
-    ['POST', `${prefix}/nodes/{node_id}/restore-labels`, 'baton:kubernetes:restore_labels', administer],
-    ['POST', `${prefix}/nodes/{node_id}/shutdown-kubelet`, 'baton:kubernetes:shutdown_kubelet', administer],
-    ['POST', `${prefix}/nodes/{node_id}/remove-from-cluster`, 'baton:kubernetes:remove_node', administer],
-    ['POST', `${prefix}/nodes/{node_id}/remove-etcd`, 'baton:etcd:remove_node', administer],
+  ...scoped('none', [
+    ['GET', '/v1/chassis', 'baremetal:chassis:get', readEverywhere],
+    ['GET', '/v1/chassis/detail', 'baremetal:chassis:get', readEverywhere],
+    ['POST', '/v1/chassis', 'baremetal:chassis:create', administer],
+    ['GET', '/v1/chassis/{chassis}', 'baremetal:chassis:get', readEverywhere],
+    ['GET', '/v1/chassis/{chassis}/nodes', 'baremetal:chassis:get', readEverywhere],
+    ['GET', '/v1/chassis/{chassis}/nodes/detail', 'baremetal:chassis:get', readEverywhere],
+    ['PATCH', '/v1/chassis/{chassis}', 'baremetal:chassis:update', { everywhere: 'member' }],
+    ['DELETE', '/v1/chassis/{chassis}', 'baremetal:chassis:delete', administer],
+    ['GET', '/v1/shards', 'baremetal:shards:get', readEverywhere],
+    ['GET', '/v1/drivers', 'baremetal:driver:get', readEverywhere],
+    ['GET', '/v1/drivers/{driver}', 'baremetal:driver:get', readEverywhere],
+    ['GET', '/v1/drivers/{driver}/properties', 'baremetal:driver:get_properties', readEverywhere],
+    [
+      'GET',
+      '/v1/drivers/{driver}/raid/logical_disk_properties',
+      'baremetal:driver:get_raid_logical_disk_properties',
+      readEverywhere,
+    ],
+    ['GET', '/v1/conductors', 'baremetal:conductor:get', readEverywhere],
+    ['GET', '/v1/conductors/{hostname}', 'baremetal:conductor:get', readEverywhere],
+    ['GET', '/v1/deploy_templates', 'baremetal:deploy_template:get', readEverywhere],
+    ['POST', '/v1/deploy_templates', 'baremetal:deploy_template:create', administer],
+    ['GET', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:get', readEverywhere],
+    ['PATCH', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:update', administer],
+    ['DELETE', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:delete', administer],
+    ['GET', '/v1/runbooks', 'baremetal:runbook:list', readEverywhere],
+    ['GET', '/v1/inspection_rules', 'baremetal:inspection_rule:get', readEverywhere],
+    // where connectors and targets are
+    ['GET', '/v1/volume', 'baremetal:volume:list', read],
+    ['GET', '/v1/tokens', 'baton:token:get', administer],
+    ['POST', '/v1/tokens', 'baton:token:create', administer],
+    ['DELETE', '/v1/tokens/{token}', 'baton:token:delete', administer],
+    ['GET', '/v1/webhooks', 'baton:webhook:get', administer],
+    ['POST', '/v1/webhooks', 'baton:webhook:create', administer],
+    ['GET', '/v1/webhooks/{webhook}', 'baton:webhook:get', administer],
+    ['PATCH', '/v1/webhooks/{webhook}', 'baton:webhook:update', administer],
+    ['DELETE', '/v1/webhooks/{webhook}', 'baton:webhook:delete', administer],
+    ['POST', '/v1/webhooks/{webhook}/test', 'baton:webhook:test', administer],
+    ['GET', '/v1/webhooks/{webhook}/deliveries', 'baton:webhook:get', administer],
+    // open to strangers with BATON_METRICS=anybody
+    ['GET', '/metrics', 'baton:metrics', readEverywhere],
+    ['GET', `${airship}/actions`, 'baton:site_action:get', readEverywhere],
+    ['POST', `${airship}/actions`, 'baton:site_action:create', administer],
+    ['GET', `${airship}/actions/{action}`, 'baton:site_action:get', readEverywhere],
+    ['GET', `${airship}/actions/{action}/nodes`, 'baton:site_action:get', readEverywhere],
+    ['POST', `${airship}/actions/{action}/control/{verb}`, 'baton:site_action:control', administer],
+    ['GET', `${airship}/actions/{action}/steps/{step}`, 'baton:site_action:get', readEverywhere],
+    ['GET', `${airship}/actions/{action}/validations/{validation}`, 'baton:site_action:get', readEverywhere],
+    ['GET', `${airship}/notedetails/{note}`, 'baton:site_action:get', readEverywhere],
+    ['GET', `${airship}/actions/{action}/steps/{step}/logs`, 'baton:site_action:get', readEverywhere],
+    ['GET', `${airship}/site_statuses`, 'baton:site_status:get', readEverywhere],
+    ['GET', `${airship}/configdocs`, 'baton:configdocs:get', readEverywhere],
+    ['POST', `${airship}/configdocs/{collection}`, 'baton:configdocs:create', administer],
+    ['GET', `${airship}/configdocs/{collection}`, 'baton:configdocs:get', readEverywhere],
+    ['POST', `${airship}/commitconfigdocs`, 'baton:configdocs:commit', administer],
+    ['GET', `${airship}/renderedconfigdocs`, 'baton:configdocs:get', readEverywhere],
+    ['GET', `${airship}/revisions`, 'baton:revision:get', readEverywhere],
+    ['GET', revision, 'baton:revision:get', readEverywhere],
+    ['DELETE', revision, 'baton:revision:delete', administer],
+    ['GET', `${revision}/documents`, 'baton:revision:get', readEverywhere],
+    ['GET', `${revision}/diff/{other}`, 'baton:revision:get', readEverywhere],
+    ['GET', `${revision}/deepdiff/{other}`, 'baton:revision:get', readEverywhere],
+    ['GET', `${revision}/tags`, 'baton:revision:get', readEverywhere],
+    ['DELETE', `${revision}/tags`, 'baton:revision:tag', administer],
+    ['GET', `${revision}/tags/{tag}`, 'baton:revision:get', readEverywhere],
+    ['POST', `${revision}/tags/{tag}`, 'baton:revision:tag', administer],
+    ['DELETE', `${revision}/tags/{tag}`, 'baton:revision:tag', administer],
+    ['POST', `${airship}/rollback/{revision}`, 'baton:revision:rollback', administer],
+    // a POST that changes nothing
+    ['POST', `${airship}/nodefilter`, 'baton:site_design:get', readEverywhere],
+    ['GET', `${airship}/site/groups`, 'baton:site_design:get', readEverywhere],
+    ['GET', `${airship}/credentials`, 'baton:credential:get', readEverywhere],
+    ['GET', `${airship}/credentials/{credential}`, 'baton:credential:get', readEverywhere],
+    ['PUT', `${airship}/credentials/{credential}`, 'baton:credential:set', administer],
+    ['DELETE', `${airship}/credentials/{credential}`, 'baton:credential:delete', administer],
+    ['GET', `${airship}/plugins`, 'baton:plugin:get', readEverywhere],
+    ['POST', `${airship}/plugins`, 'baton:plugin:create', administer],
+    ['GET', `${airship}/plugins/order`, 'baton:plugin:get', readEverywhere],
+    ['GET', `${airship}/plugins/{name}/{version}`, 'baton:plugin:get', readEverywhere],
+    ['DELETE', `${airship}/plugins/{name}/{version}`, 'baton:plugin:delete', administer],
   ]),
-);
-
-const ofEtcd: AccessRule[] = ['', airship].flatMap((prefix) =>
-  scoped('none', [['GET', `${prefix}/etcd-cluster-health-statuses`, 'baton:etcd:get', readEverywhere]]),
-);
-
-const ofReceipts: AccessRule[] = scoped('none', [
-  ['GET', `${airship}/receipts`, 'baton:receipt:get', readEverywhere],
-  ['GET', `${airship}/receipts/{receipt}`, 'baton:receipt:get', readEverywhere],
-  ['GET', `${airship}/receipt-keys`, 'baton:receipt_key:get', readEverywhere],
-  ['POST', `${airship}/receipt-keys`, 'baton:receipt_key:rotate', administer],
-]);
-
-/**
- * What has to do without: clients negotiate before they log in, firmware and ramdisks have nothing to log in with.
- * Heartbeats and reports carry the boot's own token instead.
- */
-const openToStrangers: AccessRule[] = [
-  ['GET', '/'],
-  ['GET', '/v1'],
-  ['GET', '/openapi.json'],
-  ['GET', '/board'],
-  ['GET', '/board/{file}'],
-  ['GET', '/docs'],
-  ['GET', '/docs/{file}'],
-  ['GET', '/healthz'],
-  ['GET', '/readyz'],
-  ['GET', '/versions'],
-  ['GET', '/api/v1.0/health'],
-  ['GET', '/v1/lookup'],
-  ['POST', '/v1/heartbeat/{node}'],
-  ['POST', '/v1/progress/{node}'],
-  ['POST', '/v1/continue_inspection'],
-  ['GET', '/boot/boot.ipxe'],
-  ['GET', '/boot/node.ipxe'],
-  ['GET', '/boot/vmlinuz'],
-  ['GET', '/boot/initrd.img'],
-  ['GET', '/boot/snponly.efi'],
-  ['GET', '/boot/undionly.kpxe'],
-  ['GET', '/boot/ipxe.efi'],
-  ['GET', '/images/*'],
-  // whoever knows the name may read it: only the BMC and the conductor do
-  ['GET', '/media/{node}/{file}'],
-].map(([method, path]) => ({
-  method: method as AccessRule['method'],
-  path: path as string,
-  policy: 'public_api',
-  scope: 'none',
-  access: 'public',
-}));
-
-/** Who may do what: every operation has its row here, or nobody may (`access-rules.test.ts`). */
-export const accessRules: readonly AccessRule[] = [
-  ...ofNodes,
-  ...belowNodes,
-  ...ofAllocations,
-  ...ofNobodysNodes,
-  ...ofSiteActions,
-  ...ofSites,
-  ...ofTeardowns,
-  ...ofEtcd,
-  ...ofReceipts,
+  // under Baton's paths and the seed's
+  ...['/v1', airship].flatMap((prefix) =>
+    scoped('none', [
+      ['POST', `${prefix}/nodes/{node_id}/decommission`, 'baton:node:decommission', administer],
+      ['POST', `${prefix}/nodes/{node_id}/drain`, 'baton:kubernetes:drain', administer],
+      ['POST', `${prefix}/nodes/{node_id}/clear-labels`, 'baton:kubernetes:clear_labels', administer],
+      ['POST', `${prefix}/nodes/{node_id}/restore-labels`, 'baton:kubernetes:restore_labels', administer],
+      ['POST', `${prefix}/nodes/{node_id}/shutdown-kubelet`, 'baton:kubernetes:shutdown_kubelet', administer],
+      ['POST', `${prefix}/nodes/{node_id}/remove-from-cluster`, 'baton:kubernetes:remove_node', administer],
+      ['POST', `${prefix}/nodes/{node_id}/remove-etcd`, 'baton:etcd:remove_node', administer],
+    ]),
+  ),
+  ...scoped('none', [
+    ['GET', '/etcd-cluster-health-statuses', 'baton:etcd:get', readEverywhere],
+    ['GET', `${airship}/etcd-cluster-health-statuses`, 'baton:etcd:get', readEverywhere],
+    ['GET', `${airship}/receipts`, 'baton:receipt:get', readEverywhere],
+    ['GET', `${airship}/receipts/{receipt}`, 'baton:receipt:get', readEverywhere],
+    ['GET', `${airship}/receipt-keys`, 'baton:receipt_key:get', readEverywhere],
+    ['POST', `${airship}/receipt-keys`, 'baton:receipt_key:rotate', administer],
+  ]),
   ...openToStrangers,
 ];

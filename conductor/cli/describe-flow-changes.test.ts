@@ -65,7 +65,7 @@ test('a flow that nobody works on says so once, and that it goes on', () => {
   expect(describeFlowChanges(held, flow([done]), now)).toEqual(['deploy goes on']);
 });
 
-test('a hold, a wish to stop, a new beginning and advice are told once', () => {
+test('a hold, a request to stop, a restart and advice are reported once', () => {
   const hold = flow([done], { on_hold: "the operator's word", advice: 'do it', restarts: 1 });
   expect(describeFlowChanges(flow([done]), hold, now)).toEqual([
     "deploy is on hold for the operator's word",

@@ -59,7 +59,7 @@ export async function actOnStep(
   const outcome = await act({ ...work, node }, mode, { step, isRepeated: mode === 'run' && row.state !== 'pending' });
   if (outcome === undefined) return 'goes on';
   try {
-    // what a step asks for beyond its success decides anew what comes next
+    // what a step asks for beyond its success decides again what comes next
     const isPlain = outcome.kind === 'done' && !('plan' in outcome) && !changesNode({ flow, step });
     const goesOn = next && isPlain && flow.abortRequested === null;
     if (!goesOn) return (await recordOutcome(context, record, outcome)) === 'waits' ? 'waits' : 'goes on';

@@ -217,7 +217,7 @@ export function recordStepEvent(
   return recordStepEvents(tx, [{ step, event, ...options }]);
 }
 
-/** What a step has come to so far, told before it has ended; its end may tell it anew. */
+/** What a step has come to so far, told before it has ended; its end may report it again. */
 export async function noteOutput(tx: Transaction, stepUuid: string, output: unknown): Promise<void> {
   await tx
     .update(flowSteps)
@@ -257,7 +257,7 @@ export async function updateFlow(tx: Queryable, flowUuid: string, change: FlowCh
 }
 
 /**
- * At start: heartbeats that found nobody home are not repeated at once, so every open flow is looked at anew; but for
+ * At start: heartbeats that found nobody home are not repeated at once, so every open flow is looked at again; but for
  * those that another conductor or a heartbeat is writing of at the moment: waiting for them could be a deadlock.
  */
 export async function makeOpenFlowsDue(db: Queryable): Promise<void> {

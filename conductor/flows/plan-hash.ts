@@ -3,7 +3,7 @@ import type { PlannedStep } from '#conductor/model/planned-step.ts';
 /**
  * What a plan comes to, by `digest` in 64 hex digits: the steps with their arguments, in order, who runs them, and what they are
  * about, the disks that lose their contents where these are known. Why a step stands where it does is not part of it.
- * Secrets count in clear: sealed anew, they make the same plan.
+ * Secrets count in clear: sealed again, they make the same plan.
  */
 export function planHash(
   steps: readonly PlannedStep[],

@@ -111,7 +111,7 @@ test('a flow has one receipt, however often its step is run, and its node may go
     conductor: { name: 'control-a' },
     agent: { version: '7.1' },
     node: { uuid: context.node.uuid, name: '0101', vendor: 'Dell Inc.', model: 'R650', serial_number: '0101' },
-    // of two wipes of a flow that has begun anew, the later one counts
+    // of two wipes of a flow that has started over, the later one counts
     disks_wiped: [{ serial: 'ZC1' }],
     disks_not_seen: [],
     switch_ports: [{ switch_id: 's0101', port_id: 'e7', switch_info: 'leaf1', state: 'isolated', network: null }],

@@ -94,7 +94,7 @@ test('a node gets its pods back when nothing stops its kubelet again; whoever ha
     flow: { kind: 'decommission', state: 'aborted' },
     steps: [step('drain', { output: report }), step('shutdown_kubelet', { state: 'failed', error: 'stopped' })],
   };
-  // the label is an earlier flow's deed
+  // an earlier flow changed the label
   expect(whatRemains('n1', [again]).byHand).toEqual([
     expect.stringContaining('`kubectl label node n1 promenade-decomission-`'),
     expect.stringContaining('n1 was already cordoned before this action'),
@@ -201,7 +201,7 @@ test('a node that is released and not wiped yet: its disks are as they were', ()
   expect(whatRemains('n1', [release])).toMatchObject({ notBegun: [expect.any(String)], byHand: [] });
 });
 
-test('a deed that is announced again is no news', () => {
+test('a change that is announced again is not added', () => {
   const report = reported([cordon, label('rack')]);
   expect(withRecordedChanges(report, [cordon])).toBe(report);
   expect(withRecordedChanges(report, [label('zone')]).deeds.map(({ sure }) => sure)).toEqual([true, true, false]);

@@ -39,7 +39,7 @@ test('a conductor that stops, or has lost its database, is not ready but lives',
   expect(await ask(away, '/healthz')).toEqual([200, { process: 'ok' }]);
 });
 
-test('who asks for metrics while they are being read gets those, and later ones are read anew', async () => {
+test('who asks for metrics while they are being read gets those, and later ones are read again', async () => {
   const asked: (() => void)[] = [];
   const read = sharing(() => new Promise<number>((resolve) => asked.push(() => resolve(asked.length))));
   const together = Promise.all([read(), read(), read()]);

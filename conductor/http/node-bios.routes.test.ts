@@ -96,7 +96,7 @@ describe('one', () => {
   });
 });
 
-test('what was read anew replaces what was read before, and only what differs has a new time', async () => {
+test('what was read again replaces what was read before, and only what differs has a new time', async () => {
   const later = new Date('2026-11-21T13:00:00Z');
   const [cores] = settings;
   if (cores) await store([{ ...cores, value: '4' }], later);

@@ -30,7 +30,6 @@ export interface InBandSteps {
 }
 
 export interface FlowKind {
-  /** What it does, for people. */
   readonly doing: string;
   /** What an operator does after a failure; NODE stands for the node's name. */
   readonly afterFailure: { readonly next: string; readonly inMaintenance?: boolean };
@@ -68,15 +67,15 @@ export interface FlowKind {
   readonly next?: FlowKindName;
   /** A failure takes the node out of service until a person has looked. */
   readonly fault?: string;
-  /** The step that meets another ramdisk after a reboot ends the flow, or the flow begins anew (DESIGN.md). */
+  /** The step that meets another ramdisk after a reboot ends the flow, or the flow starts over (DESIGN.md). */
   readonly otherRamdisk: 'fails' | 'restarts';
 }
 
-const deployStep = (step: string, priority = 0, more: Partial<CoreStep> = {}): CoreStep => ({
+const deployStep = (step: string, priority = 0, destroys?: DiskLoss): CoreStep => ({
   interface: 'deploy',
   step,
   priority,
-  ...more,
+  ...(destroys && { inBand: { destroys } }),
 });
 const powerStep = (step: string): CoreStep => ({ interface: 'power', step, priority: 0 });
 const clusterStep = (step: string): CoreStep => ({ interface: 'cluster', step, priority: 0 });
@@ -96,163 +95,149 @@ const makeSafe = [powerStep('power_off'), deployStep('leave_network')];
 const bootInstance = [deployStep('switch_to_tenant_network'), deployStep('boot_instance')];
 const ramdisk = ['power', 'management', 'boot', 'network'] as const;
 const instance = ['power', 'management', 'network'] as const;
-const common = { sorted: [], ramdiskNetwork: 'provisioning', otherRamdisk: 'fails' } as const;
+const common = {
+  events: { done: 'done', fail: 'fail' },
+  sorted: [],
+  closing: [],
+  cleanup: [],
+  ramdiskNetwork: 'provisioning',
+  otherRamdisk: 'fails',
+} as const;
+const inRamdisk = {
+  ...common,
+  events: { ...working, done: 'done' },
+  opening: [deployStep('boot_ramdisk')],
+  cleanup: [deployStep('collect_logs'), ...makeSafe],
+} as const;
+const cleaning = {
+  ...inRamdisk,
+  byDeployInterface: true,
+  during: 'cleaning',
+  closing: leaveRamdisk,
+  inBand: inBand('clean'),
+  ramdiskNetwork: 'cleaning',
+  fault: 'clean failure',
+} as const;
+const powerCheck = { ...common, needs: ['power', 'management'], opening: [powerStep('verify_power')] } as const;
+const instanceBack = {
+  ...common,
+  target: 'active',
+  opening: [powerStep('power_off'), ...bootInstance],
+  cleanup: makeSafe,
+} as const;
+const inClusters = {
+  ...common,
+  afterFailure: { next: 'ask for it again: it goes on where this has ended' },
+  events: {},
+  target: null,
+} as const;
 
-/** Clean, deploy, teardown and the rest are rows, not copies of code. */
 export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   verify: {
-    ...common,
+    ...powerCheck,
     doing: 'verifying',
     afterFailure: { next: '`baton manage NODE` checks again' },
     startedBy: ['manage'],
-    needs: ['power', 'management'],
     during: 'verifying',
-    events: { done: 'done', fail: 'fail' },
     target: 'manageable',
-    opening: [powerStep('verify_power')],
-    closing: [],
-    cleanup: [],
   },
   inspect: {
-    ...common,
+    ...inRamdisk,
     doing: 'inspecting',
     afterFailure: { next: '`baton inspect NODE` tries again, `baton manage NODE` goes on without' },
     startedBy: ['inspect'],
     needs: [...ramdisk, 'inspect'],
     during: 'inspecting',
-    events: { ...working, done: 'done' },
     target: 'manageable',
     opening: [deployStep('boot_ramdisk'), deployStep('collect_inventory')],
     closing: leaveRamdisk,
-    cleanup: [deployStep('collect_logs'), ...makeSafe],
   },
   clean: {
-    ...common,
+    ...cleaning,
     doing: 'cleaning',
     afterFailure: { next: '`baton manage NODE` and `baton provide NODE` clean again' },
     startedBy: ['provide'],
     needs: instance,
-    byDeployInterface: true,
-    during: 'cleaning',
-    events: { ...working, done: 'done' },
     target: 'available',
-    opening: [deployStep('boot_ramdisk')],
-    closing: leaveRamdisk,
-    cleanup: [deployStep('collect_logs'), ...makeSafe],
-    inBand: inBand('clean'),
-    ramdiskNetwork: 'cleaning',
-    fault: 'clean failure',
     otherRamdisk: 'restarts',
   },
   manual_clean: {
-    ...common,
+    ...cleaning,
     doing: 'setting up RAID and BIOS',
     afterFailure: { next: '`baton manage NODE` makes it manageable, for `baton clean` or `baton provide`' },
     startedBy: ['clean'],
     needs: ramdisk,
-    byDeployInterface: true,
-    during: 'cleaning',
     events: { ...working, done: 'cleaned' },
     target: 'manageable',
-    opening: [deployStep('boot_ramdisk')],
-    closing: leaveRamdisk,
-    cleanup: [deployStep('collect_logs'), ...makeSafe],
     asRequested: true,
-    inBand: inBand('clean'),
-    ramdiskNetwork: 'cleaning',
-    fault: 'clean failure',
   },
   deploy: {
-    ...common,
+    ...inRamdisk,
     doing: 'deploying',
     afterFailure: { next: '`baton rebuild NODE` tries again, `baton undeploy NODE` gives the node back' },
     startedBy: ['deploy', 'rebuild'],
     needs: [...ramdisk, 'deploy'],
     byDeployInterface: true,
     during: 'deploying',
-    events: { ...working, done: 'done' },
     target: 'active',
     opening: [],
     // the decomposed deploy sequence of seed 004
     sorted: [
       deployStep('deploy', 100),
-      deployStep('write_image', 80, { inBand: { destroys: 'root disk' } }),
-      deployStep('prepare_instance_boot', 60, { inBand: { destroys: 'none' } }),
+      deployStep('write_image', 80, 'root disk'),
+      deployStep('prepare_instance_boot', 60, 'none'),
       deployStep('tear_down_agent', 40),
       deployStep('switch_to_tenant_network', 30),
       deployStep('boot_instance', 20),
     ],
-    closing: [],
-    cleanup: [deployStep('collect_logs'), ...makeSafe],
     inBand: inBand('deploy', { lowest: 41, highest: 99 }),
   },
   service: {
-    ...common,
+    ...inRamdisk,
     doing: 'servicing',
     afterFailure: { next: '`baton abort NODE` brings the instance back, `baton service NODE` tries again' },
     startedBy: ['service'],
     needs: ramdisk,
     byDeployInterface: true,
     during: 'servicing',
-    events: { ...working, done: 'done' },
     target: 'active',
-    opening: [deployStep('boot_ramdisk')],
     closing: [deployStep('tear_down_agent'), ...bootInstance],
-    cleanup: [deployStep('collect_logs'), ...makeSafe],
     asRequested: true,
     inBand: inBand('service'),
     fault: 'service failure',
   },
   // what brings an instance back whose service has failed or was aborted
   restore: {
-    ...common,
+    ...instanceBack,
     doing: 'bringing the instance back',
     afterFailure: { next: '`baton abort NODE` tries again to bring the instance back', inMaintenance: true },
     during: 'servicing',
-    events: { done: 'done', fail: 'fail' },
-    target: 'active',
-    opening: [powerStep('power_off'), ...bootInstance],
-    closing: [],
-    cleanup: makeSafe,
   },
   rescue: {
-    ...common,
+    ...inRamdisk,
     doing: 'rescuing',
     afterFailure: { next: '`baton rescue NODE` tries again, `baton unrescue NODE` brings the instance back' },
     startedBy: ['rescue'],
     needs: [...ramdisk, 'rescue'],
     during: 'rescuing',
-    events: { ...working, done: 'done' },
     target: 'rescue',
     opening: [deployStep('boot_ramdisk'), deployStep('finalize_rescue'), deployStep('switch_to_tenant_network')],
-    closing: [],
-    cleanup: [deployStep('collect_logs'), ...makeSafe],
   },
   unrescue: {
-    ...common,
+    ...instanceBack,
     doing: 'unrescuing',
     afterFailure: { next: '`baton unrescue NODE` tries again, `baton rescue NODE` goes back to the ramdisk' },
     startedBy: ['unrescue'],
     needs: instance,
     during: 'unrescuing',
-    events: { done: 'done', fail: 'fail' },
-    target: 'active',
-    opening: [powerStep('power_off'), ...bootInstance],
-    closing: [],
-    cleanup: makeSafe,
   },
   adopt: {
-    ...common,
+    ...powerCheck,
     doing: 'adopting',
     afterFailure: { next: '`baton adopt NODE` tries again, `baton manage NODE` goes on without' },
     startedBy: ['adopt'],
-    needs: ['power', 'management'],
     during: 'adopting',
-    events: { done: 'done', fail: 'fail' },
     target: 'active',
-    opening: [powerStep('verify_power')],
-    closing: [],
-    cleanup: [],
   },
   teardown: {
     ...common,
@@ -264,71 +249,37 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     events: { done: 'clean', fail: 'fail' },
     target: 'available',
     opening: [...makeSafe, deployStep('release_instance')],
-    closing: [],
     beforeWipe: [deployStep('owe_wipe')],
-    cleanup: [],
     next: 'clean',
   },
   // seed 001's order; the instance runs on, and the node keeps its state
   decommission: {
-    ...common,
+    ...inClusters,
     doing: 'taking it out of its clusters',
-    afterFailure: { next: 'ask for it again: it goes on where this has ended' },
-    events: {},
-    target: null,
-    opening: [
-      clusterStep('drain'),
-      clusterStep('clear_labels'),
-      clusterStep('remove_etcd'),
-      clusterStep('wait_for_etcd'),
-      clusterStep('shutdown_kubelet'),
-    ],
-    closing: [],
-    cleanup: [],
+    opening: ['drain', 'clear_labels', 'remove_etcd', 'wait_for_etcd', 'shutdown_kubelet'].map(clusterStep),
   },
   // in place of `clean`, off the tenant network; it ends with the machine off, as seed 001 wants, fast track or not
   wipe: {
-    ...common,
+    ...cleaning,
     doing: 'wiping its disks',
     needs: ramdisk,
     afterFailure: { next: '`baton manage NODE` and `baton provide NODE` wipe again' },
-    byDeployInterface: true,
-    during: 'cleaning',
-    events: { ...working, done: 'done' },
     target: 'available',
-    opening: [deployStep('boot_ramdisk')],
     // proved, and off every network: what the receipt says is so when it is signed
-    closing: [
-      deployStep('wipe_disks', 0, { inBand: { destroys: 'all' } }),
-      ...leaveRamdisk,
-      deployStep('sign_receipt'),
-    ],
-    cleanup: [deployStep('collect_logs'), ...makeSafe],
+    closing: [deployStep('wipe_disks', 0, 'all'), ...leaveRamdisk, deployStep('sign_receipt')],
     asRequested: true,
-    inBand: inBand('clean'),
-    ramdiskNetwork: 'cleaning',
-    fault: 'clean failure',
   },
   leave_cluster: {
-    ...common,
+    ...inClusters,
     doing: 'removing it from the Kubernetes cluster',
-    afterFailure: { next: 'ask for it again: it goes on where this has ended' },
-    events: {},
-    target: null,
     opening: [clusterStep('remove_node')],
-    closing: [],
-    cleanup: [],
   },
   // after a site's deploy; the node is active, and its instance has to come up by itself
   enter_service: {
-    ...common,
+    ...inClusters,
     doing: 'waiting for it to be in service',
     afterFailure: { next: 'ask for it again: `update_site` waits for it once more' },
-    events: {},
-    target: null,
-    opening: [clusterStep('wait_until_ready'), clusterStep('wait_for_members'), clusterStep('wait_for_answers')],
-    closing: [],
-    cleanup: [],
+    opening: ['wait_until_ready', 'wait_for_members', 'wait_for_answers'].map(clusterStep),
   },
 };
 

@@ -54,7 +54,7 @@ describe('planSwitchports', () => {
     expect(planSwitchports([{ portId: 'a', accessVlan: undefined }], [])).toEqual([{ kind: 'isolate', portId: 'a' }]);
   });
 
-  test('takes a repeated wish once, and refuses two wishes for one port', () => {
+  test('takes a repeated request once, and refuses two for one port', () => {
     const request = { portId: 'a', accessVlan: 100 };
     expect(planSwitchports([request, request], [])).toHaveLength(1);
     expect(() => planSwitchports([request, { portId: 'a', accessVlan: undefined }], [])).toThrow(

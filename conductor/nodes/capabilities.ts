@@ -1,5 +1,5 @@
 /**
- * Ironic's capabilities, `name:value,name:value`, with one of them set anew. An object, which some operators write in
+ * Ironic's capabilities, `name:value,name:value`, with one of them replaced. An object, which some operators write in
  * its place, becomes text too.
  */
 export function withCapability(capabilities: unknown, name: string, value: string): string {

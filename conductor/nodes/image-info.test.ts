@@ -83,7 +83,7 @@ test.each([
   expect(() => build(instanceInfo)).toThrow(message);
 });
 
-test('boot mode: the instance’s wish over the node’s, UEFI by default', () => {
+test('boot mode: the instance’s setting over the node’s, UEFI by default', () => {
   expect(bootModeOf({ instanceInfo: {}, properties: {} })).toBe('uefi');
   expect(bootModeOf({ instanceInfo: {}, properties: { capabilities: 'x:y, boot_mode:bios' } })).toBe('bios');
   const both = {

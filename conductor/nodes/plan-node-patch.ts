@@ -16,7 +16,7 @@ import type { NodeChange } from '#conductor/nodes/node-store.ts';
 import { requireLoginForNewAddress } from '#conductor/nodes/require-login-for-new-address.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** States in which a node may be described anew although it has not arrived (ironic-api.md §3.3). */
+/** States in which a node may be described again although it has not arrived (ironic-api.md §3.3). */
 const patchableInTransition: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
   'deploy failed',
   'inspecting',

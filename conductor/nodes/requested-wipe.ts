@@ -57,7 +57,7 @@ export function requireNoOwedWipe(node: Debtor, verb: ProvisionVerb): void {
   throw new AppError('conflict', `'${verb}' is not possible: ${owes(node)}.`);
 }
 
-/** @throws AppError `conflict`: a node that is enrolled anew owes nothing */
+/** @throws AppError `conflict`: a node that is enrolled again owes nothing */
 export function requireForgettable(node: Debtor): void {
   if (!node.owedWipe) return;
   throw new AppError(

@@ -54,7 +54,7 @@ test('another key takes its place; of the old one the public half alone is left'
   expect(row).toMatchObject({ privateKey: null, retiredAt: expect.any(Date) as unknown });
 });
 
-test('it is sealed anew when the secret key is rotated; without that key a new one helps', async () => {
+test('it is sealed again when the secret key is rotated; without that key a new one helps', async () => {
   const { fingerprint } = await ensureSigningKey({ db, secrets });
   const newKey = randomBytes(32);
   const rotated = createSecrets([newKey, Buffer.alloc(32, 7)]);

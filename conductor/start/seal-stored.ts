@@ -31,7 +31,7 @@ interface Pass {
 }
 
 /**
- * At start: seals what an earlier Baton has stored in clear, and anew what other keys than the first have sealed.
+ * At start: seals what an earlier Baton has stored in clear, and again what other keys than the first have sealed.
  * Idempotent, in batches; a row that changes meanwhile is left to who changes it, since that seals it. Values whose key
  * is missing stay, and are told in the log: they fail where they are needed.
  * @returns how many rows were written

@@ -35,7 +35,7 @@ export interface RamdiskOptions {
 
 /**
  * Makes `vmlinuz`, `initrd.img`, the boot medium, `licenses.txt` and `manifest.json`. The initrd is two archives one after the other: the base (tools,
- * Node, modules), cached, and the agent with the scripts that start it, made anew each time.
+ * Node, modules), cached, and the agent with the scripts that start it, made each time.
  */
 export async function buildRamdisk(context: BuildContext, options: RamdiskOptions = {}): Promise<void> {
   const output = options.output ?? paths.ramdisk;

@@ -3,7 +3,7 @@ import { buildRamdisk } from '#image-build/ramdisk/build-ramdisk.ts';
 import { run } from '#shared/process/run.ts';
 
 /**
- * A ramdisk with steps of one's own, beside the ordinary one; seconds, since only its small second archive is made anew.
+ * A ramdisk with steps of one's own, beside the ordinary one; seconds, since only its small second archive is made.
  * @param name below `build/`; each set of directories has its own
  * @param extra directories as `docs/custom-steps.md` describes them
  * @returns the directory, for `ramdiskDirectory`

@@ -55,7 +55,7 @@ function whileManageable({
   makeAvailable,
   makeManageable,
 }: FlowStage): readonly FlowScenario[] {
-  /** Enrolled anew: no verb leads back. */
+  /** Enrolled again: no verb leads back. */
   async function enrol(): Promise<void> {
     await makeAvailable();
     const node = await operator.node(name);

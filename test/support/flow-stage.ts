@@ -29,7 +29,7 @@ export interface FlowStage {
   readonly setAutomatedClean: (value: boolean) => Promise<void>;
   /** No more strikes, no maintenance, no cleaning. */
   readonly heal: () => Promise<void>;
-  /** From wherever it is to `available`, without cleaning and with the instance's wishes in place. */
+  /** From wherever it is to `available`, without cleaning and with the instance's settings in place. */
   readonly makeAvailable: () => Promise<void>;
   readonly makeManageable: () => Promise<void>;
   /** With an instance that runs. */

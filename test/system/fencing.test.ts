@@ -93,7 +93,7 @@ test.each(Object.keys(outcomes))('%s', async (kind) => {
 const machine = { driver: 'fake-hardware', networkInterface: 'noop', provisionState: 'wait call-back' } as const;
 const contact = { callbackUrl: 'https://10.0.0.9:9999', version: '11', certificate: null };
 
-test('a heartbeat whose token was compared before its machine booted anew is not of the new boot', async () => {
+test('a heartbeat whose token was compared before its machine booted again is not of the new boot', async () => {
   const { db } = opened.context;
   const nodeUuid = crypto.randomUUID();
   await db.insert(nodes).values({ uuid: nodeUuid, ...machine });

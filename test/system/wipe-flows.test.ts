@@ -95,7 +95,7 @@ test('a wipe that has failed never ends in available: providing the node wipes i
   await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
   await operator.provision(name, 'manage');
   machine.faults.provesNoErase = false;
-  // neither automated_clean: false nor a request without the wish leads past it
+  // neither automated_clean: false nor a request without a wipe leads past it
   await operator.provision(name, 'provide');
   await operator.waitForState(name, 'available', 60_000);
   expect(await flow()).toMatchObject({ kind: 'wipe', state: 'succeeded' });

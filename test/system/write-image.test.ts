@@ -180,7 +180,7 @@ describe('a qcow2 image as QEMU makes it', () => {
     }),
   );
 
-  test('with a snapshot, and clusters written anew in disorder', () =>
+  test('with a snapshot, and clusters written again in disorder', () =>
     withDisk(async (device) => {
       const image = join(files.folder, 'used.qcow2');
       await run('qemu-img', ['convert', '-f', 'raw', '-O', 'qcow2', files.gpt, image]);

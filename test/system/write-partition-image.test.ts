@@ -170,7 +170,7 @@ test.each([
 describe('the ephemeral partition', () => {
   const fields = { swap_mb: 10, ephemeral_mb: 70 };
 
-  test('is kept when asked, and the root anew', () =>
+  test('is kept when asked, and the root is written again', () =>
     withDisk(async (device) => {
       await write(device, { fields });
       const [before] = await probePartitions(run, device.name);

@@ -4,7 +4,7 @@ import type { Slot, SlotPool } from '#agent/image/slot-pool.ts';
 /** Unpacked clusters that follow each other on the disk: one write for all. */
 export interface PackedRun {
   /**
-   * Unpacks a cluster behind those before it, or begins anew.
+   * Unpacks a cluster behind those before it, or starts over.
    * @param alone the cluster is wanted by itself: its slot comes back, and is the caller's to release
    */
   add(packed: Buffer, guest: number, alone: boolean): Promise<Slot | undefined>;

@@ -12,7 +12,7 @@ export interface EtcdTls {
 }
 
 /**
- * A set of files by its name, read anew for each use: they are renewed while the conductor runs.
+ * A set of files by its name, read again for each use: they are renewed while the conductor runs.
  * @throws AppError `invalid_argument` naming the file that can't be used; never what stands in it.
  */
 export async function readEtcdTls(directory: string, name: string): Promise<EtcdTls> {

@@ -94,7 +94,7 @@ async function removeFrom(context: EtcdContext, cluster: EtcdCluster, work: Etcd
   return round ?? waitingFor(cluster.name, 'another removal from it is under way');
 }
 
-/** Looks anew before each act: what others did meanwhile counts. */
+/** Looks again before each act: what others did meanwhile counts. */
 async function actUntilGone(
   context: EtcdContext,
   client: EtcdClient,

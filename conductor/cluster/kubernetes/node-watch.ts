@@ -33,7 +33,7 @@ export interface NodeQuestion {
   readonly owner: object;
   readonly kubeconfigFile: string | undefined;
   readonly name: string;
-  /** The answer is wanted anew within so long, or never; milliseconds. */
+  /** The watch forgets the node when it is not read again within so long; milliseconds. */
   readonly againMs: number;
   /** Called back when the node has changed within that time. */
   readonly changed: () => void;

@@ -42,7 +42,7 @@ export async function removeFromCluster(
         { details: { messages: obstacles, refusal: true } },
       );
     }
-    // of the node that was looked at: one that was uncordoned since, or has joined anew, is looked at again
+    // of the node that was looked at: one that was uncordoned since, or has joined again, is looked at again
     await announce?.([{ kind: 'node', name, message: `Node ${name} is removed from the cluster` }]);
     const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
     await cluster.request('DELETE', apiPath(nodesPath, name), { body, signal }).catch((error: unknown) => {

@@ -26,7 +26,7 @@ function hasLocalData({ spec }: PodOutline): boolean {
   return spec.volumes?.some(({ emptyDir }) => emptyDir !== undefined && emptyDir !== null) === true;
 }
 
-/** Who makes the pod anew when it goes. */
+/** What creates the pod again when it is deleted. */
 export function controllerOf({ metadata }: Pick<PodOutline, 'metadata'>): PodOwner | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }

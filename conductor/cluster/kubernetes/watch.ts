@@ -46,7 +46,7 @@ export async function keepWatching({ connect, list, signal, changed, lost }: Wat
       }
       version = await follow(await connect(version), version, changed);
       if (version === undefined) lost?.();
-      // servers end watches after minutes: no reason to look anew
+      // servers end watches after minutes: no reason to look again
       if (version === undefined) await pause(signal);
     } catch {
       // the rounds, which look by themselves as well, tell what is wrong with the server

@@ -91,7 +91,7 @@ describe('sessions', () => {
     expect(bmc.simulator.sessionCount()).toBe(0);
   });
 
-  test('a lost session is made anew, once for all waiting calls', async () => {
+  test('a lost session is made again, once for all waiting calls', async () => {
     const bmc = await rig();
     await bmc.power.getPowerState();
     bmc.simulator.dropSessions();
@@ -243,7 +243,7 @@ describe('boot override', () => {
     });
   });
 
-  test('a changed resource (412) is read anew and the PATCH repeated', async () => {
+  test('a changed resource (412) is read again and the PATCH repeated', async () => {
     const bmc = await rig();
     bmc.simulator.inject({ method: 'PATCH', path: /Systems\/1$/, status: 412 });
     await bmc.management.setBootDevice('pxe', { persistent: false });

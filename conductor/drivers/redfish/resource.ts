@@ -28,7 +28,7 @@ export async function readResource<T>(
 }
 
 /**
- * PATCHes a resource with its ETag, if it has one. 412 and 428 are met as BMCs need it: read anew and repeat (somebody
+ * PATCHes a resource with its ETag, if it has one. 412 and 428 are met as BMCs need it: read again and repeat (somebody
  * else changed the resource), then the strong form of a weak ETag, then no If-Match at all (BMCs that refuse their own
  * ETags; python-sushy does the same).
  */

@@ -17,7 +17,7 @@ export async function cacheBiosSettings(context: CacheContext): Promise<void> {
 
 /**
  * The settings as they are now; `undefined` when the BMC can't tell them.
- * @param options `describe`: what settings may be is read anew too, which takes some BMCs long; else only where the
+ * @param options `describe`: what settings may be is read again too, which takes some BMCs long; else only where the
  * settings have other names than those remembered
  */
 export async function readBiosSettings(

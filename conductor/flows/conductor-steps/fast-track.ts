@@ -14,7 +14,7 @@ export function staysInRamdisk(context: StepContext): boolean {
   return context.step.phase === 'main' && leavesRamdisk.includes(context.flow.kind) && keepsRamdisk(context);
 }
 
-/** In a site's action the next flow follows at once: only a node that says no boots anew for each. */
+/** In a site's action the next flow follows at once: only a node that says no boots again for each. */
 function keepsRamdisk({ config, node, flow }: Pick<StepContext, 'config' | 'node' | 'flow'>): boolean {
   return isFastTracked({ fastTrack: config.fastTrack || flow.actionId !== null }, node);
 }

@@ -11,7 +11,7 @@ import { refreshInventory } from '#conductor/nodes/inspection/inventory-store.ts
 import { errorCode } from '#shared/errors/app-error.ts';
 import { type StepKind, stepKinds } from '#shared/wire/step.ts';
 
-/** Asks the agent for its steps and plans the rest of the flow anew. */
+/** Asks the agent for its steps and plans the rest of the flow again. */
 export async function planWithAgent(context: StepContext): Promise<ConductorStepOutcome> {
   const { node, flow } = context;
   const kind = flowKinds[flow.kind];

@@ -7,7 +7,7 @@ export const manyValues = 100;
 /**
  * Whether the column (text or uuid) or expression (text) is one of the values, however many: they are one parameter, and
  * the statement has one of two texts. drizzle's `inArray` makes a parameter of each, so that each number of values is another
- * statement, which is built anew and which every connection prepares and keeps; it is for few. PostgreSQL takes
+ * statement, which is built each time and which every connection prepares and keeps; it is for few. PostgreSQL takes
  * `any(array)` for ten rows whatever there are, and would walk through a joined table for each of thousands.
  */
 export function isAmong(column: PgColumn | SQL, values: readonly string[]): SQL<boolean> {

@@ -78,7 +78,7 @@ test('refuses what looks sealed, but where it stood before', () => {
   }
 });
 
-test('seals anew what an older key has sealed, or nobody, and leaves what no key opens', () => {
+test('seals again what an older key has sealed, or nobody, and leaves what no key opens', () => {
   const rotated = createSecrets([newKey, oldKey]);
   const closed: AppError[] = [];
   const sealed = sealDocument(secrets, document, place, options);

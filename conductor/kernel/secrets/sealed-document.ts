@@ -73,7 +73,7 @@ export function openDocument(secrets: Secrets, document: Document, place: Docume
 }
 
 /**
- * Sealed anew with the first key where another has sealed it, or nobody.
+ * Sealed again with the first key where another has sealed it, or nobody.
  * @param onClosed told of each value whose key is missing, which stays as it is
  */
 export function resealDocument(

@@ -160,7 +160,7 @@ describe('createOvsdbClient', () => {
     expect(await failure()).toMatchObject({ code: 'switch_error', message: expect.stringContaining(says) });
   });
 
-  test('reports bytes that are no JSON and connects anew for the next call', async () => {
+  test('reports bytes that are no JSON and connects again for the next call', async () => {
     script = (_message, socket) => socket.write('HTTP/1.1 400 Bad Request');
     expect(await failure()).toMatchObject({
       code: 'switch_error',
@@ -171,7 +171,7 @@ describe('createOvsdbClient', () => {
     expect(connections).toHaveLength(2);
   });
 
-  test('fails every call under way when the server hangs up, and connects anew for the next', async () => {
+  test('fails every call under way when the server hangs up, and connects again for the next', async () => {
     let asked = 0;
     script = (_message, socket) => {
       asked += 1;

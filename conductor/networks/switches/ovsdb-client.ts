@@ -45,7 +45,7 @@ export interface OvsdbClient {
     operations: readonly OvsdbOperation[],
     options?: OvsdbCallOptions,
   ): Promise<Record<string, unknown>[]>;
-  /** Hangs up; calls under way fail as `aborted`. A later call would connect anew. */
+  /** Hangs up; calls under way fail as `aborted`. A later call would connect again. */
   close(): void;
 }
 

@@ -29,7 +29,7 @@ export async function detachVif(tx: Transaction, node: NodeRow, vifId: string): 
   );
 }
 
-/** VIFs are read when a flow moves switch ports: what is written at any other time would be a claim without a deed. */
+/** VIFs are read when a flow moves switch ports: what is written at any other time would claim what was not done. */
 function requireNotInUse(node: NodeRow, doing: string): void {
   const rests = node.targetProvisionState === null && !transientStates.has(node.provisionState);
   if (rests && node.provisionState !== 'active') return;

@@ -136,7 +136,7 @@ async function runPersistently(work: ActionWork): Promise<void> {
   }
 }
 
-/** @param from whose lease had run out; absent = it was let go of, or its conductor has started anew since */
+/** @param from whose lease had run out; absent = it was let go of, or its conductor has restarted since */
 function describeTakeover(by: string, from: string | undefined): string {
   if (from === undefined) return `conductor ${by} goes on with it, from what is recorded`;
   if (from === by) return `conductor ${by} goes on with it, after its lease had run out`;

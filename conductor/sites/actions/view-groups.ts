@@ -90,7 +90,7 @@ async function countMembers(db: Queryable, actionId: string): Promise<Map<string
   return counts;
 }
 
-/** @param wish only of this group, in this status, or at work */
+/** @param filter only of this group, in this status, or at work */
 export async function viewActionNodes(
   { db }: Pick<SitesContext, 'db'>,
   actionId: string,

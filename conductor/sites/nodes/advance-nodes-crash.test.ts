@@ -37,7 +37,7 @@ test('nothing is lost, and nothing done twice', async () => {
   expect(deaths).toBeGreaterThan(8);
 }, 120_000);
 
-test('a node is torn down once; each action does it anew', async () => {
+test('a node is torn down once; each action does it again', async () => {
   const node = newSiteNode();
   await walk(node, { action: newAction() });
   const teardown = { ...teardownOrder, kubernetes: false, etcd: false };

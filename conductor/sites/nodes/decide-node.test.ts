@@ -191,7 +191,7 @@ describe('prepare', () => {
     });
   });
 
-  test('a failed deploy of the site’s is deployed anew, but for ports and hardware, which need it torn down', () => {
+  test('a failed deploy of the site’s is deployed again, but for ports and hardware, which need it torn down', () => {
     expect(at('deploy failed', {}, 'reserved by the site')).toBe('done');
     expect(at('deploy failed', { differs: ['driver_info'] }, 'reserved by the site')).toBe('align');
     expect(at('deploy failed', { needsHardware: true }, 'reserved by the site')).toBe('deleted');

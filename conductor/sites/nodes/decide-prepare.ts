@@ -133,7 +133,7 @@ function reserve(given: NodeCase, node: ObservedNode): NodeDecision {
 /** What may not be changed of a node that has an instance. */
 const isFixed = (field: string): boolean => /^(driver|resource_class|port .*)$/.test(field);
 
-/** The instance is the site's: it is deployed anew, over what is there, unless the machine itself is to be another. */
+/** The instance is the site's: it is deployed again, over what is there, unless the machine itself is to be another. */
 function mendDeploy(given: NodeCase): NodeDecision {
   const { rest } = given.facts;
   // it was in service: nobody but its operator says that what is on it may go
@@ -143,7 +143,7 @@ function mendDeploy(given: NodeCase): NodeDecision {
   return align(given) ?? done(newRemark('reserved-after-failure'));
 }
 
-/** Of a node that the site has deployed, and somebody else wanted deployed anew. */
+/** Of a node that the site has deployed, and somebody else wanted deployed again. */
 export const rebuildFailed = newRemark('rebuild-failed', { remedy: renewal });
 
 function alreadyActive(given: NodeCase, node: ObservedNode): NodeDecision {

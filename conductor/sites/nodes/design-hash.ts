@@ -3,7 +3,7 @@ import type { Site, SiteNode } from '#conductor/sites/site.ts';
 
 /**
  * SHA-256 of what a node's deploy depends on: image, config drive, networks, RAID, BIOS settings, and the plugins (by
- * what they do, too: a version may be deleted and uploaded anew) with the roles by which they choose nodes. Rack and labels are not of it: they are changed without a deploy. Pure.
+ * what they do, too: a version may be deleted and uploaded again) with the roles by which they choose nodes. Rack and labels are not of it: they are changed without a deploy. Pure.
  */
 export function designHash(site: Pick<Site, 'plugins'>, node: SiteNode): string {
   const design = {

@@ -50,7 +50,7 @@ export interface SiteWork {
   readonly site: Site;
 }
 
-/** Of an action that only looks at nodes, or describes them anew: `done` = all is as it should be, or has been made so. */
+/** Of an action that only looks at nodes, or describes them again: `done` = all is as it should be, or has been made so. */
 export type NodeReport = Exclude<NodeOutcome, { readonly state: 'working' }> & {
   /** One line each: what was found, or changed. */
   readonly findings: readonly string[];

@@ -67,7 +67,7 @@ test('no more send at once than may; who gives up is passed over, and who fails 
   await expect(files.take(hasty.signal, () => Promise.resolve())).rejects.toThrow('the lease is lost');
 });
 
-test('a version that came anew with another content is not what was planned', async () => {
+test('a version uploaded again with another content is not what was planned', async () => {
   const planned = await upload('d', 'old');
   await database.db.transaction((tx) => deletePlugin(tx, { name: 'd', version: '1' }));
   const now = await upload('d', 'new');

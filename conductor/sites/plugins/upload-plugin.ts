@@ -140,7 +140,7 @@ function invalid(message: string, path: string): SiteFault {
 }
 
 /**
- * SHA-256 of what a plugin does: its tasks, and its files by path. A version that is deleted and uploaded anew may have another
+ * SHA-256 of what a plugin does: its tasks, and its files by path. A version that is deleted and uploaded again may have another
  * content: plans and deployed nodes say by it which one was meant. Pure.
  */
 export function contentHash({ tasksText, files }: Pick<PluginRow, 'tasksText' | 'files'>): string {

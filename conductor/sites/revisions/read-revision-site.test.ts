@@ -21,7 +21,7 @@ async function upload(text: string): Promise<number> {
 const plugin = (version: string) =>
   `schema: baton/Plugin/v1\nmetadata: {name: ntp}\ndata: {name: ntp, version: '${version}'}\n`;
 
-test('the same texts and the same knowledge are read once, others anew', async () => {
+test('the same texts and the same knowledge are read once, others again', async () => {
   const { db } = database;
   const ids = [
     await upload(plugin('1')),

@@ -91,7 +91,7 @@ export function apiVersionOf({ group, version }: ResourceType): string {
   return group === '' ? version : `${group}/${version}`;
 }
 
-/** Who makes the object anew, or takes it along. */
+/** What creates the object again, or deletes it too. */
 export function controllerOf({ metadata }: Resource): OwnerReference | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }

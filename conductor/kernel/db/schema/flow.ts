@@ -141,6 +141,6 @@ export const flowEvents = pgTable(
     detail: text(),
     conductor: text().notNull(),
   },
-  // steps are deleted when a plan is made anew: without the second, each would read all events there are
+  // steps are deleted when a plan is made again: without the second, each would read all events there are
   (table) => [index().on(table.flowUuid), index().on(table.stepUuid)],
 );

@@ -206,7 +206,7 @@ function doingOf(outcomes: ReadonlyMap<string, NodeOutcome>): Map<string, Remark
   return doing;
 }
 
-/** What is recorded of those that are at work still: with a new phase the row begins anew. */
+/** What is recorded of those that are at work still: with a new phase the row starts over. */
 function keepOf(recorded: ReadonlyMap<string, Remark>, working: ReadonlyMap<string, Remark>): Map<string, Remark> {
   return new Map([...recorded].filter(([name]) => working.has(name)));
 }

@@ -33,7 +33,7 @@ export async function tagRevision({ context, action, lease }: ActionWork): Promi
   };
 }
 
-/** Of each node that was torn down and made anew the action's last flow: its deploy, or what has failed. */
+/** Of each node that was torn down and made again the action's last flow: its deploy, or what has failed. */
 async function flowReference(
   tx: Transaction,
   { id, name }: Pick<SiteAction, 'id' | 'name'>,

@@ -9,7 +9,7 @@ import { stopReason } from '#conductor/sites/actions/settle-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 
-/** Nodes of one call: between two the operator's wish is followed, so that it waits for the slowest of them. */
+/** Nodes of one call: between two the operator's request is followed, so that it waits for the slowest of them. */
 const nodesPerCall = 32;
 
 /** The nodes that an action is about: `target_nodes`, or all of the documents. */
@@ -20,7 +20,7 @@ async function targetNodes({ action, site }: ActionWork): Promise<readonly strin
 
 /**
  * Has something looked at or mended on each node; the step fails when it fails on one, or one is not as documented.
- * Repeated, it begins anew, and tells it anew. What it has come to is recorded for each node.
+ * Repeated, it starts over, and reports again. What it has come to is recorded for each node.
  */
 export async function workOnNodes(
   work: ActionWork,

@@ -20,7 +20,7 @@ export async function commitRevision({ db }: Pick<ConductorContext, 'db'>): Prom
 }
 
 export async function forgetActions({ db }: Pick<ConductorContext, 'db'>): Promise<void> {
-  // quicker than truncate, which makes files anew
+  // quicker than truncate, which creates files
   await db.delete(siteActions);
   await db.delete(siteRevisions);
   await db.execute(sql`select setval(pg_get_serial_sequence('site_revisions', 'id'), 1, false)`);
