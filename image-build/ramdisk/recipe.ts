@@ -112,7 +112,7 @@ export const programPaths = [
 /** GRUB for these firmwares, which the agent installs where an image has none of its own that boots by itself. */
 export const grubPlatforms = ['i386-pc', 'x86_64-efi'];
 
-/** Modules of GRUB that are for no Linux system on a disk. */
+/** Modules of GRUB that are for no Linux system on a disk; one that another needs is taken all the same. */
 export const grubExceptions =
   /test|^(affs|afs|bfs|bsd|cbfs|cbls|gdb|geli|hello|hfs|jfs|ldm|luks|macho|minix|morse|net|nilfs|ntfs|pata|plan9|pxe|reiserfs|romfs|sfs|spkmodem|tftp|truecrypt|udf|ufs|usb|xnu|zfs)|^(freedos|http|legacycfg|multiboot|odc|part_(?!gpt|msdos))/;
 

@@ -72,13 +72,24 @@ async function findPrograms(tree: string): Promise<string[]> {
   return found;
 }
 
-/** Boot images, modules and lists; the folders have whole loaders besides, which are large. */
+/** Boot images, lists, and modules with all that these need; the folders have whole loaders besides, which are large. */
 async function stageGrub(tree: string, stage: string, folder: string): Promise<void> {
   await mkdir(join(stage, folder), { recursive: true });
-  const files = (await readdir(join(tree, folder))).filter((name) => /\.(img|lst|mod)$/.test(name));
-  for (const name of files.filter((each) => !grubExceptions.test(each))) {
-    await copyFile(join(tree, folder, name), join(stage, folder, name));
-  }
+  const names = (await readdir(join(tree, folder))).filter((name) => /\.(img|lst|mod)$/.test(name));
+  const needs = new Map(
+    (await readFile(join(tree, folder, 'moddep.lst'), 'utf8')).split('\n').map((line) => {
+      const [module = '', rest = ''] = line.split(':');
+      return [`${module}.mod`, rest.split(' ').flatMap((each) => (each === '' ? [] : [`${each}.mod`]))];
+    }),
+  );
+  const chosen = new Set<string>();
+  const choose = (name: string): void => {
+    if (chosen.has(name)) return;
+    chosen.add(name);
+    needs.get(name)?.forEach(choose);
+  };
+  names.filter((name) => !grubExceptions.test(name)).forEach(choose);
+  for (const name of chosen) await copyFile(join(tree, folder, name), join(stage, folder, name));
 }
 
 /** Without its symbols Node is 18 MB smaller. */
