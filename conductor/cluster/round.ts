@@ -32,7 +32,6 @@ export type Round =
       readonly unsettled?: readonly Unsettled[];
     };
 
-/** A remark as a line of a round. */
 export function roundMessage(remark: Remark, more: Partial<RoundMessage> = {}): RoundMessage {
   return { message: describeRemark(remark), remark, error: false, ...more };
 }
