@@ -22,7 +22,6 @@ export interface FoundNode {
   readonly imagePolicy: ImagePolicy;
   /** Set when the conductor is Baton. */
   readonly baton: { readonly progressIntervalMs: number } | undefined;
-  /** The newest version of the API. */
   readonly apiVersion: Microversion;
 }
 

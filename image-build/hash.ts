@@ -15,7 +15,6 @@ export interface FileDigest {
   readonly sha256: string;
 }
 
-/** Size and SHA-256 of a file of any size. */
 export async function fileDigest(path: string): Promise<FileDigest> {
   return { size: (await stat(path)).size, sha256: await fileHash(path, 'sha256') };
 }

@@ -39,7 +39,6 @@ const source = () =>
 const apply = (name: string, value: string) => applySettings([source()], [{ name: `efi.${name}`, value }]);
 const valueOf = async (name: string) => (await source().read()).find((each) => each.name === `efi.${name}`)?.value;
 
-/** One signature list with one signature. */
 function signatureList(fill: number): Buffer {
   const list = Buffer.alloc(28 + 16 + 32, fill);
   list.writeUInt32LE(list.length, 16);

@@ -1,14 +1,12 @@
 import type { AgentContext } from '#agent/context.ts';
 import type { StepDefinition } from '#shared/steps/define-step.ts';
 
-/** An in-band step. */
 export type AgentStep = StepDefinition<AgentContext>;
 
 /** How well a hardware manager knows this machine; the best one's step wins (agent-protocol.md §4.2). */
 export const hardwareSupport = { none: 0, generic: 1, mainline: 2, serviceProvider: 3 } as const;
 export type HardwareSupport = (typeof hardwareSupport)[keyof typeof hardwareSupport];
 
-/** The steps for one make of hardware. */
 export interface HardwareManager {
   /** Keys the step lists on the wire: `GenericHardwareManager`. */
   readonly className: string;

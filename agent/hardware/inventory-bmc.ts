@@ -28,7 +28,6 @@ export async function readBmc(run: Run): Promise<BmcInfo> {
   return { bmc_address: null, bmc_v6address: null, bmc_mac: null };
 }
 
-/** Parses `ipmitool lan print`. */
 export function parseLanPrint(stdout: string): Pick<BmcInfo, 'bmc_address' | 'bmc_mac'> {
   const field = (name: string): string | null => new RegExp(`^${name}\\s*: (\\S+)`, 'm').exec(stdout)?.[1] ?? null;
   const address = field('IP Address');

@@ -2,7 +2,6 @@ import type { Download } from '#agent/image/download.ts';
 import type { ReadPiece } from '#agent/image/range-reader.ts';
 import type { Slot } from '#agent/image/slot-pool.ts';
 
-/** An image on its way in. */
 export interface ImageSource {
   readonly download: Download;
   /** The file's beginning; it comes again as the first of `slots`. */

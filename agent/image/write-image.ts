@@ -41,7 +41,6 @@ export interface WriteImageOptions {
 }
 
 export interface WrittenBytes {
-  /** Bytes of the disk that the image covers. */
   readonly imageBytes: number;
   /** Of these, bytes that were sent to the disk: holes are not. */
   readonly writtenBytes: number;

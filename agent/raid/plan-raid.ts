@@ -6,7 +6,6 @@ import { chooseRaidDisks } from '#shared/raid/choose-raid-disks.ts';
 import type { SoftwareLevel } from '#shared/raid/software-raid.ts';
 import type { LogicalDisk, TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
-/** Partition types of RAID members. */
 export const raidPartitionType = { gpt: 'a19d880f-05fc-4d3b-a006-743f0f84911e', msdos: 'fd' } as const;
 
 export interface VolumePlan {

@@ -45,7 +45,6 @@ export async function readArrays(run: Run): Promise<readonly MdArray[]> {
   );
 }
 
-/** Parses `/proc/mdstat`. */
 export function parseMdstat(text: string): readonly KernelArray[] {
   const lines = text.split('\n');
   return lines.flatMap((line, index) => {

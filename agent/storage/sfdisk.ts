@@ -4,7 +4,6 @@ import type { Run } from '#shared/process/run.ts';
 
 export type TableLabel = 'gpt' | 'msdos';
 
-/** A partition as its table has it. */
 export interface TablePartition {
   readonly number: number;
   readonly startBytes: number;

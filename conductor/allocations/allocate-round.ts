@@ -38,7 +38,6 @@ interface Round extends RoundOptions {
   readonly taken: Set<string>;
   /** Requests that no node fits. */
   readonly hopeless: Set<string>;
-  /** Units that wait. */
   readonly waiting: Unit[];
   /** Nodes that a request excludes, as they were when they were last given away. */
   readonly named: Map<string, Promise<Candidate[]>>;

@@ -78,7 +78,6 @@ export interface Demand {
   /** With fewer none is taken. */
   readonly minCount: number;
   readonly placement: Placement | undefined;
-  /** It may wait for more nodes. */
   readonly mayWait: boolean;
   /** Locked nodes are tried again that often. */
   readonly triesLeft: number;

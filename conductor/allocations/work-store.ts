@@ -15,7 +15,6 @@ export const isUnserved = inArray(allocations.state, statesBefore(allocationStat
 
 const toServe = (conductor: string): SQL | undefined => and(eq(allocations.conductor, conductor), isUnserved);
 
-/** An allocation to be served. */
 export interface WorkRow extends AllocationRow {
   /** For so many milliseconds it may wait yet, by the clock of the database: conductors' clocks differ. */
   readonly waitsMs: number | null;

@@ -44,7 +44,6 @@ const administerOwn: Access = { everywhere: 'admin', owner: 'admin' };
 
 type Row = readonly [AccessRule['method'], path: string, policy: string, access: Access];
 
-/** Rows of one scope. */
 function scoped(scope: Scope, rows: readonly Row[]): AccessRule[] {
   return rows.map(([method, path, policy, access]) => ({ method, path, policy, scope, access }));
 }

@@ -14,7 +14,6 @@ const programs = {
   'parse-program': 'conductor/sites/documents/parse-program.ts',
 } as const;
 
-/** The page's script. */
 const pageScript = { board: 'conductor/board/board.ts' } as const;
 
 /** Not installed, or not built: pg and ssh2 do without. */

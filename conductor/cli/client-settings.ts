@@ -15,7 +15,6 @@ export interface ClientSettings {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** For the help text. */
 export const settingsHelp = [
   ['BATON_URL', 'the conductor (default http://127.0.0.1:6385); also OS_ENDPOINT, OS_BAREMETAL_ENDPOINT_OVERRIDE'],
   ['BATON_TOKEN, BATON_TOKEN_FILE', 'an API token, or the file that has it (BATON_TOKEN wins)'],

@@ -80,7 +80,6 @@ export interface CommandInput {
 export const documentFormats = ['json', 'yaml'] as const;
 type DocumentFormat = (typeof documentFormats)[number];
 
-/** What every command takes. */
 const commonOptions: Readonly<Record<string, CommandOption>> = {
   output: { value: 'json|yaml|text', short: 'o', meaning: 'how to print (default: text)' },
   insecure: { meaning: "take the conductor's certificate without proof" },

@@ -25,7 +25,6 @@ export function exitCodeOf(error: unknown): number {
   return error.code === 'timeout' ? exitCodes.timeout : exitCodes.failed;
 }
 
-/** The process of `baton`. */
 export function runBaton({ describeSettings }: Pick<CommandContext, 'describeSettings'>): void {
   // `baton node list | head`: who reads has seen enough
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {

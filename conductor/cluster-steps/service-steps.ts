@@ -116,7 +116,6 @@ export const waitForAnswers = newClusterStep({
   },
 });
 
-/** What is waited for, with the time that it has. */
 function waitingSince({ step, clock }: StepContext, { timeout }: { readonly timeout: number }, what: string): string {
   const since = step.startedAt ?? clock.now();
   const until = step.waitUntil ?? new Date(since.getTime() + timeout * 1000);

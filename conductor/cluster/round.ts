@@ -35,7 +35,6 @@ export type Round =
       readonly failure?: AppError;
     };
 
-/** A remark as a line of a round. */
 export function roundMessage(remark: Remark, more: Partial<RoundMessage> = {}): RoundMessage {
   return { message: describeRemark(remark), remark, error: false, ...more };
 }

@@ -8,7 +8,6 @@ export const driverTable = { redfish: redfishDriver, ipmi: ipmiDriver, fake: fak
 
 export const drivers: readonly DriverDefinition[] = Object.values(driverTable);
 
-/** `undefined` for a name that no driver has. */
 export function findDriver(name: string): DriverDefinition | undefined {
   return drivers.find((driver) => driver.name === name);
 }

@@ -171,7 +171,6 @@ export interface DriverField {
   readonly site?: { readonly name: string; readonly value: 'text' | 'whole number' | 'true, false or a path' };
 }
 
-/** Values by names of interfaces. */
 type ByInterface<Value> = Readonly<Partial<Record<InterfaceKind, Value>>>;
 
 /** All that is known of a hardware type: a row of `driver-table.ts`, of `GET /v1/drivers`. */

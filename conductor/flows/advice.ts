@@ -2,7 +2,6 @@ import { flowKinds, restsIn } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, FlowState } from '#conductor/model/flow-states.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 
-/** What advice is made from. */
 export interface AdviceFacts {
   /** As the operator types it: name, else UUID. */
   readonly node: string;

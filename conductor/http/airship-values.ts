@@ -27,6 +27,10 @@ export function airshipQuery<Shape extends z.ZodRawShape>(shape: Shape) {
   });
 }
 
+export const VersionQuery = airshipQuery({
+  version: z.string().optional().describe('a role, or a number; default: the buffer, or else the committed revision'),
+});
+
 /** `a,b`, or `a` and `b` one after another, as Python's requests send a list. */
 export const airshipList = z.union([z.string(), z.array(z.string()).transform((names) => names.join(','))]).optional();
 

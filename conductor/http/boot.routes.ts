@@ -28,7 +28,6 @@ export interface BootRoutesOptions {
   readonly publicUrl: string;
   /** Of the API that agents call; default `publicUrl`. */
   readonly agentApi?: { readonly url: string; readonly isInsecure: boolean };
-  /** Kernel parameters of every ramdisk. */
   readonly kernelParams: string;
   /** Whether machines of unknown MAC address boot the ramdisk. */
   readonly discovery: boolean;

@@ -9,6 +9,7 @@ import {
   airshipQuery,
   answerYaml,
   readText,
+  VersionQuery,
 } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -81,12 +82,7 @@ const show = createRoute({
   summary: 'Show a collection as it was uploaded, byte for byte',
   request: {
     params: CollectionParams,
-    query: airshipQuery({
-      version: z
-        .string()
-        .optional()
-        .describe('a role, or a number; default: the buffer, or else the committed revision'),
-    }),
+    query: VersionQuery,
   },
   responses: answersOther(200, 'YAML', 'application/x-yaml'),
 });

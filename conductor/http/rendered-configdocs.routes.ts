@@ -1,7 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
-import { z } from 'zod';
 import { Documents } from '#conductor/api/sites.ts';
-import { airshipPath, airshipQuery, answerDocuments } from '#conductor/http/airship-values.ts';
+import { airshipPath, answerDocuments, VersionQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { answers } from '#conductor/http/query-values.ts';
@@ -19,12 +18,7 @@ const show = createRoute({
   tags: ["site documents (Airship's)"],
   summary: 'Show all documents as they are worked from: nodes with what they have from their host profiles',
   request: {
-    query: airshipQuery({
-      version: z
-        .string()
-        .optional()
-        .describe('a role, or a number; default: the buffer, or else the committed revision'),
-    }),
+    query: VersionQuery,
   },
   responses: {
     ...answers(200, 'YAML, or a list with Accept: application/json', Documents),

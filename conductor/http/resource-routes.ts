@@ -57,7 +57,6 @@ export type PlainQuery = z.infer<typeof PlainQuery>;
 /** The queries' form is the same for all resources, but for their filters: `filters` of the place names them. */
 export type ListQuery = PlainQuery & Readonly<Record<string, unknown>>;
 
-/** The operations of one resource, described. */
 export function describeRoutes<Row extends ResourceRow>(place: ResourcePlace<Row>) {
   const { path, key, param, plural, answer, summaries, resource } = place;
   const { what } = resource;

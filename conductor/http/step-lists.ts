@@ -42,7 +42,6 @@ export const stepLists = {
 };
 type StepLists = z.infer<z.ZodObject<typeof stepLists>>;
 
-/** The one list that the request has. */
 export function requestedSteps(body: StepLists): RequestedStep[] {
   if (body.deploy_steps) return body.deploy_steps;
   return (body.clean_steps ?? body.service_steps ?? []).map((step) => ({ ...step, priority: 0 }));

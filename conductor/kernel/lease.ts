@@ -28,9 +28,7 @@ export function isFree({ holder, expiresAt }: { readonly holder?: PgColumn; read
 
 type LeaseTable = PgTable & { readonly holder: PgColumn; readonly token: PgColumn; readonly expiresAt: PgColumn };
 
-/** The leases of one table. */
 export interface Leases<Lease extends Held> {
-  /** What a claim writes. */
   readonly claimed: (claim: Claim) => { holder: string; token: SQL; expiresAt: SQL };
   /** The lease's row, as long as it is this one. */
   readonly isHeld: (lease: Lease) => SQL | undefined;

@@ -19,7 +19,6 @@ export interface PlannedStep {
   readonly destroys?: DiskLoss | undefined;
   /** Why it is there and there, for the operator. */
   readonly reason: string;
-  /** The plugin's task that it is. */
   readonly plugin?: PluginTaskRef;
 }
 
@@ -73,7 +72,6 @@ export interface OfferedDriverStep {
   readonly args: z.ZodType;
 }
 
-/** All that a plan is made from. */
 export interface PlanFacts {
   /**
    * The agent's list, or `undefined` before its first heartbeat: requested steps that only the agent can know are then
@@ -88,7 +86,6 @@ export interface PlanFacts {
   /** Those whose names are among the instance's traits, by name. */
   readonly templates?: readonly { readonly name: string; readonly steps: readonly RequestedStep[] }[];
   readonly requested: readonly RequestedStep[];
-  /** Of a wipe: which disks. */
   readonly wipe?: WipeRequest | undefined;
   /** No ramdisk is booted, and why: the node boots from a volume, the operator wants none. */
   readonly withoutAgent?: string | undefined;

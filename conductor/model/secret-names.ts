@@ -20,7 +20,6 @@ export interface Place {
   readonly path: string;
   /** The key that holds it; of a list's entry that of the list. */
   readonly key: string;
-  /** The object that has it. */
   readonly within: Readonly<Record<string, unknown>>;
   /** The key of the list whose entry that object is. */
   readonly list: string | undefined;

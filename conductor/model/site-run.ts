@@ -35,7 +35,6 @@ export interface SuccessCriteria {
   readonly maximum_failed_nodes?: number;
 }
 
-/** A criterion that was not met. */
 export interface Miss {
   readonly criterion: keyof SuccessCriteria;
   readonly needed: number;

@@ -1,9 +1,7 @@
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** For each state the states that may follow it. */
 export type Transitions<State extends string> = Readonly<Record<State, readonly State[]>>;
 
-/** The states of a table, in its order. */
 export function statesOf<State extends string>(table: Transitions<State>): readonly [State, ...State[]] {
   return Object.keys(table) as [State, ...State[]];
 }

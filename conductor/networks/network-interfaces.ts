@@ -20,7 +20,6 @@ export interface NetworkPort {
   readonly localLinkConnection: Readonly<Record<string, unknown>>;
 }
 
-/** A switch port to be moved. */
 export interface SwitchPortTarget {
   readonly portAddress: string;
   readonly switchEntry: SwitchEntry;

@@ -29,7 +29,6 @@ export function supportedInterfaces(driver: string, kind: InterfaceKind): readon
   return names.length > 0 ? names : [driver];
 }
 
-/** What of a node chooses its interfaces. */
 type Choosing = Pick<NodeRow, 'driver' | 'networkInterface' | 'deployInterface' | 'interfaces'>;
 
 /** The name of the node's interface of this kind. */

@@ -5,7 +5,6 @@ import { type InventoriedDisk, nameDisk, requireAllMet } from '#conductor/receip
 import { AppError } from '#shared/errors/app-error.ts';
 import { type EraseResult, isEvidence, skipReasons } from '#shared/wire/erase-result.ts';
 
-/** All that a receipt is made of. */
 export interface ReceiptFacts
   extends Pick<
     WipeReceipt,

@@ -4,7 +4,6 @@ import { type ReceiptInsert, type ReceiptRow, receipts } from '#conductor/kernel
 import { findNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** A receipt as lists show it. */
 export type ListedReceipt = Omit<ReceiptRow, 'envelope'>;
 
 const { envelope: _, ...listed } = {

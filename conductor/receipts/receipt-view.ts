@@ -2,7 +2,6 @@ import type { ReceiptAnswer, ReceiptKeyAnswer } from '#conductor/api/records.ts'
 import type { ListedReceipt } from '#conductor/receipts/receipt-store.ts';
 import type { ListedReceiptKey } from '#conductor/receipts/signing-key-store.ts';
 
-/** A receipt as lists answer it. */
 export function viewReceipt(row: ListedReceipt): ReceiptAnswer {
   return {
     id: row.uuid,

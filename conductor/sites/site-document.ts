@@ -1,7 +1,6 @@
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 
-/** One document of a revision. */
 export interface SiteDocument {
   /** Of its upload. */
   readonly collection: string;
@@ -41,7 +40,6 @@ export function documentKey({ schema, name, metadata }: Pick<SiteDocument, 'sche
   return JSON.stringify([schema, (isMapping(layering) ? layering['layer'] : undefined) ?? null, name]);
 }
 
-/** How a document is named in a fault. */
 export function documentOf(document: SiteDocument): NonNullable<SiteFault['document']> {
   return { schema: document.schema, name: document.name, collection: document.collection };
 }

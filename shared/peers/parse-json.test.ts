@@ -28,7 +28,9 @@ test.each([
 
 test('a large text of long strings is parsed elsewhere, with the same outcome', async () => {
   const value = { text: 'ä\n'.repeat(700_000) };
-  expect(await parseJson(Buffer.from(JSON.stringify(value)), 2)).toEqual(value);
+  for (const mark of ['', '\uFEFF']) {
+    expect(await parseJson(Buffer.from(mark + JSON.stringify(value)), 2)).toEqual(value);
+  }
   expect(await parseJson(Buffer.from(`{"text": "${'x'.repeat(2_000_000)}`), 2)).toBeUndefined();
   expect(await parseJson(Buffer.from('\uFEFF{"a": 1}'), 2)).toEqual({ a: 1 });
   expect(await parseJson(Buffer.from('nothing'), 0)).toBeUndefined();

@@ -10,7 +10,7 @@ const sparseBytesPerValue = 64;
 const program = `
 const { parentPort, workerData: bytes } = require('node:worker_threads');
 let value;
-try { value = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')); } catch {}
+try { value = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8').replace(/^\uFEFF/, '')); } catch {}
 parentPort.postMessage(value);`;
 
 /**

@@ -32,7 +32,6 @@ const InventoryInterface = z.looseObject({
 });
 export type InventoryInterface = z.infer<typeof InventoryInterface>;
 
-/** Of an inventory's disks. */
 export const InventoryDisk = z.looseObject({
   name: z.string(),
   size: amount,

@@ -13,7 +13,6 @@ export interface Chunk {
 export interface ChunkIndex {
   readonly imageBytes: number;
   readonly digest: 'sha256' | 'sha512-256';
-  /** Bytes of the largest chunk. */
   readonly maxChunkBytes: number;
   /** In the image's order, without gaps. */
   readonly chunks: readonly Chunk[];
@@ -65,7 +64,6 @@ export function parseChunkIndex(file: Buffer): ChunkIndex {
   return { imageBytes: offset, digest, maxChunkBytes, chunks };
 }
 
-/** The id of a chunk with this content. */
 export function chunkId(bytes: Uint8Array, digest: ChunkIndex['digest']): string {
   return createHash(digest).update(bytes).digest('hex');
 }

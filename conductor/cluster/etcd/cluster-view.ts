@@ -17,7 +17,6 @@ export interface ClusterMember {
   readonly raftIndex: bigint;
 }
 
-/** A cluster at one look. */
 export interface ClusterView {
   /** In the order of their ids. */
   readonly members: readonly ClusterMember[];

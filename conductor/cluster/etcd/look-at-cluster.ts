@@ -8,7 +8,6 @@ import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 type Listed = z.infer<typeof MemberListAnswer>['members'][number];
 
-/** What was found at one URL. */
 interface Probe {
   readonly url: string;
   /** Absent = no answer. */

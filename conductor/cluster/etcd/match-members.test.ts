@@ -37,7 +37,6 @@ test("the document's word goes before", () => {
 test('members of which nothing says where they run', () => {
   const strangers = [member('etcd-0', '10.0.0.1'), member('etcd-1', '10.0.0.2'), member('', '10.0.0.9')];
   expect(matched(strangers)).toEqual({ own: [], unclear: ['etcd-0', 'etcd-1', 'https://10.0.0.9:2380'] });
-  // elsewhere
   const elsewhere = [{ name: 'etcd-0' }, { name: 'etcd-1' }, { address: '10.0.0.9' }];
   expect(matched(strangers, elsewhere)).toEqual({ own: [], unclear: [] });
   // the document says which is this node's, also when it is gone already

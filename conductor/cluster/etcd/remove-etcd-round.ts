@@ -197,7 +197,6 @@ function waitingFor(cluster: string, reason: string): Round {
   return { state: 'waiting', reason: message.message, messages: [message] };
 }
 
-/** One round of several. */
 export function joinRounds(rounds: readonly Round[]): Round {
   const messages = rounds.flatMap((round) => round.messages);
   const reasons = rounds.flatMap((round) => (round.state === 'waiting' ? [round.reason] : []));

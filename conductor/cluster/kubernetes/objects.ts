@@ -140,7 +140,6 @@ function unknownNode(cluster: Cluster, name: string): AppError {
   return remarkError('not_found', remark);
 }
 
-/** All pods that are bound to the node. */
 export function listPodsOf(cluster: Cluster, node: string, signal?: AbortSignal): Promise<Pod[]> {
   return listAll(cluster, podsPath, Pod, { what: `pods of node ${node}`, query: podsOf(node), signal });
 }

@@ -1,6 +1,5 @@
 import { isFinished, type PodOutline, type PodOwner } from '#conductor/cluster/kubernetes/objects.ts';
 
-/** What a drain does with a pod. */
 export type PodFate =
   /** It goes: evicted. `forced` tells what a cautious `kubectl drain` would have refused for. */
   | { readonly fate: 'evict'; readonly forced: 'unmanaged' | 'local data' | undefined }

@@ -12,7 +12,6 @@ const Event = z.looseObject({
   object: z.looseObject({ metadata: z.looseObject({ resourceVersion: z.string().optional() }).optional() }),
 });
 
-/** What a watch has seen. */
 export type WatchChange =
   /** All that there is: at the start, and whenever something may have been missed. */
   | { readonly type: 'LISTED'; readonly items: readonly unknown[] }

@@ -10,7 +10,6 @@ const hardTimeoutMs = 120_000;
 /** An operating system may take its time to shut down (Ironic's `soft_power_off_timeout`). */
 const softTimeoutMs = 600_000;
 
-/** Power by `ipmitool power`. */
 export function ipmiPower(
   context: IpmitoolContext,
   connection: IpmiConnection,

@@ -8,7 +8,6 @@ import type { Log } from '#shared/log.ts';
 
 /** Who we are to one BMC: a session that is made when first needed, HTTP Basic, or nobody. */
 export interface Credentials {
-  /** Headers for the next request. */
   headers(signal: AbortSignal | undefined): Promise<Record<string, string>>;
   /** The BMC answered 401 to a request with these headers; `true` when new ones are worth a try. */
   refused(headers: Readonly<Record<string, string>>): boolean;

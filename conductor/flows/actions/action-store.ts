@@ -26,7 +26,6 @@ const control = {
   abortRequested: flows.abortRequested,
   endedAt: flows.endedAt,
 };
-/** An action with its flow. */
 const columns = {
   ...getTableColumns(siteActions),
   ...control,

@@ -1,7 +1,6 @@
 import { customType } from 'drizzle-orm/pg-core';
 import { isRemark, type Remark, textRemark } from '#conductor/model/remark.ts';
 
-/** A remark as its column has it. */
 export function storeRemark(remark: Remark): string {
   return JSON.stringify(remark);
 }

@@ -4,7 +4,6 @@ import { openSession } from '#conductor/kernel/db/session.ts';
 export interface SessionLock {
   /** Takes the lock, or takes it again after the connection was lost; `false` while another process holds it. */
   take(): Promise<boolean>;
-  /** Waits for the others. */
   wait(): Promise<void>;
   release(): Promise<void>;
 }

@@ -10,14 +10,12 @@ function endStateOf(flow: Pick<FlowRow, 'state'>): 'succeeded' | 'failed' | 'abo
   return flow.state === 'aborting' ? 'aborted' : 'succeeded';
 }
 
-/** A flow has ended: counts and logs it. */
 export function countFlow(context: MetricsContext, flow: FlowRow, state = endStateOf(flow)): void {
   const seconds = secondsSince(context, flow.startedAt);
   context.metrics.flowSeconds.observe({ kind: flow.kind, state }, seconds);
   context.log.info({ node: flow.nodeUuid, flow: flow.uuid, kind: flow.kind, state, seconds }, 'flow ended');
 }
 
-/** A step has ended. */
 export function countStep(
   context: MetricsContext,
   { flow, step }: { readonly flow: Pick<FlowRow, 'kind'>; readonly step: FlowStepRow },

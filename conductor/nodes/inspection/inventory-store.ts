@@ -28,7 +28,6 @@ export async function recordInspected(
   db: Queryable,
   found: {
     readonly nodeUuid: string;
-    /** An `InventoryDocument`. */
     readonly inventory: JsonObject;
     /** Without it that of the last inspection stays. */
     readonly pluginData?: JsonObject;

@@ -16,11 +16,9 @@ export interface ResourceRow {
 
 /** A change that is about to be written. */
 export interface ResourceChange<Row> {
-  /** Absent when it is created. */
   readonly before?: Row;
   /** The whole row; of one that is created what was given of it. Absent when it is deleted. */
   readonly after?: Partial<Row>;
-  /** Columns that change. */
   readonly changed: readonly string[];
   /** Locked, and not held by any conductor; absent for what is no part of a node. */
   readonly node?: NodeRow;

@@ -16,7 +16,6 @@ export async function findBootVolume(db: Queryable, nodeUuid: string): Promise<V
   return row;
 }
 
-/** All of one node. */
 export function listNodeConnectors(db: Queryable, nodeUuid: string): Promise<VolumeConnectorRow[]> {
   return db.select().from(volumeConnectors).where(eq(volumeConnectors.nodeUuid, nodeUuid)).orderBy(volumeConnectors.id);
 }

@@ -18,7 +18,6 @@ export function erasedDisk(serial: string, more: Partial<ErasedDisk> = {}): Eras
   };
 }
 
-/** All that one receipt is made of. */
 export function receiptFacts(more: Partial<ReceiptFacts> = {}): ReceiptFacts {
   return {
     id: 'a7a1f3a2-0c8e-4c8e-9d26-0d6a7d1f0c11',

@@ -8,7 +8,6 @@ import { addNotes } from '#conductor/sites/actions/note-store.ts';
 import { notifyOfAction } from '#conductor/sites/actions/notify-of-action.ts';
 import { stopReason } from '#conductor/sites/actions/settle-run.ts';
 
-/** Ends an action whose steps have ended. */
 export async function endAction(work: ActionWork, steps: readonly FlowStepRow[]): Promise<void> {
   const { context, action, lease, now } = work;
   const end = await record(work, async (tx, { state, abortRequested }) => {

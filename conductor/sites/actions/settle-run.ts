@@ -65,7 +65,6 @@ export function settleRun(
 
 export type WorkingNode = NodeRun & Required<Pick<NodeRun, 'work'>>;
 
-/** Nodes at work, by name. */
 export function workingNodes(run: SiteRun): [name: string, node: WorkingNode][] {
   return [...run.nodes].filter((entry): entry is [string, WorkingNode] => entry[1].work !== undefined);
 }

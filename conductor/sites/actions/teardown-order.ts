@@ -12,7 +12,6 @@ export function clustersOf(
   return { kubernetes: kubeconfigFile !== undefined, etcd: etcdClusters.length > 0 };
 }
 
-/** The conductor that is asked. */
 interface Asked {
   readonly kubeconfigFile?: string | undefined;
   readonly conductorName: string;

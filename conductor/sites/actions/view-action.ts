@@ -85,7 +85,6 @@ interface FullView {
   readonly members?: boolean | undefined;
 }
 
-/** All there is to one action. */
 export async function viewActionInFull(
   { db }: Pick<SitesContext, 'db'>,
   action: SiteAction,

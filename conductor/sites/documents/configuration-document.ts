@@ -9,7 +9,6 @@ import { documentOf, type SiteDocument } from '#conductor/sites/site-document.ts
 /** `shipyard/DeploymentConfiguration/v1` (airship.md §1). */
 export interface SiteConfiguration {
   readonly document: NonNullable<SiteFault['document']>;
-  /** The strategy that it names. */
   readonly strategy: string | undefined;
   readonly timeouts: PhaseTimeouts;
   readonly settings: SiteSettings;

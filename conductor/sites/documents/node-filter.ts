@@ -131,7 +131,6 @@ export function filterNodes({ join: how, filters }: NodeFilter, nodes: ReadonlyM
   return chosen.map((position) => index.names[position] ?? '');
 }
 
-/** Each criterion alone, united. */
 function anyCriterion(selector: Selector, index: NodeIndex): readonly number[] {
   const alone = Object.entries(selector).map(([name, values]) => selectPositions({ [name]: values }, index));
   return unite(alone.filter((positions) => positions !== undefined));

@@ -7,7 +7,6 @@ import { type Parsed, readDocument, TooMuch, tooDeep } from '#conductor/sites/do
 export interface DocumentLimits {
   /** Characters of the text. */
   readonly characters: number;
-  /** Characters of one document. */
   readonly documentCharacters: number;
   /** Values once aliases are written out: a few lines of YAML can stand for gigabytes. */
   readonly values: number;

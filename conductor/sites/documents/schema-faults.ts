@@ -83,7 +83,6 @@ export function fieldFault(
   return { ...documentFault(document, `${field} ${message}`, name, level), path: pathText(path) };
 }
 
-/** A fault of a document as a whole. */
 export function documentFault(
   document: SiteDocument,
   message: string,

@@ -31,7 +31,6 @@ export interface NodeTask {
   readonly design: NodeDesign | undefined;
 }
 
-/** What all nodes of a beat share. */
 export interface BeatWork extends SiteWork {
   /** Of nodes with these tags. */
   readonly pluginSteps: (tags: readonly string[]) => Promise<RequestedStep[]>;

@@ -9,7 +9,6 @@ import {
 } from '#conductor/kernel/db/schema/cluster-membership.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 
-/** What a machine was in its clusters. */
 export type Membership = Pick<ClusterMembershipRow, 'registrations' | 'etcdClusters'>;
 type Seen = Omit<ClusterRegistration, 'at'>;
 

@@ -3,7 +3,6 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 
-/** A deploy that has succeeded. */
 export interface EndedDeploy {
   readonly name: string;
   readonly nodeUuid: string;

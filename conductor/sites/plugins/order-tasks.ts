@@ -3,7 +3,6 @@ import { postfixOf, stageRank } from '#conductor/sites/plugins/parse-stage.ts';
 import { type PluginTask, type PluginTasks, stageText } from '#conductor/sites/plugins/plugin-task.ts';
 import { nameSome } from '#shared/name-some.ts';
 
-/** A task at its place. */
 export interface OrderedTask {
   readonly plugin: string;
   readonly version: string;

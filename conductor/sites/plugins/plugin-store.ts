@@ -4,7 +4,6 @@ import { type PluginRow, plugins } from '#conductor/kernel/db/schema/site.ts';
 import type { PluginTask, PluginTasks } from '#conductor/sites/plugins/plugin-task.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Name and version: what a plugin is known by. */
 export type PluginKey = Pick<PluginRow, 'name' | 'version'>;
 
 /** One that was uploaded, without its files' contents. */

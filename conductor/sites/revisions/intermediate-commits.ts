@@ -1,6 +1,5 @@
 import type { SiteTag } from '#conductor/model/revision-roles.ts';
 
-/** A revision's number and what it is tagged with. */
 export interface TaggedRevision {
   readonly id: number;
   readonly tags: readonly string[];

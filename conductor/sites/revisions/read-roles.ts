@@ -3,7 +3,6 @@ import { together } from '#conductor/kernel/db/together.ts';
 import { type RevisionRole, revisionRoles } from '#conductor/model/revision-roles.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 
-/** The revision of each role that one has. */
 export async function readRoles(db: Queryable): Promise<ReadonlyMap<RevisionRole, number>> {
   const found = await together(revisionRoles.map((role) => findRevisionByRole(db, role)));
   return new Map(

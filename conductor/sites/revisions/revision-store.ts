@@ -85,7 +85,6 @@ export async function readContent(db: Queryable, revisionId: number): Promise<Re
   return new Map(rows.map(({ collection, contentHash }) => [collection, contentHash]));
 }
 
-/** Collections of each revision, by revision. */
 export async function listCollections(db: Queryable): Promise<ReadonlyMap<number, readonly string[]>> {
   const rows = await db.select().from(siteRevisionCollections).orderBy(asc(siteRevisionCollections.collection));
   const byId = Map.groupBy(rows, ({ revisionId }) => revisionId);

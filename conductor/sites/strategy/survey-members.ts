@@ -23,7 +23,6 @@ export interface MemberSurvey {
   readonly haveSucceeded: number;
 }
 
-/** One look at each member. */
 export function surveyMembers(draft: RunDraft, { definition, members }: GroupRun): MemberSurvey {
   const lists = { untouched: [], prepared: [], ownPrepares: [], ownDeploys: [] } as Record<
     'untouched' | 'prepared' | 'ownPrepares' | 'ownDeploys',

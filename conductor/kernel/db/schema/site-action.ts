@@ -79,7 +79,6 @@ export const siteActionGroups = pgTable(
 );
 export type SiteActionGroupRow = typeof siteActionGroups.$inferSelect;
 
-/** A node in an action. */
 export const siteActionNodes = pgTable(
   'site_action_nodes',
   {
@@ -131,7 +130,6 @@ export const siteActionNotes = pgTable(
 );
 export type SiteActionNoteRow = typeof siteActionNotes.$inferSelect;
 
-/** Who asked what of an action. */
 export const siteActionCommands = pgTable(
   'site_action_commands',
   {

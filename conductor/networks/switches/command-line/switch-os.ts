@@ -1,6 +1,5 @@
 import type { ShellForm } from '#conductor/networks/switches/command-line/shell.ts';
 
-/** What was read of a switch. */
 export interface SwitchSnapshot {
   /** Port → access VLAN; `undefined` = isolated, 0 = anything else. As `SwitchPortState` has it. */
   readonly ports: ReadonlyMap<string, number | undefined>;

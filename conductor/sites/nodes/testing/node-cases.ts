@@ -124,7 +124,6 @@ export function teardownCase(
   return nodeCase({ ...facts, rest }, { order });
 }
 
-/** Whose a node's instance is. */
 export const nodeCases = {
   'no instance': {},
   'reserved by the site': { node: { instanceUuid: instance }, allocation: observedAllocation() },
