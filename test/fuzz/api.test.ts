@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readFault } from '#conductor/cli/read-fault.ts';
 import { type ApiDocument, type FuzzedRequest, requestsOf } from '#test/fuzz/api-requests.ts';
-import { fuzzRuns } from '#test/fuzz/fuzz-runs.ts';
+import { fuzzRuns, reportFuzz } from '#test/fuzz/fuzz-runs.ts';
 import { hostileText } from '#test/fuzz/schema-values.ts';
 import { type ApiWithCallers, everybody, openApiWithCallers, type Who } from '#test/support/api-with-callers.ts';
 
@@ -90,6 +90,8 @@ test('no request makes the conductor fail', async () => {
     expect(fault(answer)).toBeUndefined();
   });
   await fc.assert(property, fuzzRuns(2000));
+  const answers = [...counts].toSorted(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status}`);
+  reportFuzz(`requests: ${answers.join(', ')}`);
   // else nothing got past the door
   const passed = [...counts].reduce((sum, [status, count]) => sum + (status < 300 ? count : 0), 0);
   expect(passed).toBeGreaterThan(100);

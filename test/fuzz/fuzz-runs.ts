@@ -7,3 +7,8 @@ export function fuzzRuns(runs: number): { readonly numRuns: number; readonly see
   const seed = given ?? (times === undefined ? '1' : String(Date.now() % 2 ** 31));
   return { numRuns: runs * Number(times ?? '1'), seed: Number(seed) };
 }
+
+/** A line of what `npm run fuzz` has done; `npm test` says nothing of what passes. */
+export function reportFuzz(line: string): void {
+  if (process.env['FUZZ_TIMES'] !== undefined) process.stderr.write(`fuzz: ${line}\n`);
+}

@@ -77,6 +77,9 @@ interface PendingCall {
   reject(error: AppError): void;
 }
 
+/** Of our questions, and of echoes, which a server may ask for without end and never read; a transaction has some KiB. */
+const maximumUnsentBytes = 4 * 1024 * 1024;
+
 function openConnection(target: OvsdbEndpoint, endpoint: string): OvsdbConnection {
   const pending = new Map<number, PendingCall>();
   const splitter = createJsonObjectSplitter();
@@ -86,6 +89,8 @@ function openConnection(target: OvsdbEndpoint, endpoint: string): OvsdbConnectio
   const send = (message: unknown): void => {
     // written before the connection stands, it is kept until it does
     if (!closed) socket.write(JSON.stringify(message));
+    if (socket.writableLength > maximumUnsentBytes)
+      close(new AppError('switch_error', `OVSDB server ${endpoint} reads nothing of what it asks for`));
   };
   const close = (reason: AppError): void => {
     closed = true;
@@ -217,9 +222,13 @@ function checkResults(
   return answered;
 }
 
+/** As much of it as a person reads. */
+const maximumErrorCharacters = 500;
+
 function describeError(error: unknown): string {
-  if (!isRecord(error)) return typeof error === 'string' ? error : JSON.stringify(error);
-  return [error['error'], error['details']].filter((part) => typeof part === 'string').join(': ');
+  const parts = isRecord(error) ? [error['error'], error['details']] : [error];
+  const texts = parts.map((part) => (typeof part === 'string' ? part : isRecord(error) ? '' : JSON.stringify(part)));
+  return texts.filter(Boolean).join(': ').slice(0, maximumErrorCharacters);
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -32,6 +32,8 @@ export interface SwitchFaults {
   /** Lines that come in between (a log), and the bytes that are written at once. */
   chatter: string;
   chunkBytes: number;
+  /** Printed without end: in place of the first prompt, or of the answer to any command. */
+  flood: { readonly from: 'login' | 'command'; readonly text: string } | undefined;
 }
 
 export interface SwitchServer {
@@ -43,6 +45,8 @@ export interface SwitchServer {
   /** Every command, of all logins. */
   readonly commands: string[];
   readonly logins: { now: number; most: number; ever: number };
+  /** Prints it without end on each dialogue that is open. */
+  floodNow(text: string): void;
   stop(): Promise<void>;
 }
 
@@ -51,6 +55,7 @@ const hostKeys = ssh2.utils.generateKeyPairSync('ed25519');
 interface Served extends Pick<SwitchServer, 'faults' | 'commands' | 'logins' | 'username' | 'password'> {
   readonly face: SwitchFace;
   readonly clients: Set<ssh2.Connection>;
+  readonly channels: Set<ssh2.ServerChannel>;
 }
 
 export async function startSwitchServer(face: SwitchFace): Promise<SwitchServer> {
@@ -65,11 +70,13 @@ export async function startSwitchServer(face: SwitchFace): Promise<SwitchServer>
     cutAt: undefined,
     chatter: '',
     chunkBytes: 4096,
+    flood: undefined,
   };
   const commands: string[] = [];
   const logins = { now: 0, most: 0, ever: 0 };
   const clients = new Set<ssh2.Connection>();
-  const served: Served = { face, faults, commands, logins, clients, username, password };
+  const channels = new Set<ssh2.ServerChannel>();
+  const served: Served = { face, faults, commands, logins, clients, channels, username, password };
   const server = new ssh2.Server({ hostKeys: [hostKeys.private] }, (client) => serveClient(served, client));
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
@@ -82,6 +89,9 @@ export async function startSwitchServer(face: SwitchFace): Promise<SwitchServer>
     faults,
     commands,
     logins,
+    floodNow: (text) => {
+      for (const channel of channels) flood(channel, text);
+    },
     stop: async () => {
       for (const client of clients) client.end();
       await new Promise<void>((resolve) => {
@@ -147,10 +157,16 @@ function serveShell(served: Served, channel: ssh2.ServerChannel, session: ShellS
       channel.write(wire.slice(at, at + faults.chunkBytes));
     }
   };
+  served.channels.add(channel);
   channel.on('error', () => undefined);
-  channel.on('close', () => session.end?.());
+  channel.on('close', () => {
+    served.channels.delete(channel);
+    session.end?.();
+  });
+  if (faults.flood?.from === 'login') return flood(channel, faults.flood.text);
   const input: { text: string; turn: Promise<void> } = { text: '', turn: write(`\nWelcome\n\n${session.prompt()}`) };
   const answer = async (line: string): Promise<void> => {
+    if (faults.flood) return flood(channel, faults.flood.text);
     await write(`${line}\n`);
     const output = await command(served, line, client, () => session.execute(line));
     if (output === undefined) return;
@@ -162,6 +178,17 @@ function serveShell(served: Served, channel: ssh2.ServerChannel, session: ShellS
     input.text = lines.pop() ?? '';
     for (const line of lines) input.turn = input.turn.then(() => answer(line));
   });
+}
+
+/** As fast as it is read, until the other side hangs up; others in this process have their turns in between. */
+function flood(channel: ssh2.ServerChannel, text: string): void {
+  const push = (): void => {
+    let isRead = true;
+    for (let piece = 0; piece < 64 && isRead && channel.writable; piece += 1) isRead = channel.write(text);
+    if (isRead && channel.writable) setImmediate(push);
+  };
+  channel.on('drain', push);
+  push();
 }
 
 /** Runs the command unless the connection is to be lost at it. */

@@ -73,10 +73,14 @@ interface Dialogue {
 }
 
 function startDialogue(ssh: SshClient, channel: ClientChannel, endpoint: string): Dialogue {
-  const state: { text: string; look: () => void } = { text: '', look: () => undefined };
+  const unread = createUnread();
+  let look = (): void => undefined;
   channel.on('data', (chunk: Buffer) => {
-    state.text += chunk.toString('utf8');
-    state.look();
+    unread.push(chunk.toString('utf8'));
+    // also what comes while nobody waits for it
+    if (unread.length() > maximumOutputBytes) {
+      ssh.close(new AppError('switch_error', `switch ${endpoint} prints without end`));
+    } else look();
   });
   channel.stderr.resume();
   channel.on('close', () => ssh.client.end());
@@ -89,7 +93,7 @@ function startDialogue(ssh: SshClient, channel: ClientChannel, endpoint: string)
           clearTimeout(timers.quiet);
           forget();
           signal?.removeEventListener('abort', onAbort);
-          state.look = () => undefined;
+          look = () => undefined;
         };
         const fail = (error: AppError): void => {
           settle();
@@ -105,21 +109,16 @@ function startDialogue(ssh: SshClient, channel: ClientChannel, endpoint: string)
             ),
           );
         }, commandTimeoutMs);
-        state.look = () => {
+        look = () => {
           clearTimeout(timers.quiet);
-          if (state.text.length > maximumOutputBytes) {
-            fail(new AppError('switch_error', `switch ${endpoint} prints without end after: ${about}`));
-            return;
-          }
-          const text = cleanOutput(state.text);
-          if (morePrompt.test(text)) {
-            state.text = text.replace(morePrompt, '');
+          const tail = cleanOutput(unread.tail());
+          if (morePrompt.test(tail)) {
+            unread.replaceTail(tail.replace(morePrompt, ''));
             channel.write(' ');
-          } else if (isEnd(text.slice(text.lastIndexOf('\n') + 1))) {
+          } else if (isEnd(tail.slice(tail.lastIndexOf('\n') + 1))) {
             timers.quiet = setTimeout(() => {
-              state.text = '';
               settle();
-              resolve(text);
+              resolve(cleanOutput(unread.take()));
             }, quietMs);
           }
         };
@@ -129,7 +128,45 @@ function startDialogue(ssh: SshClient, channel: ClientChannel, endpoint: string)
         });
         if (signal?.aborted) return onAbort();
         signal?.addEventListener('abort', onAbort, { once: true });
-        state.look();
+        look();
       }),
+  };
+}
+
+/** Text that came in, and its end apart: looked at for each piece, all of it would cost the square of its length. */
+interface Unread {
+  push(text: string): void;
+  length(): number;
+  tail(): string;
+  replaceTail(text: string): void;
+  /** All of it, once. */
+  take(): string;
+}
+
+/** Longer than any prompt. */
+const tailCharacters = 4096;
+
+function createUnread(): Unread {
+  let head: string[] = [];
+  let headLength = 0;
+  let tail = '';
+  return {
+    push: (text) => {
+      tail += text;
+      if (tail.length <= 2 * tailCharacters) return;
+      head.push(tail.slice(0, -tailCharacters));
+      headLength += tail.length - tailCharacters;
+      tail = tail.slice(-tailCharacters);
+    },
+    length: () => headLength + tail.length,
+    tail: () => tail,
+    replaceTail: (text) => {
+      tail = text;
+    },
+    take: () => {
+      const text = head.join('') + tail;
+      [head, headLength, tail] = [[], 0, ''];
+      return text;
+    },
   };
 }

@@ -11,7 +11,8 @@ export interface SshClient {
   closedBy(): AppError | undefined;
   /** Calls soon when it is closed already; answers how to be called no more. */
   onClose(listener: (reason: AppError) => void): () => void;
-  close(): void;
+  /** @param reason for those who wait; default: it was closed here */
+  close(reason?: AppError): void;
 }
 
 const connectTimeoutMs = 10_000;
@@ -85,7 +86,7 @@ export async function openSsh(access: SwitchAccess, signal: AbortSignal | undefi
       else listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    close: () => close(new AppError('aborted', `the connection to switch ${endpoint} was closed`)),
+    close: (reason = new AppError('aborted', `the connection to switch ${endpoint} was closed`)) => close(reason),
   };
 }
 
