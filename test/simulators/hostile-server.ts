@@ -10,7 +10,7 @@ const whole = (text: string): string => `${json}Content-Length: ${Buffer.byteLen
 type Behave = (socket: Socket) => void;
 
 /** Writes as fast as it is read, until the other side hangs up. */
-const forever =
+export const forever =
   (head: string, more: string): Behave =>
   (socket) => {
     const push = (): void => {
