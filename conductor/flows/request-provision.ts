@@ -3,6 +3,7 @@ import { buildConfigDrive } from '#conductor/boot/config-drive.ts';
 import { abortTeardown } from '#conductor/flows/abort-teardown.ts';
 import type { FlowsContext } from '#conductor/flows/context.ts';
 import { requireSamePlan } from '#conductor/flows/read-plan.ts';
+import type { SeenNode } from '#conductor/flows/require-unmoved.ts';
 import { kindToStart, planRequested, startWork } from '#conductor/flows/start-work.ts';
 import { requireValid } from '#conductor/flows/validate-node.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
@@ -46,6 +47,8 @@ export interface ProvisionRequest {
   readonly actionToken?: number | undefined;
   /** An act of a teardown: it is not begun once a pause or a stop of the action was accepted. Whatever wipes is one. */
   readonly isTeardown?: boolean;
+  /** What it was decided from: nothing is begun on a node that has moved on since. */
+  readonly seen?: SeenNode | undefined;
 }
 
 /**

@@ -6,6 +6,7 @@ import { findOpenFlow, insertFlow, listSteps, recordStepEvent, updateFlow } from
 import { type Plan, readPlan } from '#conductor/flows/read-plan.ts';
 import type { ProvisionRequest } from '#conductor/flows/request-provision.ts';
 import { requireNoFlow } from '#conductor/flows/require-no-flow.ts';
+import { requireUnmoved } from '#conductor/flows/require-unmoved.ts';
 import { sealSteps } from '#conductor/flows/seal-steps.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
@@ -39,6 +40,7 @@ export async function startWork(
   const { actionId, actionToken: token } = work;
   const isTeardown = work.isTeardown === true || work.wipe !== undefined;
   if (actionId !== undefined && token !== undefined) await requireAction(tx, { actionId, token, isTeardown });
+  await requireUnmoved(tx, node, work.seen);
   const flow = await findOpenFlow(tx, node.uuid);
   if (work.event === 'unhold') {
     await goOn(context, tx, { node, flow, options });

@@ -84,7 +84,8 @@ async function end(id: string): Promise<ActionAnswer> {
 }
 
 test('the first deploy counts when its nodes have joined, as the documents say that they will', async () => {
-  kubelets.set('n2', { after: 3_000 });
+  const seen = Promise.withResolvers<void>();
+  kubelets.set('n2', { after: seen.promise });
   const id = await operator.createAction('deploy_site');
   const waiting = await waitUntil(
     'n2 to be waited for',
@@ -96,6 +97,7 @@ test('the first deploy counts when its nodes have joined, as the documents say t
   );
   expect(waiting.doing).toMatch(/it has not joined yet \(since 20\S+Z, until 20\S+Z\)$/);
   expect(waiting.status).not.toBe('success');
+  seen.resolve();
   expect(await end(id)).toMatchObject({ action_lifecycle: 'Complete' });
   expect(out()).toEqual([]);
   const flow = await createOperator(conductor.url).call('GET', '/v1/nodes/n2/flow');

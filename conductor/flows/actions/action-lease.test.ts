@@ -13,7 +13,7 @@ import { actOnNode } from '#conductor/sites/nodes/act-on-node.ts';
 import type { NodeAct } from '#conductor/sites/nodes/node-decision.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { requestLeaveCluster } from '#conductor/sites/nodes/request-decommission.ts';
-import { observedNode, siteNode, teardownOrder } from '#conductor/sites/nodes/testing/node-cases.ts';
+import { siteNode, teardownOrder } from '#conductor/sites/nodes/testing/node-cases.ts';
 import { siteOf } from '#test/support/fake-site.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -68,11 +68,12 @@ test('while it goes on, only by whom it belongs to', async () => {
 });
 
 /** What a beat does that has read the action's row before. */
-function actOn(act: NodeAct, teardown?: TeardownOrder, held = token): Promise<void> {
+async function actOn(act: NodeAct, teardown?: TeardownOrder, held = token): Promise<void> {
   const order = { node: siteNode, phase: 'prepare' as const, ...(teardown ? { teardown } : {}) };
   const action = { id, name: 'redeploy_server', revisionId: 1, token: held };
   const work = { action, site: siteOf([siteNode]), pluginSteps: () => Promise.resolve([]) };
-  return actOnNode(api.context, work, { order, facts: { node: observedNode({ uuid }) }, design: undefined }, act);
+  const node = await getNode(api.context.db, uuid);
+  return actOnNode(api.context, work, { order, facts: { node }, design: undefined }, act);
 }
 const stateNow = async () => (await getNode(api.context.db, uuid)).provisionState;
 

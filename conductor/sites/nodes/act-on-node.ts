@@ -2,6 +2,7 @@ import { releaseAllocation } from '#conductor/allocations/release-allocation.ts'
 import { requireAction } from '#conductor/flows/actions/action-lease.ts';
 import { removeNode } from '#conductor/flows/remove-node.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
+import type { SeenNode } from '#conductor/flows/require-unmoved.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { setMaintenance } from '#conductor/nodes/change-node.ts';
@@ -58,6 +59,7 @@ export async function actOnNode(
   }
   const { node } = facts;
   if (!node) throw new AppError('internal', `${act.kind} ${wanted.name}, which is not enrolled`);
+  const seen = { node, flow: facts.flow };
   if (act.kind === 'record') return record(context, work, { order, facts });
   if (act.kind === 'end maintenance') return setMaintenance(context, node.uuid, { on: false }, caller);
   if (act.kind === 'put into maintenance') {
@@ -87,16 +89,16 @@ export async function actOnNode(
     const wipe =
       act.wipes && order.teardown ? { preserveLocalStorage: order.teardown.preserveLocalStorage } : undefined;
     const request = { verb: act.verb, isUnowned, steps, wipe, caller, actionId, actionToken, isTeardown };
-    return requestProvision(context, row, request);
+    return requestProvision(context, row, act.verb === 'abort' ? request : { ...request, seen });
   }
   if (act.kind === 'decommission' || act.kind === 'leave cluster') {
-    return leaveClusters(context, work, { order, facts, row }, act);
+    return leaveClusters(context, work, { order, facts, row, seen }, act);
   }
-  if (act.kind === 'enter service') return requestService(context, row, { ...work, wanted });
+  if (act.kind === 'enter service') return requestService(context, row, { ...work, wanted, seen });
   if (!design) throw new AppError('internal', `${act.kind} ${wanted.name}: nothing was read of it`);
   if (act.kind === 'renew access') return renewAccess(context, action, design);
   if (act.kind === 'align') return alignNode(context, action, { wanted, design });
-  return deployNode(context, { action, wanted, design, steps: await work.pluginSteps(wanted.tags) });
+  return deployNode(context, { action, wanted, design, seen, steps: await work.pluginSteps(wanted.tags) });
 }
 
 /** Nobody knows of it any more: not once the action was paused or stopped. */
@@ -118,13 +120,14 @@ async function leaveClusters(
     },
     facts,
     row,
-  }: Pick<NodeTask, 'order' | 'facts'> & { readonly row: NodeRow },
+    seen,
+  }: Pick<NodeTask, 'order' | 'facts'> & { readonly row: NodeRow; readonly seen: SeenNode },
   { kind }: NodeAct,
 ): Promise<void> {
   if (!teardown) throw new AppError('internal', `${kind} ${name}, which nobody wants torn down`);
   const { id: actionId, token: actionToken, revisionId } = action;
   const { notInClusterOk, timeouts, force } = teardown;
-  const request = { notInClusterOk, caller: siteCaller(action), actionId, actionToken };
+  const request = { notInClusterOk, caller: siteCaller(action), actionId, actionToken, seen };
   if (kind === 'leave cluster') return requestLeaveCluster(context, row, request);
   if (facts.rest?.succeeded.has('decommission') !== true)
     await requirePossible(context, { action, site, name, teardown });

@@ -3,7 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { inWords } from '#conductor/model/testing/in-words.ts';
-import { type FakeSite, newAction, newSiteNode, startFakeSite } from '#test/support/fake-site.ts';
+import { actOnNode } from '#conductor/sites/nodes/act-on-node.ts';
+import { readFacts } from '#conductor/sites/nodes/read-facts.ts';
+import { writesImage } from '#conductor/sites/nodes/testing/writes-image.ts';
+import { type FakeSite, newAction, newSiteNode, siteOf, startFakeSite } from '#test/support/fake-site.ts';
 
 let site: FakeSite;
 beforeAll(async () => {
@@ -30,6 +33,28 @@ test('two conductors at once do nothing twice', async () => {
     for (const outcomes of runs) for (const [, outcome] of outcomes) expect(outcome.state).toBe('done');
   }
   for (const { name } of given) expect(await site.flowsOf(name)).toEqual(wholeWay);
+}, 60_000);
+
+test('what was decided before another conductor was faster is not done again', async () => {
+  const node = newSiteNode();
+  const action = newAction();
+  const order = { node, phase: 'prepare' as const };
+  const context = { ...site.context(), run: writesImage };
+  const work = { action, site: siteOf([node]), pluginSteps: () => Promise.resolve([]) };
+  // enrolled; `manage` is legal here, and once more when the node is available
+  await site.beat([node], { action, phase: 'prepare' });
+  const read = (await readFacts(context, work, [order])).get(node.name);
+  expect(read?.facts.node?.provisionState).toBe('enroll');
+  await site.run([node], { action, phase: 'prepare' });
+  const late = actOnNode(
+    context,
+    work,
+    { order, facts: read?.facts ?? {}, design: read?.design },
+    { kind: 'verb', verb: 'manage' },
+  );
+  await expect(late).rejects.toMatchObject({ code: 'conflict' });
+  expect(await site.flowsOf(node.name)).toEqual(['clean succeeded', 'verify succeeded']);
+  expect(await site.operator.node(node.name)).toMatchObject({ provision_state: 'available' });
 }, 60_000);
 
 describe('a node that is not what it should be', () => {

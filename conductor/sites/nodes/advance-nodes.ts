@@ -105,6 +105,7 @@ function hasMoved(before: NodeFacts, now: NodeFacts): boolean {
   const comparable = ({ node, flow, allocation, deployed, rest }: NodeFacts) => [
     node?.uuid,
     node?.provisionState,
+    node?.provisionUpdatedAt,
     node?.maintenance,
     node?.instanceUuid,
     flow?.uuid,

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
+import type { SeenNode } from '#conductor/flows/require-unmoved.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
@@ -26,9 +27,10 @@ export async function deployNode(
     readonly design: NodeDesign;
     /** The plugins' tasks for its roles. */
     readonly steps: readonly RequestedStep[];
+    readonly seen?: SeenNode;
   },
 ): Promise<void> {
-  const { action, wanted, design, steps } = work;
+  const { action, wanted, design, steps, seen } = work;
   const caller = siteCaller(action);
   const before = openNodeDocument(context.secrets, design.row, 'instanceInfo');
   const instanceInfo = instanceInfoOf(wanted);
@@ -47,6 +49,7 @@ export async function deployNode(
     caller,
     actionId: action.id,
     actionToken: action.token,
+    seen,
   });
 }
 

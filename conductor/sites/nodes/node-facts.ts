@@ -21,6 +21,7 @@ export type ObservedNode = Pick<
   NodeRow,
   | 'uuid'
   | 'provisionState'
+  | 'provisionUpdatedAt'
   | 'maintenance'
   | 'maintenanceReason'
   | 'fault'

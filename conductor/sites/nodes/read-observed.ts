@@ -18,6 +18,7 @@ import { Progress } from '#shared/wire/progress.ts';
 const nodeColumns = {
   uuid: nodes.uuid,
   provisionState: nodes.provisionState,
+  provisionUpdatedAt: nodes.provisionUpdatedAt,
   maintenance: nodes.maintenance,
   maintenanceReason: nodes.maintenanceReason,
   fault: nodes.fault,

@@ -2,6 +2,7 @@ import { requireAction } from '#conductor/flows/actions/action-lease.ts';
 import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
 import { type DecommissionPlan, planDecommission, planLeaveCluster } from '#conductor/flows/plan-decommission.ts';
 import { requireNoFlow } from '#conductor/flows/require-no-flow.ts';
+import { requireUnmoved, type SeenNode } from '#conductor/flows/require-unmoved.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { lookForConductor, requireLiveConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
@@ -27,6 +28,8 @@ export interface LeaveClusterRequest {
   readonly actionId?: string | undefined;
   /** Of the lease that the action is run under. */
   readonly actionToken?: number | undefined;
+  /** What it was decided from: nothing is begun on a node that has moved on since. */
+  readonly seen?: SeenNode | undefined;
 }
 
 export type DecommissionRequest = LeaveClusterRequest & DecommissionPlan;
@@ -91,6 +94,7 @@ export async function startBeside(
     caller,
     actionId,
     actionToken: token,
+    seen,
   }: Omit<LeaveClusterRequest, 'notInClusterOk'> & {
     readonly kind: BesideKind;
     readonly steps: readonly PlannedStep[];
@@ -101,6 +105,7 @@ export async function startBeside(
   await changeUnlocked(context, node.uuid, async (tx, current) => {
     if (actionId !== undefined && token !== undefined) await requireAction(tx, { actionId, token, isTeardown: true });
     requireNoFlow(current, await findOpenFlow(tx, node.uuid), kind);
+    await requireUnmoved(tx, current, seen);
     requirePermitted(current, kind);
     await updateNode(tx, node.uuid, { lastError: null });
     await insertFlow(tx, { nodeUuid: node.uuid, kind, requestedBy: caller.user, actionId, steps });

@@ -2,6 +2,7 @@ import { and, desc, eq } from 'drizzle-orm';
 import { readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { planService } from '#conductor/flows/plan-service.ts';
+import type { SeenNode } from '#conductor/flows/require-unmoved.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
@@ -22,7 +23,7 @@ import { errorChain } from '#shared/errors/app-error.ts';
 export async function requestService(
   context: SitesContext,
   row: NodeRow,
-  { action, site, wanted }: SiteWork & { readonly wanted: SiteNode },
+  { action, site, wanted, seen }: SiteWork & { readonly wanted: SiteNode; readonly seen: SeenNode },
 ): Promise<void> {
   const { db, config } = context;
   const membership = (await readMemberships(db, [row.uuid])).get(row.uuid);
@@ -44,7 +45,8 @@ export async function requestService(
     answers: { all: needs.answers, inKubernetes: needs.kubernetes, ...times },
   });
   const { id: actionId, token: actionToken } = action;
-  await startBeside(context, row, { kind: 'enter_service', steps, caller: siteCaller(action), actionId, actionToken });
+  const caller = siteCaller(action);
+  await startBeside(context, row, { kind: 'enter_service', steps, caller, actionId, actionToken, seen });
 }
 
 async function lastDeploy(db: Queryable, nodeUuid: string): Promise<Date | undefined> {

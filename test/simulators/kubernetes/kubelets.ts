@@ -3,8 +3,8 @@ import type { KubernetesSimulator } from '#test/simulators/kubernetes/simulator.
 
 /** How a machine's kubelet joins once its instance has booted. */
 export interface Joining {
-  /** Milliseconds after the boot; `never` = it does not. */
-  readonly after: number | 'never';
+  /** Milliseconds after the boot, or when this comes true; `never` = it does not. */
+  readonly after: number | 'never' | Promise<unknown>;
   /** It reports the boot that it reported before: somebody else, or a stale image of it. */
   readonly asImpostor?: boolean;
 }
@@ -58,9 +58,16 @@ export function startKubelets(
       const { after, asImpostor = false } = joinings.get(name) ?? { after: 0 };
       if (after === 'never') continue;
       const bootId = asImpostor ? (bootIds.get(name) ?? 'boot-0') : `${name}-boot-${boot}`;
+      const joinInThisBoot = (): void => {
+        if (seen.get(name) === boot) join(name, bootId);
+      };
+      if (typeof after !== 'number') {
+        void after.then(joinInThisBoot);
+        continue;
+      }
       const timer = setTimeout(() => {
         timers.delete(timer);
-        if (seen.get(name) === boot) join(name, bootId);
+        joinInThisBoot();
       }, after);
       timers.add(timer);
     }

@@ -34,6 +34,7 @@ export const siteNode: SiteNode = {
 export const observedNode = (more: Partial<ObservedNode> = {}): ObservedNode => ({
   uuid: 'node-1',
   provisionState: 'manageable',
+  provisionUpdatedAt: new Date(0),
   maintenance: false,
   maintenanceReason: null,
   fault: null,
