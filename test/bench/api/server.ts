@@ -17,12 +17,17 @@ export interface MeasuredServer {
   close(): Promise<void>;
 }
 
-export async function startServer(engine: Engine, say: (line: string) => void): Promise<MeasuredServer> {
+export async function startServer(
+  engine: Engine,
+  say: (line: string) => void,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<MeasuredServer> {
   const database = engine === 'pg' ? await startPostgresql({ durable: true }) : undefined;
   const conductor = await prepareConductor({
     ...(database ? { DATABASE_URL: database.url } : {}),
     BATON_LOG_LEVEL: 'warn',
     BATON_RECONCILE_INTERVAL: '5',
+    ...settings,
   });
   const close = async (): Promise<void> => {
     await conductor.close();

@@ -21,7 +21,7 @@ const hops = 11;
 export const hostileArea: Area = {
   name: 'hostile',
   measure: async (context) => {
-    const server = await startServer('pg', context.say);
+    const server = await startServer('pg', context.say, { BATON_REQUIRE_AGENT_TLS: 'false' });
     const machines: SimulatedNode[] = [];
     const programs: BenchProgram[] = [];
     try {
