@@ -43,6 +43,14 @@ test('settings: later files win, earlier values may be used, all else is left al
     ['GRUB_CMDLINE_LINUX', "a=1 b='2 3'"],
     ['GRUB_TIMEOUT', '3'],
   ]);
+  readSettings('GRUB_TIMEOUT=0 # quick\nGRUB_CMDLINE_LINUX="console=ttyS0" # serial\n', settings);
+  readSettings('GRUB_TERMINAL="a \\"b c\\" \\$d"\nGRUB_DEFAULT=\'$GRUB_TIMEOUT\'\nGRUB_BROKEN="x\n', settings);
+  expect(Object.fromEntries(settings)).toEqual({
+    GRUB_CMDLINE_LINUX: 'console=ttyS0',
+    GRUB_TIMEOUT: '0',
+    GRUB_TERMINAL: 'a "b c" $d',
+    GRUB_DEFAULT: '$GRUB_TIMEOUT',
+  });
 });
 
 test('the configuration of a system', async () => {

@@ -50,13 +50,17 @@ export function findKernels(names: readonly string[]): BootableSystem['kernels']
     }));
 }
 
-/** Adds a file's assignments of `GRUB_…`, in which earlier ones may be used. Pure. */
+/** `NAME="value"`, `NAME='value'` or `NAME=value`, with a comment behind it. */
+const assignment = /^\s*(?:export\s+)?(GRUB_\w+)=(?:"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'|([^\s"'#]*))[^\S\n]*(?:#.*)?$/gm;
+
+/** Adds a file's assignments of `GRUB_…`, in which earlier ones may be used, as a shell reads them. Pure. */
 export function readSettings(text: string, settings: Map<string, string>): void {
-  for (const [, name = '', , value = ''] of text.matchAll(/^\s*(?:export\s+)?(GRUB_\w+)=(["']?)(.*?)\2\s*$/gm)) {
-    settings.set(
-      name,
-      value.replaceAll(/\$\{?(GRUB_\w+)\}?/g, (_, used: string) => settings.get(used) ?? ''),
+  const expand = (value: string): string =>
+    value.replaceAll(/\\(["$`\\])|\$\{?(GRUB_\w+)\}?/g, (_, escaped?: string, used?: string) =>
+      escaped === undefined ? (settings.get(used ?? '') ?? '') : escaped,
     );
+  for (const [, name = '', inDouble, inSingle, bare = ''] of text.matchAll(assignment)) {
+    settings.set(name, inSingle ?? expand(inDouble ?? bare));
   }
 }
 
