@@ -62,6 +62,7 @@ const upload = createRoute({
       buffermode: z
         .string()
         .toLowerCase()
+        .overwrite((mode) => mode || 'rejectoncontents')
         .pipe(z.enum(bufferModes, { error: `must be one of ${bufferModes.join(', ')}` }))
         .default('rejectoncontents'),
       'empty-collection': airshipFlag.describe('the collection goes; the body is empty'),

@@ -100,10 +100,20 @@ export const actionTable: Readonly<Record<ActionName, ActionDefinition>> = {
 
 const actionNames = Object.keys(actionTable) as ActionName[];
 
+/** Of Shipyard's, and what to do instead. */
+const unsupportedActions: Readonly<Record<string, string>> = {
+  update_software: 'Baton deploys no charts; deploy them with the tools of your cluster',
+  test_site: 'Baton runs no tests of the software on a site; verify_site compares nodes with their documents',
+};
+
 /** @throws AppError `invalid_argument` naming the actions that there are. */
 export function readActionName(name: string): ActionName {
   const found = actionNames.find((each) => each === name);
   if (found) return found;
+  const instead = Object.hasOwn(unsupportedActions, name) ? unsupportedActions[name] : undefined;
+  if (instead !== undefined) {
+    throw new AppError('invalid_argument', `Unable to start action: name: ${name} is not supported: ${instead}`);
+  }
   const meant = nearestWord(name, actionNames);
   throw new AppError(
     'invalid_argument',
