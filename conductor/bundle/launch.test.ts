@@ -43,13 +43,13 @@ test('a bundle that is older than a source does not run: another is made, or non
   await baton();
   expect((await stat(bundle)).mtimeMs, 'made once').toBe(builtAt);
 
-  const source = join(clone, 'conductor/cli/version-command.ts');
+  const source = join(clone, 'conductor/cli/commands.ts');
   const text = await readFile(source, 'utf8');
-  await writeFile(source, text.replace('`baton ${', '`changed ${'));
+  await writeFile(source, text.replace('`baton ${version}', '`changed ${version}'));
   expect((await baton()).stdout).toMatch(/^changed \d/);
 
   // as tar, rsync and cp --preserve leave a file: older than the bundle that was made from what it replaces
-  await writeFile(source, text.replace('`baton ${', '`restored ${'));
+  await writeFile(source, text.replace('`baton ${version}', '`restored ${version}'));
   await utimes(source, new Date(0), new Date(0));
   const several = await Promise.all([baton(), baton(), baton()]);
   for (const { stdout } of several) expect(stdout).toMatch(/^restored \d/);
@@ -57,7 +57,7 @@ test('a bundle that is older than a source does not run: another is made, or non
   await writeFile(source, `${text} const = 1;`);
   const broken = await baton();
   expect(broken).toMatchObject({ exitCode: 2, stdout: '' });
-  expect(broken.stderr).toContain('version-command.ts');
+  expect(broken.stderr).toContain('cli/commands.ts');
   expect(broken.stderr).toContain('npm run build');
 });
 
