@@ -12,6 +12,7 @@ import type { Database } from '#conductor/kernel/db/open.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
+import { testSecrets } from '#test/support/test-secrets.ts';
 
 let database: Database;
 let directory: string;
@@ -36,7 +37,7 @@ const open = (config: Partial<AuthConfig>) =>
       publicFailuresPerSecond: 50,
       ...config,
     },
-    { db: database.db, clock: { now: () => new Date() }, log: silentLog },
+    { db: database.db, clock: { now: () => new Date() }, log: silentLog, secrets: testSecrets },
   );
 
 describe('the token of the first administrator', () => {

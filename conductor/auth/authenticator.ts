@@ -5,17 +5,14 @@ import { type ApiTokens, createApiTokens, tokenDigest } from '#conductor/auth/ap
 import type { AuthConfig } from '#conductor/auth/auth-settings.ts';
 import { type PasswordUser, type PasswordUsers, parseHtpasswd } from '#conductor/auth/htpasswd.ts';
 import { createPasswordCheck } from '#conductor/auth/password-check.ts';
+import { type Credentials, createSessions, type Sessions } from '#conductor/auth/sessions.ts';
 import { anybody, type Caller } from '#conductor/kernel/caller.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { unreadable, type WatchedFiles, watchFiles } from '#conductor/kernel/watched-file.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
-
-/** What a request shows to prove who sends it. */
-export type Credentials =
-  | { readonly kind: 'password' /** `name:password` */; readonly text: string }
-  | { readonly kind: 'token'; readonly text: string };
 
 /** Who callers are, by `BATON_AUTH`. */
 export interface Authenticator {
@@ -30,6 +27,7 @@ export interface Authenticator {
    */
   check(credentials: Credentials): Promise<Caller | undefined>;
   readonly tokens: ApiTokens;
+  readonly sessions: Sessions;
   close(): void;
 }
 
@@ -39,11 +37,17 @@ export interface Authenticator {
  */
 export async function openAuthenticator(
   config: AuthConfig,
-  context: { readonly db: Queryable; readonly clock: Pick<Clock, 'now'>; readonly log: Log },
+  context: {
+    readonly db: Queryable;
+    readonly clock: Pick<Clock, 'now'>;
+    readonly log: Log;
+    readonly secrets: Pick<Secrets, 'seal' | 'open'>;
+  },
 ): Promise<Authenticator> {
-  const { db, clock, log } = context;
+  const { db, clock, log, secrets } = context;
   const tokens = createApiTokens(db, { now: () => clock.now(), log });
-  const base = { method: config.method, tokens };
+  const sessions = createSessions(db, { now: () => clock.now(), secrets });
+  const base = { method: config.method, tokens, sessions };
   if (config.method === 'none') {
     return {
       ...base,

@@ -31,8 +31,7 @@ const state = {
   flows: [] as FlowSummaryView[],
   nodes: [] as BoardNode[],
   nodesAt: Number.NEGATIVE_INFINITY,
-  /** Kept here alone: neither the address nor storage that other scripts read has it. */
-  authorization: undefined as string | undefined,
+  isStranger: false,
 };
 
 function element(id: string): Element {
@@ -44,12 +43,26 @@ function element(id: string): Element {
 class LoginNeeded extends Error {}
 
 async function get<Answer>(path: string): Promise<Answer> {
-  const headers: Record<string, string> = { accept: 'application/json', 'x-openstack-ironic-api-version': '1.82' };
-  if (state.authorization !== undefined) headers['authorization'] = state.authorization;
-  const answer = await fetch(path, { headers, credentials: 'omit', signal: AbortSignal.timeout(20_000) });
+  return (await (await send('GET', path)).json()) as Answer;
+}
+
+/** As the session that the browser keeps in a cookie, out of reach of scripts. */
+async function send(method: string, path: string, authorization?: string): Promise<Response> {
+  const headers: Record<string, string> = {
+    accept: 'application/json',
+    'x-openstack-ironic-api-version': '1.82',
+    'x-baton-board': '1',
+    ...(authorization === undefined ? {} : { authorization }),
+  };
+  const answer = await fetch(path, {
+    method,
+    headers,
+    credentials: 'same-origin',
+    signal: AbortSignal.timeout(20_000),
+  });
   if (answer.status === 401) throw new LoginNeeded('the conductor asks who you are');
   if (!answer.ok) throw new Error(`${path} was answered with ${answer.status}`);
-  return (await answer.json()) as Answer;
+  return answer;
 }
 
 /** All pages. */
@@ -81,22 +94,24 @@ function show(): void {
   element('rows').innerHTML = renderRows({ fleet, flows, nodes, filter: element('filter').value }, new Date());
 }
 
-async function beat(): Promise<void> {
+/** @param authorization what a login begins with; else the session there is */
+async function beat(authorization?: string): Promise<void> {
   try {
+    if (authorization !== undefined) await send('POST', 'v1/session', authorization);
     await refresh();
+    state.isStranger = false;
     element('login').hidden = true;
     element('board').hidden = false;
     element('message').textContent = '';
     show();
   } catch (error) {
-    const isStranger = error instanceof LoginNeeded;
-    if (isStranger) {
-      const wasWrong = state.authorization !== undefined;
-      state.authorization = undefined;
-      if (element('login').hidden || wasWrong) element('token').focus();
+    if (error instanceof LoginNeeded) {
+      const wasIn = authorization !== undefined || !element('board').hidden;
+      state.isStranger = true;
       element('login').hidden = false;
       element('board').hidden = true;
-      element('message').textContent = wasWrong ? 'this token or password is not known, or has ended' : '';
+      element('token').focus();
+      element('message').textContent = wasIn ? 'this token or password is not known, or has ended' : '';
     } else {
       const reason = error instanceof Error ? error.message : String(error);
       element('message').textContent = `not up to date: ${reason}; asking again`;
@@ -107,7 +122,7 @@ async function beat(): Promise<void> {
 async function run(): Promise<void> {
   for (;;) {
     // nobody to ask in the name of
-    if (state.authorization !== undefined || element('login').hidden) await beat();
+    if (!state.isStranger) await beat();
     await new Promise((resolve) => setTimeout(resolve, flowsMs));
   }
 }
@@ -116,9 +131,15 @@ element('login').addEventListener('submit', (event) => {
   event.preventDefault();
   const [user, token] = [element('user').value, element('token').value];
   const bytes = new TextEncoder().encode(`${user}:${token}`);
-  state.authorization = user === '' ? `Bearer ${token.trim()}` : `Basic ${btoa(String.fromCharCode(...bytes))}`;
+  const authorization = user === '' ? `Bearer ${token.trim()}` : `Basic ${btoa(String.fromCharCode(...bytes))}`;
   element('token').value = '';
-  void beat();
+  void beat(authorization);
+});
+element('logout').addEventListener('click', () => {
+  void send('DELETE', 'v1/session').finally(() => {
+    element('board').hidden = true;
+    void beat();
+  });
 });
 element('filter').value = decodeURIComponent(location.hash.slice(1));
 element('filter').addEventListener('input', () => {

@@ -1,7 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import { type AccessRule, accessRules } from '#conductor/auth/access-rules.ts';
-import { readCredentials } from '#conductor/auth/authenticator.ts';
 import { indexRules, judge } from '#conductor/auth/authorize.ts';
 import { createFailureLimit, type FailureLimit } from '#conductor/auth/failure-limit.ts';
 import { requireFieldRights } from '#conductor/auth/patch-rules.ts';
@@ -12,6 +11,7 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
 import { limitBody, limitStrangersBodies } from '#conductor/http/limit-body.ts';
 import { isLiteralHost, requireKnownHost } from '#conductor/http/require-known-host.ts';
+import { boardHeader, credentialsOf } from '#conductor/http/session-cookie.ts';
 import { isAirshipPath } from '#conductor/http/status-object.ts';
 import { requireStorableText } from '#conductor/http/storable-text.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
@@ -81,17 +81,16 @@ function identifyCallers(context: AdmitContext): (c: ApiContext) => Promise<Call
     now: () => clock.now().getTime(),
   });
   const unauthorized = (c: ApiContext, message: string): Response => {
-    c.header(
-      'WWW-Authenticate',
-      auth.method === 'http_basic' ? 'Basic realm="Baremetal API"' : 'Bearer realm="Baremetal API"',
-    );
+    // a browser that reads `Basic` asks for a password by itself, over the board's own login
+    const scheme = auth.method === 'http_basic' && c.req.header(boardHeader) === undefined ? 'Basic' : 'Bearer';
+    c.header('WWW-Authenticate', `${scheme} realm="Baremetal API"`);
     if (isAirshipPath(c.req.path)) return applicationFault(c, 401, message);
     const inner = { faultcode: 'Client', faultstring: message, debuginfo: null };
     // the first is how standalone Ironic says it, the second how the rest of the API does
     return c.json({ error: { message, code: 401 }, error_message: JSON.stringify(inner) }, 401);
   };
   return async (c) => {
-    const credentials = readCredentials((name) => c.req.header(name));
+    const credentials = await credentialsOf(c, { config, sessions: auth.sessions });
     if (!credentials) return unauthorized(c, 'Authorization required');
     const known = auth.recall(credentials);
     if (known) return known;

@@ -34,6 +34,7 @@ const apiSegments = new Set([
   'ports',
   'progress',
   'runbooks',
+  'session',
   'shards',
   'tokens',
   'volume',

@@ -52,6 +52,7 @@ import { renderedConfigdocsRoutes } from '#conductor/http/rendered-configdocs.ro
 import { revisionTagRoutes } from '#conductor/http/revision-tags.routes.ts';
 import { revisionRoutes } from '#conductor/http/revisions.routes.ts';
 import { rootRoutes } from '#conductor/http/root.routes.ts';
+import { sessionRoutes } from '#conductor/http/session.routes.ts';
 import { shardRoutes } from '#conductor/http/shards.routes.ts';
 import { tokenRoutes } from '#conductor/http/tokens.routes.ts';
 import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
@@ -90,6 +91,7 @@ const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   volumeRoutes,
   webhookRoutes,
   tokenRoutes,
+  sessionRoutes,
   conductorRoutes,
   actionRoutes,
   agentRoutes,

@@ -1,6 +1,7 @@
 import { type Access, accessRules } from '#conductor/auth/access-rules.ts';
-import type { Authenticator, Credentials } from '#conductor/auth/authenticator.ts';
+import type { Authenticator } from '#conductor/auth/authenticator.ts';
 import { judge } from '#conductor/auth/authorize.ts';
+import type { Credentials } from '#conductor/auth/sessions.ts';
 import type { Ownership } from '#conductor/nodes/node-ownership.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -89,7 +89,7 @@ async function openOn(
   const { log } = options;
   const secrets = options.secrets ?? (await loadSecrets(config));
   const basics = { db: database.db, clock: systemClock, log };
-  const auth = await openAuthenticator(config.auth, basics);
+  const auth = await openAuthenticator(config.auth, { ...basics, secrets });
   const metrics = createMetrics();
   const drivers = createDrivers(
     { run, log, metrics, secrets, outbound: config.outbound.bmcs, caDirectory: config.caDirectory },

@@ -123,7 +123,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
   const context: ConductorContext = {
     ...engine,
     run,
-    auth: await openAuthenticator(config.auth, basics),
+    auth: await openAuthenticator(config.auth, { ...basics, secrets: testSecrets }),
     allocator,
     consoles: createConsoles({ ...basics, secrets: testSecrets, conductorName: 'test-host' }),
     nudge: (nodeUuid) => {
