@@ -25,6 +25,7 @@ import { docsRoutes } from '#conductor/http/docs.routes.ts';
 import { driverRoutes } from '#conductor/http/drivers.routes.ts';
 import { answerError } from '#conductor/http/error-handler.ts';
 import { etcdRoutes } from '#conductor/http/etcd.routes.ts';
+import { eventRoutes } from '#conductor/http/events.routes.ts';
 import { frameworkFault } from '#conductor/http/fault.ts';
 import { flowRoutes } from '#conductor/http/flows.routes.ts';
 import { healthRoutes } from '#conductor/http/health.routes.ts';
@@ -77,6 +78,7 @@ const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   nodeBiosRoutes,
   nodeHistoryRoutes,
   flowRoutes,
+  eventRoutes,
   consoleRoutes,
   inspectionRoutes,
   nodeLogRoutes,

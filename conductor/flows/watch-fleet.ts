@@ -1,0 +1,192 @@
+import { sql } from 'drizzle-orm';
+import { z } from 'zod';
+import { describeState, listActions } from '#conductor/flows/actions/action-store.ts';
+import { listFlows } from '#conductor/flows/list-flows.ts';
+import type { KernelContext } from '#conductor/kernel/context.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+
+/** What the stream of events is about, as it is now; applying it twice does no harm. */
+export interface Subject {
+  readonly kind: 'node' | 'flow' | 'action';
+  readonly uuid: string;
+  /** JSON; `undefined` = there is none any more. */
+  readonly body: string | undefined;
+  readonly owner: string | null;
+  readonly lessee: string | null;
+}
+
+export interface Change {
+  readonly before: Subject | undefined;
+  readonly now: Subject;
+}
+
+/** States of a read that began, and ended, at these times of the database, in ms. */
+interface Reading {
+  readonly began: number;
+  readonly ended: number;
+  readonly subjects: ReadonlyMap<string, Subject>;
+}
+
+export interface FleetWatch {
+  /**
+   * Hears of what changes, until the answer's `stop`.
+   * @param since when the caller's states were read, by any conductor on this database
+   * @returns what has changed since then; `undefined` = this conductor does not know, or `since` is
+   */
+  start(since: number | undefined, onChanges: (changes: readonly Change[], readAt: number) => void): Promise<Watching>;
+}
+
+export interface Watching {
+  readonly readAt: number;
+  readonly missed: readonly Change[] | undefined;
+  stop(): void;
+}
+
+/** Between reads: what an operator sees as "at once". */
+const periodMs = 250;
+/** Reading takes no more than a tenth of the time, however large the fleet is. */
+const restPerRead = 9;
+const keepGoneMs = 15 * 60_000;
+const pageSize = 1000;
+/** Older ones have ended. */
+const shownActions = 20;
+
+type WatchContext = Pick<KernelContext, 'db' | 'conductors' | 'log' | 'stopping'> & {
+  readonly config: { conductorTimeoutMs: number };
+};
+
+/**
+ * Compares one reading of nodes, flows and actions with the next, as long as somebody watches: what it shows is committed,
+ * whoever wrote it, and nothing is written for it.
+ */
+export function createFleetWatch(context: WatchContext): FleetWatch {
+  const watchers = new Set<(changes: readonly Change[], readAt: number) => void>();
+  const changed = new Map<string, { readonly change: Change; readonly at: number }>();
+  const state = { last: undefined as Reading | undefined, knownSince: Infinity, ownersSince: 0 };
+  let reading: Promise<Reading> | undefined; // what one wants to know, all do
+  let isLooping = false;
+
+  const compare = (next: Reading): readonly Change[] => {
+    const former = state.last;
+    state.last = next;
+    if (!former) {
+      state.knownSince = next.ended;
+      return [];
+    }
+    const changes = changesBetween(former.subjects, next.subjects);
+    for (const change of changes) {
+      changed.set(change.now.uuid, { change, at: next.ended });
+      if (hasMoved(change)) state.ownersSince = next.ended;
+    }
+    for (const [uuid, { at }] of changed) {
+      if (at >= next.ended - keepGoneMs) continue;
+      changed.delete(uuid);
+      state.knownSince = Math.max(state.knownSince, at);
+    }
+    return changes;
+  };
+  const look = (): Promise<Reading> => {
+    reading ??= readFleet(context)
+      .then((next) => {
+        const changes = compare(next);
+        for (const onChanges of watchers) onChanges(changes, next.began);
+        return next;
+      })
+      .finally(() => {
+        reading = undefined;
+      });
+    return reading;
+  };
+  const loop = async (): Promise<void> => {
+    if (isLooping) return;
+    isLooping = true;
+    while (watchers.size > 0 && !context.stopping.aborted) {
+      const began = performance.now();
+      await look().catch((err: unknown) => context.log.warn({ err }, 'the fleet could not be read; trying again'));
+      await new Promise((resolve) =>
+        setTimeout(resolve, Math.max(periodMs, (performance.now() - began) * restPerRead)),
+      );
+    }
+    isLooping = false;
+  };
+  return {
+    start: async (since, onChanges) => {
+      const { began, ended } = await look();
+      watchers.add(onChanges);
+      void loop();
+      const isKnown = since !== undefined && since >= Math.max(state.knownSince, state.ownersSince) && since <= ended;
+      return {
+        readAt: began,
+        missed: isKnown ? [...changed.values()].filter(({ at }) => at > since).map(({ change }) => change) : undefined,
+        stop: () => void watchers.delete(onChanges),
+      };
+    },
+  };
+}
+
+function hasMoved({ before, now }: Change): boolean {
+  return before !== undefined && (before.owner !== now.owner || before.lessee !== now.lessee);
+}
+
+function changesBetween(former: Reading['subjects'], next: Reading['subjects']): readonly Change[] {
+  const changes: Change[] = [];
+  for (const now of next.values()) {
+    const before = former.get(now.uuid);
+    const change = { before, now };
+    if (before?.body !== now.body || hasMoved(change)) changes.push(change);
+  }
+  for (const before of former.values())
+    if (!next.has(before.uuid)) changes.push({ before, now: { ...before, body: undefined } });
+  return changes;
+}
+
+const NodeState = z.object({
+  uuid: z.string(),
+  name: z.string().nullable(),
+  provision_state: z.string(),
+  power_state: z.string().nullable(),
+  maintenance: z.boolean(),
+  maintenance_reason: z.string().nullable(),
+  last_error: z.string().nullable(),
+  owner: z.string().nullable(),
+  lessee: z.string().nullable(),
+});
+const Moment = z.array(z.object({ ms: z.coerce.number() })).length(1);
+
+async function databaseTime({ db }: WatchContext): Promise<number> {
+  const answer = await db.execute(sql`select floor(extract(epoch from clock_timestamp()) * 1000) as ms`);
+  return Moment.parse(rowsOf(answer))[0]?.ms ?? 0;
+}
+
+async function readFleet(context: WatchContext): Promise<Reading> {
+  const began = await databaseTime(context);
+  const found = z.array(NodeState).parse(
+    rowsOf(
+      await context.db.execute(sql`select uuid, name, provision_state, power_state, maintenance, maintenance_reason,
+        last_error, owner, lessee from ${nodes}`),
+    ),
+  );
+  const subjects = new Map<string, Subject>();
+  for (const { owner, lessee, ...node } of found)
+    subjects.set(node.uuid, { kind: 'node', uuid: node.uuid, body: JSON.stringify(node), owner, lessee });
+  for (const flow of await readFlows(context)) {
+    const owner = subjects.get(flow.node_uuid)?.owner ?? null;
+    subjects.set(flow.uuid, { kind: 'flow', uuid: flow.uuid, body: JSON.stringify(flow), owner, lessee: null });
+  }
+  for (const action of await listActions(context.db, { limit: shownActions })) {
+    const { id, name, error } = action;
+    const body = JSON.stringify({ id, name, state: describeState(action), error });
+    subjects.set(id, { kind: 'action', uuid: id, body, owner: null, lessee: null });
+  }
+  return { began, ended: (await databaseTime(context)) + 1, subjects };
+}
+
+async function readFlows(context: WatchContext) {
+  const flows: Awaited<ReturnType<typeof listFlows>> = [];
+  for (;;) {
+    const page = await listFlows(context, {}, { limit: pageSize, marker: flows.at(-1)?.uuid });
+    flows.push(...page);
+    if (page.length < pageSize) return flows;
+  }
+}

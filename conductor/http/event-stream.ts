@@ -1,0 +1,114 @@
+import type { Change, FleetWatch, Subject } from '#conductor/flows/watch-fleet.ts';
+
+/** Of one reader: who is further behind fetches everything again. */
+const maxPending = 2000;
+const beatMs = 10_000;
+
+export interface StreamOptions {
+  readonly watch: FleetWatch;
+  /** What is of no other project; `undefined` = everything. */
+  readonly project: string | undefined;
+  readonly since: number | undefined;
+  /** Whether the login that it was begun with would be let in still. */
+  readonly isAllowed: () => Promise<boolean>;
+  /** The conductor stops. */
+  readonly stopping: AbortSignal;
+  readonly onEnd: () => void;
+}
+
+/**
+ * One reader's events, as `text/event-stream`. What the reader has not taken yet is kept by subject, the last state only.
+ * It begins with `hello`, or `reload` when what was missed is not known; `logout` and `bye` end it.
+ */
+export async function openEventStream(options: StreamOptions): Promise<ReadableStream<Uint8Array>> {
+  const { watch, project, since, isAllowed, stopping, onEnd } = options;
+  const pending = new Map<string, string>();
+  const state = { readAt: 0, sentAt: 0, mustReload: false, last: undefined as string | undefined, isOver: false };
+  let wake = (): void => undefined;
+
+  const put = (changes: readonly Change[], readAt: number): void => {
+    state.readAt = readAt;
+    for (const change of changes) {
+      const event = eventFor(change, project);
+      if (event === undefined || state.mustReload) continue;
+      pending.set(change.now.uuid, event);
+      if (pending.size <= maxPending) continue;
+      pending.clear();
+      state.mustReload = true;
+    }
+    if (pending.size > 0 || state.mustReload) wake();
+  };
+  const watching = await watch.start(since, put);
+  state.readAt = watching.readAt;
+  if (watching.missed) put(watching.missed, watching.readAt);
+  const finish = (event?: string): void => {
+    state.last ??= event;
+    watching.stop();
+    wake();
+  };
+  const onStop = (): void => finish('bye');
+  stopping.addEventListener('abort', onStop);
+  const beat = setInterval(() => {
+    // who can't be asked now is asked again at the next beat
+    isAllowed().then(
+      (allowed) => (allowed ? wake() : finish('logout')),
+      () => wake(),
+    );
+  }, beatMs);
+  const end = (): void => {
+    if (state.isOver) return;
+    state.isOver = true;
+    clearInterval(beat);
+    stopping.removeEventListener('abort', onStop);
+    watching.stop();
+    onEnd();
+  };
+  const take = (): string => {
+    const events = state.mustReload ? [render('reload')] : [...pending.values()];
+    pending.clear();
+    state.mustReload = false;
+    // the id comes last: who loses the connection amid these gets them again
+    return `${events.join('')}${render(state.last ?? 'beat', state.readAt)}`;
+  };
+  const encoder = new TextEncoder();
+  const first = since !== undefined && !watching.missed ? 'reload' : 'hello';
+  return new ReadableStream<Uint8Array>(
+    {
+      start: (controller) => controller.enqueue(encoder.encode(`retry: 2000\n${render(first, watching.readAt)}`)),
+      pull: async (controller) => {
+        if (pending.size === 0 && !state.mustReload && state.last === undefined)
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+        if (state.isOver) return;
+        controller.enqueue(encoder.encode(take()));
+        if (state.last === undefined) return;
+        end();
+        controller.close();
+      },
+      cancel: end,
+    },
+    { highWaterMark: 1 },
+  );
+}
+
+function render(event: string, id?: number, data = '{}'): string {
+  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`;
+}
+
+/** What this caller is shown of it; `undefined` = nothing. */
+function eventFor({ before, now }: Change, project: string | undefined): string | undefined {
+  if (now.body === undefined || !isVisible(now, project)) {
+    if (!before || !isVisible(before, project)) return undefined;
+    return render('gone', undefined, JSON.stringify({ kind: now.kind, uuid: now.uuid }));
+  }
+  const isLessee = now.kind === 'node' && project !== undefined && now.owner !== project;
+  const body = isLessee ? JSON.stringify({ ...(JSON.parse(now.body) as object), last_error: null }) : now.body;
+  return render(now.kind, undefined, body);
+}
+
+/** As `GET /v1/nodes`, `GET /v1/flows` and `GET /api/v1.0/actions` have it. */
+function isVisible({ kind, owner, lessee }: Subject, project: string | undefined): boolean {
+  if (project === undefined) return true;
+  return kind !== 'action' && (owner === project || (kind === 'node' && lessee === project));
+}
