@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { writeImage } from '#conductor/flows/conductor-steps/write-image.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
-import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { sendBy } from '#conductor/kernel/db/statement.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import type { CommandResult } from '#shared/wire/command.ts';
@@ -65,6 +66,8 @@ test('an agent that does not answer for a moment is asked again by the engine', 
   await expect(end('image (demo) written to device /dev/sda', away)).rejects.toMatchObject({ retryable: true });
 });
 
+const nothingStored = () => Promise.resolve({ rows: [] });
+
 describe('an earlier record, when a write begins that breaks off', () => {
   const disks = [
     { name: '/dev/sda', serial: 'A', size: 10 * 1024 ** 3 },
@@ -101,7 +104,7 @@ describe('an earlier record, when a write begins that breaks off', () => {
             ? Promise.resolve(succeeded('get_hardware_info', { interfaces: [], disks }))
             : Promise.reject(new AppError('agent_error', 'broken off')),
       }),
-      db: { select: () => ({ from: () => ({ where: () => rows }) }) },
+      db: sendBy({ select: () => ({ from: () => ({ where: () => rows }) }) } as unknown as Queryable, nothingStored),
       step: { uuid, step: 'write_image', interface: 'deploy', args: {}, priority: 80 },
       flow: { uuid: 'new', kind: 'deploy', hardwareManagerVersion: {} },
       node,
