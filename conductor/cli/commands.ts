@@ -15,6 +15,7 @@ import { bashCompletion } from '#conductor/cli/completion.ts';
 import { conductorCommands } from '#conductor/cli/conductor-commands.ts';
 import { createNodeCommand } from '#conductor/cli/create-node-command.ts';
 import { credentialCommands } from '#conductor/cli/credential-commands.ts';
+import { databaseCommands } from '#conductor/cli/database-commands.ts';
 import { deployCommands } from '#conductor/cli/deploy-commands.ts';
 import { helpText } from '#conductor/cli/help-text.ts';
 import { historyCommand } from '#conductor/cli/history-command.ts';
@@ -107,6 +108,7 @@ export const commands: readonly Command[] = [
   ...pluginCommands,
   ...portCommands,
   ...conductorCommands,
+  ...databaseCommands,
   ...tokenCommands,
   ...webhookCommands,
   settings,
@@ -133,7 +135,7 @@ export function usage(prefix: readonly string[] = [], columns = Number.POSITIVE_
 
 /** What `run-baton.ts` has before a command is known. */
 export interface CommandTerminal
-  extends Pick<CommandContext, 'screen' | 'clock' | 'notify' | 'onInterrupt' | 'describeSettings'> {
+  extends Pick<CommandContext, 'screen' | 'clock' | 'notify' | 'onInterrupt' | 'describeSettings' | 'databaseTool'> {
   /** @throws AppError `invalid_argument` for settings that can't be used */
   connect(choice: { readonly insecure: boolean }): Connection;
 }
@@ -147,7 +149,7 @@ const noConnection: Connection = { client: { call: refuse, download: refuse }, o
  * @throws AppError `invalid_argument` with what would be right; whatever the command throws.
  */
 export async function runCommand(terminal: CommandTerminal, args: readonly string[]): Promise<void> {
-  const { screen, clock, notify, onInterrupt, describeSettings } = terminal;
+  const { screen } = terminal;
   const { columns } = screen.size();
   const command = commands
     .filter(({ words }) => startsWith(args, words.split(' ')))
@@ -158,17 +160,7 @@ export async function runCommand(terminal: CommandTerminal, args: readonly strin
       screen.write(helpText(command, columns, await command.helpTables?.()));
     } else {
       const connection = command.offline ? noConnection : terminal.connect({ insecure: flagOption(input, 'insecure') });
-      await command.run(
-        {
-          screen,
-          clock,
-          describeSettings,
-          ...(notify && { notify }),
-          ...(onInterrupt && { onInterrupt }),
-          ...connection,
-        },
-        input,
-      );
+      await command.run({ ...terminal, ...connection }, input);
     }
     return;
   }

@@ -52,6 +52,7 @@ export const coreTests: readonly CoreTest[] = [
     file: 'system/private-server.test.ts',
     proves: 'the PostgreSQL that a conductor runs for itself: killed, taken up, full disk, what is missing',
   },
+  { file: 'system/database-backup.test.ts', proves: 'backup and restore, of both kinds of database' },
   { file: 'system/postgresql.test.ts', proves: 'two conductors on one PostgreSQL' },
   { file: 'system/allocations.test.ts', proves: 'allocations by two conductors' },
   { file: 'system/webhooks-postgresql.test.ts', proves: 'webhooks by two conductors' },

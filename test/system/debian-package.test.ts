@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -135,6 +135,15 @@ test('is upgraded with its database and its settings', async () => {
   expect(await stop('SIGTERM')).toBe(0);
   const newer = await buildDebianPackage(build, { output: join(root, 'root') });
   await inRoot(['dpkg', '--install', `/root/${basename(newer)}`]);
+  await startByUnit();
+  expect((await baton(['node', 'list'])).stdout).toContain('first');
+  expect(await stop('SIGTERM')).toBe(0);
+});
+
+test('its database is backed up and restored by root, with the settings of the service', async () => {
+  await inRoot(['baton', 'database', 'dump', '/root/baton.dump']);
+  await rename(join(root, 'var/lib/baton/postgresql'), join(root, 'root/postgresql'));
+  await inRoot(['baton', 'database', 'restore', '/root/baton.dump']);
   await startByUnit();
   expect((await baton(['node', 'list'])).stdout).toContain('first');
   expect(await stop('SIGTERM')).toBe(0);
