@@ -34,6 +34,7 @@ export const labPackages: readonly string[] = [
   'xz-utils',
   'zstd',
   'casync', // makes chunked images
+  'prometheus', // promtool, for the alert rules
   'busybox-static', // the KVM probe's initrd
   'cpio',
   // kubernetes-client is unpacked, not installed: set-up.sh says why

@@ -159,9 +159,9 @@ test.runIf(process.getuid?.() === 0)(
     await chmod(file('resting.dump'), 0o600);
     const restored = await baton(['restore', file('resting.dump')], { BATON_DATA_DIR: owned });
     expect(restored).toMatchObject({ exitCode: 0, stderr: '' });
-    for (const name of ['postgresql', 'postgresql.log', 'baton.lock']) {
-      expect((await stat(join(owned, name))).uid, name).toBe(65_534);
-    }
+    const names = ['postgresql', 'postgresql.log', 'baton.lock'];
+    const owners = await Promise.all(names.map(async (name) => (await stat(join(owned, name))).uid));
+    expect(owners).toEqual(names.map(() => 65_534));
   },
   300_000,
 );

@@ -123,6 +123,14 @@ test('serves the ramdisk, and finds what lies beside its bundles', async () => {
   expect((await fetch(`${url}/boot/undionly.kpxe`, { method: 'HEAD' })).status).toBe(200);
 });
 
+test('brings the alert rules and the dashboard', async () => {
+  const documents = 'usr/share/doc/baton/monitoring';
+  expect([await exists(`${documents}/baton.rules.yml`), await exists(`${documents}/baton-dashboard.json`)]).toEqual([
+    true,
+    true,
+  ]);
+});
+
 test('its unit has no fault that systemd knows of', async () => {
   const unit = join(root, 'lib/systemd/system/baton.service');
   const { stderr } = await run('systemd-analyze', ['--man=no', 'verify', unit], { okExitCodes: [0, 1] });
