@@ -88,7 +88,7 @@ async function bundle(
 
 /** `launch.sh` looks at these alone: a change of anything else would go unnoticed. */
 function requireWatched({ inputs }: Metafile): void {
-  const watched = /^(conductor|shared)\/.*\.ts$|(^|\/)node_modules\//;
+  const watched = /^(conductor|shared)\/.*\.ts$|^package\.json$|(^|\/)node_modules\//;
   const [unwatched] = Object.keys(inputs).filter((path) => !watched.test(path));
   if (unwatched !== undefined) throw new AppError('internal', `launch.sh does not look at ${unwatched}`);
 }

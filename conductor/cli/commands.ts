@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { actionCommands } from '#conductor/cli/action-commands.ts';
 import { allocateCommand } from '#conductor/cli/allocate.ts';
 import { allocationCommands } from '#conductor/cli/allocation-commands.ts';
@@ -40,16 +39,17 @@ import { webhookCommands } from '#conductor/cli/webhook-commands.ts';
 import { wrapPieces, wrapRows } from '#conductor/cli/wrap-text.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { editDistance } from '#shared/nearest-word.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 
-/** Written as programs have it; of the clone that the command line runs from, whatever the conductor is. */
+/** Written as programs have it; of this program, whatever the conductor is. */
 const versionCommand: Command = {
   words: '--version',
   meaning: 'the version of this command line',
   offline: true,
-  run: async (context, input) => {
-    const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8');
-    const { version } = JSON.parse(text) as { readonly version: string };
+  run: (context, input) => {
+    const { version } = packageJson;
     print(context, input, { json: { version }, text: `baton ${version}\n` });
+    return Promise.resolve();
   },
 };
 

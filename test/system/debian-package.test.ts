@@ -8,6 +8,7 @@ import { debianSources } from '#image-build/debian-sources.ts';
 import { type RunningProcess, run, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';
+import { stopUnshared } from '#test/support/stop-unshared.ts';
 
 /** The Debian package in a fresh minimal Debian: installed, started as its unit says, upgraded, removed, purged. */
 
@@ -81,14 +82,10 @@ async function startByUnit(): Promise<void> {
   await Promise.race([waitUntil('the conductor to be ready', ready, { timeoutMs: 90_000, everyMs: 100 }), ended]);
 }
 
-/** unshare keeps signals to itself, and its own end does not reach a program that has changed its user. */
 async function stop(signal: NodeJS.Signals): Promise<number | undefined> {
-  if (conductor === undefined) return undefined;
-  const { pid, exited } = conductor;
-  const program = Number(await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8'));
-  process.kill(program, signal);
+  const running = conductor;
   conductor = undefined;
-  return exited;
+  return running && stopUnshared(running, signal);
 }
 
 test('is installed, and serves by its unit as its user', async () => {
