@@ -40,6 +40,8 @@ export const labPackages: readonly string[] = [
   'zstd',
   'casync', // makes chunked images
   'prometheus', // promtool, for the alert rules
+  'zsh', // completion
+  'fish', // the same
   'busybox-static', // the KVM probe's initrd
   'cpio',
   // kubernetes-client is unpacked, not installed: set-up.sh says why

@@ -146,9 +146,12 @@ test('is upgraded with its database and its settings', async () => {
 });
 
 test('its database is backed up and restored by root, with the settings of the service', async () => {
-  await inRoot(['baton', 'database', 'dump', '/root/baton.dump']);
+  // PostgreSQL's
+  const withMemory = (argv: readonly string[]) =>
+    run('unshare', [...namespaces, enterChroot, root, '/dev/shm:dev/shm', '--', ...argv], { timeoutMs: slowMs });
+  await withMemory(['baton', 'database', 'dump', '/root/baton.dump']);
   await rename(join(root, 'var/lib/baton/postgresql'), join(root, 'root/postgresql'));
-  await inRoot(['baton', 'database', 'restore', '/root/baton.dump']);
+  await withMemory(['baton', 'database', 'restore', '/root/baton.dump']);
   await startByUnit();
   expect((await baton(['node', 'list'])).stdout).toContain('first');
   expect(await stop('SIGTERM')).toBe(0);
