@@ -57,7 +57,8 @@ export async function buildBundles(folder = join(repository, 'build/bundle')): P
   }
 }
 
-const forNode = {
+/** For programs that the system's Node.js or another may run, from below a clone or the Debian package. */
+export const forNode = {
   external,
   // beside it and without the texts: for a Node that is started with --enable-source-maps
   sourcemap: 'linked',

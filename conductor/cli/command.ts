@@ -27,6 +27,8 @@ export interface DatabaseTool {
 export interface ConductorParts {
   readonly describeSettings: () => Promise<readonly DescribedSetting[]>;
   readonly databaseTool?: () => Promise<DatabaseTool>;
+  /** Runs `test/demo` on this terminal to its end. @returns its exit code */
+  readonly runDemo?: (args: readonly string[]) => Promise<number>;
 }
 
 export interface CommandContext extends Connection, ConductorParts {

@@ -5,6 +5,7 @@ import { settingsHelp } from '#conductor/cli/client-settings.ts';
 import {
   type Command,
   type CommandContext,
+  type ConductorParts,
   type Connection,
   flagOption,
   pathOperand,
@@ -15,6 +16,7 @@ import { conductorCommands } from '#conductor/cli/conductor-commands.ts';
 import { createNodeCommand } from '#conductor/cli/create-node-command.ts';
 import { credentialCommands } from '#conductor/cli/credential-commands.ts';
 import { databaseCommands } from '#conductor/cli/database-commands.ts';
+import { demoCommand } from '#conductor/cli/demo-command.ts';
 import { deployCommands } from '#conductor/cli/deploy-commands.ts';
 import { helpText } from '#conductor/cli/help-text.ts';
 import { historyCommand } from '#conductor/cli/history-command.ts';
@@ -105,7 +107,7 @@ const groups: readonly CommandGroup[] = [
     title: 'Operate Baton',
     commands: [...conductorCommands, ...databaseCommands, ...tokenCommands, ...webhookCommands, settings],
   },
-  { title: 'This program', commands: [...completionCommands, versionCommand] },
+  { title: 'This program', commands: [demoCommand, ...completionCommands, versionCommand] },
 ];
 
 export const commands: readonly Command[] = groups.flatMap((group) => group.commands);
@@ -143,7 +145,7 @@ function usageRow({ words, operands = [], meaning }: Command): readonly [string,
 
 /** What `run-baton.ts` has before a command is known. */
 export interface CommandTerminal
-  extends Pick<CommandContext, 'screen' | 'clock' | 'notify' | 'onInterrupt' | 'describeSettings' | 'databaseTool'> {
+  extends Pick<CommandContext, 'screen' | 'clock' | 'notify' | 'onInterrupt' | keyof ConductorParts> {
   /** @throws AppError `invalid_argument` for settings that can't be used */
   connect(choice: { readonly insecure: boolean }): Connection;
 }

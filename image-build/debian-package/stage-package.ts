@@ -1,10 +1,12 @@
 import { chmod, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { buildBundles } from '#conductor/bundle/build-bundles.ts';
+import { build } from 'esbuild';
+import { buildBundles, forNode } from '#conductor/bundle/build-bundles.ts';
 import { settingsFile } from '#image-build/debian-package/settings-file.ts';
 import { paths } from '#image-build/paths.ts';
 import { packagesOf } from '#image-build/ramdisk/agent-bundle.ts';
 import { licensesText } from '#image-build/ramdisk/licenses.ts';
+import { bundleOptions } from '#shared/bundle-options.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const sources = import.meta.dirname;
@@ -20,6 +22,19 @@ const readByBundles = [
 ];
 const ramdiskFiles = ['vmlinuz', 'initrd.img', 'boot-medium.bin', 'boot-medium.json', 'licenses.txt'];
 
+/** `baton demo`: no other program reads it. */
+async function buildDemo(folder: string): Promise<void> {
+  await build({
+    ...bundleOptions,
+    ...forNode,
+    write: true,
+    absWorkingDir: paths.repository,
+    entryPoints: ['test/demo/demo.ts'],
+    outfile: join(folder, 'demo.cjs'),
+    sourcemap: false,
+  });
+}
+
 /**
  * Puts what a conductor's host gets into `tree`, as it lies below `/`.
  * @throws AppError `invalid_argument` without a ramdisk
@@ -28,6 +43,7 @@ export async function stagePackage(tree: string): Promise<void> {
   const bundles = join(tree, home, 'build/bundle');
   const inputs = await buildBundles(bundles);
   await rm(join(bundles, 'stamp'));
+  await buildDemo(bundles);
   for (const path of readByBundles) await copy(join(paths.repository, path), join(tree, home, path));
   await copy(paths.nodeBinary, join(tree, home, 'bin/node'));
   for (const name of ramdiskFiles) {

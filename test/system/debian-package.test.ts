@@ -120,7 +120,8 @@ test('serves the ramdisk, and finds what lies beside its bundles', async () => {
   expect((await fetch(`${url}/boot/undionly.kpxe`, { method: 'HEAD' })).status).toBe(200);
 });
 
-test('brings the alert rules and the dashboard', async () => {
+test('brings the demo, the alert rules and the dashboard', async () => {
+  expect(await exists('usr/lib/baton/build/bundle/demo.cjs')).toBe(true);
   const documents = 'usr/share/doc/baton/monitoring';
   expect([await exists(`${documents}/baton.rules.yml`), await exists(`${documents}/baton-dashboard.json`)]).toEqual([
     true,
