@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runBaton } from '#conductor/cli/run-baton.ts';
-import { runOnTerminal } from '#shared/process/run.ts';
 
 /** Its sources in a clone; beside the bundles of the Debian package, a bundle of its own. */
 function demoProgram(): string {
@@ -16,7 +15,10 @@ runBaton({
     const { describeSettings } = await import('#conductor/start/environment.ts');
     return describeSettings();
   },
-  runDemo: (args) => runOnTerminal(process.execPath, [demoProgram(), ...args]),
+  runDemo: async (args) => {
+    const { runOnTerminal } = await import('#shared/process/run.ts');
+    return runOnTerminal(process.execPath, [demoProgram(), ...args]);
+  },
   databaseTool: async () => {
     const { dumpToFile, restoreFromFile } = await import('#conductor/start/backup.ts');
     return {

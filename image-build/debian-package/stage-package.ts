@@ -58,6 +58,7 @@ export async function stagePackage(tree: string): Promise<void> {
   await write(join(tree, 'etc/baton/baton.env'), settingsFile(), 0o640); // DATABASE_URL may have a password
   const documents = join(tree, 'usr/share/doc/baton');
   await copy(join(paths.repository, 'docs'), documents);
+  await copy(join(paths.repository, 'CHANGELOG.md'), join(documents, 'CHANGELOG.md'));
   const npmPackages = packagesOf(inputs).map((path) => join(paths.repository, path));
   const licenses = await licensesText({ npmPackages });
   await write(
