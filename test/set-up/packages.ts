@@ -12,6 +12,11 @@ export const labPackages: readonly string[] = [
   'python3-ironicclient', // the baremetal command
   'python3-openstacksdk',
   'golang-1.19-go', // builds the next one's test program in two seconds
+  'golang-github-masterminds-sprig-dev', // renders the Helm chart, since helm is not in Debian
+  'docker-compose', // reads the compose file
+  'yamllint',
+  'skopeo', // reads the OCI image
+  'umoci', // unpacks it
   'golang-github-gophercloud-gophercloud-dev', // what metal3 speaks to Ironic with
   'python3-sushy', // an independent Redfish client
   'postgresql-15',
@@ -34,6 +39,9 @@ export const labPackages: readonly string[] = [
   'xz-utils',
   'zstd',
   'casync', // makes chunked images
+  'prometheus', // promtool, for the alert rules
+  'zsh', // completion
+  'fish', // the same
   'busybox-static', // the KVM probe's initrd
   'cpio',
   // kubernetes-client is unpacked, not installed: set-up.sh says why
