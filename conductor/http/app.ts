@@ -157,6 +157,7 @@ export function createBootApp(context: HttpContext): Hono {
       mediumParams: (of) => bootMediumParams(context, of),
       ramdiskDirectory: config.ramdiskDirectory,
       imagesDirectory: config.imagesDirectory,
+      ipxeDirectory: config.ipxeDirectory,
       publicUrl: config.boot.url,
       agentApi: { url: config.publicUrl, isInsecure: config.boot.insecureAgents },
       kernelParams: config.kernelParams,

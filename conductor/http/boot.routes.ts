@@ -22,8 +22,8 @@ export interface BootRoutesOptions {
   readonly ramdiskDirectory: string;
   /** Everything in it is served below `/images/`. */
   readonly imagesDirectory: string;
-  /** Holds `snponly.efi` and `undionly.kpxe`; default Debian's `/usr/lib/ipxe`. */
-  readonly ipxeDirectory?: string;
+  /** Holds `snponly.efi` and `undionly.kpxe`. */
+  readonly ipxeDirectory: string;
   /** Scheme, host and port under which machines reach this server. */
   readonly publicUrl: string;
   /** Of the API that agents call; default `publicUrl`. */
@@ -34,7 +34,7 @@ export interface BootRoutesOptions {
   readonly log: Log;
 }
 
-const ipxeFiles: readonly string[] = ['snponly.efi', 'undionly.kpxe', 'ipxe.efi'];
+const ipxeFiles: readonly string[] = ['snponly.efi', 'undionly.kpxe', 'ipxe.efi', 'ipxe-arm64.efi'];
 
 /**
  * What machines fetch while they boot: `/boot/boot.ipxe`, `/boot/node.ipxe?mac=`, the ramdisk, `/media/*` by virtual media, iPXE itself, `/images/*`.
@@ -71,7 +71,7 @@ export function bootRoutes(options: BootRoutesOptions): Hono {
 
   const files = [
     ...ramdiskFiles.map((name) => ({ name, directory: options.ramdiskDirectory })),
-    ...ipxeFiles.map((name) => ({ name, directory: options.ipxeDirectory ?? '/usr/lib/ipxe' })),
+    ...ipxeFiles.map((name) => ({ name, directory: options.ipxeDirectory })),
   ];
   for (const { name, directory } of files) {
     app.get(`/boot/${name}`, (c) => sendFile(c.req.raw, { directory, urlPath: name, log }));

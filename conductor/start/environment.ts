@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { consoleAccess } from '#conductor/agents/console/console-access.ts';
 import { allocationEnvironment } from '#conductor/allocations/allocation-settings.ts';
 import { authEnvironment } from '#conductor/auth/auth-settings.ts';
+import { dhcpEnvironment } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { etcdEnvironment } from '#conductor/cluster/etcd/etcd-settings.ts';
 import { kubernetesEnvironment } from '#conductor/cluster/kubernetes/kubernetes-settings.ts';
 import { conductorEnvironment } from '#conductor/kernel/conductors/conductor-settings.ts';
@@ -71,6 +72,7 @@ export const Environment = z.object({
   ...conductorEnvironment,
   BATON_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info').describe('log level'),
   BATON_KERNEL_PARAMS: z.string().default('').describe("added to the ramdisk's kernel command line"),
+  ...dhcpEnvironment,
   BATON_DISCOVERY: flag(false).describe(
     'boot machines of unknown MAC address into the ramdisk, and enrol them with what it finds',
   ),

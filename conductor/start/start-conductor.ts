@@ -1,5 +1,6 @@
 import { pruneFailedAllocations } from '#conductor/allocations/work-store.ts';
 import { authWarnings } from '#conductor/auth/auth-warnings.ts';
+import { startDhcpServer } from '#conductor/boot/dhcp/dhcp-server.ts';
 import { ramdiskWarning } from '#conductor/boot/ramdisk-files.ts';
 import { pruneFlows } from '#conductor/flows/prune-flows.ts';
 import type { Scheduler } from '#conductor/flows/scheduler.ts';
@@ -45,13 +46,15 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
   for (const warning of warnings) if (warning !== undefined) log.warn(warning);
   const tls = config.tls && (await openTlsFiles(config.tls, { log }));
   opening.defer(() => tls?.close());
+  const dhcp = config.dhcp && (await startDhcpServer(config.dhcp, context));
+  opening.defer(() => dhcp?.close());
   const { host, port, boot } = config;
   const { stopping } = context;
   const servers: { close(): Promise<void> }[] = [];
   opening.defer(async () => {
     await Promise.all(servers.map((each) => each.close()));
   });
-  const server = await listen(createApp(context).fetch, { host, port, stopping, tls });
+  const server = await listen(createApp({ ...context, dhcp }).fetch, { host, port, stopping, tls });
   servers.push(server);
   if (boot.port !== undefined) {
     const bootApp = createBootApp(context);
