@@ -47,7 +47,7 @@ test('an unknown machine becomes a node in enroll with what its ramdisk has foun
     system_vendor: vendor,
   });
   const events = (await historyOf(uuid)).map(({ event }) => event).join('\n');
-  expect(events).toContain('it needs driver_info ipmi_username, ipmi_password, and a resource_class');
+  expect(events).toContain('it needs driver_info/ipmi_username, driver_info/ipmi_password, resource_class');
 });
 
 test('is enrolled once, however often and from wherever it reports', async () => {

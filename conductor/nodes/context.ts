@@ -1,6 +1,7 @@
 import type { Drivers } from '#conductor/drivers/registry.ts';
 import type { KernelConfig, KernelContext } from '#conductor/kernel/context.ts';
 import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
+import type { InspectionRule } from '#conductor/nodes/inspection/rules/rule.ts';
 
 export interface NodesConfig extends KernelConfig {
   readonly defaultNetworkInterface: string;
@@ -14,6 +15,8 @@ export interface NodesContext extends KernelContext {
   readonly config: NodesConfig;
   readonly drivers: Drivers;
   readonly networks: NetworkConnector;
+  /** The operator's, the highest priority first. */
+  readonly inspectionRules: readonly InspectionRule[];
 }
 
 /** Of those who leave work to the scheduler. */

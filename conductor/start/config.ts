@@ -72,6 +72,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ramdiskDirectory: env.BATON_RAMDISK_DIR,
     imagesDirectory: env.BATON_IMAGES_DIR,
     networksFile: env.BATON_NETWORKS_FILE,
+    inspectionRulesFile: env.BATON_INSPECTION_RULES_FILE,
     conductorName: env.BATON_CONDUCTOR_NAME,
     ...readConductorSettings(env),
     logLevel: env.BATON_LOG_LEVEL,

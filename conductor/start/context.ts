@@ -11,6 +11,7 @@ export interface ConductorConfig extends HttpConfig {
   /** With `databaseUrl` never `undefined`. */
   readonly secretKeyFile: string | undefined;
   readonly networksFile: string | undefined;
+  readonly inspectionRulesFile: string | undefined;
   /** `undefined` = none of its own. */
   readonly dhcp: DhcpConfig | undefined;
   /** Below which nodes may name authorities of BMCs. */

@@ -83,6 +83,13 @@ export const Environment = z.object({
     .min(1)
     .default(1000)
     .describe('nodes in `enroll` from which on no more are discovered'),
+  BATON_INSPECTION_RULES_FILE: z
+    .string()
+    .optional()
+    .describe(
+      "rules (YAML, as Ironic's `built_in_rules`) that change nodes after inspection and discovery, such as their BMC's " +
+        'login; mode 0600',
+    ),
   BATON_DEFAULT_NETWORK_INTERFACE: z
     .enum(['noop', 'flat', 'switchport'])
     .optional()
