@@ -58,6 +58,7 @@ import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
 import { microversions } from '#conductor/http/versions.ts';
 import { volumeRoutes } from '#conductor/http/volumes.routes.ts';
 import { webhookRoutes } from '#conductor/http/webhooks.routes.ts';
+import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** In order: `/v1/nodes/validate` must stand before `/v1/nodes/{node}`, and what is not built comes last. */
@@ -163,6 +164,7 @@ export function createBootApp(context: HttpContext): Hono {
       kernelParams: config.kernelParams,
       discovery: config.discovery !== undefined,
       log: context.log,
+      onFetched: (mac, event) => noteBootEvent(context, { mac }, event),
     }),
   );
   return app;

@@ -10,6 +10,7 @@ import { listen } from '#conductor/http/listen.ts';
 import { openTlsFiles } from '#conductor/http/tls-files.ts';
 import { collectProcessMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/kernel/periodic.ts';
+import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import { pruneActions } from '#conductor/sites/actions/prune-actions.ts';
 import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
 import { type OpenContextOptions, openContext } from '#conductor/start/open-context.ts';
@@ -46,7 +47,12 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
   for (const warning of warnings) if (warning !== undefined) log.warn(warning);
   const tls = config.tls && (await openTlsFiles(config.tls, { log }));
   opening.defer(() => tls?.close());
-  const dhcp = config.dhcp && (await startDhcpServer(config.dhcp, context));
+  const dhcp =
+    config.dhcp &&
+    (await startDhcpServer(config.dhcp, {
+      ...context,
+      onSighting: ({ mac, event }) => noteBootEvent(context, { mac }, event),
+    }));
   opening.defer(() => dhcp?.close());
   const { host, port, boot } = config;
   const { stopping } = context;

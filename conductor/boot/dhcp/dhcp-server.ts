@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import type { DhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { renderDnsmasqConfig } from '#conductor/boot/dhcp/dnsmasq-config.ts';
 import { findInterface } from '#conductor/boot/dhcp/find-interface.ts';
+import { type DhcpSighting, readDhcpLine } from '#conductor/boot/dhcp/read-dhcp-line.ts';
 import { type KeptService, keepRunning } from '#conductor/kernel/keep-running.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -13,6 +14,7 @@ import { type Run, type RunningProcess, start } from '#shared/process/run.ts';
 export interface DhcpServerContext {
   readonly run: Run;
   readonly log: Log;
+  readonly onSighting?: ((sighting: DhcpSighting) => void) | undefined;
 }
 
 /** dnsmasq, as it runs. */
@@ -40,7 +42,10 @@ const rememberedLines = 5;
  * ends that.
  * @throws AppError `unavailable` or `invalid_argument` naming the setting and what would be right.
  */
-export async function startDhcpServer(config: DhcpConfig, { run, log }: DhcpServerContext): Promise<KeptService> {
+export async function startDhcpServer(
+  config: DhcpConfig,
+  { run, log, onSighting }: DhcpServerContext,
+): Promise<KeptService> {
   await requireDnsmasq(config, run);
   await requireBootFiles(config);
   const account = process.getuid?.() === 0 ? await findAccount(run) : undefined;
@@ -48,7 +53,7 @@ export async function startDhcpServer(config: DhcpConfig, { run, log }: DhcpServ
   const service = {
     name: 'dnsmasq',
     // looked up each time: an address may have changed
-    start: () => launch(config, account, log),
+    start: () => launch(config, account, { log, onSighting }),
     whenGone: waitForEnd,
     end: stop,
     log,
@@ -98,7 +103,11 @@ async function prepareDirectory(directory: string, account: Account | undefined)
   await chmod(dirname(directory), (mode & 0o7777) | 0o001);
 }
 
-async function launch(config: DhcpConfig, account: Account | undefined, log: Log): Promise<Dnsmasq> {
+async function launch(
+  config: DhcpConfig,
+  account: Account | undefined,
+  { log, onSighting }: Omit<DhcpServerContext, 'run'>,
+): Promise<Dnsmasq> {
   const text = renderDnsmasqConfig(config, findInterface(config, networkInterfaces()));
   log.debug({ config: text }, 'dnsmasq is started');
   const own = account
@@ -121,6 +130,8 @@ async function launch(config: DhcpConfig, account: Account | undefined, log: Log
   const started = new Promise<boolean>((resolve) => {
     createInterface(child.stderr).on('line', (line) => {
       log.debug({ line }, 'dnsmasq');
+      const sighting = readDhcpLine(line);
+      if (sighting) onSighting?.(sighting);
       lastLines.push(line.replace(/^dnsmasq(-\w+)?(\[\d+\])?: /, ''));
       if (lastLines.length > rememberedLines) lastLines.shift();
       if (/: started, version/.test(line)) resolve(true);
