@@ -5,8 +5,10 @@ import type { DhcpAnswer, DhcpRequest } from '#test/support/dhcp-client.ts';
 
 /** A cable between an interface of this machine and a client in a network namespace. */
 export interface ProvisioningNetwork {
-  /** On this machine. */
+  /** On this machine, or in the server's namespace. */
   readonly device: string;
+  /** What stands before a command that runs where that is. */
+  readonly atServer: readonly string[];
   /** Its address. */
   readonly address: string;
   /** `10.77.5.` of the client's and everybody else's addresses. */
@@ -22,9 +24,12 @@ export interface ProvisioningNetwork {
 
 const clientProgram = join(import.meta.dirname, 'dhcp-client.ts');
 
-export async function openProvisioningNetwork(): Promise<ProvisioningNetwork> {
+/** With `isApart` the server's end is in a namespace as well, for servers that let no other have their port. */
+export async function openProvisioningNetwork({ isApart = false } = {}): Promise<ProvisioningNetwork> {
   const id = randomInt(250);
-  const [device, peer, namespace] = [`bdhcp${id}`, `bdhcp${id}c`, `baton-dhcp-${id}`];
+  const [device, peer, namespace, apart] = [`bdhcp${id}`, `bdhcp${id}c`, `baton-dhcp-${id}`, `baton-dhcp-${id}s`];
+  const atServer = isApart ? ['ip', 'netns', 'exec', apart] : [];
+  const ipThere = (...args: readonly string[]) => ip(...(isApart ? ['-n', apart] : []), ...args);
   const prefix = `10.77.${id}.`;
   const address = `${prefix}1`;
   const ip = (...args: readonly string[]) => run('ip', args);
@@ -32,14 +37,19 @@ export async function openProvisioningNetwork(): Promise<ProvisioningNetwork> {
     (await run('ip', ['netns', 'exec', namespace, command, ...args])).stdout;
   await ip('netns', 'add', namespace);
   await ip('link', 'add', device, 'type', 'veth', 'peer', 'name', peer, 'netns', namespace);
-  await ip('address', 'add', `${address}/24`, 'dev', device);
-  await ip('address', 'add', `fd00:77:${id}::1/64`, 'dev', device, 'nodad');
-  await ip('link', 'set', device, 'up');
+  if (isApart) {
+    await ip('netns', 'add', apart);
+    await ip('link', 'set', device, 'netns', apart);
+  }
+  await ipThere('address', 'add', `${address}/24`, 'dev', device);
+  await ipThere('address', 'add', `fd00:77:${id}::1/64`, 'dev', device, 'nodad');
+  await ipThere('link', 'set', device, 'up');
   await ip('-n', namespace, 'address', 'add', `${prefix}9/24`, 'dev', peer);
   await ip('-n', namespace, 'link', 'set', peer, 'up');
   await ip('-n', namespace, 'route', 'add', 'default', 'dev', peer);
   return {
     device,
+    atServer,
     address,
     prefix,
     inside,
@@ -52,6 +62,7 @@ export async function openProvisioningNetwork(): Promise<ProvisioningNetwork> {
     },
     close: async () => {
       await ip('netns', 'delete', namespace);
+      if (isApart) await ip('netns', 'delete', apart);
     },
   };
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
+import { bootRequests, firmware } from '#test/support/boot-requests.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 import { freePort } from '#test/support/free-port.ts';
 import { conductorProgram } from '#test/support/programs.ts';
@@ -25,21 +26,6 @@ afterAll(async () => {
   await conductor.close();
   await network.close();
 });
-
-const mac = '52:54:00:77:00:01';
-const firmware = (architecture: number, vendor = 'PXEClient') => {
-  const number = String(architecture).padStart(5, '0');
-  return { mac, architecture, vendorClass: `${vendor}:Arch:${number}:UNDI:003016` } as const;
-};
-const files = (): [string, Parameters<ProvisioningNetwork['ask']>[0], string][] => [
-  ['BIOS', { type: 'discover', ...firmware(0) }, 'undionly.kpxe'],
-  ['UEFI', { type: 'discover', ...firmware(7) }, 'snponly.efi'],
-  ['UEFI, another number', { type: 'discover', ...firmware(9) }, 'snponly.efi'],
-  ['arm64', { type: 'discover', ...firmware(11) }, 'ipxe-arm64.efi'],
-  ['HTTP boot', { type: 'discover', ...firmware(16, 'HTTPClient') }, `${bootUrl}/boot/snponly.efi`],
-  ['HTTP boot, arm64', { type: 'discover', ...firmware(19, 'HTTPClient') }, `${bootUrl}/boot/ipxe-arm64.efi`],
-  ['iPXE', { type: 'discover', ...firmware(7), isIpxe: true }, `${bootUrl}/boot/boot.ipxe`],
-];
 
 async function dnsmasqPids(): Promise<number[]> {
   const { stdout } = await run('pgrep', ['--full', '--exact', 'dnsmasq --keep-in-foreground --conf-file=- .*'], {
@@ -67,10 +53,10 @@ describe('as the server', () => {
   });
 
   test('gives each kind of firmware its first file, and iPXE the first script', async () => {
-    for (const [name, request, file] of files()) {
+    for (const [name, request, file] of bootRequests(bootUrl)) {
       expect([name, (await network.ask(request))?.file]).toEqual([name, file]);
     }
-    const answer = await network.ask({ type: 'discover', ...firmware(16, 'HTTPClient') });
+    const answer = await network.ask(firmware(16, 'HTTPClient'));
     expect(answer?.vendorClass).toBe('HTTPClient');
   });
 
@@ -117,7 +103,7 @@ describe('beside another server', () => {
 
   test('gives files and no addresses', async () => {
     await expect(network.lease()).rejects.toThrow('no lease');
-    for (const [name, request, file] of files()) {
+    for (const [name, request, file] of bootRequests(bootUrl)) {
       let answer = await network.ask(request);
       // UEFI firmware asks a second time, at the port that the offer has sent it to
       if (answer?.file === '') {
