@@ -7,7 +7,14 @@ export interface NodesConfig extends KernelConfig {
   readonly defaultNetworkInterface: string;
   readonly fastTrack: boolean;
   /** How unknown machines are enrolled that boot the ramdisk; `undefined`: they boot from disk. */
-  readonly discovery: { readonly driver: string; readonly limit: number } | undefined;
+  readonly discovery:
+    | {
+        readonly driver: string;
+        readonly limit: number;
+        /** After so many milliseconds a machine that nobody has touched is forgotten; 0 = never. */
+        readonly forgetMs: number;
+      }
+    | undefined;
 }
 
 /** What work on nodes may use beyond the kernel: the hardware. */

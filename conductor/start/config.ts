@@ -77,9 +77,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ...readConductorSettings(env),
     logLevel: env.BATON_LOG_LEVEL,
     kernelParams: env.BATON_KERNEL_PARAMS,
-    discovery: env.BATON_DISCOVERY
-      ? { driver: env.BATON_DISCOVERY_DRIVER, limit: env.BATON_DISCOVERY_LIMIT }
-      : undefined,
+    discovery: discoveryOf(env),
     defaultNetworkInterface: env.BATON_DEFAULT_NETWORK_INTERFACE ?? (env.BATON_NETWORKS_FILE ? 'switchport' : 'noop'),
     automatedClean: env.BATON_AUTOMATED_CLEAN,
     fastTrack: env.BATON_FAST_TRACK,
@@ -116,6 +114,15 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 function publicUrlOf(env: z.infer<typeof Environment>): string {
   const ownUrl = `${readTlsConfig(env) ? 'https' : 'http'}://${urlHost(env.BATON_HOST)}:${env.BATON_PORT}`;
   return (env.BATON_PUBLIC_URL ?? ownUrl).replace(/\/+$/, '');
+}
+
+function discoveryOf(env: z.infer<typeof Environment>): ConductorConfig['discovery'] {
+  if (!env.BATON_DISCOVERY) return undefined;
+  return {
+    driver: env.BATON_DISCOVERY_DRIVER,
+    limit: env.BATON_DISCOVERY_LIMIT,
+    forgetMs: env.BATON_DISCOVERY_FORGET_DAYS * 86_400_000,
+  };
 }
 
 function stepPriorities(text: string): Map<string, number> {

@@ -83,6 +83,15 @@ export const Environment = z.object({
     .min(1)
     .default(1000)
     .describe('nodes in `enroll` from which on no more are discovered'),
+  BATON_DISCOVERY_FORGET_DAYS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(36_500)
+    .default(0)
+    .describe(
+      'days without a boot after which a discovered machine is deleted that nobody has changed or managed; 0 = never',
+    ),
   BATON_INSPECTION_RULES_FILE: z
     .string()
     .optional()

@@ -2,6 +2,7 @@ import { pruneFailedAllocations } from '#conductor/allocations/work-store.ts';
 import { authWarnings } from '#conductor/auth/auth-warnings.ts';
 import { startDhcpServer } from '#conductor/boot/dhcp/dhcp-server.ts';
 import { ramdiskWarning } from '#conductor/boot/ramdisk-files.ts';
+import { forgetDiscovered } from '#conductor/flows/forget-discovered.ts';
 import { pruneFlows } from '#conductor/flows/prune-flows.ts';
 import type { Scheduler } from '#conductor/flows/scheduler.ts';
 import { syncPower } from '#conductor/flows/sync-power.ts';
@@ -93,6 +94,7 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
     { name: 'allocations', periodMs: config.reconcileIntervalMs, run: () => context.allocator.lookAfter() },
     { name: 'prune allocations', periodMs: pruneIntervalMs, run: () => pruneFailedAllocations(context) },
     { name: 'prune flows', periodMs: pruneIntervalMs, run: () => pruneFlows(context) },
+    { name: 'forget discovered machines', periodMs: pruneIntervalMs, run: () => forgetDiscovered(context) },
     { name: 'prune site actions', periodMs: pruneIntervalMs, run: () => pruneActions(context) },
     { name: 'prune webhook deliveries', periodMs: pruneIntervalMs, run: () => pruneDeliveries(context) },
     { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
+import { bootEvents } from '#conductor/model/boot-events.ts';
 import { deployEnrolled } from '#test/lab/deploy-and-prove.ts';
 import { type DeployOutcomes, deployOnEach, reportOf } from '#test/lab/deploy-on-each.ts';
 import { labDiagnostics } from '#test/lab/diagnostics.ts';
@@ -99,6 +100,14 @@ describe.each(machines)('an unknown machine with $firmware firmware behind $bmc'
     expect(await lab.api.call('GET', `/v1/nodes/${name}`)).toMatchObject({ driver: bmc, resource_class: 'lab' });
     const { ports } = await lab.api.call<{ ports: unknown[] }>('GET', `/v1/ports/detail?node=${name}`);
     expect(ports).toMatchObject([{ address: node.machine.mac, local_link_connection: { port_id: name } }]);
+  });
+
+  test("its flow shows what was seen of the ramdisk's boot", () => {
+    const { boot } = reportOf(outcomes, name).flow;
+    const first = boot.slice(0, boot.findIndex(({ event }) => event === 'heartbeat') + 1);
+    // the ramdisk in which it was discovered may have looked itself up before it was booted again
+    expect(new Set(first.map(({ event }) => event))).toEqual(new Set(bootEvents));
+    expect(first.find(({ event }) => event === 'initrd')?.bytes).toBeGreaterThan(10_000_000);
   });
 
   test('is deployed: every proof holds', () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { and, eq, or, type SQL, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNotNull, or, type SQL, sql } from 'drizzle-orm';
 import { findDriver } from '#conductor/drivers/driver-table.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
@@ -41,7 +41,10 @@ export async function enrolDiscovered(
   const outcome = await context.db.transaction(async (tx) => {
     // machines report at the same time, and one may report twice
     await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('baton discovery', 0))`);
-    if (await hasPort(tx, machine.addresses)) return undefined;
+    if (await hasPort(tx, machine.addresses)) {
+      await markSeen(tx, machine.addresses, context.clock.now());
+      return undefined;
+    }
     const known = await findByHardware(tx, machine, found.document);
     if (known !== undefined) return { known };
     const waiting = await tx.$count(nodes, eq(nodes.provisionState, 'enroll'));
@@ -77,6 +80,16 @@ const unknownMachine = () => new AppError('not_found', 'Resource could not be fo
 async function hasPort(db: Queryable, addresses: readonly string[]): Promise<boolean> {
   if (addresses.length === 0) return false;
   return (await db.$count(ports, isAmong(ports.address, addresses))) > 0;
+}
+
+/** A machine that still boots is not forgotten. */
+async function markSeen(db: Queryable, addresses: readonly string[], now: Date): Promise<void> {
+  const owners = db.select({ uuid: ports.nodeUuid }).from(ports).where(isAmong(ports.address, addresses));
+  const isDiscovered = and(eq(nodes.provisionState, 'enroll'), isNotNull(nodes.inspectionFinishedAt));
+  await db
+    .update(nodes)
+    .set({ inspectionFinishedAt: now })
+    .where(and(isDiscovered, inArray(nodes.uuid, owners)));
 }
 
 async function findByHardware(
