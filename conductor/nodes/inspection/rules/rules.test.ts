@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { holds } from '#conductor/nodes/inspection/rules/holds.ts';
 import { planRules } from '#conductor/nodes/inspection/rules/plan-rules.ts';
@@ -80,6 +81,18 @@ test('rules run by priority, and see what those before have changed', () => {
     failure: undefined,
   });
   expect(subject.node.driver_info, 'left as it was').toEqual({});
+});
+
+test("the manual's example is read", async () => {
+  const page = await readFile(new URL('../../../../docs/first-rack.md', import.meta.url), 'utf8');
+  const [, example = ''] = /BATON_INSPECTION_RULES_FILE`\.\n\n```\n([\s\S]*?)```/.exec(page) ?? [];
+  const lenovo = {
+    ...subject,
+    inventory: { system_vendor: { manufacturer: 'Lenovo', serial_number: 'J1' }, bmc_address: '10.2.1.9' },
+  };
+  const { applied, patch } = planRules(parseRulesFile(example, 'first-rack.md'), lenovo);
+  expect(applied).toEqual(['Lenovos of rack 1']);
+  expect(patch).toContainEqual({ op: 'add', path: '/name', value: 'r1-J1' });
 });
 
 test('a failure ends them', () => {
