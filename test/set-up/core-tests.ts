@@ -47,7 +47,10 @@ export const coreTests: readonly CoreTest[] = [
   { file: 'system/ipmi.test.ts', proves: 'the IPMI driver on ipmi_sim' },
   { file: 'system/ovs.test.ts', proves: 'switch ports on Open vSwitch' },
   { file: 'system/lldp.test.ts', proves: 'LLDP on real cables' },
-  { file: 'system/dnsmasq-config.test.ts', proves: 'the DHCP configuration of docs/networks.md' },
+  {
+    file: 'system/dhcp.test.ts',
+    proves: "the conductor's DHCP server: each kind of firmware, restarts, a conductor killed",
+  },
   { file: 'system/conductor-start.test.ts', proves: "a conductor that can't start says why" },
   {
     file: 'system/private-server.test.ts',

@@ -7,6 +7,8 @@ export const labPackages: readonly string[] = [
   'openvswitch-switch', // ovs-vswitchd with the userspace datapath
   'openvswitch-common', // ovsdb-server's schema, ovs-vsctl, ovs-appctl
   'dnsmasq-base', // dnsmasq without the system service
+  'isc-dhcp-server', // the next two for the configurations of docs/networks.md
+  'kea-dhcp4-server',
   'openipmi', // ipmi_sim
   'ipmitool',
   'python3-ironicclient', // the baremetal command
