@@ -65,7 +65,7 @@ async function writeControl(
     Maintainer: 'Baton maintainers <baton@localhost>',
     'Installed-Size': size.split('\t')[0],
     Depends: depends.join(', '),
-    Recommends: 'dnsmasq-base',
+    Recommends: 'dnsmasq-base, ipxe',
     Section: 'admin',
     Priority: 'optional',
     Description:
