@@ -98,13 +98,15 @@ export function ramdiskScript(
   const base = checkUrl('publicUrl', options.publicUrl);
   // UEFI kernels find the ramdisk by the name of the initrd; BIOS ones don't need it
   const kernelLine = ramdiskParams(options, [`BOOTIF=${options.mac}`, 'initrd=initrd.img']);
+  // so that it is known which machine loads them
+  const of = `?mac=${options.mac.replaceAll(':', '-')}`;
   return lines([
     '#!ipxe',
     `echo Baton: booting the ramdisk for ${consoleText(options.nodeName ?? 'an unknown machine')} (${options.mac})`,
     // images of an earlier attempt would be handed to the kernel too
     'imgfree',
-    `kernel --name vmlinuz ${base}/boot/vmlinuz ${kernelLine} || goto failed`,
-    `initrd --name initrd.img ${base}/boot/initrd.img || goto failed`,
+    `kernel --name vmlinuz ${base}/boot/vmlinuz${of} ${kernelLine} || goto failed`,
+    `initrd --name initrd.img ${base}/boot/initrd.img${of} || goto failed`,
     'boot vmlinuz || goto failed',
     ':failed',
     `echo Baton: the ramdisk could not be booted, asking again in ${retrySeconds} s`,
