@@ -3,6 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createFleetWatch } from '#conductor/flows/watch-fleet.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { openEventStream } from '#conductor/http/event-stream.ts';
+import { listen } from '#conductor/http/listen.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -132,6 +134,39 @@ test('who comes with an id that nobody knows reloads', async () => {
     expect(stream.seen[0]).toMatchObject({ event: 'reload' });
     await stream.close();
   }
+});
+
+test('a reader whose connection ends is let go', async () => {
+  const ends: string[] = [];
+  const stopping = new AbortController();
+  const watch = {
+    start: () => Promise.resolve({ readAt: 1, missed: undefined, stop: () => undefined }),
+  };
+  const open = () =>
+    openEventStream({
+      watch,
+      project: undefined,
+      since: undefined,
+      isAllowed: () => Promise.resolve(true),
+      stopping: stopping.signal,
+      onEnd: () => ends.push('end'),
+    });
+  const server = await listen(async () => new Response(await open()), {
+    host: '127.0.0.1',
+    port: 0,
+    stopping: stopping.signal,
+  });
+  const leaving = new AbortController();
+  const left = await fetch(server.url, { signal: leaving.signal });
+  expect(left.status).toBe(200);
+  leaving.abort();
+  await waitUntil('the end of the stream', () => ends[0], { timeoutMs: 5000, everyMs: 20 });
+  // nor does an open one hold up the conductor's stop
+  const stays = await fetch(server.url);
+  stopping.abort();
+  expect(await stays.text()).toContain('event: bye');
+  await server.close();
+  expect(ends).toHaveLength(2);
 });
 
 test('strangers get none', async () => {
