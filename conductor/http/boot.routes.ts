@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import { openBootMedium } from '#conductor/boot/boot-medium.ts';
+import { type BootMediumParams, openBootMedium } from '#conductor/boot/boot-medium.ts';
 import {
   type BootAnswer,
   firstScript,
@@ -17,7 +17,10 @@ export interface BootRoutesOptions {
   /** What the machine with this MAC address (lower-case, colons) shall boot. */
   readonly answer: (mac: string) => Promise<BootAnswer>;
   /** The kernel parameters on the CD of one boot, or `undefined` where there is none. */
-  readonly mediumParams: (of: { readonly path: string; readonly nodeUuid: string }) => Promise<string | undefined>;
+  readonly mediumParams: (of: {
+    readonly path: string;
+    readonly nodeUuid: string;
+  }) => Promise<BootMediumParams | undefined>;
   /** Holds `vmlinuz`, `initrd.img` and the boot medium. */
   readonly ramdiskDirectory: string;
   /** Everything in it is served below `/images/`. */
