@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { secretsArchive } from '#conductor/boot/secrets-archive.ts';
 import type { Content } from '#conductor/boot/send-file.ts';
@@ -91,6 +91,12 @@ function overlay(bytes: Buffer, position: number, content: Buffer, at: number): 
   const start = Math.max(0, position - at);
   const into = Math.max(0, at - position);
   if (start < content.length && into < bytes.length) content.copy(bytes, into, start);
+}
+
+/** Whether the agent of the directory's ramdisk reads secrets from an initrd of their own: an ironic-python-agent doesn't. */
+export async function readsBootSecrets(directory: string): Promise<boolean> {
+  const text = await readFile(join(directory, 'boot-medium.json'), 'utf8').catch(() => '{}');
+  return BootMediumLayout.safeParse(JSON.parse(text)).success;
 }
 
 function readLayout(directory: string, text: string): BootMediumLayout {

@@ -3,3 +3,6 @@
  * from its CD or from iPXE.
  */
 export const bootSecretsFile = '/etc/baton/boot-secrets';
+
+/** With it a lookup proves that it comes from the machine that was given the boot's token. Ironic ignores it. */
+export const bootTokenHeader = 'x-baton-boot-token';

@@ -138,9 +138,14 @@ test("the CD has this boot's parameters, is served in ranges, and by its name al
   for (const wrong of [cd.replace(/.\.iso$/, '-.iso'), cd.replace(/[0-9a-f-]{36}/, crypto.randomUUID())]) {
     expect((await fetch(wrong)).status).toBe(404);
   }
-  // whoever asks over the network gets no token
-  const lookup = await operator.call('GET', `/v1/lookup?addresses=${machine.mac}`);
-  expect(lookup).toMatchObject({ config: { agent_token: '******', agent_token_required: true } });
+  // whoever asks over the network learns nothing, and gets no token with it
+  const lookUp = async (token: string) =>
+    fetch(`${conductor.url}/v1/lookup?addresses=${machine.mac}`, {
+      headers: { 'X-OpenStack-Ironic-API-Version': '1.62', 'X-Baton-Boot-Token': token },
+    });
+  expect((await lookUp('x'.repeat(43))).status).toBe(404);
+  const answer = await lookUp(/ipa-agent-token=(\S+)/.exec(secrets)?.[1] ?? '');
+  expect(await answer.json()).toMatchObject({ config: { agent_token: '******', agent_token_required: true } });
   await operator.provision('ranges', 'deleted');
 });
 
