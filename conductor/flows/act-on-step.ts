@@ -1,11 +1,12 @@
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { endFinished, type FinishedWork, failStep } from '#conductor/flows/finish-flow.ts';
-import { recordStepEvents, updateFlow } from '#conductor/flows/flow-store.ts';
+import { updateFlow } from '#conductor/flows/flow-store.ts';
 import { isHeld } from '#conductor/flows/hold-in-maintenance.ts';
 import { changesNode } from '#conductor/flows/post-step-hooks.ts';
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
 import { mayRestartFlow, restartFlow } from '#conductor/flows/restart-flow.ts';
 import { type ConductorStepOutcome, loadStepContext } from '#conductor/flows/step-context.ts';
+import { recordStepEvents } from '#conductor/flows/step-log.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';

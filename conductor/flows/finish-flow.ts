@@ -1,10 +1,11 @@
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { endFlow } from '#conductor/flows/end-flow.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
-import { insertSteps, listSteps, recordStepEvent, recordStepEvents, updateFlow } from '#conductor/flows/flow-store.ts';
+import { insertSteps, listSteps, updateFlow } from '#conductor/flows/flow-store.ts';
 import { cleanedEvent, followWith, restBeforeWipe } from '#conductor/flows/follow-flow.ts';
 import { planCleanup } from '#conductor/flows/plan-steps.ts';
 import type { StepRecord } from '#conductor/flows/record-outcome.ts';
+import { recordStepEvent, recordStepEvents } from '#conductor/flows/step-log.ts';
 import { whatRemains } from '#conductor/flows/what-remains.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';

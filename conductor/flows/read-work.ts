@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { flowReader } from '#conductor/flows/flow-store.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { type AgentSessionRow, agentSessions } from '#conductor/kernel/db/schema/agent-session.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { statement } from '#conductor/kernel/db/statement.ts';
 import { tableReader } from '#conductor/kernel/db/table-reader.ts';
 import { nodeReader } from '#conductor/nodes/node-store.ts';
 
@@ -17,11 +17,19 @@ export interface NodeWork {
 }
 
 const sessionReader = tableReader(agentSessions, 'nodeUuid');
-const selectWork = sql.raw(`
-  SELECT ${nodeReader.selected}, ${flowReader.selected}, ${sessionReader.selected} FROM nodes
-  LEFT JOIN flows ON flows.node_uuid = nodes.uuid AND flows.ended_at IS NULL
-  LEFT JOIN agent_sessions ON agent_sessions.node_uuid = nodes.uuid
-  WHERE nodes.uuid =`);
+const selected = sql.raw(`${nodeReader.selected}, ${flowReader.selected}, ${sessionReader.selected}`);
+const selectWork = statement<{ nodeUuid: string }, NodeWork>(
+  (value) => sql`
+    SELECT ${selected} FROM nodes
+    LEFT JOIN flows ON flows.node_uuid = nodes.uuid AND flows.ended_at IS NULL
+    LEFT JOIN agent_sessions ON agent_sessions.node_uuid = nodes.uuid
+    WHERE nodes.uuid = ${value('nodeUuid')}`,
+  (raw) => ({
+    node: nodeReader.read(raw),
+    flow: flowReader.readJoined(raw, nodeReader.width),
+    session: sessionReader.readJoined(raw, nodeReader.width + flowReader.width),
+  }),
+);
 
 /** What a flow begins to be worked on with. */
 export interface FirstWork {
@@ -31,8 +39,6 @@ export interface FirstWork {
 
 /** `undefined` for a node that is gone. */
 export async function readWork(db: Queryable, nodeUuid: string): Promise<NodeWork | undefined> {
-  const [row] = rowsOf(await db.execute(sql`${selectWork} ${nodeUuid}`)) as Record<string, unknown>[];
-  return (
-    row && { node: nodeReader.read(row), flow: flowReader.readJoined(row), session: sessionReader.readJoined(row) }
-  );
+  const [work] = await selectWork(db, { nodeUuid });
+  return work;
 }

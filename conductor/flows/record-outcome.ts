@@ -1,14 +1,8 @@
 import type { EngineContext } from '#conductor/flows/context.ts';
-import {
-  listSteps,
-  recordStepEvent,
-  recordStepEvents,
-  replacePendingSteps,
-  type StepEvent,
-  updateFlow,
-} from '#conductor/flows/flow-store.ts';
+import { listSteps, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
 import { applyPostStepHook } from '#conductor/flows/post-step-hooks.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
+import { recordStepEvent, recordStepEvents, type StepEvent } from '#conductor/flows/step-log.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';

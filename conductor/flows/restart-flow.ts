@@ -1,6 +1,7 @@
 import type { EngineContext } from '#conductor/flows/context.ts';
-import { recordStepEvent, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
+import { replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
 import type { StepRecord } from '#conductor/flows/record-outcome.ts';
+import { recordStepEvent } from '#conductor/flows/step-log.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { plannedCore } from '#conductor/model/planned-step.ts';

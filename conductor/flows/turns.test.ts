@@ -75,6 +75,20 @@ test('where no agent has called for a while, some begin however late the timers 
   expect(begun).toHaveLength(10);
 });
 
+test('where no agent has called for a while, several begin in a turn, as many as there is room for', async () => {
+  const { turns, begun, room, time, tick } = setUp();
+  for (let index = 0; index < 50; index += 1) turns.take(`new-${index}`, 'operator');
+  time.ms += 1_000;
+  await tick();
+  expect(begun).toHaveLength(4);
+  room.young = 14;
+  await tick();
+  expect(begun).toHaveLength(6);
+  room.young = 16;
+  await tick();
+  expect(begun).toHaveLength(6);
+});
+
 test('without room everybody waits, agents first', async () => {
   const { turns, begun, room, tick } = setUp();
   room.free = 0;

@@ -13,7 +13,10 @@ const lateMs = 20;
  * called for a while nobody stands idle meanwhile: then more begin at once, since they wait for the disk most of the time,
  * and some do however late the timers are, for it may be other processes that keep them late.
  */
-const limits = { withAgents: { most: 4, always: 0 }, withoutAgents: { most: 16, always: 6 } } as const;
+const limits = {
+  withAgents: { most: 4, always: 0, inATurn: 1 },
+  withoutAgents: { most: 16, always: 6, inATurn: 4 },
+} as const;
 const agentsStayMs = 2_000;
 /** Whether agents are about to call is not known when the first of many nodes begins. */
 const agentsMayComeMs = 600;
@@ -74,12 +77,13 @@ export function createTurns(options: {
       const before = clock.now().getTime();
       await clock.sleep(paceMs);
       const now = clock.now().getTime();
-      const { most, always } = now - state.agentAt < agentsStayMs ? limits.withAgents : limits.withoutAgents;
+      const { most, always, inATurn } = now - state.agentAt < agentsStayMs ? limits.withAgents : limits.withoutAgents;
       const young = youngAtWork();
       const isOnTime = now - before - paceMs < lateMs;
-      const keepsUp = urgent.size === 0 && (young < always || (isOnTime && young < most));
-      if (!hasRoom() || (!keepsUp && now - begunAt < atLeastEveryMs)) continue;
+      const room = urgent.size > 0 ? 0 : (isOnTime ? most : always) - young;
+      if (!hasRoom() || (room <= 0 && now - begunAt < atLeastEveryMs)) continue;
       beginOther();
+      for (let more = 1; more < Math.min(room, inATurn) && hasRoom(); more += 1) beginOther();
       begunAt = now;
     }
     state.isPacing = false;

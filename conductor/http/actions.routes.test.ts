@@ -68,7 +68,7 @@ describe('an action is refused', () => {
       start('redeploy_server', { target_nodes: ['n1'], ...more });
     const missing = await redeploy();
     expect(missing).toMatchObject({ status: 400, body: { reason: 'MissingPrecondition' } });
-    expect(missing.fault).toContain('no revision of successful-site-action: no site action has succeeded yet');
+    expect(missing.fault).toContain('no revision of successful-site-action for n1: no site action has succeeded yet');
     expect((await redeploy({ 'target-revision': 'last-site-action' })).fault).toContain('no revision of last-site');
     expect((await redeploy({ 'target-revision': 'buffer' })).fault).toContain(
       'must be one of committed, successful-site',
@@ -105,6 +105,8 @@ describe('an action is refused', () => {
     }
     expect((await start('teardown_server', { target_nodes: 'n2' })).fault).toContain('n2: it is not enrolled');
     expect(await list()).toEqual([]);
+    const removedBefore = await start('teardown_server', { target_nodes: 'n2', 'remove-node': true });
+    expect([removedBefore.status, removedBefore.fault]).toEqual([201, undefined]);
   });
 
   test("with the times of the site's documents where none are given, which the plan says", async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { recordStepEvent } from '#conductor/flows/flow-store.ts';
+import { recordStepEvent } from '#conductor/flows/step-log.ts';
 import { type FlowRow, type FlowStepInsert, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

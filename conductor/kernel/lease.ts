@@ -1,6 +1,7 @@
 import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { statement, type Value } from '#conductor/kernel/db/statement.ts';
 import { type KeepContext, type KeptLease, keepRenewed, type Moment } from '#conductor/kernel/keep-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -28,8 +29,18 @@ export function isFree({ holder, expiresAt }: { readonly holder?: PgColumn; read
 
 type LeaseTable = PgTable & { readonly holder: PgColumn; readonly token: PgColumn; readonly expiresAt: PgColumn };
 
+/** What a lease is found by in a statement that is built once. */
+export interface HeldValues {
+  readonly key: string;
+  readonly holder: string;
+  readonly token: number;
+}
+
 export interface Leases<Lease extends Held> {
   readonly claimed: (claim: Claim) => { holder: string; token: SQL; expiresAt: SQL };
+  /** The same for a statement that is built once, asked with `values`. */
+  readonly isHeldBy: (value: Value<HeldValues>) => SQL;
+  readonly values: (lease: Lease) => HeldValues;
   /** The lease's row, as long as it is this one. */
   readonly isHeld: (lease: Lease) => SQL | undefined;
   /** Prolongs the lease; `false` when it is lost. */
@@ -68,6 +79,13 @@ export function leasesOn<Lease extends Held>(
   };
   const isHeld = (lease: Lease): SQL | undefined =>
     and(eq(of.key, of.keyOf(lease)), eq(table.holder, lease.holder), eq(table.token, lease.token));
+  const isHeldBy = (value: Value<HeldValues>): SQL =>
+    sql`${of.key} = ${value('key')} and ${table.holder} = ${value('holder')} and ${table.token} = ${value('token')}`;
+  const values = (lease: Lease): HeldValues => ({ key: of.keyOf(lease), holder: lease.holder, token: lease.token });
+  const release = statement<HeldValues>(
+    (value) => sql`update ${table} set holder = null, expires_at = now() where ${isHeldBy(value)}`,
+  );
+  const hold = statement<HeldValues>((value) => sql`select true from ${table} where ${isHeldBy(value)} for update`);
   const renew = async (db: Queryable, lease: Lease, leaseMs: number): Promise<boolean> => {
     const set = { expiresAt: expiry(leaseMs) };
     const rows = await db.update(table).set(set).where(isHeld(lease)).returning({ token: table.token });
@@ -75,6 +93,8 @@ export function leasesOn<Lease extends Held>(
   };
   return {
     claimed: ({ holder, leaseMs }) => ({ holder, token: sql`${table.token} + 1`, expiresAt: expiry(leaseMs) }),
+    isHeldBy,
+    values,
     isHeld,
     renew,
     keep: (context, lease, claimedAt) =>
@@ -88,11 +108,10 @@ export function leasesOn<Lease extends Held>(
         claimedAt,
       ),
     release: async (db, lease) => {
-      await db.update(table).set({ holder: null, expiresAt: sql`now()` }).where(isHeld(lease));
+      await release(db, values(lease));
     },
     hold: async (tx, lease) => {
-      const rows = await tx.select({ token: table.token }).from(table).where(isHeld(lease)).for('update');
-      if (rows.length === 0) lost(lease);
+      if ((await hold(tx, values(lease))).length === 0) lost(lease);
     },
     lost,
     releaseStale: async (db, { holder, exclusive }) => {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { type SQL, sql } from 'drizzle-orm';
+import { type Placeholder, type SQL, sql } from 'drizzle-orm';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
+import { statement, type Value } from '#conductor/kernel/db/statement.ts';
 import type { WebhookEvent, WebhookEventType } from '#conductor/kernel/webhook-events.ts';
 
 /** Conductors listen there: it is notified when a transaction that wrote into the outbox has been committed. */
@@ -15,24 +16,41 @@ const notify = sql`pg_notify(${webhookChannel}::text, '')`;
  * webhooks it costs a look at an empty table.
  */
 export async function notifyWebhooks(db: Queryable, nodeUuid: string, event: WebhookEvent): Promise<void> {
-  await db.execute(outboxInsert(nodeUuid, event));
+  await writeOutbox(db, outboxValues(nodeUuid, event));
+}
+
+export interface OutboxValues {
+  readonly nodeUuid: string;
+  readonly eventId: string;
+  readonly type: WebhookEventType;
+  readonly body: string;
+}
+
+/** What `outboxInsert` is asked with. */
+export function outboxValues(
+  nodeUuid: string,
+  { type, data }: WebhookEvent,
+  eventId: string = randomUUID(),
+): OutboxValues {
+  const body = JSON.stringify({ type, timestamp: new Date().toISOString(), event_id: eventId, data });
+  return { nodeUuid, eventId, type, body };
 }
 
 /** `notifyWebhooks` as an `INSERT`, which may have a `WITH` in front. */
-export function outboxInsert(nodeUuid: string, event: WebhookEvent, eventId: string = randomUUID()): SQL {
-  const { type, data } = event;
-  const body = JSON.stringify({ type, timestamp: new Date().toISOString(), event_id: eventId, data });
+export function outboxInsert(value: Value<OutboxValues>): SQL {
   return sql`
     insert into webhook_deliveries (webhook_uuid, event_id, event_type, subject, body)
-    select webhook.uuid, ${eventId}::uuid, ${type}::text, node.uuid,
-      case when webhook.project is null or webhook.project = node.owner then ${body}::text::jsonb
+    select webhook.uuid, ${value('eventId')}::uuid, ${value('type')}::text, node.uuid,
+      case when webhook.project is null or webhook.project = node.owner then ${value('body')}::text::jsonb
         -- as lessees do not see it at the node
-        else ${body}::text::jsonb #- '{data,last_error}' #- '{data,error}' end
+        else ${value('body')}::text::jsonb #- '{data,last_error}' #- '{data,error}' end
         || jsonb_build_object('node', jsonb_build_object('uuid', node.uuid, 'name', node.name))
-    from webhooks webhook join nodes node on node.uuid = ${nodeUuid}
-    where ${isWanted(type, sql`node.owner`, sql`node.lessee`)}
+    from webhooks webhook join nodes node on node.uuid = ${value('nodeUuid')}::uuid
+    where ${isWanted(value('type'), sql`node.owner`, sql`node.lessee`)}
     returning ${notify}`;
 }
+
+const writeOutbox = statement<OutboxValues>(outboxInsert);
 
 /**
  * What has become of allocations, for webhooks of their owners; after the statement that changed them, and before the one
@@ -74,7 +92,7 @@ export async function notifyWebhooksOfSite(db: Queryable, subject: string, data:
 }
 
 /** Whether the webhook (`webhook` in the statement) asks for events of this type about what these projects have. */
-function isWanted(type: WebhookEventType, ...projects: readonly SQL[]): SQL {
+function isWanted(type: WebhookEventType | Placeholder, ...projects: readonly SQL[]): SQL {
   return sql`(webhook.project is null or webhook.project in (${sql.join([...projects], sql`, `)}))
     and (webhook.events = '[]' or exists (
       select from jsonb_array_elements_text(webhook.events) wanted

@@ -38,6 +38,11 @@ function differencesIn(remark: Remark | null | undefined): readonly string[] {
   return Array.isArray(differs) ? (differs as readonly string[]) : [];
 }
 
+/** Whether the node was left as it had been deployed, although its documents differ. Pure. */
+export function isOutdated(remark: Remark | null | undefined): boolean {
+  return differencesIn(remark).length > 0;
+}
+
 /**
  * `2 nodes stay as they were deployed although their documents differ: n1 (driver), n2 (traits): …`, a line for each
  * action that brings them in line; nothing of none. Pure.

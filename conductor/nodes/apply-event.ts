@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { statement } from '#conductor/kernel/db/statement.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import {
   legalVerbs,
@@ -26,6 +26,21 @@ export interface ApplyEventOptions {
   readonly lastError?: string | null;
 }
 
+interface Move {
+  readonly uuid: string;
+  readonly from: ProvisionState;
+  readonly to: ProvisionState;
+  readonly target: ProvisionState | null;
+  readonly lastError: string | null;
+}
+const moveNode = statement<Move, NodeRow>(
+  (value) => sql`
+    update nodes set provision_state = ${value('to')}, target_provision_state = ${value('target')},
+      last_error = ${value('lastError')}, provision_updated_at = now(), updated_at = now()
+    where uuid = ${value('uuid')} and provision_state = ${value('from')} returning ${sql.raw(nodeReader.selected)}`,
+  (raw) => nodeReader.read(raw),
+);
+
 /**
  * The only writer of `provision_state`: moves the node along the transition table and adds the history row, in the
  * caller's transaction.
@@ -48,14 +63,7 @@ export async function applyEvent(
     );
   }
   const { target = node.targetProvisionState, lastError = node.lastError } = options;
-  const moved = tx
-    .execute(
-      sql`
-        update nodes set provision_state = ${next}, target_provision_state = ${target}, last_error = ${lastError},
-          provision_updated_at = now(), updated_at = now()
-        where uuid = ${node.uuid} and provision_state = ${node.provisionState} returning ${sql.raw(nodeReader.selected)}`,
-    )
-    .execute();
+  const moved = moveNode(tx, { uuid: node.uuid, from: node.provisionState, to: next, target, lastError });
   const notified = next === 'available' ? notifyCapacity(tx, node.uuid) : Promise.resolve();
   // that a flow waits and goes on again stands in its own log
   const noted =
@@ -77,8 +85,7 @@ export async function applyEvent(
           user: options.user,
           project: options.project,
         });
-  const [answer] = await together([moved, notified, noted]);
-  const [row] = rowsOf(answer) as Record<string, unknown>[];
-  if (row) return nodeReader.read(row);
+  const [[row]] = await together([moved, notified, noted]);
+  if (row) return row;
   throw new AppError('conflict', `node ${node.uuid} has left state '${node.provisionState}' in the meantime`);
 }

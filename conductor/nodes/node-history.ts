@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { desc, eq, type SQL, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { nodeHistory } from '#conductor/kernel/db/schema/node.ts';
-import { outboxInsert } from '#conductor/kernel/outbox.ts';
+import { statement, type Value } from '#conductor/kernel/db/statement.ts';
+import { type OutboxValues, outboxInsert, outboxValues } from '#conductor/kernel/outbox.ts';
 import type { WebhookEvent } from '#conductor/kernel/webhook-events.ts';
 
 export interface HistoryEntry {
@@ -31,23 +32,33 @@ const kept = 300;
 /** Adds an entry, forgets the node's oldest beyond the 300 that are kept, and writes into the outbox: one statement. */
 export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<void> {
   const uuid = randomUUID();
-  const { nodeUuid, severity, eventType, event, conductor, user = null, project = null, notify } = entry;
-  // the statement does not see the entry that it adds: of those before it, one less is kept
-  const added = sql`
-    added as (
-      insert into node_history (uuid, node_uuid, severity, event_type, event, conductor, "user", project)
-      values (${uuid}, ${nodeUuid}, ${severity}, ${eventType}, ${event}, ${conductor}, ${user}, ${project})
-    )`;
-  const forgotten: SQL = sql`
-    delete from node_history where node_uuid = ${nodeUuid} and id <= (
-      select id from node_history where node_uuid = ${nodeUuid} order by id desc offset ${kept - 1} limit 1
-    )`;
-  await db.execute(
-    notify
-      ? sql`with ${added}, forgotten as (${forgotten}) ${outboxInsert(nodeUuid, notify, uuid)}`
-      : sql`with ${added} ${forgotten}`,
-  );
+  const { user = null, project = null, notify, ...fields } = entry;
+  const values = { uuid, user, project, ...fields };
+  if (notify) await addAndNotify(db, { ...values, ...outboxValues(entry.nodeUuid, notify, uuid) });
+  else await addOnly(db, values);
 }
+
+type EntryValues = Omit<HistoryEntry, 'notify' | 'user' | 'project'> & {
+  readonly uuid: string;
+  readonly user: string | null;
+  readonly project: string | null;
+};
+const added = (value: Value<EntryValues>): SQL => sql`
+  added as (
+    insert into node_history (uuid, node_uuid, severity, event_type, event, conductor, "user", project)
+    values (${value('uuid')}, ${value('nodeUuid')}, ${value('severity')}, ${value('eventType')}, ${value('event')},
+      ${value('conductor')}, ${value('user')}, ${value('project')})
+  )`;
+// the statement does not see the entry that it adds: of those before it, one less is kept
+const forgotten = (value: Value<EntryValues>): SQL => sql`
+  delete from node_history where node_uuid = ${value('nodeUuid')}::uuid and id <= (
+    select id from node_history where node_uuid = ${value('nodeUuid')}::uuid order by id desc
+    offset ${sql.raw(String(kept - 1))} limit 1
+  )`;
+const addOnly = statement<EntryValues>((value) => sql`with ${added(value)} ${forgotten(value)}`);
+const addAndNotify = statement<EntryValues & OutboxValues>(
+  (value) => sql`with ${added(value)}, forgotten as (${forgotten(value)}) ${outboxInsert(value)}`,
+);
 
 /** Newest first. */
 export function listHistory(

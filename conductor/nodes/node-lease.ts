@@ -1,8 +1,8 @@
-import { and, eq, gt, inArray, sql } from 'drizzle-orm';
+import { and, eq, gt, inArray, type SQL, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
-import { type Claim, expiry, type Held, isFree, leasesOn } from '#conductor/kernel/lease.ts';
+import { type RawRow, statement, type Value } from '#conductor/kernel/db/statement.ts';
+import { type Claim, type Held, isFree, leasesOn } from '#conductor/kernel/lease.ts';
 
 /** The right to act on one node for a while (`reservation` in the API). */
 export interface Lease extends Held {
@@ -26,7 +26,14 @@ const leases = leasesOn<Lease>(nodeLeases, {
   key: nodeLeases.nodeUuid,
   keyOf: ({ nodeUuid }) => nodeUuid,
 });
-export const { isHeld, renew: renewLease, keep: keepLease, release: releaseLease, hold: holdLease } = leases;
+export const {
+  isHeldBy,
+  values: leaseValues,
+  renew: renewLease,
+  keep: keepLease,
+  release: releaseLease,
+  hold: holdLease,
+} = leases;
 export const { releaseStale: releaseStaleLeases } = leases;
 
 /**
@@ -41,44 +48,64 @@ export async function claimLease(
     readonly attends?: Parameters<typeof attendedBy>[0];
   },
 ): Promise<Lease | undefined> {
-  const inserted = { nodeUuid, holder: options.holder, token: 1, expiresAt: expiry(options.leaseMs) };
-  const insert = db.insert(nodeLeases);
-  const { attends } = options;
-  const [row] = await (attends === undefined
-    ? insert.values(inserted)
-    : insert.select(sql`
-          select ${nodeUuid}::uuid, ${options.holder}::text, 1::bigint, ${inserted.expiresAt} from ${nodes}
-          where ${eq(nodes.uuid, nodeUuid)} and ${attendedBy(attends)}`)
-  )
-    .onConflictDoUpdate({
-      target: nodeLeases.nodeUuid,
-      set: leases.claimed(options),
-      setWhere: isFree(nodeLeases),
-    })
-    .returning({
-      token: nodeLeases.token,
-      claimedAtMs: sql<number>`(extract(epoch from now()) * 1000)::float8`,
-      // as it was before this statement
-      before: sql<string | null>`(select holder from node_leases where node_uuid = ${nodeUuid})`,
-    });
+  const { holder, leaseMs, attends } = options;
+  const seconds = leaseMs / 1000;
+  const [row] = await (attends
+    ? claimAttended(db, { nodeUuid, holder, seconds, group: attends.group, drivers: [...attends.drivers] })
+    : claimAny(db, { nodeUuid, holder, seconds }));
   if (!row) return undefined;
-  const lease = { nodeUuid, holder: options.holder, token: row.token, claimedAtMs: row.claimedAtMs };
-  return row.before === null ? lease : { ...lease, takenFrom: row.before };
+  const { takenFrom, ...claim } = row;
+  const lease = { nodeUuid, holder, ...claim };
+  return takenFrom === null ? lease : { ...lease, takenFrom };
 }
+
+interface ClaimValues {
+  readonly nodeUuid: string;
+  readonly holder: string;
+  readonly seconds: number;
+}
+interface AttendedClaim extends ClaimValues {
+  readonly group: string;
+  readonly drivers: string[];
+}
+
+const claim = (value: Value<ClaimValues>, where: SQL): SQL => sql`
+  insert into node_leases (node_uuid, holder, token, expires_at)
+  select uuid, ${value('holder')}::text, 1, now() + make_interval(secs => ${value('seconds')})
+  from nodes where uuid = ${value('nodeUuid')} ${where}
+  on conflict (node_uuid) do update set holder = excluded.holder, token = node_leases.token + 1, expires_at = excluded.expires_at
+  where ${isFree(nodeLeases)}
+  returning token, extract(epoch from now()) * 1000,
+    -- as it was before this statement
+    (select holder from node_leases where node_uuid = ${value('nodeUuid')})`;
+const readClaim = ([token, claimedAtMs, takenFrom]: RawRow) => ({
+  token: Number(token),
+  claimedAtMs: Number(claimedAtMs),
+  takenFrom: takenFrom as string | null,
+});
+const claimAny = statement<ClaimValues, ReturnType<typeof readClaim>>((value) => claim(value, sql``), readClaim);
+const claimAttended = statement<AttendedClaim, ReturnType<typeof readClaim>>(
+  (value) =>
+    claim(value, sql`and lower(conductor_group) = ${value('group')} and driver = any(${value('drivers')}::text[])`),
+  readClaim,
+);
 
 /**
  * Claims the node and releases it in one statement: the row stays locked until the transaction ends. `false` when
  * somebody else holds it, or the node is gone.
  */
 export async function touchLease(tx: Transaction, nodeUuid: string): Promise<boolean> {
-  const answer = await tx.execute(sql`
+  return (await touch(tx, { nodeUuid })).length > 0;
+}
+
+const touch = statement<{ nodeUuid: string }>(
+  (value) => sql`
     insert into node_leases (node_uuid, holder, token, expires_at)
-    select uuid, null, 1, now() from nodes where uuid = ${nodeUuid}
+    select uuid, null, 1, now() from nodes where uuid = ${value('nodeUuid')}
     on conflict (node_uuid) do update set holder = null, token = node_leases.token + 1, expires_at = now()
     where ${isFree(nodeLeases)}
-    returning token`);
-  return (rowsOf(answer) as unknown[]).length > 0;
-}
+    returning token`,
+);
 
 /** Who holds an unexpired lease on the node, as the API shows it. */
 export async function leaseHolder(db: Queryable, nodeUuid: string): Promise<string | undefined> {

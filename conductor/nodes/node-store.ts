@@ -1,9 +1,10 @@
 import { eq, type SQL, sql } from 'drizzle-orm';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { configDrives, type NodeInsert, type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
-import { tableReader } from '#conductor/kernel/db/table-reader.ts';
+import { type Statement, statement } from '#conductor/kernel/db/statement.ts';
+import { rowsBy, tableReader } from '#conductor/kernel/db/table-reader.ts';
+import { tableWriter } from '#conductor/kernel/db/table-writer.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -35,16 +36,20 @@ export function finderOf<Row extends { readonly uuid: string; readonly name: str
 }
 
 export const nodeReader = tableReader(nodes, 'uuid');
-const selectNode = sql.raw(`SELECT ${nodeReader.selected} FROM nodes WHERE`);
-
-async function readNode(db: Queryable, where: SQL): Promise<NodeRow | undefined> {
-  const [row] = rowsOf(await db.execute(sql`${selectNode} ${where}`)) as Record<string, unknown>[];
-  return row && nodeReader.read(row);
-}
+const selectNode = (where: string, lock = ''): Statement<{ ident: string }, NodeRow> =>
+  statement(
+    (value) =>
+      sql`${sql.raw(`SELECT ${nodeReader.selected} FROM nodes WHERE ${where} =`)} ${value('ident')} ${sql.raw(lock)}`,
+    (raw) => nodeReader.read(raw),
+  );
+const nodeWithUuid = selectNode('uuid');
+const nodeWithName = selectNode('name');
+const lockedNode = selectNode('uuid', 'FOR UPDATE');
 
 /** By UUID or name. */
 export async function findNode(db: Queryable, ident: string): Promise<NodeRow | undefined> {
-  return readNode(db, isNode(ident));
+  const [row] = await (isUuid(ident) ? nodeWithUuid(db, { ident: ident.toLowerCase() }) : nodeWithName(db, { ident }));
+  return row;
 }
 
 /** @throws AppError `not_found` in Ironic's words. */
@@ -59,7 +64,7 @@ export async function getNode(db: Queryable, ident: string): Promise<NodeRow> {
  * @throws AppError `not_found`.
  */
 export async function lockNode(tx: Transaction, nodeUuid: string): Promise<NodeRow> {
-  const row = await readNode(tx, sql`${nodes.uuid} = ${nodeUuid} FOR UPDATE`);
+  const [row] = await lockedNode(tx, { ident: nodeUuid });
   if (!row) throw new AppError('not_found', `Node ${nodeUuid} could not be found.`);
   return row;
 }
@@ -75,19 +80,14 @@ export async function deleteNode(db: Queryable, nodeUuid: string): Promise<void>
   await db.delete(nodes).where(eq(nodes.uuid, nodeUuid));
 }
 
+const nodeWriter = tableWriter(nodes, { primaryKey: 'uuid', also: sql`updated_at = now()` });
+
 /** Everything but `provisionState`, which only `apply-event.ts` writes. */
 export type NodeChange = Partial<Omit<NodeInsert, 'id' | 'uuid' | 'provisionState' | 'createdAt' | 'updatedAt'>>;
 
 /** @throws AppError `conflict` when name or instance is another node's. */
 export async function updateNode(db: Queryable, nodeUuid: string, change: NodeChange): Promise<void> {
-  await refusingDuplicates(
-    () =>
-      db
-        .update(nodes)
-        .set({ ...change, updatedAt: sql`now()` })
-        .where(eq(nodes.uuid, nodeUuid)),
-    duplicate({ uuid: nodeUuid, ...change }),
-  );
+  await refusingDuplicates(() => nodeWriter.update(db, nodeUuid, change), duplicate({ uuid: nodeUuid, ...change }));
 }
 
 function duplicate(node: Pick<NodeInsert, 'uuid' | 'name' | 'instanceUuid'>) {
@@ -108,9 +108,11 @@ export async function saveConfigDrive(db: Queryable, nodeUuid: string, content: 
 }
 
 export async function readConfigDrive(db: Queryable, nodeUuid: string): Promise<string | undefined> {
-  const [row] = await db.select().from(configDrives).where(eq(configDrives.nodeUuid, nodeUuid));
+  const [row] = await configDriveOf(db, nodeUuid);
   return row?.content;
 }
+
+const configDriveOf = rowsBy(configDrives, 'nodeUuid', 'nodeUuid');
 
 export async function deleteConfigDrive(db: Queryable, nodeUuid: string): Promise<void> {
   await db.delete(configDrives).where(eq(configDrives.nodeUuid, nodeUuid));

@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { onceFor, queryRows, type RawRow, statement } from '#conductor/kernel/db/statement.ts';
 import type { NodeField } from '#conductor/model/node-field-names.ts';
-import { isNode, nodeReader } from '#conductor/nodes/node-store.ts';
+import { isUuid, nodeReader } from '#conductor/nodes/node-store.ts';
 import type { NodeSurroundings } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -50,35 +50,56 @@ const allSurroundings = Object.keys(surroundingColumns) as SurroundingColumn[];
  * @param fields what will be shown; all when absent
  */
 export async function readShownNodes(db: Queryable, rest: SQL, fields?: readonly NodeField[]): Promise<ShownNode[]> {
-  const wanted = fields?.flatMap((field) => columnOfField[field] ?? []) ?? allSurroundings;
-  const beside = [...new Set(wanted)].map((name) => `, ${surroundingColumns[name]} AS shown_${name}`).join('');
-  const answer = await db.execute(sql`${sql.raw(`SELECT ${nodeReader.selected}${beside} FROM nodes`)} ${rest}`);
-  return (rowsOf(answer) as Record<string, unknown>[]).map((row) => ({
-    node: nodeReader.read(row),
-    surroundings: surroundingsOf(row),
-  }));
+  const beside = surroundingsFor(fields);
+  return (await queryRows(db, sql`${selectNodes(beside)} ${rest}`)).map((raw) => readShown(raw, beside));
 }
+
+function surroundingsFor(fields: readonly NodeField[] | undefined): readonly SurroundingColumn[] {
+  return fields ? [...new Set(fields.flatMap((field) => columnOfField[field] ?? []))] : allSurroundings;
+}
+
+function selectNodes(beside: readonly SurroundingColumn[]): SQL {
+  return sql.raw(
+    `SELECT ${[nodeReader.selected, ...beside.map((name) => surroundingColumns[name])].join(', ')} FROM nodes`,
+  );
+}
+
+function readShown(raw: RawRow, beside: readonly SurroundingColumn[]): ShownNode {
+  const values = Object.fromEntries(beside.map((name, index) => [name, raw[nodeReader.width + index]]));
+  return { node: nodeReader.read(raw), surroundings: surroundingsOf(values) };
+}
+
+const oneShown = (column: 'uuid' | 'name') =>
+  onceFor((beside: readonly SurroundingColumn[]) =>
+    statement<{ ident: string }, ShownNode>(
+      (value) => sql`${selectNodes(beside)} WHERE ${sql.identifier(column)} = ${value('ident')}`,
+      (raw) => readShown(raw, beside),
+    ),
+  );
+const shownWithUuid = oneShown('uuid');
+const shownWithName = oneShown('name');
 
 /** By UUID or name. @throws AppError `not_found` in Ironic's words. */
 export async function getShownNode(db: Queryable, ident: string, fields?: readonly NodeField[]): Promise<ShownNode> {
-  const [shown] = await readShownNodes(db, sql`WHERE ${isNode(ident)}`, fields);
+  const [find, value] = isUuid(ident) ? [shownWithUuid, ident.toLowerCase()] : [shownWithName, ident];
+  const [shown] = await find(surroundingsFor(fields))(db, { ident: value });
   if (!shown) throw new AppError('not_found', `Node ${ident} could not be found.`);
   return shown;
 }
 
 interface SurroundingRow {
-  readonly shown_reservation?: string | null;
-  readonly shown_traits?: string[] | null;
-  readonly shown_current_step?: NonNullable<NodeSurroundings['currentStep']> | null;
-  readonly shown_agent?: { callbackUrl: string | null; version: string | null; lastHeartbeatAt: string | null } | null;
+  readonly reservation?: string | null;
+  readonly traits?: string[] | null;
+  readonly current_step?: NonNullable<NodeSurroundings['currentStep']> | null;
+  readonly agent?: { callbackUrl: string | null; version: string | null; lastHeartbeatAt: string | null } | null;
 }
 
 function surroundingsOf(row: SurroundingRow): NodeSurroundings {
-  const agent = row.shown_agent;
+  const { agent } = row;
   return {
-    reservation: row.shown_reservation ?? undefined,
-    traits: row.shown_traits ?? [],
-    currentStep: row.shown_current_step ?? undefined,
+    reservation: row.reservation ?? undefined,
+    traits: row.traits ?? [],
+    currentStep: row.current_step ?? undefined,
     agent: agent
       ? { ...agent, lastHeartbeatAt: agent.lastHeartbeatAt === null ? null : new Date(agent.lastHeartbeatAt) }
       : undefined,

@@ -4,6 +4,7 @@ import type { StepContext } from '#conductor/flows/step-context.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { CommandRequest, CommandResult } from '#shared/wire/command.ts';
 import { OsDisk } from '#shared/wire/erase-result.ts';
+import { recordChanges } from '#test/support/recorded-changes.ts';
 
 const uuid = '11111111-1111-4111-8111-111111111111';
 const proof = { canaries: 64, samples: 192, reads: 'zeros' };
@@ -55,9 +56,7 @@ function databaseWith({ missing = [], moreDisks = [], lastDeploy }: Situation) {
 
 function contextWith({ preserve = false, argsinfo = { only: {} }, ...situation }: Situation) {
   const sent: CommandRequest[] = [];
-  const recorded: unknown[] = [];
-  const set = (change: object) => ({ where: () => Promise.resolve(recorded.push(change)) });
-  const tx = { update: () => ({ set }) } as unknown as Transaction;
+  const { tx, recorded } = recordChanges();
   const answer = (name: string, result: unknown): CommandResult => ({
     id: uuid,
     command_name: name,
@@ -126,7 +125,7 @@ describe('all disks', () => {
     expect(sent).toMatchObject([
       { params: { step: { interface: 'deploy', step: 'erase_devices', args: {}, baton_command_id: uuid } } },
     ]);
-    expect(recorded).toMatchObject([{ output: { sent: {} } }, { osDisk: null, sparedDisks: null }]);
+    expect(recorded).toMatchObject([{ output: { sent: {} } }, { os_disk: null, spared_disks: null }]);
   });
 
   test('an agent that has the command already is not sent another', async () => {
@@ -150,9 +149,9 @@ describe("the operating system's alone", () => {
     expect(sent).toMatchObject([{ params: { step: { args: { only: osDisk } } } }]);
     expect(recorded).toMatchObject([
       { output: { sent: { only: osDisk } } },
-      { sparedDisks: [{ serial: 'B', wwn: null }] },
+      { spared_disks: [{ serial: 'B', wwn: null }] },
     ]);
-    expect(recorded[1]).not.toHaveProperty('osDisk');
+    expect(recorded[1]).not.toHaveProperty('os_disk');
   });
 
   test('as hints name it where none was recorded; nothing is sent where they name none', async () => {

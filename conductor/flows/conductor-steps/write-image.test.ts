@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { writeImage } from '#conductor/flows/conductor-steps/write-image.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
-import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { sendBy } from '#conductor/kernel/db/statement.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import type { CommandResult } from '#shared/wire/command.ts';
+import { recordChanges } from '#test/support/recorded-changes.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
 const uuid = '11111111-1111-4111-8111-111111111111';
@@ -25,12 +27,7 @@ const inventory = {
 
 /** The step's end, with what the agent says of its disks; gives what is recorded on the node. */
 async function end(output: unknown, hardware: () => Promise<CommandResult>) {
-  const recorded: unknown[] = [];
-  const tx = {
-    update: () => ({
-      set: (change: { osDisk: unknown }) => ({ where: () => Promise.resolve(recorded.push(change.osDisk)) }),
-    }),
-  } as unknown as Transaction;
+  const { tx, recorded } = recordChanges();
   const context = {
     agent: () => ({
       list: () => Promise.resolve([succeeded('execute_deploy_step', { deploy_result: output })]),
@@ -50,7 +47,7 @@ test('records which disk the image was written to', async () => {
   const { outcome, recorded } = await end(output, () => Promise.resolve(succeeded('get_hardware_info', inventory)));
   expect(outcome).toEqual({ kind: 'done', output });
   expect(recorded).toMatchObject([
-    { flow: 'f', array_uuid: null, disks: [{ name: '/dev/sda', serial: 'OS', size: 10 }] },
+    { os_disk: { flow: 'f', array_uuid: null, disks: [{ name: '/dev/sda', serial: 'OS', size: 10 }] } },
   ]);
 });
 
@@ -61,13 +58,15 @@ test.each([
 ])('%s deploys all the same, and nothing is taken for known', async (_, output, hardware) => {
   const { outcome, recorded } = await end(output, () => Promise.resolve(succeeded('get_hardware_info', hardware)));
   expect(outcome).toMatchObject({ kind: 'done' });
-  expect(recorded).toEqual([null]);
+  expect(recorded).toEqual([{ os_disk: null }]);
 });
 
 test('an agent that does not answer for a moment is asked again by the engine', async () => {
   const away = () => Promise.reject(new AppError('unavailable', 'the agent does not answer'));
   await expect(end('image (demo) written to device /dev/sda', away)).rejects.toMatchObject({ retryable: true });
 });
+
+const nothingStored = () => Promise.resolve({ rows: [] });
 
 describe('an earlier record, when a write begins that breaks off', () => {
   const disks = [
@@ -76,9 +75,7 @@ describe('an earlier record, when a write begins that breaks off', () => {
   ];
 
   async function begin(serial: string, hints: object): Promise<unknown[]> {
-    const recorded: unknown[] = [];
-    const set = (change: { osDisk: unknown }) => ({ where: () => Promise.resolve(recorded.push(change.osDisk)) });
-    const tx = { update: () => ({ set }) } as unknown as Transaction;
+    const { tx, recorded } = recordChanges();
     const rows = Object.assign(Promise.resolve([]), { limit: () => Promise.resolve([]) });
     const instanceInfo = {
       image_source: 'https://images.example/demo.raw',
@@ -107,7 +104,7 @@ describe('an earlier record, when a write begins that breaks off', () => {
             ? Promise.resolve(succeeded('get_hardware_info', { interfaces: [], disks }))
             : Promise.reject(new AppError('agent_error', 'broken off')),
       }),
-      db: { select: () => ({ from: () => ({ where: () => rows }) }) },
+      db: sendBy({ select: () => ({ from: () => ({ where: () => rows }) }) } as unknown as Queryable, nothingStored),
       step: { uuid, step: 'write_image', interface: 'deploy', args: {}, priority: 80 },
       flow: { uuid: 'new', kind: 'deploy', hardwareManagerVersion: {} },
       node,
@@ -123,12 +120,12 @@ describe('an earlier record, when a write begins that breaks off', () => {
   }
 
   test('is forgotten where another disk was to be written: the recorded one may hold data now', async () => {
-    expect(await begin('A', { serial: 'B' })).toEqual([null]);
+    expect(await begin('A', { serial: 'B' })).toEqual([{ os_disk: null }]);
   });
 
   test('stays where it is the same disk, so that preserving can be tried again', async () => {
     expect(await begin('A', { serial: 'A' })).toMatchObject([
-      { disks: [{ name: '/dev/sda', serial: 'A' }], flow: 'new' },
+      { os_disk: { disks: [{ name: '/dev/sda', serial: 'A' }], flow: 'new' } },
     ]);
   });
 });

@@ -1,13 +1,10 @@
 import type { Writable } from 'node:stream';
 import { drizzle, NodePgDatabase, NodePgSession, NodePgTransaction } from 'drizzle-orm/node-postgres';
-import { PgDialect } from 'drizzle-orm/pg-core';
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryConfig, types } from 'pg';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { keepAliveInitialDelayMillis } from '#conductor/kernel/db/session.ts';
+import { casing, dialect, type Send, sendBy } from '#conductor/kernel/db/statement.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-// no `schema`: with it every transaction makes an object for each table, which nobody reads
-const casing = 'snake_case';
 
 const connectMs = 10_000;
 /** Rows stay locked while a session rests in a transaction (a paused machine): the server ends it. Ours last milliseconds. */
@@ -62,13 +59,15 @@ export function openConnections(url: string, options: PoolOptions): Connections 
     query_timeout: options.answerMs,
     statement_timeout: statementMs,
     idle_in_transaction_session_timeout: idleInTransactionMs,
+    options: '-c random_page_cost=1.1',
     // as the pool makes them: with its own options
     Client: PreparingClient as unknown as new () => ClientBase,
   });
   pool.on('error', () => undefined); // an idle connection was cut: the next statement opens another
-  const db = drizzle(pool, { casing });
+  // no `schema`: with it every transaction makes an object for each table, which nobody reads
+  const db = Object.assign(drizzle(pool, { casing }), { transaction: transactionsOf(pool) });
   return {
-    db: Object.assign(db, { transaction: transactionsOf(pool) }),
+    db: sendBy(db, senderOn(pool)),
     inOrder: inOrderOn(pool),
     close: () => pool.end(),
   };
@@ -122,7 +121,9 @@ function prepare(config: unknown, values: unknown, nameOf: (text: string) => str
   if (typeof config !== 'object' || config === null || !('text' in config) || typeof config.text !== 'string')
     return config;
   const typed = { ...config, types: parsers };
-  if (!Array.isArray(values) || values.length === 0) return typed;
+  if ('name' in config && config.name !== undefined) return typed;
+  const given = values ?? ('values' in config ? config.values : undefined);
+  if (!Array.isArray(given) || given.length === 0) return typed;
   return { ...typed, name: nameOf(config.text) };
 }
 
@@ -160,7 +161,10 @@ function withCode(error: unknown): unknown {
 
 type Work = (tx: Transaction) => Promise<unknown>;
 type NoTables = Record<string, never>;
-const dialect = new PgDialect({ casing });
+
+function senderOn(client: { readonly query: (query: never) => unknown }): Send {
+  return (query) => client.query(query as never) as ReturnType<Send>;
+}
 
 function inOrderOn(pool: Pool): InOrder {
   return async (work) => {
@@ -168,7 +172,7 @@ function inOrderOn(pool: Pool): InOrder {
     client.on('error', ignore); // a connection may be lost between two statements: the next one is refused
     try {
       const session = new NodePgSession<NoTables, NoTables>(client, dialect, undefined);
-      return await work(new NodePgDatabase(dialect, session, undefined));
+      return await work(sendBy(new NodePgDatabase(dialect, session, undefined), senderOn(client)));
     } finally {
       client.off('error', ignore);
       client.release();
@@ -195,7 +199,8 @@ function transactionsOf(pool: Pool): Queryable['transaction'] {
     const session = new NodePgSession<NoTables, NoTables>(within as PoolClient, dialect, undefined);
     try {
       await client.query('begin');
-      const result = await work(new NodePgTransaction(dialect, session, undefined) as unknown as Transaction);
+      const tx = new NodePgTransaction(dialect, session, undefined) as unknown as Transaction;
+      const result = await work(sendBy(tx, senderOn(within)));
       state.hasEnded = true;
       const { command } = await client.query('commit');
       if (command !== 'COMMIT') throw new AppError('internal', 'a statement of the transaction had failed unnoticed');

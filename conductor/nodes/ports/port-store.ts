@@ -1,11 +1,10 @@
-import { and, eq, ne, sql } from 'drizzle-orm';
+import { and, ne, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type PortRow, ports, switchPorts } from '#conductor/kernel/db/schema/port.ts';
+import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
 
 /** A node's ports in order of creation. */
-export function listNodePorts(db: Queryable, nodeUuid: string): Promise<PortRow[]> {
-  return db.select().from(ports).where(eq(ports.nodeUuid, nodeUuid)).orderBy(ports.id);
-}
+export const listNodePorts = rowsBy(ports, 'nodeUuid', 'id');
 
 /**
  * The port at the same switch port, the case of the switch's id disregarded; none when the connection names no switch

@@ -1,21 +1,11 @@
-import { and, eq } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import {
-  type VolumeConnectorRow,
-  type VolumeTargetRow,
-  volumeConnectors,
-  volumeTargets,
-} from '#conductor/kernel/db/schema/volume.ts';
+import { type VolumeTargetRow, volumeConnectors, volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
+import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
 
 /** The volume that the node boots from, without image and without agent. */
 export async function findBootVolume(db: Queryable, nodeUuid: string): Promise<VolumeTargetRow | undefined> {
-  const [row] = await db
-    .select()
-    .from(volumeTargets)
-    .where(and(eq(volumeTargets.nodeUuid, nodeUuid), eq(volumeTargets.bootIndex, 0)));
-  return row;
+  return (await listNodeTargets(db, nodeUuid)).find(({ bootIndex }) => bootIndex === 0);
 }
 
-export function listNodeConnectors(db: Queryable, nodeUuid: string): Promise<VolumeConnectorRow[]> {
-  return db.select().from(volumeConnectors).where(eq(volumeConnectors.nodeUuid, nodeUuid)).orderBy(volumeConnectors.id);
-}
+const listNodeTargets = rowsBy(volumeTargets, 'nodeUuid', 'id');
+export const listNodeConnectors = rowsBy(volumeConnectors, 'nodeUuid', 'id');

@@ -2,8 +2,10 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { ActionParameters, TargetRevision } from '#conductor/model/action-parameters.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
+import { findGoodRevisions } from '#conductor/sites/revisions/coverage.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { nameSome } from '#shared/name-some.ts';
 
 const hints: Readonly<Record<TargetRevision, string>> = {
   committed: 'upload documents and commit them first',
@@ -25,6 +27,7 @@ export async function findTargetRevision(
   { name, parameters }: { readonly name: ActionName; readonly parameters: ActionParameters },
 ): Promise<number> {
   const role = parameters['target-revision'] ?? actionTable[name].revision ?? 'committed';
+  if (role === 'successful-site-action') return findGoodRevision(db, name, parameters.target_nodes ?? []);
   const revision = await findRevisionByRole(db, role);
   if (revision) return revision.id;
   if (role === 'committed') {
@@ -32,7 +35,33 @@ export async function findTargetRevision(
       details: { reason: 'NoCommittedConfigdocs' },
     });
   }
-  throw new AppError('invalid_argument', `${name} not started: there is no revision of ${role}: ${hints[role]}`, {
+  throw missing(role, `${name} not started: there is no revision of ${role}: ${hints[role]}`);
+}
+
+function missing(role: TargetRevision, message: string): AppError {
+  return new AppError('invalid_argument', message, {
     details: { reason: 'MissingPrecondition', 'target-revision': role },
   });
 }
+
+/** What is known good of one node may be older, or newer, than another's: a redeploy of one says nothing of the others. */
+async function findGoodRevision(db: Queryable, name: ActionName, nodes: readonly string[]): Promise<number> {
+  const role = 'successful-site-action';
+  const revisions = await findGoodRevisions(db, nodes);
+  const without = nodes.filter((node) => !revisions.has(node));
+  if (nodes.length === 0 || without.length > 0) {
+    const whose = without.length === 0 ? '' : ` for ${nameSome(without, namedNodes)}`;
+    throw missing(role, `${name} not started: there is no revision of ${role}${whose}: ${hints[role]}`);
+  }
+  const byRevision = Map.groupBy(nodes, (node) => revisions.get(node) ?? 0);
+  const [only, ...others] = byRevision.keys();
+  if (only !== undefined && others.length === 0) return only;
+  const list = [...byRevision].map(([revision, of]) => `${revision}: ${nameSome(of, namedNodes)}`).join('; ');
+  throw missing(
+    role,
+    `${name} not started: parameters.target_nodes: their last successful site actions used different revisions (${list}); ` +
+      'redeploy the nodes of each revision by an action of their own, or give target-revision=committed',
+  );
+}
+
+const namedNodes = 5;

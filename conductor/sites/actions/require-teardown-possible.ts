@@ -74,10 +74,12 @@ export async function findObstacles(
       .where(isAmong(nodes.uuid, uuids)),
   ]);
   const preserves = parameters['preserve-local-storage'] === true;
+  // an action that removes nodes can be repeated when it has removed some of them
+  const mustBeEnrolled = actionTable[name].teardown === 'then keeps' && parameters['remove-node'] !== true;
   const known = new Map(rows.map((row) => [row.uuid, row]));
   const obstacles = names.flatMap((each): [string, string][] => {
     const { node } = observed.get(each) ?? {};
-    if (!node) return actionTable[name].teardown === 'then keeps' ? [[each, 'it is not enrolled']] : [];
+    if (!node) return mustBeEnrolled ? [[each, 'it is not enrolled']] : [];
     const allocation = allocations.get(node.uuid);
     const before = deployed.get(each);
     const facts = { node, ...(allocation ? { allocation } : {}), ...(before ? { deployed: before } : {}) };

@@ -1,8 +1,9 @@
 import { readClaimed } from '#conductor/flows/actions/action-lease.ts';
 import type { ActionControl } from '#conductor/flows/actions/action-store.ts';
 import { skipPending } from '#conductor/flows/finish-flow.ts';
-import { listSteps, recordStepEvent, type StepEventOptions, updateFlow } from '#conductor/flows/flow-store.ts';
+import { listSteps, updateFlow } from '#conductor/flows/flow-store.ts';
 import { nextAction } from '#conductor/flows/next-action.ts';
+import { recordStepEvent, type StepEventOptions } from '#conductor/flows/step-log.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { ActionStepName } from '#conductor/model/action-table.ts';

@@ -1,14 +1,18 @@
 import { desc, eq } from 'drizzle-orm';
 import { readClaimed } from '#conductor/flows/actions/action-lease.ts';
 import { getAction, type SiteAction } from '#conductor/flows/actions/action-store.ts';
+import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
-import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
+import { isOutdated } from '#conductor/model/outdated.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { judgeSteps } from '#conductor/sites/actions/end-action.ts';
+import { nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import { dagId } from '#conductor/sites/actions/view-action.ts';
+import { addCoverage, type Coverage, readCoverage } from '#conductor/sites/revisions/coverage.ts';
 import { tagRevision as writeTag } from '#conductor/sites/revisions/revision-store.ts';
 
 /**
@@ -21,16 +25,35 @@ export async function tagRevision({ context, action, lease }: ActionWork): Promi
   const { state } = await readClaimed(db, lease);
   const steps = await listSteps(db, action.flowUuid);
   const { state: end } = judgeSteps(steps, { state, isStopped: false });
-  const tag = end === 'succeeded' ? 'site-action-success' : 'site-action-failure';
+  const isGood = end === 'succeeded';
+  const tag = isGood ? 'site-action-success' : 'site-action-failure';
   const { id, revisionId, user } = action;
+  const covered = isGood ? await readCovered(db, action) : {};
   return {
     event: 'succeeded',
-    notes: [{ step: 'tag_revision', verbosity: 1, text: `revision ${revisionId} tagged ${tag}` }],
+    notes: [{ step: 'tag_revision', verbosity: 1, text: `revision ${revisionId} tagged ${tag}${whatOf(covered)}` }],
     write: async (tx) => {
-      const data = { action: id, dag_id: `${dagId(action)}.${id}`, ...(await flowReference(tx, action)) };
+      const reference = { action: id, dag_id: `${dagId(action)}.${id}`, ...(await flowReference(tx, action)) };
+      const before = isGood ? await readCoverage(tx, revisionId) : undefined;
+      const data = { ...reference, ...addCoverage(before, covered) };
       await writeTag(tx, { revisionId, tag, data, user: user ?? undefined });
     },
   };
+}
+
+/** Nodes that are now as the revision has them: those it redeployed, or all but those that a whole-site action left as they were. */
+async function readCovered(db: Queryable, { id, name }: Pick<SiteAction, 'id' | 'name'>): Promise<Coverage> {
+  const run = [...((await loadRun(db, id, 1))?.nodes ?? [])];
+  const isCovered = ([, { status, reason }]: (typeof run)[number]) => status === 'success' && !isOutdated(reason);
+  const names = (list: typeof run): string[] => list.map(([node]) => node).sort();
+  if (actionTable[name].teardown !== undefined) return { nodes: names(run.filter(isCovered)) };
+  const except = names(run.filter((each) => !isCovered(each)));
+  return except.length === 0 ? {} : { except };
+}
+
+function whatOf({ nodes, except }: Coverage): string {
+  if (nodes) return ` for ${nameNodes(nodes)}`;
+  return except ? ` for all nodes but ${nameNodes(except)}` : '';
 }
 
 /** Of each node that was torn down and made again the action's last flow: its deploy, or what has failed. */

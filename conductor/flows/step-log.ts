@@ -1,0 +1,113 @@
+import { type Placeholder, type SQL, sql } from 'drizzle-orm';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import { statement } from '#conductor/kernel/db/statement.ts';
+import { storableJson } from '#conductor/kernel/db/storable-json.ts';
+import type { HeldValues } from '#conductor/kernel/lease.ts';
+import { type FlowEvent, stateAfter } from '#conductor/model/flow-log.ts';
+import { isHeldBy, type Lease, leaseValues } from '#conductor/nodes/node-lease.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export interface StepEventOptions {
+  readonly conductor: string;
+  readonly now: Date;
+  readonly error?: string;
+  readonly output?: unknown;
+  readonly waitingFor?: string;
+  /** A wait for something to come; none = without limit. */
+  readonly waitUntil?: Date;
+  /** A passing fault: the step is run again until then. */
+  readonly retryUntil?: Date;
+}
+
+/** What is appended to the intent log, and the step as it was when that was decided. */
+export interface StepEvent extends StepEventOptions {
+  readonly step: Pick<FlowStepRow, 'uuid' | 'flowUuid' | 'state' | 'startedAt' | 'waitUntil' | 'retryUntil'>;
+  readonly event: FlowEvent;
+}
+
+/**
+ * The only writer of step states: appends to the intent log and keeps the steps' rows in line with it, all of them or
+ * none.
+ * @param lease of the node that the flow is of: where it is given nothing else fences the record, and no transaction is
+ * needed
+ * @throws AppError `lease_lost` when a step has left `step.state` meanwhile, or the lease is lost: somebody else has moved
+ * it on.
+ */
+export async function recordStepEvents(db: Queryable, events: readonly StepEvent[], lease?: Lease): Promise<void> {
+  const recorded = JSON.stringify(events.map(eventRow));
+  const { fenced, unfenced } = events.length <= few ? recordFew : recordMany;
+  const rows = await (lease ? fenced(db, { recorded, ...leaseValues(lease) }) : unfenced(db, { recorded }));
+  if (rows.length === events.length) return;
+  const steps = events.map(({ step }) => step.uuid).join(', ');
+  throw new AppError('lease_lost', `step ${steps} was changed by another process`);
+}
+
+const few = 4;
+const record = (recorded: Placeholder, held: SQL, limit: SQL): SQL => sql`
+  with held as materialized (${held}),
+  event as materialized (select * from jsonb_to_recordset(${recorded}::text::jsonb) as (${eventColumns}) ${limit}),
+  moved as (
+    update flow_steps set state = event.state, started_at = event.started_at, ended_at = event.ended_at,
+      waiting_for = event.waiting_for, wait_until = event.wait_until, run_again = event.run_again,
+      retry_until = event.retry_until, error = coalesce(event.error, flow_steps.error),
+      output = case when event.has_output then event.output else flow_steps.output end
+    from event, held where flow_steps.uuid = event.step_uuid and flow_steps.state = event.state_before
+      and (select count(*) from event) = (
+        select count(*) from flow_steps step join event each on step.uuid = each.step_uuid and step.state = each.state_before)
+    returning flow_steps.uuid
+  )
+  insert into flow_events (flow_uuid, step_uuid, event, at, detail, conductor)
+  select flow_uuid, step_uuid, event, at, detail, conductor from event join moved on moved.uuid = event.step_uuid
+  order by place returning id`;
+const recordStatements = (limit: SQL) => ({
+  fenced: statement<{ recorded: string } & HeldValues>((value) =>
+    record(value('recorded'), sql`select true from node_leases where ${isHeldBy(value)} for update`, limit),
+  ),
+  unfenced: statement<{ recorded: string }>((value) => record(value('recorded'), sql`select true`, limit)),
+});
+/**
+ * PostgreSQL plans them once, often for tables that are still empty: a limit makes it look for the steps by their index,
+ * where it would read all steps there are for the hundred events that it expects.
+ */
+const recordFew = recordStatements(sql.raw(`limit ${few}`));
+const recordMany = recordStatements(sql``);
+
+const eventColumns = sql.raw(`place int, flow_uuid uuid, step_uuid uuid, event text, at timestamptz, detail text,
+  conductor text, state_before text, state text, started_at timestamptz, ended_at timestamptz, waiting_for text,
+  wait_until timestamptz, run_again boolean, retry_until timestamptz, error text, has_output boolean, output jsonb`);
+
+function eventRow({ step, event, ...options }: StepEvent, place: number): Record<string, unknown> {
+  const ended = event === 'succeeded' || event === 'failed' || event === 'skipped';
+  return {
+    place,
+    flow_uuid: step.flowUuid,
+    step_uuid: step.uuid,
+    event,
+    at: options.now,
+    detail: storableJson(options.error ?? options.waitingFor ?? null),
+    conductor: options.conductor,
+    state_before: step.state,
+    state: stateAfter(step.state, event),
+    started_at: step.startedAt ?? (event === 'started' ? options.now : null),
+    ended_at: ended ? options.now : null,
+    waiting_for: event === 'waiting' ? storableJson(options.waitingFor ?? null) : null,
+    wait_until: ended ? null : (step.waitUntil ?? options.waitUntil ?? null),
+    run_again: options.retryUntil !== undefined,
+    retry_until:
+      ended || (event === 'waiting' && !options.retryUntil) ? null : (step.retryUntil ?? options.retryUntil ?? null),
+    error: storableJson(options.error ?? null),
+    has_output: options.output !== undefined,
+    output: storableJson(options.output ?? null),
+  };
+}
+
+/** One event, in a transaction that holds the lease. @throws as `recordStepEvents` */
+export function recordStepEvent(
+  tx: Transaction,
+  step: StepEvent['step'],
+  event: FlowEvent,
+  options: StepEventOptions,
+): Promise<void> {
+  return recordStepEvents(tx, [{ step, event, ...options }]);
+}

@@ -1,0 +1,83 @@
+import { DrizzleQueryError, fillPlaceholders, type Placeholder, type Query, type SQL, sql } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+
+/** A row as PostgreSQL answers it: values in the order in which the statement names its columns. */
+export type RawRow = readonly unknown[];
+
+/** What goes to PostgreSQL as it stands; `name` = it keeps the plan, and gets only the values the next time. */
+export interface SentQuery {
+  readonly text: string;
+  readonly values: unknown[];
+  readonly name?: string;
+  readonly rowMode: 'array';
+}
+export type Send = (query: SentQuery) => Promise<{ readonly rows: RawRow[] }>;
+
+export const casing = 'snake_case';
+export const dialect = new PgDialect({ casing });
+
+const sender = Symbol('send');
+
+/** Statements asked of `db` go out by `send`: on its transaction's connection, or on any. */
+export function sendBy<Db extends Queryable>(db: Db, send: Send): Db {
+  return Object.assign(db, { [sender]: send });
+}
+
+/** How a statement names the values that it is asked with. */
+export type Value<Values> = (name: keyof Values & string) => Placeholder;
+
+export type Statement<Values, Row> = (db: Queryable, values: Values) => Promise<Row[]>;
+
+/**
+ * A statement that is built once, when it is first asked, and sent as soon as it is called. For what every request and
+ * every step asks: to build a statement costs drizzle more than it costs PostgreSQL to answer.
+ */
+export function statement<Values extends object, Row = RawRow>(
+  build: (value: Value<Values>) => SQL,
+  read: (raw: RawRow) => Row = (raw) => raw as Row,
+): Statement<Values, Row> {
+  let built: (Query & { readonly name: string }) | undefined;
+  return async (db, values) => {
+    built ??= { ...dialect.sqlToQuery(build((name) => sql.placeholder(name))), name: nextName() };
+    const { sql: text, params, name } = built;
+    return (await send(db, { text, name, values: fillPlaceholders(params, values as Record<string, unknown>) })).map(
+      read,
+    );
+  };
+}
+
+/** Makes a statement for each list of names that it is asked for. */
+export function onceFor<Name extends string, Made>(
+  make: (names: readonly Name[]) => Made,
+): (names: readonly Name[]) => Made {
+  const made = new Map<string, Made>();
+  return (names) => {
+    const key = names.join();
+    const known = made.get(key) ?? make(names);
+    made.set(key, known);
+    return known;
+  };
+}
+
+/** A statement of many shapes, built each time. */
+export async function queryRows(db: Queryable, query: SQL): Promise<RawRow[]> {
+  const { sql: text, params } = dialect.sqlToQuery(query);
+  return send(db, { text, values: params });
+}
+
+async function send(db: Queryable, query: Omit<SentQuery, 'rowMode'>): Promise<RawRow[]> {
+  const by = Reflect.get(db, sender) as Send | undefined;
+  if (!by) throw new Error('a database that was not opened by openConnections');
+  try {
+    return (await by({ ...query, rowMode: 'array' })).rows;
+  } catch (error) {
+    throw new DrizzleQueryError(query.text, [], error as Error);
+  }
+}
+
+let named = 0;
+function nextName(): string {
+  named += 1;
+  return `b${named}`;
+}

@@ -1,0 +1,70 @@
+import { getTableColumns, getTableName, type Placeholder, type SQL, sql } from 'drizzle-orm';
+import { toSnakeCase } from 'drizzle-orm/casing';
+import type { PgTable } from 'drizzle-orm/pg-core';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { onceFor, type RawRow, statement } from '#conductor/kernel/db/statement.ts';
+
+/** Writes rows by statements that are built once for each set of columns. */
+export interface TableWriter<Row, Change> {
+  /** All with values for the same columns; what is absent takes its default. */
+  readonly insert: (db: Queryable, rows: readonly Row[]) => Promise<void>;
+  /** Changes the row with this key, and answers what `returning` names of it; what is `undefined` stays as it is. */
+  readonly update: (db: Queryable, key: string, change: Change) => Promise<RawRow[]>;
+}
+
+type Values = Readonly<Record<string, unknown>>;
+const theKey = 'the key';
+
+/**
+ * @param primaryKey by which rows are changed
+ * @param computed of a change: what is no column, and what it sets
+ * @param also what every change sets besides
+ */
+export function tableWriter<Table extends PgTable, Computed = unknown>(
+  table: Table,
+  options: {
+    readonly primaryKey: keyof Table['$inferSelect'] & string;
+    readonly computed?: Readonly<Record<keyof Computed, (value: Placeholder) => SQL>>;
+    readonly also?: SQL;
+    readonly returning?: SQL;
+  },
+): TableWriter<Table['$inferInsert'], Partial<Table['$inferInsert'] & Computed>> {
+  const { primaryKey, also, returning } = options;
+  const name = getTableName(table);
+  const columns = getTableColumns(table);
+  const computed = (options.computed ?? {}) as Readonly<Record<string, (value: Placeholder) => SQL>>;
+  const column = (key: string): SQL => sql`${sql.identifier(toSnakeCase(key))}`;
+  const insertInto = onceFor((keys: readonly string[]) => {
+    const list = sql.join(keys.map(column), sql`, `);
+    const row = sql.raw(`null::${name}`);
+    return statement<Values>(
+      (value) => sql`
+        insert into ${table} (${list}) select ${list} from jsonb_populate_recordset(${row}, ${value('rows')}::text::jsonb)`,
+    );
+  });
+  const update = onceFor((keys: readonly string[]) =>
+    statement<Values>((value) => {
+      const set = keys.map((key) => computed[key]?.(value(key)) ?? sql`${column(key)} = ${value(key)}`);
+      return sql`update ${table} set ${sql.join([...set, ...(also ? [also] : [])], sql`, `)}
+        where ${column(primaryKey)} = ${value(theKey)} ${returning ? sql`returning ${returning}` : sql``}`;
+    }),
+  );
+  const stored = (key: string, value: unknown): unknown =>
+    value === null || !columns[key] ? value : columns[key].mapToDriverValue(value);
+  return {
+    insert: async (db, rows) => {
+      const [first] = rows;
+      if (!first) return;
+      const keys = Object.keys(columns).filter((key) => Reflect.get(first, key) !== undefined);
+      const records = rows.map((row) =>
+        Object.fromEntries(keys.map((key) => [toSnakeCase(key), Reflect.get(row, key)])),
+      );
+      await insertInto(keys)(db, { rows: JSON.stringify(records) });
+    },
+    update: async (db, key, change) => {
+      const changes = Object.entries(change).filter(([, value]) => value !== undefined);
+      const values = Object.fromEntries(changes.map(([each, value]) => [each, stored(each, value)]));
+      return update(Object.keys(values))(db, { ...values, [theKey]: key });
+    },
+  };
+}
