@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { BuildContext } from '#image-build/build-context.ts';
-import { buildDebianPackage } from '#image-build/debian-package/build-debian-package.ts';
+import { buildPackages } from '#image-build/build-packages.ts';
 import { buildOsImage } from '#image-build/os-image/build-os-image.ts';
 import { buildRamdisk } from '#image-build/ramdisk/build-ramdisk.ts';
 import { type Compression, compressions } from '#image-build/ramdisk/cpio-archive.ts';
@@ -26,7 +26,7 @@ interface BuildOptions {
 const builds: Readonly<Record<string, (context: BuildContext, options: BuildOptions) => Promise<unknown>>> = {
   ramdisk: buildRamdisk,
   os: buildOsImage,
-  package: buildDebianPackage,
+  package: buildPackages,
 };
 
 async function main(args: readonly string[]): Promise<number> {

@@ -15,5 +15,5 @@ export const paths = {
   cache: join(repository, 'build/cache'),
   ramdisk: join(repository, 'build/ramdisk'),
   osImage: join(repository, 'build/os-image'),
-  debianPackage: join(repository, 'build/package'),
+  packages: join(repository, 'build/package'),
 } as const;

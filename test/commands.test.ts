@@ -34,7 +34,7 @@ test('npm test sets up, and runs the unit tests and the core', () => {
 });
 
 test('npm run test:all sets up, and runs every set', () => {
-  expect(scripts['test:all']).toBe('test/set-up/set-up.sh && vitest run');
+  expect(scripts['test:all']).toBe('test/set-up/set-up.sh && test/set-up/set-up.sh witnesses && vitest run');
 });
 
 test('the README shows npm test where it says how to see it work', () => {

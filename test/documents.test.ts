@@ -1,6 +1,7 @@
 import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { stringify } from 'yaml';
 import type { z } from 'zod';
 import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
 import { steps as agentSteps } from '#agent/steps/index.ts';
@@ -9,7 +10,8 @@ import { patchRules } from '#conductor/auth/patch-rules.ts';
 import { optionsOf } from '#conductor/cli/command.ts';
 import { commands } from '#conductor/cli/commands.ts';
 import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
-import { exampleAlerts } from '#conductor/kernel/metrics/alerts.ts';
+import { alerts } from '#conductor/kernel/metrics/alerts.ts';
+import { dashboard, dashboardQueries } from '#conductor/kernel/metrics/dashboard.ts';
 import { metricTable } from '#conductor/kernel/metrics/metric-table.ts';
 import { collectProcessMetrics, createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { webhookEvents } from '#conductor/kernel/webhook-events.ts';
@@ -229,9 +231,6 @@ test('metrics', async () => {
   collectProcessMetrics(metrics);
   const own = new Set<string>(Object.values(metricTable).map(({ name }) => name));
   const ofProcess = metrics.registry.getMetricsAsArray().filter(({ name }) => !own.has(name));
-  const alerts = exampleAlerts.map(
-    (alert) => `- alert: ${alert.name}\n  expr: ${alert.expr}\n  for: ${alert.for}\n  # ${alert.why}`,
-  );
   const text = [
     `${generated}# Metrics`,
     '`GET /metrics` answers them in Prometheus’ text format to callers with the role reader, or to anybody with `BATON_METRICS=anybody`. No label names a node: for a single node use its history and webhooks.',
@@ -244,15 +243,29 @@ test('metrics', async () => {
     '## Of its process',
     'Those that prom-client collects by default:',
     ofProcess.map(({ name }) => `\`${name}\``).join(', '),
-    '## Alerts to begin with',
-    `\`\`\`yaml\n${alerts.join('\n')}\n\`\`\``,
+    '## Alerts and a dashboard',
+    '[Rules for Prometheus](../monitoring/baton.rules.yml), which take the job of the conductors to be `baton`, and [a dashboard](../monitoring/baton-dashboard.json) to import into Grafana, version 9 or later.',
     '',
   ].join('\n\n');
   await expectDocument(text, 'docs/reference/metrics.md');
-  // an alert on a metric that does not exist never fires
-  for (const { expr } of exampleAlerts) {
-    for (const [name] of expr.matchAll(/baton_\w+/g)) expect(own).toContain(name.replace(/_count$/, ''));
-  }
+  const rules = alerts.map(({ name, expr, why, ...rest }) => ({
+    alert: name,
+    expr,
+    for: rest.for,
+    labels: { severity: 'warning' },
+    annotations: { summary: why },
+  }));
+  await expectDocument(
+    `# Made from the code by \`npm run docs\`; do not edit.\n${stringify({ groups: [{ name: 'baton', rules }] })}`,
+    'docs/monitoring/baton.rules.yml',
+  );
+  await expectDocument(`${JSON.stringify(dashboard(), null, 2)}\n`, 'docs/monitoring/baton-dashboard.json');
+  // one on a metric that does not exist never fires, and shows nothing
+  const all = new Set([...own, ...ofProcess.map(({ name }) => name)]);
+  const queries = [...alerts.map(({ expr }) => expr), ...dashboardQueries];
+  const used = queries.flatMap((expr) => expr.match(/\b(baton|process|nodejs)_\w+/g) ?? []);
+  expect(used.length).toBeGreaterThan(20);
+  expect(used.filter((name) => !all.has(name.replace(/_(count|bucket)$/, '')))).toEqual([]);
 });
 
 test('events of webhooks', async () => {

@@ -4,6 +4,7 @@ import type { HeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
 import { openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import { recordBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import type { Nudging } from '#conductor/nodes/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
@@ -16,7 +17,7 @@ import type { Heartbeat } from '#shared/wire/heartbeat.ts';
  * @throws AppError `not_found` (404) or `invalid_argument` (400, also for a wrong token).
  */
 export async function recordHeartbeat(
-  context: Pick<AgentsContext, 'config' | 'secrets'> & Nudging,
+  context: Pick<AgentsContext, 'config' | 'secrets' | 'db'> & Nudging,
   heartbeats: HeartbeatStore,
   {
     ident,
@@ -40,6 +41,9 @@ export async function recordHeartbeat(
     version: heartbeat.agent_version ?? null,
     certificate: heartbeat.agent_verify_ca ?? null,
   });
+  if (!session.callbackUrl) {
+    await recordBootEvent(context.db, { nodeUuid }, { event: 'heartbeat', conductor: context.config.conductorName });
+  }
   if (woken === 'wakes a flow') context.nudge(nodeUuid, 'agent');
 }
 

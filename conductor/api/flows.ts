@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Answer, line, time, uuid, whole } from '#conductor/api/values.ts';
+import { bootEvents } from '#conductor/model/boot-events.ts';
 
 const plugin = z
   .strictObject({
@@ -27,6 +28,17 @@ export const Flow = z
     abort_requested: line.meta({ description: 'Who requested the abort, while a step runs that must end first.' }),
     restarts: whole,
     advice: line.meta({ description: 'What to do next, for a flow that has failed, rests, or waits for too long.' }),
+    boot: z
+      .array(
+        z.strictObject({
+          event: z.enum(bootEvents),
+          at: time,
+          detail: line.meta({ description: 'Of dhcp the address, or why there is none; of script what it boots.' }),
+          bytes: whole.nullable().meta({ description: 'How much of kernel or initrd the machine has taken.' }),
+          conductor: z.string(),
+        }),
+      )
+      .meta({ description: "What was seen of the machine's boots since the flow began, in order." }),
     steps: z.array(
       z.strictObject({
         uuid,

@@ -25,7 +25,7 @@ test('an agent may call another address than the one that files come from', () =
   const api = { url: 'https://192.0.2.1:6385', isInsecure: true };
   const script = ramdisk({ publicUrl: 'http://192.0.2.1:8080', agentApi: api, inspects: true });
   expect(script).toContain(
-    'kernel --name vmlinuz http://192.0.2.1:8080/boot/vmlinuz ipa-api-url=https://192.0.2.1:6385 ',
+    'kernel --name vmlinuz http://192.0.2.1:8080/boot/vmlinuz?mac=52-54-00-12-34-56 ipa-api-url=https://192.0.2.1:6385 ',
   );
   expect(script).toContain(' ipa-insecure=1 ');
   expect(script).toContain('ipa-inspection-callback-url=https://192.0.2.1:6385/v1/continue_inspection');
@@ -58,8 +58,8 @@ describe('ramdiskScript', () => {
         '#!ipxe',
         'echo Baton: booting the ramdisk for rack 7 / n1 (52:54:00:12:34:56)',
         'imgfree',
-        'kernel --name vmlinuz http://192.0.2.1:6385/boot/vmlinuz ipa-api-url=http://192.0.2.1:6385 console=tty0 console=ttyS0,115200 BOOTIF=52:54:00:12:34:56 initrd=initrd.img nofb vga=normal || goto failed',
-        'initrd --name initrd.img http://192.0.2.1:6385/boot/initrd.img || goto failed',
+        'kernel --name vmlinuz http://192.0.2.1:6385/boot/vmlinuz?mac=52-54-00-12-34-56 ipa-api-url=http://192.0.2.1:6385 console=tty0 console=ttyS0,115200 BOOTIF=52:54:00:12:34:56 initrd=initrd.img nofb vga=normal || goto failed',
+        'initrd --name initrd.img http://192.0.2.1:6385/boot/initrd.img?mac=52-54-00-12-34-56 || goto failed',
         'boot vmlinuz || goto failed',
         ':failed',
         'echo Baton: the ramdisk could not be booted, asking again in 5 s',

@@ -110,15 +110,17 @@ export function ramdiskScript(
     ...(options.fetchesToken ? [`initrd=${secretsName}`] : []),
     'initrd=initrd.img',
   ]);
-  const secrets = `initrd --name ${secretsName} ${base}/boot/${secretsName}?mac=${options.mac.replaceAll(':', '-')} || goto failed`;
+  // so that it is known which machine loads them
+  const of = `?mac=${options.mac.replaceAll(':', '-')}`;
+  const secrets = `initrd --name ${secretsName} ${base}/boot/${secretsName}${of} || goto failed`;
   return lines([
     '#!ipxe',
     `echo Baton: booting the ramdisk for ${consoleText(options.nodeName ?? 'an unknown machine')} (${options.mac})`,
     // images of an earlier attempt would be handed to the kernel too
     'imgfree',
-    `kernel --name vmlinuz ${base}/boot/vmlinuz ${kernelLine} || goto failed`,
+    `kernel --name vmlinuz ${base}/boot/vmlinuz${of} ${kernelLine} || goto failed`,
     ...(options.fetchesToken ? [secrets] : []),
-    `initrd --name initrd.img ${base}/boot/initrd.img || goto failed`,
+    `initrd --name initrd.img ${base}/boot/initrd.img${of} || goto failed`,
     'boot vmlinuz || goto failed',
     ':failed',
     `echo Baton: the ramdisk could not be booted, asking again in ${retrySeconds} s`,

@@ -25,6 +25,8 @@ export interface SendFileOptions {
   /** As it stands in the URL, percent-encoded: `debian%2012.raw.zst`. */
   readonly urlPath: string;
   readonly log: Log;
+  /** Told how many bytes of the body were taken, when it has ended or was broken off; a HEAD has none. */
+  readonly onSent?: ((bytes: number) => void) | undefined;
 }
 
 /**
@@ -36,17 +38,15 @@ export async function sendFile(request: Request, options: SendFileOptions): Prom
   const name = safeRelativePath(options.urlPath);
   if (name === undefined) return notFound();
   const file = await openRegularFile(join(options.directory, name));
-  return file === undefined ? notFound() : sendContent(request, file, { name, log: options.log });
+  return file === undefined ? notFound() : sendContent(request, file, { ...options, name });
 }
 
+type SendContentOptions = Pick<SendFileOptions, 'log' | 'onSent'> & { readonly name: string };
+
 /** The same of any content, which is closed in every case; `name` is for the log. */
-export async function sendContent(
-  request: Request,
-  content: Content,
-  { name, log }: { readonly name: string; readonly log: Log },
-): Promise<Response> {
+export async function sendContent(request: Request, content: Content, options: SendContentOptions): Promise<Response> {
   try {
-    return await answer(request, content, name, log);
+    return await answer(request, content, options);
   } catch (error) {
     await content.close();
     throw error;
@@ -92,7 +92,7 @@ async function openRegularFile(path: string): Promise<Content | undefined> {
   };
 }
 
-async function answer(request: Request, file: Content, name: string, log: Log): Promise<Response> {
+async function answer(request: Request, file: Content, options: SendContentOptions): Promise<Response> {
   const common = {
     etag: file.etag,
     'last-modified': file.lastModified,
@@ -112,7 +112,7 @@ async function answer(request: Request, file: Content, name: string, log: Log): 
   if (range === 'unsatisfiable') return bodiless(416, { ...common, 'content-range': `bytes */${file.size}` });
   const sent = range === 'whole' ? { first: 0, last: file.size - 1 } : range;
   const headers = { ...common, ...type, 'content-length': String(sent.last - sent.first + 1) };
-  const body = readRange(file, sent, name, log);
+  const body = readRange(file, sent, options);
   if (range === 'whole') return new Response(body, { status: 200, headers });
   return new Response(body, {
     status: 206,
@@ -136,14 +136,22 @@ function ifRangeHolds(request: Request, file: Content): boolean {
 }
 
 /** Reads only when the client has taken what was read before; closes the file in every case. */
-function readRange(file: Content, range: ByteRange, name: string, log: Log): ReadableStream<Uint8Array> {
+function readRange(
+  file: Content,
+  range: ByteRange,
+  { name, log, onSent }: SendContentOptions,
+): ReadableStream<Uint8Array> {
   let position = range.first;
+  const close = async (): Promise<void> => {
+    onSent?.(position - range.first);
+    await file.close();
+  };
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         const left = range.last + 1 - position;
         if (left === 0) {
-          await file.close();
+          await close();
           controller.close();
           return;
         }
@@ -155,11 +163,11 @@ function readRange(file: Content, range: ByteRange, name: string, log: Log): Rea
           controller.enqueue(bytes);
         } catch (error) {
           log.warn({ err: error, file: name }, 'sending a file failed');
-          await file.close();
+          await close();
           throw error;
         }
       },
-      cancel: () => file.close(),
+      cancel: close,
     },
     { highWaterMark: 2 },
   );

@@ -57,7 +57,8 @@ export async function buildBundles(folder = join(repository, 'build/bundle')): P
   }
 }
 
-const forNode = {
+/** For programs that the system's Node.js or another may run, from below a clone or the Debian package. */
+export const forNode = {
   external,
   // beside it and without the texts: for a Node that is started with --enable-source-maps
   sourcemap: 'linked',
@@ -88,7 +89,7 @@ async function bundle(
 
 /** `launch.sh` looks at these alone: a change of anything else would go unnoticed. */
 function requireWatched({ inputs }: Metafile): void {
-  const watched = /^(conductor|shared)\/.*\.ts$|(^|\/)node_modules\//;
+  const watched = /^(conductor|shared)\/.*\.ts$|^package\.json$|(^|\/)node_modules\//;
   const [unwatched] = Object.keys(inputs).filter((path) => !watched.test(path));
   if (unwatched !== undefined) throw new AppError('internal', `launch.sh does not look at ${unwatched}`);
 }

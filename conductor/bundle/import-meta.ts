@@ -21,7 +21,7 @@ export function importMetaPlugin(repository: string): Plugin {
   return {
     name: 'import-meta',
     setup: (build) => {
-      build.onLoad({ filter: /\/(conductor|shared)\/.*\.ts$/ }, async ({ path }) => {
+      build.onLoad({ filter: /\/(conductor|shared|agent|test)\/.*\.ts$/ }, async ({ path }) => {
         const text = await readFile(path, 'utf8');
         if (!text.includes('import.meta')) return undefined;
         const contents = text

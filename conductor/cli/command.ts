@@ -17,9 +17,21 @@ export interface DescribedSetting {
   readonly default: string;
 }
 
-export interface CommandContext extends Connection {
-  /** It brings half of the conductor, which no other command has to wait for. */
+/** Backup and restore of the conductor's database on this machine. */
+export interface DatabaseTool {
+  dump(file: string): Promise<{ readonly keyFile: string }>;
+  restore(file: string): Promise<void>;
+}
+
+/** What only a program with the conductor in it can do; loaded when it is needed. */
+export interface ConductorParts {
   readonly describeSettings: () => Promise<readonly DescribedSetting[]>;
+  readonly databaseTool?: () => Promise<DatabaseTool>;
+  /** Runs `test/demo` on this terminal to its end. @returns its exit code */
+  readonly runDemo?: (args: readonly string[]) => Promise<number>;
+}
+
+export interface CommandContext extends Connection, ConductorParts {
   readonly screen: Screen;
   readonly clock: Clock;
   /** Prints a line on standard error, for whoever waits. */

@@ -133,7 +133,7 @@ test('bad usage is answered with what would be right', async () => {
   expect(terminal.calls).toEqual([]);
 });
 
-const words = ['deploy', 'undeploy', 'plan', 'watch', 'node list', 'node show', 'port list', 'power on'];
+const words = ['deploy', 'undeploy', 'plan', 'watch', 'node list', 'node show', 'port list', 'power on', 'power off'];
 
 test.each([
   ['delpoy a', 'deploy'],
@@ -142,6 +142,10 @@ test.each([
   ['node lsit', 'node list'],
   ['nodes show n1', 'node show'],
   ['pla n1', 'plan'],
+  ['power of n1', 'power off'],
+  ['power o n1', undefined],
+  ['power ofn n1', undefined],
+  ['power offf', 'power off'],
   ['frobnicate', undefined],
   ['on', undefined],
   ['', undefined],

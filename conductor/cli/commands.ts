@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { actionCommands } from '#conductor/cli/action-commands.ts';
 import { allocateCommand } from '#conductor/cli/allocate.ts';
 import { allocationCommands } from '#conductor/cli/allocation-commands.ts';
@@ -6,15 +5,18 @@ import { settingsHelp } from '#conductor/cli/client-settings.ts';
 import {
   type Command,
   type CommandContext,
+  type ConductorParts,
   type Connection,
   flagOption,
   pathOperand,
   usageError,
 } from '#conductor/cli/command.ts';
-import { bashCompletion } from '#conductor/cli/completion.ts';
+import { completionShells } from '#conductor/cli/completion.ts';
 import { conductorCommands } from '#conductor/cli/conductor-commands.ts';
 import { createNodeCommand } from '#conductor/cli/create-node-command.ts';
 import { credentialCommands } from '#conductor/cli/credential-commands.ts';
+import { databaseCommands } from '#conductor/cli/database-commands.ts';
+import { demoCommand } from '#conductor/cli/demo-command.ts';
 import { deployCommands } from '#conductor/cli/deploy-commands.ts';
 import { helpText } from '#conductor/cli/help-text.ts';
 import { historyCommand } from '#conductor/cli/history-command.ts';
@@ -39,16 +41,17 @@ import { webhookCommands } from '#conductor/cli/webhook-commands.ts';
 import { wrapPieces, wrapRows } from '#conductor/cli/wrap-text.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { editDistance } from '#shared/nearest-word.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 
-/** Written as programs have it; of the clone that the command line runs from, whatever the conductor is. */
+/** Written as programs have it; of this program, whatever the conductor is. */
 const versionCommand: Command = {
   words: '--version',
   meaning: 'the version of this command line',
   offline: true,
-  run: async (context, input) => {
-    const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8');
-    const { version } = JSON.parse(text) as { readonly version: string };
+  run: (context, input) => {
+    const { version } = packageJson;
     print(context, input, { json: { version }, text: `baton ${version}\n` });
+    return Promise.resolve();
   },
 };
 
@@ -72,68 +75,77 @@ const settings: Command = {
   },
 };
 
-const completion: Command = {
-  words: 'completion bash',
-  meaning: 'what bash needs to complete commands and options',
-  details: 'source <(baton completion bash)',
+const completionCommands: readonly Command[] = completionShells.map(({ shell, render, use }) => ({
+  words: `completion ${shell}`,
+  meaning: `what ${shell} needs to complete commands, options and names of nodes`,
+  details: use,
+  offline: true,
   run: (context) => {
-    context.screen.write(bashCompletion(commands));
+    context.screen.write(render(commands));
     return Promise.resolve();
   },
-};
+}));
+
+interface CommandGroup {
+  readonly title: string;
+  readonly commands: readonly Command[];
+}
 
 /** THE table of commands; the longest words that the arguments begin with select one. */
-export const commands: readonly Command[] = [
-  statusCommand,
-  nodeListCommand,
-  createNodeCommand,
-  ...nodeCommands,
-  ...powerCommands,
-  historyCommand,
-  allocateCommand,
-  ...allocationCommands,
-  ...deployCommands,
-  ...stateCommands,
-  ...logCommands,
-  ...consoleCommands,
-  ...templateCommands,
-  ...siteCommands,
-  ...siteRevisionCommands,
-  siteGroupsCommand,
-  ...actionCommands,
-  ...teardownCommands,
-  ...receiptCommands,
-  ...credentialCommands,
-  ...pluginCommands,
-  ...portCommands,
-  ...conductorCommands,
-  ...tokenCommands,
-  ...webhookCommands,
-  settings,
-  completion,
-  versionCommand,
+const groups: readonly CommandGroup[] = [
+  { title: 'See', commands: [statusCommand, nodeListCommand, historyCommand, ...logCommands, ...consoleCommands] },
+  { title: 'Nodes', commands: [createNodeCommand, ...nodeCommands, ...portCommands, ...credentialCommands] },
+  { title: 'Power and maintenance', commands: powerCommands },
+  { title: 'Deploy', commands: [...deployCommands, ...templateCommands, allocateCommand, ...allocationCommands] },
+  { title: 'Change the state of nodes', commands: stateCommands },
+  {
+    title: 'Sites',
+    commands: [...siteCommands, ...siteRevisionCommands, siteGroupsCommand, ...actionCommands, ...pluginCommands],
+  },
+  { title: 'Tear down', commands: [...teardownCommands, ...receiptCommands] },
+  {
+    title: 'Operate Baton',
+    commands: [...conductorCommands, ...databaseCommands, ...tokenCommands, ...webhookCommands, settings],
+  },
+  { title: 'This program', commands: [demoCommand, ...completionCommands, versionCommand] },
+];
+
+export const commands: readonly Command[] = groups.flatMap((group) => group.commands);
+
+const examples: readonly (readonly [string, string])[] = [
+  ['  baton status', 'the fleet on one screen'],
+  ['  baton plan n1 --image URL', 'what a deploy would do; nothing is touched'],
+  ['  baton deploy n1 --image URL --wait', ''],
+  ['  baton power off --class small', 'lists the nodes; --yes acts on them'],
 ];
 
 /** All commands, or those that begin with these words, for a screen of so many columns. */
 export function usage(prefix: readonly string[] = [], columns = Number.POSITIVE_INFINITY): string {
-  const chosen = commands.filter((command) => startsWith(command.words.split(' '), prefix));
-  const rows = chosen.map(
-    (command) => [`  baton ${[command.words, ...(command.operands ?? [])].join(' ')}`, command.meaning] as const,
-  );
+  const isChosen = ({ words }: Command) => startsWith(words.split(' '), prefix);
+  const chosen = groups.map(({ title, commands: all }) => ({ title, rows: all.filter(isChosen).map(usageRow) }));
+  const sections = chosen.filter(({ rows }) => rows.length > 0);
   const end = 'Every command takes -o json, -o yaml and --help. From the environment:';
   const names = settingsHelp.map(([name, meaning]) => [`  ${name}`, meaning] as const);
   return [
     'usage:',
-    ...wrapRows(rows, columns),
+    ...sections.flatMap(({ title, rows }) => [
+      ...(prefix.length === 0 ? ['', `${title}:`] : []),
+      ...wrapRows(rows, columns),
+    ]),
+    ...(prefix.length === 0 ? ['', 'Examples:', ...wrapRows(examples, columns), ''] : []),
     ...wrapPieces(end.split(' '), columns),
     ...wrapRows(names, columns),
     '',
   ].join('\n');
 }
 
+function usageRow({ words, operands = [], meaning }: Command): readonly [string, string] {
+  return [`  baton ${[words, ...operands].join(' ')}`, meaning];
+}
+
 /** What `run-baton.ts` has before a command is known. */
 export interface CommandTerminal
-  extends Pick<CommandContext, 'screen' | 'clock' | 'notify' | 'onInterrupt' | 'describeSettings'> {
+  extends Pick<CommandContext, 'screen' | 'clock' | 'notify' | 'onInterrupt' | keyof ConductorParts> {
   /** @throws AppError `invalid_argument` for settings that can't be used */
   connect(choice: { readonly insecure: boolean }): Connection;
 }
@@ -147,7 +159,7 @@ const noConnection: Connection = { client: { call: refuse, download: refuse }, o
  * @throws AppError `invalid_argument` with what would be right; whatever the command throws.
  */
 export async function runCommand(terminal: CommandTerminal, args: readonly string[]): Promise<void> {
-  const { screen, clock, notify, onInterrupt, describeSettings } = terminal;
+  const { screen } = terminal;
   const { columns } = screen.size();
   const command = commands
     .filter(({ words }) => startsWith(args, words.split(' ')))
@@ -158,17 +170,7 @@ export async function runCommand(terminal: CommandTerminal, args: readonly strin
       screen.write(helpText(command, columns, await command.helpTables?.()));
     } else {
       const connection = command.offline ? noConnection : terminal.connect({ insecure: flagOption(input, 'insecure') });
-      await command.run(
-        {
-          screen,
-          clock,
-          describeSettings,
-          ...(notify && { notify }),
-          ...(onInterrupt && { onInterrupt }),
-          ...connection,
-        },
-        input,
-      );
+      await command.run({ ...terminal, ...connection }, input);
     }
     return;
   }
@@ -199,14 +201,17 @@ function startsWith(words: readonly string[], prefix: readonly string[]): boolea
   return prefix.every((word, index) => words[index] === word);
 }
 
-/** The command that was probably meant: at most two letters away, and not another word altogether. Pure. */
+/** The command that was probably meant: at most two letters away, not another word altogether, and no other as near. Pure. */
 export function nearestCommand(args: readonly string[], commands: readonly string[]): string | undefined {
   const near = commands
     .map((words) => {
       const given = args.slice(0, words.split(' ').length).join(' ');
-      return { words, distance: editDistance(given, words) };
+      return { words, begins: words.startsWith(given), distance: editDistance(given, words) };
     })
-    .filter(({ words, distance }) => distance <= 2 && distance * 2 < words.length)
-    .sort((a, b) => a.distance - b.distance);
-  return near[0]?.words;
+    .filter(({ words, distance }) => distance <= 2 && distance * 2 < words.length);
+  // what was cut off is nearer than what is another word: `power of` is no `power on`
+  const best = near.some(({ begins }) => begins) ? near.filter(({ begins }) => begins) : near;
+  const least = Math.min(...best.map(({ distance }) => distance));
+  const nearest = best.filter(({ begins, distance }) => begins || distance === least);
+  return nearest.length === 1 ? nearest[0]?.words : undefined;
 }

@@ -16,6 +16,7 @@ import {
   readConfigDrive,
   readImage,
 } from '#conductor/cli/instance-options.ts';
+import { onNodes } from '#conductor/cli/on-nodes.ts';
 import { cell, print } from '#conductor/cli/print.ts';
 import { provision, readTimeout, waitOptions } from '#conductor/cli/provision.ts';
 import { readSteps } from '#conductor/cli/read-input-file.ts';
@@ -135,20 +136,20 @@ export const deployCommands: readonly Command[] = [
       'It ends with 1 and says why when the node could not be set off as it is now.',
     run: plan,
   },
-  {
+  onNodes({
     words: 'deploy',
     operands: ['NODE'],
     options: deployOptions,
     meaning: 'write an image to an available node',
     details: driveHelp,
     run: deployTo('active'),
-  },
-  {
+  }),
+  onNodes({
     words: 'rebuild',
     operands: ['NODE'],
     options: deployOptions,
     meaning: 'write the image of an active node again',
     details: driveHelp,
     run: deployTo('rebuild'),
-  },
+  }),
 ];

@@ -41,6 +41,15 @@ test('each change is a line, and what has not changed is none', () => {
   ]);
 });
 
+test('what is seen of a boot is a line each', () => {
+  const seen = (detail: string) => ({ event: 'dhcp' as const, detail, bytes: null, at: at(2), conductor: 'c' });
+  const [before, after] = [
+    flow([], { boot: [seen('10.1.0.1')] }),
+    flow([], { boot: [seen('10.1.0.1'), seen('10.1.0.2')] }),
+  ];
+  expect(describeFlowChanges(before, after, now)).toEqual(['boot: DHCP 10.1.0.2']);
+});
+
 test('progress is a line for each tenth and each phase', () => {
   const before = flow([done, writing]);
   const further = (more: object) => flow([done, { ...writing, progress: { ...progress, ...more } }]);

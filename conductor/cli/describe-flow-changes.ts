@@ -1,11 +1,12 @@
 import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
 import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
-import { flowRemarks, progressOf, renderProgress, stepName } from '#conductor/cli/render-flow.ts';
+import { describeBoot, flowRemarks, progressOf, renderProgress, stepName } from '#conductor/cli/render-flow.ts';
 
 /** What happened between two looks at a flow, a line each; for logs, where nothing can be drawn over. Pure. */
 export function describeFlowChanges(before: FlowView | undefined, after: FlowView, now: Date): string[] {
   const known = before?.uuid === after.uuid ? before : undefined;
   const lines = known ? [] : [`${after.kind} started`];
+  lines.push(...after.boot.slice(known?.boot.length ?? 0).map((event) => `boot: ${describeBoot(event)}`));
   for (const step of after.steps) {
     const old = known?.steps.find((each) => each.uuid === step.uuid);
     lines.push(...stepChanges(old, step, now).map((change) => `${stepName(step)} (${step.priority}) ${change}`));

@@ -8,6 +8,7 @@ import {
 } from '#conductor/cli/command.ts';
 import { forEachOperand } from '#conductor/cli/for-each.ts';
 import { getNode, noNode } from '#conductor/cli/get-node.ts';
+import { onNodes } from '#conductor/cli/on-nodes.ts';
 import { fieldTable, print } from '#conductor/cli/print.ts';
 import { readDocument } from '#conductor/cli/read-input-file.ts';
 
@@ -108,7 +109,7 @@ export const nodeCommands: readonly Command[] = [
     meaning: 'take fields of a node away, or keys of them: extra.rack',
     run: unset,
   },
-  { words: 'node delete', operands: ['NODE...'], meaning: 'forget nodes', run: remove },
+  onNodes({ words: 'node delete', operands: ['NODE'], meaning: 'forget nodes', run: remove }),
   { words: 'node trait list', operands: ['NODE'], meaning: 'the traits of a node', run: listTraits },
   {
     words: 'node trait add',

@@ -1,3 +1,4 @@
+import type { Json } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -23,6 +24,11 @@ const byDefault: readonly NodeField[] = [
   'maintenance',
 ];
 
+/** `-o wide` shows these too. */
+const further: readonly NodeField[] = ['resource_class', 'conductor_group', 'driver', 'instance_uuid'];
+/** What is left out first where a terminal is too narrow for all. */
+const leastWorth: readonly NodeField[] = ['uuid', 'target_provision_state', 'maintenance'];
+
 /** Option → the API's filter, value and meaning. */
 const filters = {
   state: { query: 'provision_state', value: 'STATE', meaning: 'only nodes in this provision state' },
@@ -40,7 +46,8 @@ const filters = {
 
 function readColumns(input: CommandInput): NodeField[] {
   const text = textOption(input, 'columns');
-  const names = text === undefined ? [...byDefault] : text.split(',').map((name) => name.trim());
+  const all = textOption(input, 'output') === 'wide' ? [...byDefault, ...further] : [...byDefault];
+  const names = text === undefined ? all : text.split(',').map((name) => name.trim());
   const unknown = names.filter((name) => !isNodeField(name));
   if (unknown[0] !== undefined) {
     throw usageError(`--columns: a node has no field ${unknown.join(', ')}${didYouMean(unknown[0], nodeFields)}`);
@@ -48,8 +55,15 @@ function readColumns(input: CommandInput): NodeField[] {
   return names.filter(isNodeField);
 }
 
+function requireOutput(input: CommandInput): void {
+  const output = textOption(input, 'output') ?? 'text';
+  if (!['wide', 'name', 'json', 'yaml', 'text'].includes(output))
+    throw usageError('node list: -o: it must be json, yaml or text, wide or name');
+}
+
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
   const columns = readColumns(input);
+  requireOutput(input);
   const sort = textOption(input, 'sort')?.split(':');
   if (sort && (sort.length > 2 || !['asc', 'desc', undefined].includes(sort[1]))) {
     throw usageError('--sort: it must be FIELD, FIELD:asc or FIELD:desc');
@@ -61,16 +75,41 @@ async function list(context: CommandContext, input: CommandInput): Promise<void>
   }
   const query: Record<string, string | undefined> = {
     // pages go on behind the last one's uuid
-    fields: [...new Set(['uuid', ...columns])].join(','),
+    fields: [...new Set(['uuid', 'name', ...columns])].join(','),
     sort_key: key,
     sort_dir: sort?.[1],
   };
   for (const [name, { query: filter }] of Object.entries(filters)) query[filter] = textOption(input, name);
   const most = numberOption(input, 'limit');
   const nodes = await listAll(context.client, { path: '/v1/nodes', key: 'nodes' }, query, most);
-  const rows = nodes.map((node) => columns.map((name) => cell(node[name])));
   const json = nodes.map((node) => Object.fromEntries(columns.map((name) => [name, node[name] ?? null])));
-  print(context, input, { json, text: table([[...columns], ...rows]) });
+  print(context, input, { json, text: textOf(context, input, { nodes, columns }) });
+}
+
+interface Listed {
+  readonly nodes: readonly Json[];
+  readonly columns: readonly NodeField[];
+}
+
+function textOf({ screen }: CommandContext, input: CommandInput, { nodes, columns }: Listed): string {
+  const output = textOption(input, 'output');
+  if (output === 'name') return nodes.map((node) => `${cell(node['name'] ?? node['uuid'])}\n`).join('');
+  const isChosen = output === 'wide' || textOption(input, 'columns') !== undefined;
+  const whole = tableOf({ nodes, columns });
+  return screen.isTerminal && !isChosen ? fitTable(whole, { nodes, columns }, screen.size().columns) : whole;
+}
+
+function tableOf({ nodes, columns }: Listed): string {
+  return table([[...columns], ...nodes.map((node) => columns.map((name) => cell(node[name])))]);
+}
+
+/** A line each, as long as there is a column that can be done without; a node without a name needs its UUID. */
+function fitTable(whole: string, { nodes, columns }: Listed, width: number): string {
+  const isNamed = nodes.every((node) => typeof node['name'] === 'string');
+  const dropped = leastWorth.find((name) => columns.includes(name) && (name !== 'uuid' || isNamed));
+  if (dropped === undefined || whole.split('\n').every((line) => line.length <= width)) return whole;
+  const rest = { nodes, columns: columns.filter((name) => name !== dropped) };
+  return fitTable(tableOf(rest), rest, width);
 }
 
 export const nodeListCommand: Command = {
@@ -79,6 +118,11 @@ export const nodeListCommand: Command = {
     ...filters,
     columns: { value: 'FIELD,…', meaning: `fields to show (default: ${byDefault.join(',')})` },
     sort: { value: 'FIELD[:desc]', meaning: 'in the order of this field' },
+    output: {
+      value: 'wide|name|json|yaml|text',
+      short: 'o',
+      meaning: 'wide: more fields; name: names alone, a line each',
+    },
     limit: { value: 'COUNT', meaning: 'no more than these; default: all' },
   },
   meaning: 'nodes with their states',

@@ -179,7 +179,7 @@ test('what belongs to nodes is listed, made and deleted', async () => {
 
 test('completion knows commands and options', async () => {
   const script = await silent().run('completion', 'bash');
-  expect(script).toContain("'node create|--output --insecure --help --file --dry-run --port'");
+  expect(script).toContain("'node create|--output --insecure --help --file --dry-run --port|'");
   expect(script).toContain('complete -F _baton baton');
 });
 

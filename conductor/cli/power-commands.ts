@@ -9,6 +9,7 @@ import {
 } from '#conductor/cli/command.ts';
 import { forEachOperand } from '#conductor/cli/for-each.ts';
 import { noNode } from '#conductor/cli/get-node.ts';
+import { onNodes } from '#conductor/cli/on-nodes.ts';
 import { cell } from '#conductor/cli/print.ts';
 import { readTimeout } from '#conductor/cli/provision.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -40,9 +41,9 @@ async function waitForPower(context: CommandContext, input: CommandInput, ident:
 
 function power(words: string, target: { hard: string; soft?: string; rests: string }, meaning: string): Command {
   const { soft, ...hardOptions } = options;
-  return {
+  return onNodes({
     words,
-    operands: ['NODE...'],
+    operands: ['NODE'],
     options: target.soft === undefined ? hardOptions : { soft, ...hardOptions },
     meaning,
     run: (context, input) =>
@@ -58,12 +59,12 @@ function power(words: string, target: { hard: string; soft?: string; rests: stri
         }
         return { json: { node: name, power_state: state }, text: `node ${name}: ${state}\n` };
       }),
-  };
+  });
 }
 
-const maintenanceOn: Command = {
+const maintenanceOn: Command = onNodes({
   words: 'maintenance on',
-  operands: ['NODE...'],
+  operands: ['NODE'],
   options: { reason: { value: 'TEXT', meaning: 'why, for others who look at the node' } },
   meaning: 'keep the conductor from working on nodes',
   run: (context, input) => {
@@ -74,18 +75,18 @@ const maintenanceOn: Command = {
       return { json: { node, maintenance: true }, text: `node ${node}: in maintenance\n` };
     });
   },
-};
+});
 
-const maintenanceOff: Command = {
+const maintenanceOff: Command = onNodes({
   words: 'maintenance off',
-  operands: ['NODE...'],
+  operands: ['NODE'],
   meaning: 'let the conductor work on nodes again',
   run: (context, input) =>
     forEachOperand(context, input, async (node, ident) => {
       await context.client.call('DELETE', `/v1/nodes/${ident}/maintenance`);
       return { json: { node, maintenance: false }, text: `node ${node}: no longer in maintenance\n` };
     }),
-};
+});
 
 export const powerCommands: readonly Command[] = [
   power('power on', { hard: 'power on', rests: 'power on' }, 'switch nodes on'),

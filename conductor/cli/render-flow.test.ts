@@ -11,6 +11,34 @@ const step = (name: string, state: string, more: Partial<FlowStepView> = {}): Fl
 const flow = (steps: readonly FlowStepView[], more: Partial<FlowView> = {}): FlowView =>
   flowView(steps, { started_at: at(0), ...more });
 
+const seen = (event: FlowView['boot'][number]['event'], detail: string | null, bytes: number | null = null) => ({
+  event,
+  detail,
+  bytes,
+  at: at(1),
+  conductor: 'c',
+});
+
+test('says what was seen of the boot under way', () => {
+  const boot = [
+    seen('dhcp', '10.1.0.50'),
+    seen('script', 'ramdisk'),
+    seen('kernel', null, 8_200_000),
+    seen('initrd', null, 68_700_000),
+    seen('lookup', null),
+    seen('heartbeat', null),
+    seen('dhcp', '10.1.0.51'),
+    seen('dhcp', '10.1.0.52'),
+    seen('script', 'local disk'),
+  ];
+  const now = new Date(at(2));
+  const bootLine = (given: readonly FlowView['boot'][number][], more: Partial<FlowView> = {}) =>
+    renderFlow(flow([], { boot: [...given], ...more }), now).find((line) => line.includes('boot:'));
+  expect(bootLine(boot.slice(0, 4))).toBe('  boot: DHCP 10.1.0.50, script ramdisk, kernel 8.2 MB, initrd 68.7 MB');
+  expect(bootLine(boot)).toBe('  boot: DHCP 10.1.0.51, DHCP 10.1.0.52, script local disk');
+  expect(bootLine(boot, { ended_at: at(2) })).toBeUndefined();
+});
+
 test('says of each step how long, how far and why', () => {
   const lines = renderFlow(
     flow([

@@ -1,5 +1,6 @@
 import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
+import { bootEvents } from '#conductor/model/boot-events.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 import { Progress } from '#shared/wire/progress.ts';
 
@@ -22,7 +23,7 @@ export function renderFlow(flow: FlowView, now: Date): string[] {
   const took = formatDuration(spanMs(flow.started_at, flow.ended_at, now));
   const remarks = flowRemarks(flow).map((text) => `, ${text}`);
   const total = `${flow.kind}: ${flow.state}, ${took}${remarks.join('')}${flow.error ? ` — ${flow.error}` : ''}`;
-  return [...steps, ...renderAdvice(flow), total];
+  return [...steps, ...renderBoot(flow), ...renderAdvice(flow), total];
 }
 
 /** What keeps a flow from going on as planned: `on hold: …`, `restarted 2 times`. */
@@ -34,6 +35,24 @@ export function flowRemarks(flow: FlowView): string[] {
     ...(flow.abort_requested ? [flow.abort_requested] : []),
     ...(flow.restarts > 0 ? [`restarted ${flow.restarts} time${flow.restarts > 1 ? 's' : ''}`] : []),
   ];
+}
+
+/** Of the latest boot, while the flow goes on. */
+function renderBoot({ boot, ended_at: endedAt }: FlowView): string[] {
+  if (endedAt !== null || boot.length === 0) return [];
+  const isNext = (index: number): boolean => rank(boot[index]) < rank(boot[index - 1]);
+  const from = boot.findLastIndex((_, index) => index > 0 && isNext(index) && boot[index]?.event === 'dhcp');
+  return [`  boot: ${boot.slice(Math.max(from, 0)).map(describeBoot).join(', ')}`];
+}
+
+function rank(event: FlowView['boot'][number] | undefined): number {
+  return event ? bootEvents.indexOf(event.event) : 0;
+}
+
+/** `DHCP 10.1.0.50`, `script ramdisk`, `kernel 8.2 MB`. */
+export function describeBoot({ event, detail, bytes }: FlowView['boot'][number]): string {
+  const word = event === 'dhcp' ? 'DHCP' : event;
+  return [word, detail, bytes === null ? null : formatBytes(bytes)].filter((part) => part !== null).join(' ');
 }
 
 const adviceWidth = 76;

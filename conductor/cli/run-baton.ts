@@ -1,6 +1,6 @@
 import { createApiClient } from '#conductor/cli/api-client.ts';
 import { readClientSettings } from '#conductor/cli/client-settings.ts';
-import type { CommandContext } from '#conductor/cli/command.ts';
+import type { ConductorParts } from '#conductor/cli/command.ts';
 import { type CommandTerminal, runCommand } from '#conductor/cli/commands.ts';
 import { waitForLock } from '#conductor/cli/wait-for-lock.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -25,7 +25,7 @@ export function exitCodeOf(error: unknown): number {
   return error.code === 'timeout' ? exitCodes.timeout : exitCodes.failed;
 }
 
-export function runBaton({ describeSettings }: Pick<CommandContext, 'describeSettings'>): void {
+export function runBaton(parts: ConductorParts): void {
   // `baton node list | head`: who reads has seen enough
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
@@ -44,7 +44,7 @@ export function runBaton({ describeSettings }: Pick<CommandContext, 'describeSet
     screen,
     clock: systemClock,
     notify,
-    describeSettings,
+    ...parts,
     onInterrupt: () => {
       const controller = new AbortController();
       process.once('SIGINT', () => controller.abort());

@@ -1,4 +1,5 @@
 import { type Command, type CommandOption, pathOperand, requiredOption, textOption } from '#conductor/cli/command.ts';
+import { onNodes } from '#conductor/cli/on-nodes.ts';
 import { provision, readTimeout, report, waitOptions } from '#conductor/cli/provision.ts';
 import { readInputFile, readSteps } from '#conductor/cli/read-input-file.ts';
 import { watchFlow } from '#conductor/cli/watch-flow.ts';
@@ -6,13 +7,13 @@ import { wipeOf, wipeOptions } from '#conductor/cli/wipe-options.ts';
 
 /** A verb that takes nothing but the node. */
 function verb(words: string, target: string, meaning: string): Command {
-  return {
+  return onNodes({
     words,
     operands: ['NODE'],
     options: waitOptions,
     meaning,
     run: (context, input) => provision(context, input, pathOperand(input), { target }),
-  };
+  });
 }
 
 const planHashOption = (words: string): CommandOption => ({
@@ -22,7 +23,7 @@ const planHashOption = (words: string): CommandOption => ({
 
 /** A verb that ends with cleaning, or with a wipe. @param hasPlan whether its plan can be read before */
 function wipingVerb(words: string, target: string, meaning: string, hasPlan = false): Command {
-  return {
+  return onNodes({
     words,
     operands: ['NODE'],
     options: { ...wipeOptions, ...(hasPlan ? { 'plan-hash': planHashOption(words) } : {}), ...waitOptions },
@@ -34,14 +35,14 @@ function wipingVerb(words: string, target: string, meaning: string, hasPlan = fa
       const planned = hash === undefined ? {} : { plan_hash: hash };
       return provision(context, input, pathOperand(input), { target, ...wipeOf(input), ...planned });
     },
-  };
+  });
 }
 
 /** A verb that runs a list of steps in its order. */
 function stepsVerb(words: 'clean' | 'service', meaning: string): Command {
   const form = 'a list of {interface, step, args}, JSON or YAML';
   const steps: CommandOption = { value: 'FILE', required: form, meaning: form };
-  return {
+  return onNodes({
     words,
     operands: ['NODE'],
     options: { steps, 'plan-hash': planHashOption(words), ...waitOptions },
@@ -56,10 +57,10 @@ function stepsVerb(words: 'clean' | 'service', meaning: string): Command {
         ...(planHash === undefined ? {} : { plan_hash: planHash }),
       });
     },
-  };
+  });
 }
 
-const rescue: Command = {
+const rescue: Command = onNodes({
   words: 'rescue',
   operands: ['NODE'],
   options: {
@@ -76,7 +77,7 @@ const rescue: Command = {
     const [password = ''] = (await readInputFile('--password', file)).split(/\r?\n/);
     await provision(context, input, pathOperand(input), { target: 'rescue', rescue_password: password });
   },
-};
+});
 
 const { timeout } = waitOptions;
 

@@ -23,6 +23,7 @@ test('watching without a terminal prints what has changed, once', async () => {
     started_at: '2026-01-01T00:00:00Z',
     ended_at: null,
     held: null,
+    boot: [],
     steps: [],
   };
   terminal.onSleep = () => {

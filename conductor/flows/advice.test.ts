@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { type AdviceFacts, type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
+import type { BootEventName } from '#conductor/model/boot-events.ts';
 import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { legalVerbs, nextProvisionState } from '#conductor/model/provision-states.ts';
@@ -83,6 +84,23 @@ test('what rests says whose word it waits for; what works says nothing', () => {
   expect(adviceFor(facts({ held: 'node is in maintenance' }))).toContain('`baton maintenance off n1`');
   expect(adviceFor(facts({ onHold: 'a word' }))).toContain('`baton unhold n1`');
   expect(adviceFor(facts({ abortRequested: 'stopped', step: step() }))).toContain('deploy.deploy has ended');
+});
+
+test('a boot that stops says how far the machine got', () => {
+  const after = (event: BootEventName, detail: string | null = null) =>
+    adviceFor(
+      facts({
+        step: step({ waitingFor: 'first heartbeat of the ramdisk', waitedMs: 301_000 }),
+        lastBoot: { event, detail },
+      }),
+    );
+  expect(after('dhcp', '10.1.0.50')).toContain('has fetched no boot script since');
+  expect(after('dhcp', 'no address available')).toContain('got none (no address available): look at BATON_DHCP_RANGES');
+  expect(after('script', 'ramdisk')).toContain("not the ramdisk's kernel");
+  expect(after('script', 'local disk')).toContain('has it boot from its local disk');
+  expect(after('kernel')).toContain('not its initrd');
+  expect(after('initrd')).toContain('has loaded the ramdisk');
+  expect(after('lookup')).toContain('its heartbeat has not arrived');
 });
 
 test('a wait is worth a word once it is long, a fault at once', () => {

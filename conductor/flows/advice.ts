@@ -1,3 +1,4 @@
+import type { BootEventName } from '#conductor/model/boot-events.ts';
 import { flowKinds, restsIn } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, FlowState } from '#conductor/model/flow-states.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
@@ -14,6 +15,8 @@ export interface AdviceFacts {
   readonly abortRequested: string | null;
   /** The main step that has failed, or is at work. */
   readonly step: AdviceStep | undefined;
+  /** What was seen last of the machine's boot since that step began. */
+  readonly lastBoot?: { readonly event: BootEventName; readonly detail: string | null } | undefined;
   /** The agent's logs of this flow are kept. */
   readonly hasLogs: boolean;
   /** What has the wipe done that the node owes; absent = it owes none. */
@@ -55,7 +58,7 @@ export function adviceFor(facts: AdviceFacts): string | null {
       : `It stops when ${step.name} has ended, which must not be interrupted.`;
   }
   if (!step?.waitingFor || !(step.isRetry || waitsTooLong(step))) return null;
-  return lookFor(step.name, step.waitingFor) ?? null;
+  return lookFor(step.name, step.waitingFor, facts.lastBoot) ?? null;
 }
 
 function describeOwed({ owedWipe }: AdviceFacts): string | null {
@@ -79,7 +82,9 @@ function afterTheEnd(facts: AdviceFacts): string | null {
   const next = facts.state === 'failed' ? `Then ${onward}.` : `${onward.charAt(0).toUpperCase()}${onward.slice(1)}.`;
   const { byHand = [] } = facts;
   return [
-    facts.state === 'failed' ? (lookFor(step?.name, step?.error) ?? 'Put right what the step says.') : '',
+    facts.state === 'failed'
+      ? (lookFor(step?.name, step?.error, facts.lastBoot) ?? 'Put right what the step says.')
+      : '',
     leave,
     next,
     facts.kind === 'wipe' || facts.kind === 'teardown' ? '' : (describeOwed(facts) ?? ''),
@@ -90,6 +95,32 @@ function afterTheEnd(facts: AdviceFacts): string | null {
     .join(' ');
 }
 
+const isBoot = /first heartbeat|ramdisk to come back/;
+
+/** How far the machine got. */
+function lookAtBoot({ event, detail }: NonNullable<AdviceFacts['lastBoot']>): string {
+  switch (event) {
+    case 'dhcp':
+      return detail === 'proxy' || /^\d/.test(detail ?? '')
+        ? 'The machine got its DHCP answer, and has fetched no boot script since: look whether it reaches BATON_BOOT_URL ' +
+            "and this machine's TFTP, and at its console."
+        : `The machine asked for an address and got none (${detail}): look at BATON_DHCP_RANGES.`;
+    case 'script':
+      return detail === 'ramdisk'
+        ? "The machine has fetched its boot script, and not the ramdisk's kernel: look at its console."
+        : `The machine has fetched its boot script, which has it boot from its ${detail ?? 'disk'}: power it on again.`;
+    case 'kernel':
+      return "The machine has fetched the ramdisk's kernel, and not its initrd: look at its console and at its memory.";
+    case 'initrd':
+      return (
+        'The machine has loaded the ramdisk, whose agent has not contacted the conductor: look at its console, and whether ' +
+        'the ramdisk has a driver for its network card and reaches BATON_PUBLIC_URL.'
+      );
+    default:
+      return 'The agent has looked itself up, and its heartbeat has not arrived: look at its console and at its clock.';
+  }
+}
+
 /** Causes by the words in which steps tell them, the first that fits. */
 const causes: readonly { readonly step?: RegExp; readonly words: RegExp; readonly look: string }[] = [
   {
@@ -97,7 +128,7 @@ const causes: readonly { readonly step?: RegExp; readonly words: RegExp; readonl
     look: 'The ramdisk has changed between two boots: serve one ramdisk until the flow has ended, by all conductors.',
   },
   {
-    words: /first heartbeat|ramdisk to come back/,
+    words: isBoot,
     look:
       "The ramdisk has not contacted the conductor: look at the machine's console, and whether it gets a DHCP address, on the " +
       'switch port and VLAN where this conductor answers.',
@@ -125,7 +156,12 @@ const causes: readonly { readonly step?: RegExp; readonly words: RegExp; readonl
   },
 ];
 
-function lookFor(step: string | undefined, text: string | null | undefined): string | undefined {
+function lookFor(
+  step: string | undefined,
+  text: string | null | undefined,
+  lastBoot?: AdviceFacts['lastBoot'],
+): string | undefined {
   if (!text) return undefined;
+  if (lastBoot && isBoot.test(text)) return lookAtBoot(lastBoot);
   return causes.find((cause) => (cause.step?.test(step ?? '') ?? true) && cause.words.test(text))?.look;
 }

@@ -4,9 +4,11 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/flow-store.ts';
 import { whatRemains } from '#conductor/flows/what-remains.ts';
 import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
+import type { BootEventRow } from '#conductor/kernel/db/schema/boot-event.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
+import { listBootEvents } from '#conductor/nodes/boot-event-store.ts';
 import { wayToWipe } from '#conductor/nodes/requested-wipe.ts';
 
 const startConductor =
@@ -19,7 +21,10 @@ export async function latestFlow(
   const { db, clock } = context;
   const flow = await findLatestFlow(db, node.uuid);
   if (!flow) return undefined;
-  const steps = await listSteps(db, flow.uuid);
+  const [steps, boot] = await Promise.all([
+    listSteps(db, flow.uuid),
+    listBootEvents(db, node.uuid, { since: flow.startedAt, until: flow.endedAt }),
+  ]);
   const unattended = flow.endedAt ? undefined : whyUnattended(context, node);
   const held = flow.held ?? unattended ?? null;
   return {
@@ -33,12 +38,27 @@ export async function latestFlow(
     on_hold: flow.onHold,
     abort_requested: flow.abortRequested,
     restarts: flow.restarts,
-    advice: unattended === undefined ? advise(node, flow, steps, clock.now()) : startConductor,
+    advice: unattended === undefined ? advise(node, flow, { steps, boot, now: clock.now() }) : startConductor,
+    boot: boot.map(({ event, at, detail, bytes, conductor }) => ({
+      event,
+      at: at.toISOString(),
+      detail,
+      bytes,
+      conductor,
+    })),
     steps: steps.map(viewStep),
   };
 }
 
-function advise(node: NodeRow, flow: FlowRow, steps: readonly FlowStepRow[], now: Date): string | null {
+function advise(
+  node: NodeRow,
+  flow: FlowRow,
+  {
+    steps,
+    boot,
+    now,
+  }: { readonly steps: readonly FlowStepRow[]; readonly boot: readonly BootEventRow[]; readonly now: Date },
+): string | null {
   const main = steps.filter((step) => step.phase === 'main');
   const step = main.find(({ state }) => state === 'failed' || state === 'running' || state === 'waiting');
   return adviceFor({
@@ -51,6 +71,7 @@ function advise(node: NodeRow, flow: FlowRow, steps: readonly FlowStepRow[], now
     onHold: flow.onHold,
     abortRequested: flow.abortRequested,
     step: step && adviceStep(step, now),
+    lastBoot: boot.findLast(({ at }) => at >= (step?.startedAt ?? at)),
     owedWipe: node.owedWipe ? wayToWipe(node) : undefined,
     byHand: whatRemains(node.name ?? node.uuid, [{ flow, steps }]).byHand,
     hasLogs: steps.some((each) => each.step === 'collect_logs' && hasCollected(each.output)),

@@ -9,6 +9,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodePlace, openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
+import { recordBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import { imageFormats } from '#conductor/nodes/image-info.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
@@ -153,12 +154,14 @@ async function issueToken(
     const age = context.clock.now().getTime() - (session?.createdAt.getTime() ?? 0);
     return session && !session.lastHeartbeatAt && age < repeatTokenMs ? openAgentToken(context.secrets, session) : mask;
   }
+  const { conductorName: conductor } = context.config;
+  await recordBootEvent(context.db, { nodeUuid: node.uuid }, { event: 'lookup', conductor });
   await addHistory(context.db, {
     nodeUuid: node.uuid,
     severity: 'INFO',
     eventType: 'agent',
     event: 'ramdisk has looked itself up',
-    conductor: context.config.conductorName,
+    conductor,
   });
   return token;
 }

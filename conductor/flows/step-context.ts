@@ -28,6 +28,7 @@ export interface StepContext
     | 'secrets'
     | 'drivers'
     | 'networks'
+    | 'inspectionRules'
     | 'pluginFiles'
     | 'nudge'
     | 'stopping'

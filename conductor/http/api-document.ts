@@ -47,6 +47,7 @@ const plainOperations: Readonly<Record<string, string>> = {
   '/boot/vmlinuz': "The ramdisk's kernel",
   '/boot/initrd.img': 'The ramdisk',
   '/boot/snponly.efi': 'iPXE for UEFI firmware with a network driver',
+  '/boot/ipxe-arm64.efi': 'iPXE for UEFI firmware of arm64',
   '/boot/undionly.kpxe': 'iPXE for BIOS firmware',
   '/boot/ipxe.efi': 'iPXE for UEFI firmware',
   '/media/{node}/{file}': 'The CD from which one machine boots the ramdisk by virtual media',

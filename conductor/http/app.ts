@@ -59,6 +59,7 @@ import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
 import { microversions } from '#conductor/http/versions.ts';
 import { volumeRoutes } from '#conductor/http/volumes.routes.ts';
 import { webhookRoutes } from '#conductor/http/webhooks.routes.ts';
+import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** In order: `/v1/nodes/validate` must stand before `/v1/nodes/{node}`, and what is not built comes last. */
@@ -159,11 +160,13 @@ export function createBootApp(context: HttpContext): Hono {
       mediumParams: (of) => bootMediumParams(context, of),
       ramdiskDirectory: config.ramdiskDirectory,
       imagesDirectory: config.imagesDirectory,
+      ipxeDirectory: config.ipxeDirectory,
       publicUrl: config.boot.url,
       agentApi: { url: config.publicUrl, isInsecure: config.boot.insecureAgents },
       kernelParams: config.kernelParams,
       discovery: config.discovery !== undefined,
       log: context.log,
+      onFetched: (mac, event) => noteBootEvent(context, { mac }, event),
     }),
   );
   return app;

@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAdaptorServer } from '@hono/node-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { renderDnsmasqConfig } from '#conductor/boot/dnsmasq-config.ts';
+import { z } from 'zod';
+import { type DhcpConfig, dhcpEnvironment, readDhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
+import { renderDnsmasqConfig } from '#conductor/boot/dhcp/dnsmasq-config.ts';
 import type { BootAnswer } from '#conductor/boot/ipxe-script.ts';
 import { type BootRoutesOptions, bootRoutes } from '#conductor/http/boot.routes.ts';
 import { silentLog } from '#shared/log.ts';
@@ -27,7 +29,7 @@ beforeEach(async () => {
   images = join(folder, 'images');
   await mkdir(join(images, 'sub'), { recursive: true });
   await mkdir(join(folder, 'ramdisk'));
-  for (const name of ['vmlinuz', 'initrd.img', 'snponly.efi', 'undionly.kpxe']) {
+  for (const name of ['vmlinuz', 'initrd.img', 'snponly.efi', 'undionly.kpxe', 'ipxe-arm64.efi']) {
     await writeFile(join(folder, 'ramdisk', name), name);
   }
   await writeFile(join(folder, 'secret'), 'secret');
@@ -126,13 +128,13 @@ describe('boot scripts', () => {
   });
 
   test('every URL that firmware and scripts are sent to is served', async () => {
-    const dnsmasq = renderDnsmasqConfig({
-      interface: 'eth0',
-      ranges: [{ first: '10.0.0.1', last: '10.0.0.2' }],
-      tftpDirectory: join(folder, 'ramdisk'),
-      leaseFile: '/leases',
-      publicUrl,
+    const settings = z.object({ ...dhcpEnvironment, BATON_DATA_DIR: z.string() }).parse({
+      BATON_DHCP: 'server',
+      BATON_DHCP_RANGES: '10.0.0.1-10.0.0.2',
+      BATON_DATA_DIR: folder,
     });
+    const dhcp = readDhcpConfig(settings, publicUrl) as DhcpConfig;
+    const dnsmasq = renderDnsmasqConfig(dhcp, { name: 'eth0', subnet: '10.0.0.0', ipv6Address: undefined });
     const texts = [dnsmasq, await (await get('/boot/boot.ipxe')).text(), await script('52:54:00:00:00:01')];
     const urls = texts.flatMap((text) => text.match(/http:\S+/g) ?? []).filter((url) => url !== publicUrl);
     expect(urls.length).toBeGreaterThan(4);

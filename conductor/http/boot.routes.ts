@@ -13,6 +13,7 @@ import { ramdiskFiles } from '#conductor/boot/ramdisk-files.ts';
 import { secretsArchive } from '#conductor/boot/secrets-archive.ts';
 import { notFound, sendContent, sendFile } from '#conductor/boot/send-file.ts';
 import { addressOf } from '#conductor/http/caller-source.ts';
+import type { BootEvent, BootEventName } from '#conductor/model/boot-events.ts';
 import type { Log } from '#shared/log.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
@@ -30,8 +31,8 @@ export interface BootRoutesOptions {
   readonly ramdiskDirectory: string;
   /** Everything in it is served below `/images/`. */
   readonly imagesDirectory: string;
-  /** Holds `snponly.efi` and `undionly.kpxe`; default Debian's `/usr/lib/ipxe`. */
-  readonly ipxeDirectory?: string;
+  /** Holds `snponly.efi` and `undionly.kpxe`. */
+  readonly ipxeDirectory: string;
   /** Scheme, host and port under which machines reach this server. */
   readonly publicUrl: string;
   /** Of the API that agents call; default `publicUrl`. */
@@ -40,9 +41,14 @@ export interface BootRoutesOptions {
   /** Whether machines of unknown MAC address boot the ramdisk. */
   readonly discovery: boolean;
   readonly log: Log;
+  /** Told what the machine with this MAC address has fetched. */
+  readonly onFetched?: (mac: string, event: BootEvent) => void;
 }
 
-const ipxeFiles: readonly string[] = ['snponly.efi', 'undionly.kpxe', 'ipxe.efi'];
+const ipxeFiles: readonly string[] = ['snponly.efi', 'undionly.kpxe', 'ipxe.efi', 'ipxe-arm64.efi'];
+
+/** The script has machines say who they are as they fetch these. */
+const fileEvents: Readonly<Record<string, BootEventName>> = { vmlinuz: 'kernel', 'initrd.img': 'initrd' };
 
 /**
  * What machines fetch while they boot: `/boot/boot.ipxe`, `/boot/node.ipxe?mac=`, the ramdisk, `/media/*` by virtual media, iPXE itself, `/images/*`.
@@ -66,6 +72,7 @@ export function bootRoutes(options: BootRoutesOptions): Hono {
     }
     const answer = await options.answer(mac);
     log.info({ mac, answer: answer.kind, platform: c.req.query('platform') }, 'boot script asked for');
+    options.onFetched?.(mac, { event: 'script', detail: answer.kind });
     const readsSecrets = answer.kind === 'ramdisk' && (await readsBootSecrets(options.ramdiskDirectory));
     return script(nodeScript(answer, { mac, readsSecrets, ...options }));
   });
@@ -89,10 +96,16 @@ export function bootRoutes(options: BootRoutesOptions): Hono {
 
   const files = [
     ...ramdiskFiles.map((name) => ({ name, directory: options.ramdiskDirectory })),
-    ...ipxeFiles.map((name) => ({ name, directory: options.ipxeDirectory ?? '/usr/lib/ipxe' })),
+    ...ipxeFiles.map((name) => ({ name, directory: options.ipxeDirectory })),
   ];
   for (const { name, directory } of files) {
-    app.get(`/boot/${name}`, (c) => sendFile(c.req.raw, { directory, urlPath: name, log }));
+    app.get(`/boot/${name}`, (c) => {
+      const event = fileEvents[name];
+      const mac = parseMacAddress(c.req.query('mac') ?? '');
+      const onSent =
+        event && mac !== undefined ? (bytes: number) => options.onFetched?.(mac, { event, bytes }) : undefined;
+      return sendFile(c.req.raw, { directory, urlPath: name, log, onSent });
+    });
   }
   app.get('/images/*', (c) => {
     const urlPath = new URL(c.req.url).pathname.replace(/^\/images\//, '');

@@ -1,6 +1,7 @@
 import type { Consoles } from '#conductor/agents/console/consoles.ts';
 import type { AuthConfig, BootConfig, TlsConfig } from '#conductor/auth/auth-settings.ts';
 import type { Authenticator } from '#conductor/auth/authenticator.ts';
+import type { KeptService } from '#conductor/kernel/keep-running.ts';
 import type { SitesConfig, SitesContext } from '#conductor/sites/context.ts';
 import type { WebhooksConfig } from '#conductor/webhooks/context.ts';
 
@@ -9,6 +10,8 @@ export interface HttpConfig extends SitesConfig, WebhooksConfig {
   /** What links, `next` and `Location` begin with: the public URL when it is set; `undefined` = as the client wrote. */
   readonly apiUrl: string | undefined;
   readonly imagesDirectory: string;
+  /** Holds iPXE. */
+  readonly ipxeDirectory: string;
   readonly metrics: 'reader' | 'anybody' | 'off';
   readonly auth: AuthConfig;
   /** `undefined` = plain HTTP. */
@@ -22,4 +25,6 @@ export interface HttpContext extends SitesContext {
   readonly config: HttpConfig;
   readonly auth: Authenticator;
   readonly consoles: Consoles;
+  /** The DHCP server that this conductor runs. */
+  readonly dhcp?: KeptService | undefined;
 }

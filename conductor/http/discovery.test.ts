@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { forgetDiscovered } from '#conductor/flows/forget-discovered.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 /** Machines that no node is known by report themselves, with BATON_DISCOVERY. */
@@ -28,6 +30,9 @@ afterAll(() => api.close());
 
 const send = (inventory: Record<string, unknown>, version = '') =>
   api.call('POST', '/v1/continue_inspection', { inventory }, version);
+const nodeOf = async (address: string) =>
+  ((await api.call('GET', `/v1/ports/detail?address=${address}`)).body['ports'] as { node_uuid: string }[])[0]
+    ?.node_uuid;
 const historyOf = async (node: string) =>
   (await api.call('GET', `/v1/nodes/${node}/history?detail=true`)).body['history'] as { event: string }[];
 
@@ -47,7 +52,7 @@ test('an unknown machine becomes a node in enroll with what its ramdisk has foun
     system_vendor: vendor,
   });
   const events = (await historyOf(uuid)).map(({ event }) => event).join('\n');
-  expect(events).toContain('it needs driver_info ipmi_username, ipmi_password, and a resource_class');
+  expect(events).toContain('it needs driver_info/ipmi_username, driver_info/ipmi_password, resource_class');
 });
 
 test('is enrolled once, however often and from wherever it reports', async () => {
@@ -74,6 +79,35 @@ test('firmware without serial numbers does not make all machines one', async () 
     inventoryOf(address, { bmc_address: bmc, system_vendor: { serial_number: 'To Be Filled By O.E.M.' } });
   expect((await send(anonymous(mac, '192.0.2.100'))).status).toBe(202);
   expect((await send(anonymous('52:54:00:00:00:02', '192.0.2.101'))).status).toBe(202);
+});
+
+test('a machine that stays away is forgotten, unless somebody has touched it; one that boots is not', async () => {
+  const [lost, booting, touched] = ['52:54:00:00:00:01', '52:54:00:00:00:02', '52:54:00:00:00:03'] as const;
+  const machine = (address: string) => inventoryOf(address, { bmc_address: null, system_vendor: null });
+  const { context } = api;
+  const day = 86_400_000;
+  const discovery = { driver: 'ipmi', limit: 9, forgetMs: 2 * day };
+  const after = async (days: number, forgetMs = discovery.forgetMs) => {
+    const now = () => new Date(Date.now() + days * day);
+    const config = { ...context.config, discovery: { ...discovery, forgetMs } };
+    await forgetDiscovered({ ...context, config, clock: { ...context.clock, now } });
+    const { body } = await api.call('GET', '/v1/ports');
+    return (body['ports'] as { address: string }[]).map(({ address }) => address).sort();
+  };
+  await send(machine(lost));
+  await send(machine(booting));
+  const { db } = context;
+  await db.update(nodes).set({ inspectionFinishedAt: new Date(Date.now() - 1.5 * day) });
+  expect((await send(machine(booting))).status, 'known').toBe(404);
+  expect(await after(1)).toEqual([booting]);
+  const kept = await nodeOf(booting);
+  await send(machine(touched));
+  await api.call('PATCH', `/v1/nodes/${await nodeOf(touched)}`, [{ op: 'add', path: '/extra/owner', value: 'me' }]);
+  expect(await after(1.9)).toEqual([booting, touched]);
+  expect(await after(2.1, 0), '0 = never').toEqual([booting, touched]);
+  expect(await after(2.1)).toEqual([touched]);
+  expect((await api.call('GET', `/v1/nodes/${kept}`)).status).toBe(404);
+  expect((await send(machine(booting))).status, 'and is enrolled when it boots again').toBe(202);
 });
 
 test('no more are enrolled than the limit', async () => {

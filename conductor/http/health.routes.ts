@@ -59,14 +59,16 @@ export function healthRoutes(context: HttpContext): ApiApp {
       migrations: undefined,
       not_stopping: context.stopping.aborted ? 'the conductor is stopping' : undefined,
     };
+    const isReady = Object.values(findings).every((finding) => finding === undefined);
+    // no reason to send requests elsewhere
+    if (context.dhcp) findings['dhcp'] = context.dhcp.trouble();
     const check = (finding: Finding): Check => (finding === undefined ? 'ok' : 'failed');
     const failed = Object.entries(findings).filter(([, finding]) => finding !== undefined);
-    const isReady = failed.length === 0;
     return c.json(
       {
         status: isReady ? 'ok' : 'not ready',
         checks: Object.fromEntries(Object.entries(findings).map(([name, finding]) => [name, check(finding)])),
-        ...(isReady ? {} : { causes: Object.fromEntries(failed) }),
+        ...(failed.length === 0 ? {} : { causes: Object.fromEntries(failed) }),
       },
       isReady ? 200 : 503,
     );

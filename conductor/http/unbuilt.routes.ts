@@ -38,7 +38,7 @@ const unbuilt: readonly Unbuilt[] = [
   {
     path: '/v1/inspection_rules',
     since: 96,
-    instead: 'change the node by PATCH once inspection has ended (a webhook notifies of it)',
+    instead: 'write them into the file that BATON_INSPECTION_RULES_FILE names',
   },
   {
     path: '/v1/events',

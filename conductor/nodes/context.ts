@@ -1,12 +1,20 @@
 import type { Drivers } from '#conductor/drivers/registry.ts';
 import type { KernelConfig, KernelContext } from '#conductor/kernel/context.ts';
 import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
+import type { InspectionRule } from '#conductor/nodes/inspection/rules/rule.ts';
 
 export interface NodesConfig extends KernelConfig {
   readonly defaultNetworkInterface: string;
   readonly fastTrack: boolean;
   /** How unknown machines are enrolled that boot the ramdisk; `undefined`: they boot from disk. */
-  readonly discovery: { readonly driver: string; readonly limit: number } | undefined;
+  readonly discovery:
+    | {
+        readonly driver: string;
+        readonly limit: number;
+        /** After so many milliseconds a machine that nobody has touched is forgotten; 0 = never. */
+        readonly forgetMs: number;
+      }
+    | undefined;
 }
 
 /** What work on nodes may use beyond the kernel: the hardware. */
@@ -14,6 +22,8 @@ export interface NodesContext extends KernelContext {
   readonly config: NodesConfig;
   readonly drivers: Drivers;
   readonly networks: NetworkConnector;
+  /** The operator's, the highest priority first. */
+  readonly inspectionRules: readonly InspectionRule[];
 }
 
 /** Of those who leave work to the scheduler. */

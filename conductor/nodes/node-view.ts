@@ -5,6 +5,7 @@ import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type NodeField, nodeFieldVersions } from '#conductor/model/node-field-names.ts';
+import { listMissing } from '#conductor/nodes/list-missing.ts';
 import { interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 
 /** What the API shows of a node beside its row (`node-surroundings.ts` reads it). */
@@ -68,7 +69,11 @@ const fieldValues: Readonly<
   description: (node) => node.description,
   driver: (node) => node.driver,
   driver_info: (node) => maskDocument(node.driverInfo),
-  driver_internal_info: (node, { agent }) => ({ ...internalInfo(agent), ...wipeInfo(node) }),
+  driver_internal_info: (node, { agent }) => ({
+    ...internalInfo(agent),
+    ...wipeInfo(node),
+    ...missingInfo(node),
+  }),
   extra: (node) => node.extra,
   fault: (node) => node.fault,
   firmware_interface: (node) => interfaceOf(node, 'firmware'),
@@ -131,6 +136,12 @@ function wipeInfo({ osDisk, sparedDisks, owedWipe }: NodeRow): JsonObject {
     ...(osDisk ? { baton_os_disk: osDisk } : {}),
     ...(sparedDisks ? { baton_spared_disks: sparedDisks } : {}),
   };
+}
+
+/** Of a node that nobody has managed yet: it may have been enrolled by its own ramdisk. */
+function missingInfo(node: NodeRow): JsonObject {
+  const missing = node.provisionState === 'enroll' ? listMissing(node) : [];
+  return missing.length === 0 ? {} : { baton_missing: missing };
 }
 
 /** The keys that clients read; the rest of Ironic's is private to it. */

@@ -89,7 +89,7 @@ function isRelease(patch: JsonPatch): boolean {
 type Description = ReturnType<typeof NodeDescription.parse>;
 
 /** The node as clients write it, its secrets sealed. */
-function describeNode(node: NodeRow): Record<string, unknown> {
+export function describeNode(node: NodeRow): Record<string, unknown> {
   const columns = Object.entries(nodeColumns).map(([field, column]) => [field, node[column]]);
   const interfaces = Object.entries(nodeInterfaces(node)).map(([kind, name]) => [`${kind}_interface`, name]);
   return { ...Object.fromEntries(columns), ...Object.fromEntries(interfaces), parent_node: null };

@@ -7,6 +7,7 @@ import {
   readOutboundConfig,
   readTlsConfig,
 } from '#conductor/auth/auth-settings.ts';
+import { dhcpProblems, readDhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { conductorProblems, readConductorSettings } from '#conductor/kernel/conductors/conductor-settings.ts';
 import { describeSettingProblems } from '#conductor/kernel/describe-setting-problems.ts';
 import { keyFileProblems } from '#conductor/kernel/secrets/key-file.ts';
@@ -47,6 +48,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
           ...conductorProblems(parsed.data),
           ...authProblems(parsed.data),
           ...webhookProblems(parsed.data),
+          ...dhcpProblems(parsed.data, readBootConfig(parsed.data, publicUrlOf(parsed.data)).url),
         ]
       : []),
   ];
@@ -55,9 +57,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     throw new AppError('invalid_argument', `the configuration has problems:\n  ${problems.join('\n  ')}`);
   }
   const env = parsed.data;
-  const tls = readTlsConfig(env);
-  const ownUrl = `${tls ? 'https' : 'http'}://${urlHost(env.BATON_HOST)}:${env.BATON_PORT}`;
-  const publicUrl = (env.BATON_PUBLIC_URL ?? ownUrl).replace(/\/+$/, '');
+  const publicUrl = publicUrlOf(env);
+  const boot = readBootConfig(env, publicUrl);
   return Object.freeze({
     host: env.BATON_HOST,
     port: env.BATON_PORT,
@@ -71,13 +72,12 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ramdiskDirectory: env.BATON_RAMDISK_DIR,
     imagesDirectory: env.BATON_IMAGES_DIR,
     networksFile: env.BATON_NETWORKS_FILE,
+    inspectionRulesFile: env.BATON_INSPECTION_RULES_FILE,
     conductorName: env.BATON_CONDUCTOR_NAME,
     ...readConductorSettings(env),
     logLevel: env.BATON_LOG_LEVEL,
     kernelParams: env.BATON_KERNEL_PARAMS,
-    discovery: env.BATON_DISCOVERY
-      ? { driver: env.BATON_DISCOVERY_DRIVER, limit: env.BATON_DISCOVERY_LIMIT }
-      : undefined,
+    discovery: discoveryOf(env),
     defaultNetworkInterface: env.BATON_DEFAULT_NETWORK_INTERFACE ?? (env.BATON_NETWORKS_FILE ? 'switchport' : 'noop'),
     automatedClean: env.BATON_AUTOMATED_CLEAN,
     fastTrack: env.BATON_FAST_TRACK,
@@ -99,8 +99,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     maxActiveNodes: env.BATON_MAX_ACTIVE_NODES,
     console: env.BATON_CONSOLE,
     auth: readAuthConfig(env),
-    tls,
-    boot: readBootConfig(env, publicUrl),
+    tls: readTlsConfig(env),
+    boot,
+    ipxeDirectory: env.BATON_IPXE_DIR,
+    dhcp: readDhcpConfig(env, boot.url),
     outbound: readOutboundConfig(env),
     caDirectory: env.BATON_CA_DIR,
     etcdTlsDirectory: env.BATON_ETCD_TLS_DIR,
@@ -108,6 +110,20 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     webhooks: readWebhookConfig(env),
     kubeconfigFile: env.BATON_KUBECONFIG,
   });
+}
+
+function publicUrlOf(env: z.infer<typeof Environment>): string {
+  const ownUrl = `${readTlsConfig(env) ? 'https' : 'http'}://${urlHost(env.BATON_HOST)}:${env.BATON_PORT}`;
+  return (env.BATON_PUBLIC_URL ?? ownUrl).replace(/\/+$/, '');
+}
+
+function discoveryOf(env: z.infer<typeof Environment>): ConductorConfig['discovery'] {
+  if (!env.BATON_DISCOVERY) return undefined;
+  return {
+    driver: env.BATON_DISCOVERY_DRIVER,
+    limit: env.BATON_DISCOVERY_LIMIT,
+    forgetMs: env.BATON_DISCOVERY_FORGET_DAYS * 86_400_000,
+  };
 }
 
 function stepPriorities(text: string): Map<string, number> {

@@ -1,4 +1,5 @@
 import type { Allocator } from '#conductor/allocations/allocator.ts';
+import type { DhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import type { HttpConfig, HttpContext } from '#conductor/http/context.ts';
 
 export interface ConductorConfig extends HttpConfig {
@@ -10,6 +11,9 @@ export interface ConductorConfig extends HttpConfig {
   /** With `databaseUrl` never `undefined`. */
   readonly secretKeyFile: string | undefined;
   readonly networksFile: string | undefined;
+  readonly inspectionRulesFile: string | undefined;
+  /** `undefined` = none of its own. */
+  readonly dhcp: DhcpConfig | undefined;
   /** Below which nodes may name authorities of BMCs. */
   readonly caDirectory: string;
   readonly powerSyncIntervalMs: number;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { consoleAccess } from '#conductor/agents/console/console-access.ts';
 import { allocationEnvironment } from '#conductor/allocations/allocation-settings.ts';
 import { authEnvironment } from '#conductor/auth/auth-settings.ts';
+import { dhcpEnvironment } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { etcdEnvironment } from '#conductor/cluster/etcd/etcd-settings.ts';
 import { kubernetesEnvironment } from '#conductor/cluster/kubernetes/kubernetes-settings.ts';
 import { conductorEnvironment } from '#conductor/kernel/conductors/conductor-settings.ts';
@@ -71,6 +72,7 @@ export const Environment = z.object({
   ...conductorEnvironment,
   BATON_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info').describe('log level'),
   BATON_KERNEL_PARAMS: z.string().default('').describe("added to the ramdisk's kernel command line"),
+  ...dhcpEnvironment,
   BATON_DISCOVERY: flag(false).describe(
     'boot machines of unknown MAC address into the ramdisk, and enrol them with what it finds',
   ),
@@ -81,6 +83,22 @@ export const Environment = z.object({
     .min(1)
     .default(1000)
     .describe('nodes in `enroll` from which on no more are discovered'),
+  BATON_DISCOVERY_FORGET_DAYS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(36_500)
+    .default(0)
+    .describe(
+      'days without a boot after which a discovered machine is deleted that nobody has changed or managed; 0 = never',
+    ),
+  BATON_INSPECTION_RULES_FILE: z
+    .string()
+    .optional()
+    .describe(
+      "rules (YAML, as Ironic's `built_in_rules`) that change nodes after inspection and discovery, such as their BMC's " +
+        'login; mode 0600',
+    ),
   BATON_DEFAULT_NETWORK_INTERFACE: z
     .enum(['noop', 'flat', 'switchport'])
     .optional()

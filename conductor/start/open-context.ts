@@ -11,11 +11,14 @@ import { createScheduler, type Scheduler } from '#conductor/flows/scheduler.ts';
 import { joinRegister } from '#conductor/kernel/conductors/register.ts';
 import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
 import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
+import { readPrivateFile } from '#conductor/kernel/private-file.ts';
 import { loadSecrets } from '#conductor/kernel/secrets/key-file.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import { type Networks, noNetworks, parseNetworksFile } from '#conductor/networks/networks-file.ts';
 import { findSwitchDriver, switchDrivers } from '#conductor/networks/switches/index.ts';
+import type { InspectionRule } from '#conductor/nodes/inspection/rules/rule.ts';
+import { parseRulesFile } from '#conductor/nodes/inspection/rules/rules-file.ts';
 import { releaseStaleLeases } from '#conductor/nodes/node-lease.ts';
 import { capacityChannel } from '#conductor/nodes/notify-capacity.ts';
 import { openActionRunner } from '#conductor/sites/actions/action-runner.ts';
@@ -59,6 +62,7 @@ const nudgeChannel = 'baton_nudge';
 export async function openContext(config: ConductorConfig, options: OpenContextOptions): Promise<OpenedContext> {
   const { log } = options;
   const networks = await readNetworks(config.networksFile);
+  const inspectionRules = await readRules(config.inspectionRulesFile);
   const database =
     options.database ??
     (await openDatabase({
@@ -69,7 +73,7 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
       log,
     }));
   try {
-    return await openOn(database, { config, networks, options });
+    return await openOn(database, { config, networks, inspectionRules, options });
   } catch (error) {
     // its server and its timers would outlive the failure
     if (!options.database) await database.close();
@@ -77,15 +81,16 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
   }
 }
 
-async function openOn(
-  database: Database,
-  given: {
-    readonly config: ConductorConfig;
-    readonly networks: Networks;
-    readonly options: OpenContextOptions;
-  },
-): Promise<OpenedContext> {
-  const { config, networks, options } = given;
+/** What was read and checked before the database was opened. */
+interface Configured {
+  readonly config: ConductorConfig;
+  readonly networks: Networks;
+  readonly inspectionRules: readonly InspectionRule[];
+  readonly options: OpenContextOptions;
+}
+
+async function openOn(database: Database, configured: Configured): Promise<OpenedContext> {
+  const { config, networks, inspectionRules, options } = configured;
   const { log } = options;
   const secrets = options.secrets ?? (await loadSecrets(config));
   const basics = { db: database.db, clock: systemClock, log };
@@ -115,6 +120,7 @@ async function openOn(
     conductors,
     metrics,
     networks: createNetworkConnector(networks, (name) => findSwitchDriver(name), oneSwitchWriter(database)),
+    inspectionRules,
     agents: createAgentClients(secrets, config.outbound.agents),
     pluginFiles: createPluginFiles(database.db),
     steps: createStepTable(conductorSteps),
@@ -179,4 +185,12 @@ async function readNetworks(file: string | undefined): Promise<Networks> {
     throw new AppError('invalid_argument', `BATON_NETWORKS_FILE: read ${file}`, { cause });
   });
   return parseNetworksFile(text, file, switchDrivers);
+}
+
+async function readRules(file: string | undefined): Promise<readonly InspectionRule[]> {
+  if (!file) return [];
+  const text = await readPrivateFile(file).catch((cause: unknown) => {
+    throw new AppError('invalid_argument', `BATON_INSPECTION_RULES_FILE: read ${file}`, { cause });
+  });
+  return parseRulesFile(text, file);
 }

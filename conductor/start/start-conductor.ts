@@ -1,6 +1,8 @@
 import { pruneFailedAllocations } from '#conductor/allocations/work-store.ts';
 import { authWarnings } from '#conductor/auth/auth-warnings.ts';
+import { startDhcpServer } from '#conductor/boot/dhcp/dhcp-server.ts';
 import { ramdiskWarning } from '#conductor/boot/ramdisk-files.ts';
+import { forgetDiscovered } from '#conductor/flows/forget-discovered.ts';
 import { pruneFlows } from '#conductor/flows/prune-flows.ts';
 import type { Scheduler } from '#conductor/flows/scheduler.ts';
 import { syncPower } from '#conductor/flows/sync-power.ts';
@@ -9,6 +11,7 @@ import { listen } from '#conductor/http/listen.ts';
 import { openTlsFiles } from '#conductor/http/tls-files.ts';
 import { collectProcessMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/kernel/periodic.ts';
+import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import { pruneActions } from '#conductor/sites/actions/prune-actions.ts';
 import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
 import { type OpenContextOptions, openContext } from '#conductor/start/open-context.ts';
@@ -45,13 +48,20 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
   for (const warning of warnings) if (warning !== undefined) log.warn(warning);
   const tls = config.tls && (await openTlsFiles(config.tls, { log }));
   opening.defer(() => tls?.close());
+  const dhcp =
+    config.dhcp &&
+    (await startDhcpServer(config.dhcp, {
+      ...context,
+      onSighting: ({ mac, event }) => noteBootEvent(context, { mac }, event),
+    }));
+  opening.defer(() => dhcp?.close());
   const { host, port, boot } = config;
   const { stopping } = context;
   const servers: { close(): Promise<void> }[] = [];
   opening.defer(async () => {
     await Promise.all(servers.map((each) => each.close()));
   });
-  const server = await listen(createApp(context).fetch, { host, port, stopping, tls });
+  const server = await listen(createApp({ ...context, dhcp }).fetch, { host, port, stopping, tls });
   servers.push(server);
   if (boot.port !== undefined) {
     const bootApp = createBootApp(context);
@@ -84,6 +94,7 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
     { name: 'allocations', periodMs: config.reconcileIntervalMs, run: () => context.allocator.lookAfter() },
     { name: 'prune allocations', periodMs: pruneIntervalMs, run: () => pruneFailedAllocations(context) },
     { name: 'prune flows', periodMs: pruneIntervalMs, run: () => pruneFlows(context) },
+    { name: 'forget discovered machines', periodMs: pruneIntervalMs, run: () => forgetDiscovered(context) },
     { name: 'prune site actions', periodMs: pruneIntervalMs, run: () => pruneActions(context) },
     { name: 'prune webhook deliveries', periodMs: pruneIntervalMs, run: () => pruneDeliveries(context) },
     { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },

@@ -1,22 +1,37 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { renderDnsmasqConfig } from '#conductor/boot/dnsmasq-config.ts';
+import { renderDnsmasqConfig } from '#conductor/boot/dhcp/dnsmasq-config.ts';
 import { startLabProcess } from '#test/lab/inside.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
 import { labAddresses } from '#test/lab/network.ts';
 
-/** DHCP and TFTP of the provisioning network, by the configuration that operators get from the project. */
-export function startProvisioningDhcp(lab: LabDirectory, publicUrl: string, cleanUp: AsyncDisposableStack): void {
-  const { provisioning } = labAddresses;
-  const text = renderDnsmasqConfig({
+const { provisioning } = labAddresses;
+const ipv6Prefix = provisioning.ula.replace(/1$/, '');
+const ranges = { first: '10.100.0.50', last: '10.100.0.250' };
+
+/** The conductor's settings with which it answers DHCP on the provisioning network. */
+export const dhcpSettings = {
+  BATON_DHCP: 'server',
+  BATON_DHCP_RANGES: `${ranges.first}-${ranges.last}`,
+  BATON_DHCP_IPV6_PREFIX: ipv6Prefix,
+} as const;
+
+/** The same without a conductor: sends machines to `bootUrl`. */
+export function startProvisioningDhcp(lab: LabDirectory, bootUrl: string, cleanUp: AsyncDisposableStack): void {
+  const config = {
+    mode: 'server',
     interface: provisioning.device,
-    ranges: [{ first: '10.100.0.50', last: '10.100.0.250', netmask: '255.255.255.0' }],
+    ranges: [{ ...ranges, prefixLength: undefined }],
+    leaseSeconds: 3600,
+    hosts: [],
+    router: undefined,
+    nameServers: [],
+    ipv6Prefix,
     tftpDirectory: '/usr/lib/ipxe',
-    publicUrl,
-    advertisePrefix: provisioning.ula.replace(/1$/, ''),
-    leaseFile: join(lab.path, 'provisioning.leases'),
-    pidFile: join(lab.path, 'provisioning-dhcp.pid'),
-  });
+    bootUrl,
+    directory: lab.path,
+  } as const;
+  const text = renderDnsmasqConfig(config, { name: provisioning.device, subnet: undefined, ipv6Address: undefined });
   startDnsmasq(lab, 'provisioning-dhcp', text, cleanUp);
 }
 

@@ -8,12 +8,12 @@ import { type Bmc, startIpmiBmc } from '#test/lab/bmc/ipmi-bmc.ts';
 import { serveMachine } from '#test/lab/bmc/machine-control.ts';
 import { startRedfishBmc } from '#test/lab/bmc/redfish-bmc.ts';
 import { type ConductorClient, conductorClient } from '#test/lab/conductor-client.ts';
-import { startProvisioningDhcp, startTenantDhcp } from '#test/lab/dnsmasq.ts';
+import { dhcpSettings, startProvisioningDhcp, startTenantDhcp } from '#test/lab/dnsmasq.ts';
 import { openGate } from '#test/lab/gate.ts';
 import { createLabDirectory, type LabDirectory, removeLab, sweepDeadLabs } from '#test/lab/lab-directory.ts';
 import { type LabNetwork, labAddresses, startLabNetwork, switchId } from '#test/lab/network.ts';
 import type { DiskBus, Firmware } from '#test/lab/qemu-arguments.ts';
-import { type ConductorProcess, conductorUrl, startConductor } from '#test/lab/run-conductor.ts';
+import { type ConductorProcess, startConductor } from '#test/lab/run-conductor.ts';
 import { createVirtualMachine, type VirtualMachine } from '#test/lab/virtual-machine.ts';
 import { startWatchdog } from '#test/lab/watchdog.ts';
 
@@ -44,7 +44,7 @@ export interface SiteOptions {
   /** Told what is being started, as a line of text. */
   readonly report?: (line: string) => void;
   readonly ramdiskDirectory?: string;
-  /** iPXE is sent to `<bootUrl>/boot/boot.ipxe`; default the conductor's. */
+  /** Where a DHCP server sends iPXE, to `<bootUrl>/boot/boot.ipxe`; by default there is none, but the conductor's. */
   readonly bootUrl?: string;
 }
 
@@ -87,10 +87,11 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     const { directory, network, gate } = site;
     const { conductorSettings } = options;
     const settings = typeof conductorSettings === 'function' ? await conductorSettings(site) : conductorSettings;
+    const needsDhcp = options.nodes.some(({ boot }) => boot !== 'vmedia');
     const conductor = await startConductor(directory, gate, {
       ...options,
       networksFile: writeNetworksFile(directory, network.switchEndpoint),
-      ...(settings ? { settings } : {}),
+      settings: { ...(needsDhcp ? dhcpSettings : {}), ...settings },
     });
     site.defer(() => conductor.stop());
     options.report?.(`conductor at ${conductor.url}`);
@@ -118,8 +119,7 @@ export async function startSite(options: SiteOptions): Promise<LabSite> {
     report(`QEMU with ${accelerator.kind.toUpperCase()}: ${accelerator.reason}`);
     const network = await startLabNetwork(directory, cleanUp);
     report(`network namespace ${directory.namespace}, switch ${switchId} with VLANs 100 (provisioning), 200 (tenant)`);
-    const needsDhcp = options.nodes.some(({ boot }) => boot !== 'vmedia');
-    if (needsDhcp) startProvisioningDhcp(directory, options.bootUrl ?? conductorUrl, cleanUp);
+    if (options.bootUrl !== undefined) startProvisioningDhcp(directory, options.bootUrl, cleanUp);
     startTenantDhcp(directory, cleanUp);
     const gate = await openGate(directory, cleanUp);
     const nodes: LabNode[] = [];

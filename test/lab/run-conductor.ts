@@ -9,7 +9,7 @@ import { waitUntil } from '#test/lab/wait-until.ts';
 import { conductorProgram } from '#test/support/programs.ts';
 import { testKeyFile } from '#test/support/test-secrets.ts';
 
-export const conductorUrl = `http://${labAddresses.provisioning.address}:6385`;
+const conductorUrl = `http://${labAddresses.provisioning.address}:6385`;
 
 export interface ConductorOptions {
   readonly networksFile: string;

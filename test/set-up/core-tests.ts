@@ -34,6 +34,7 @@ export const coreTests: readonly CoreTest[] = [
   { file: 'system/wipe-flows.test.ts', proves: 'wipes that preserve, and that fail' },
   { file: 'system/receipts.test.ts', proves: 'receipts, verified offline by baton and by openssl' },
   { file: 'system/preserve-local-storage.test.ts', proves: 'local storage that stays is not the next root device' },
+  { file: 'system/demo.test.ts', proves: 'baton demo: a board with life in one command' },
   // who asks
   { file: 'system/baton-cli.test.ts', proves: 'baton as a program' },
   { file: 'system/baremetal-cli.test.ts', proves: "Debian's baremetal" },
@@ -46,12 +47,16 @@ export const coreTests: readonly CoreTest[] = [
   { file: 'system/ipmi.test.ts', proves: 'the IPMI driver on ipmi_sim' },
   { file: 'system/ovs.test.ts', proves: 'switch ports on Open vSwitch' },
   { file: 'system/lldp.test.ts', proves: 'LLDP on real cables' },
-  { file: 'system/dnsmasq-config.test.ts', proves: 'the DHCP configuration of docs/networks.md' },
+  {
+    file: 'system/dhcp.test.ts',
+    proves: "the conductor's DHCP server: each kind of firmware, restarts, a conductor killed",
+  },
   { file: 'system/conductor-start.test.ts', proves: "a conductor that can't start says why" },
   {
     file: 'system/private-server.test.ts',
     proves: 'the PostgreSQL that a conductor runs for itself: killed, taken up, full disk, what is missing',
   },
+  { file: 'system/database-backup.test.ts', proves: 'backup and restore, of both kinds of database' },
   { file: 'system/postgresql.test.ts', proves: 'two conductors on one PostgreSQL' },
   { file: 'system/allocations.test.ts', proves: 'allocations by two conductors' },
   { file: 'system/webhooks-postgresql.test.ts', proves: 'webhooks by two conductors' },

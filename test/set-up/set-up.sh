@@ -1,7 +1,8 @@
 #!/bin/bash
 # Makes a fresh Debian 12 machine (root, git, Node >= 20, npm) ready for the lab and the tests: npm packages, Debian
 # packages, the ramdisk, the demo image. Each part is skipped when it is there already, so a second run takes seconds.
-# With arguments only those parts: npm, debian, images, and counterparts, which only the interop tests need: real Ironic.
+# With arguments only those parts: npm, debian, images; witnesses, Debian packages which only npm run test:all needs; and
+# counterparts, which only the interop tests need: real Ironic.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 mkdir -p build
@@ -46,7 +47,7 @@ restore_services() {
 
 install_debian_packages() {
   local missing
-  missing=$(node test/set-up/missing-packages.ts)
+  missing=$(node test/set-up/missing-packages.ts "$@")
   [[ -z $missing ]] && return
   say "Debian packages:" $missing
   export DEBIAN_FRONTEND=noninteractive
@@ -104,8 +105,9 @@ for part in "${parts[@]}"; do
       unpack_kubectl
       ;;
     images) build_images ;;
+    witnesses) install_debian_packages witnesses ;;
     counterparts) flock build/.counterparts.lock node test/interop/debian-13-process.ts >&2 ;;
-    *) say "no part of it is called $part: npm, debian, images, counterparts"; exit 2 ;;
+    *) say "no part of it is called $part: npm, debian, images, witnesses, counterparts"; exit 2 ;;
   esac
 done
 say "${parts[*]} ready after $SECONDS s"

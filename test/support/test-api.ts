@@ -65,6 +65,7 @@ export interface TestApi {
 }
 
 interface TestApiOptions {
+  readonly inspectionRules?: ConductorContext['inspectionRules'];
   readonly networks?: Networks;
   readonly drivers?: DriverOptions;
   readonly settings?: Readonly<Record<string, string>>;
@@ -96,6 +97,7 @@ async function openEngine(
     secrets: testSecrets,
     drivers,
     conductors,
+    inspectionRules: options.inspectionRules ?? [],
     agents: createAgentClients(testSecrets, config.outbound.agents),
     pluginFiles: createPluginFiles(database.db),
     steps: createStepTable(conductorSteps),

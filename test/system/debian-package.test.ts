@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -8,6 +8,7 @@ import { debianSources } from '#image-build/debian-sources.ts';
 import { type RunningProcess, run, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';
+import { stopUnshared } from '#test/support/stop-unshared.ts';
 
 /** The Debian package in a fresh minimal Debian: installed, started as its unit says, upgraded, removed, purged. */
 
@@ -81,14 +82,10 @@ async function startByUnit(): Promise<void> {
   await Promise.race([waitUntil('the conductor to be ready', ready, { timeoutMs: 90_000, everyMs: 100 }), ended]);
 }
 
-/** unshare keeps signals to itself, and its own end does not reach a program that has changed its user. */
 async function stop(signal: NodeJS.Signals): Promise<number | undefined> {
-  if (conductor === undefined) return undefined;
-  const { pid, exited } = conductor;
-  const program = Number(await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8'));
-  process.kill(program, signal);
+  const running = conductor;
   conductor = undefined;
-  return exited;
+  return running && stopUnshared(running, signal);
 }
 
 test('is installed, and serves by its unit as its user', async () => {
@@ -123,6 +120,15 @@ test('serves the ramdisk, and finds what lies beside its bundles', async () => {
   expect((await fetch(`${url}/boot/undionly.kpxe`, { method: 'HEAD' })).status).toBe(200);
 });
 
+test('brings the demo, the alert rules and the dashboard', async () => {
+  expect(await exists('usr/lib/baton/build/bundle/demo.cjs')).toBe(true);
+  const documents = 'usr/share/doc/baton/monitoring';
+  expect([await exists(`${documents}/baton.rules.yml`), await exists(`${documents}/baton-dashboard.json`)]).toEqual([
+    true,
+    true,
+  ]);
+});
+
 test('its unit has no fault that systemd knows of', async () => {
   const unit = join(root, 'lib/systemd/system/baton.service');
   const { stderr } = await run('systemd-analyze', ['--man=no', 'verify', unit], { okExitCodes: [0, 1] });
@@ -135,6 +141,18 @@ test('is upgraded with its database and its settings', async () => {
   expect(await stop('SIGTERM')).toBe(0);
   const newer = await buildDebianPackage(build, { output: join(root, 'root') });
   await inRoot(['dpkg', '--install', `/root/${basename(newer)}`]);
+  await startByUnit();
+  expect((await baton(['node', 'list'])).stdout).toContain('first');
+  expect(await stop('SIGTERM')).toBe(0);
+});
+
+test('its database is backed up and restored by root, with the settings of the service', async () => {
+  // PostgreSQL's
+  const withMemory = (argv: readonly string[]) =>
+    run('unshare', [...namespaces, enterChroot, root, '/dev/shm:dev/shm', '--', ...argv], { timeoutMs: slowMs });
+  await withMemory(['baton', 'database', 'dump', '/root/baton.dump']);
+  await rename(join(root, 'var/lib/baton/postgresql'), join(root, 'root/postgresql'));
+  await withMemory(['baton', 'database', 'restore', '/root/baton.dump']);
   await startByUnit();
   expect((await baton(['node', 'list'])).stdout).toContain('first');
   expect(await stop('SIGTERM')).toBe(0);

@@ -97,7 +97,9 @@ test('no password is in the log', async () => {
 
 test('the boot port serves files and scripts in the clear, and nothing of the API', async () => {
   const script = await ask('/boot/node.ipxe?mac=52-54-00-00-00-01', { base: bootUrl });
-  expect(script.text).toContain(`kernel --name vmlinuz ${bootUrl}/boot/vmlinuz ipa-api-url=${url} ipa-insecure=1 `);
+  expect(script.text).toContain(
+    `kernel --name vmlinuz ${bootUrl}/boot/vmlinuz?mac=52-54-00-00-00-01 ipa-api-url=${url} ipa-insecure=1 `,
+  );
   expect((await ask('/boot/vmlinuz', { base: bootUrl })).text).toBe('kernel');
   for (const path of ['/', '/v1/nodes', '/v1/lookup?addresses=52:54:00:00:00:01', '/openapi.json', '/metrics']) {
     expect([path, (await ask(path, { base: bootUrl, login: 'alice:wonderland' })).status]).toEqual([path, 404]);

@@ -40,6 +40,7 @@ export function flowView(
     abort_requested: null,
     restarts: 0,
     advice: null,
+    boot: [],
     steps,
     ...more,
   };

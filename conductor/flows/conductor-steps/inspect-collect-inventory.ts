@@ -3,6 +3,7 @@ import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conducto
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { applyInspection } from '#conductor/nodes/inspection/apply-inspection.ts';
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
+import { applyRules } from '#conductor/nodes/inspection/rules/apply-rules.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 async function run(context: StepContext): Promise<ConductorStepOutcome> {
@@ -17,16 +18,17 @@ async function run(context: StepContext): Promise<ConductorStepOutcome> {
       `the ramdisk's inspection has failed: ${typeof error === 'string' ? error : JSON.stringify(error)}`,
     );
   }
-  const output = await context.record((tx) =>
-    applyInspection(tx, {
-      nodeUuid: context.node.uuid,
-      inventory,
-      pluginData,
+  const found = { nodeUuid: context.node.uuid, inventory, pluginData };
+  const output = await context.record(async (tx) => {
+    const summary = await applyInspection(tx, {
+      ...found,
       portIdOf: context.networks.portIdOf,
       conductor: context.config.conductorName,
       now: context.clock.now(),
-    }),
-  );
+    });
+    await applyRules(tx, context, found);
+    return summary;
+  });
   return { kind: 'done', output };
 }
 

@@ -1,5 +1,5 @@
-/** Alerts worth a night's sleep, as Prometheus takes them; `docs/reference/metrics.md` shows them, and a test knows every metric in them. */
-export const exampleAlerts: readonly {
+/** Alerts worth a night's sleep: `docs/monitoring/baton.rules.yml` is made from them, and a test knows every metric in them. */
+export const alerts: readonly {
   readonly name: string;
   readonly expr: string;
   readonly for: string;
@@ -16,6 +16,12 @@ export const exampleAlerts: readonly {
     expr: 'max(baton_conductors_alive) < max(baton_conductors_known) or up{job="baton"} == 0',
     for: '3m',
     why: 'A conductor died. The others have taken over its nodes, unless it was the last of its group.',
+  },
+  {
+    name: 'BatonDatabaseDown',
+    expr: 'min(baton_database_up) == 0',
+    for: '2m',
+    why: 'A conductor does not reach the database: nothing is begun or recorded. `GET /readyz` says what its server answers.',
   },
   {
     name: 'BatonBmcErrors',

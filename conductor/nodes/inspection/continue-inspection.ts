@@ -1,7 +1,6 @@
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { NodesContext } from '#conductor/nodes/context.ts';
-import { enrolDiscovered } from '#conductor/nodes/inspection/enrol-discovered.ts';
+import { type DiscoveryContext, enrolDiscovered } from '#conductor/nodes/inspection/enrol-discovered.ts';
 import { findInspectedNode } from '#conductor/nodes/inspection/find-inspected-node.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
@@ -16,7 +15,7 @@ import { InspectionReport } from '#shared/wire/inventory.ts';
  * under inspection is this machine.
  */
 export async function continueInspection(
-  context: Pick<NodesContext, 'db' | 'config' | 'clock' | 'log' | 'networks'>,
+  context: DiscoveryContext,
   body: JsonObject,
   nodeUuid: string | undefined,
 ): Promise<NodeRow> {

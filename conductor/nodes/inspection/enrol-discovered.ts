@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { and, eq, or, type SQL, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNotNull, or, type SQL, sql } from 'drizzle-orm';
 import { findDriver } from '#conductor/drivers/driver-table.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
@@ -10,11 +10,15 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { applyInspection } from '#conductor/nodes/inspection/apply-inspection.ts';
 import { type InspectedMachine, nodesWithBmc } from '#conductor/nodes/inspection/find-inspected-node.ts';
+import { applyRules, type RulesContext } from '#conductor/nodes/inspection/rules/apply-rules.ts';
+import { listMissing } from '#conductor/nodes/list-missing.ts';
 import { addHistory, listHistory } from '#conductor/nodes/node-history.ts';
 import { keptDeployInterface, keptInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { getNode, insertNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { InventoryDocument } from '#shared/wire/inventory.ts';
+
+export type DiscoveryContext = Pick<NodesContext, 'db' | 'clock' | 'networks'> & RulesContext;
 
 /** What firmware says where its maker has written no serial number. */
 const noSerial =
@@ -27,7 +31,7 @@ const noSerial =
  * where the inventory has no usable network card.
  */
 export async function enrolDiscovered(
-  context: Pick<NodesContext, 'db' | 'config' | 'clock' | 'log' | 'networks'>,
+  context: DiscoveryContext,
   machine: InspectedMachine,
   found: { readonly document: InventoryDocument; readonly inventory: JsonObject; readonly pluginData: JsonObject },
 ): Promise<NodeRow> {
@@ -37,7 +41,10 @@ export async function enrolDiscovered(
   const outcome = await context.db.transaction(async (tx) => {
     // machines report at the same time, and one may report twice
     await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('baton discovery', 0))`);
-    if (await hasPort(tx, machine.addresses)) return undefined;
+    if (await hasPort(tx, machine.addresses)) {
+      await markSeen(tx, machine.addresses, context.clock.now());
+      return undefined;
+    }
     const known = await findByHardware(tx, machine, found.document);
     if (known !== undefined) return { known };
     const waiting = await tx.$count(nodes, eq(nodes.provisionState, 'enroll'));
@@ -47,18 +54,20 @@ export async function enrolDiscovered(
     }
     const nodeUuid = randomUUID();
     await insertNode(tx, describeNode(nodeUuid, machine, found.document, config));
-    await addHistory(tx, {
-      nodeUuid,
-      severity: 'INFO',
-      eventType: 'discovery',
-      event: `discovered; ${describeMissing(discovery.driver, machine)}`,
-      conductor: config.conductorName,
-    });
     const { inventory, pluginData } = found;
     const now = context.clock.now();
     const { portIdOf } = context.networks;
     await applyInspection(tx, { nodeUuid, inventory, pluginData, portIdOf, conductor: config.conductorName, now });
-    return { enrolled: await getNode(tx, nodeUuid) };
+    await applyRules(tx, context, { nodeUuid, inventory, pluginData });
+    const enrolled = await getNode(tx, nodeUuid);
+    await addHistory(tx, {
+      nodeUuid,
+      severity: 'INFO',
+      eventType: 'discovery',
+      event: `discovered; ${describeMissing(enrolled)}`,
+      conductor: config.conductorName,
+    });
+    return { enrolled };
   });
   if (outcome?.enrolled) return outcome.enrolled;
   if (outcome?.known !== undefined) await reportNewCards(context, outcome.known, machine.addresses);
@@ -71,6 +80,16 @@ const unknownMachine = () => new AppError('not_found', 'Resource could not be fo
 async function hasPort(db: Queryable, addresses: readonly string[]): Promise<boolean> {
   if (addresses.length === 0) return false;
   return (await db.$count(ports, isAmong(ports.address, addresses))) > 0;
+}
+
+/** A machine that still boots is not forgotten. */
+async function markSeen(db: Queryable, addresses: readonly string[], now: Date): Promise<void> {
+  const owners = db.select({ uuid: ports.nodeUuid }).from(ports).where(isAmong(ports.address, addresses));
+  const isDiscovered = and(eq(nodes.provisionState, 'enroll'), isNotNull(nodes.inspectionFinishedAt));
+  await db
+    .update(nodes)
+    .set({ inspectionFinishedAt: now })
+    .where(and(isDiscovered, inArray(nodes.uuid, owners)));
 }
 
 async function findByHardware(
@@ -124,11 +143,9 @@ function describeNode(
   };
 }
 
-function describeMissing(driver: string, machine: InspectedMachine): string {
-  const bmc = findDriver(driver)?.bmc;
-  const address = machine.bmcAddresses.length > 0 ? undefined : bmc?.address;
-  const fields = [address, bmc?.username, bmc?.password].filter((field) => field !== undefined);
-  return `before it can be managed it needs driver_info ${fields.join(', ')}, and a resource_class to be allocated by`;
+function describeMissing(node: NodeRow): string {
+  const missing = listMissing(node);
+  return missing.length === 0 ? 'it can be managed' : `before it can be managed it needs ${missing.join(', ')}`;
 }
 
 async function reportNewCards(

@@ -17,11 +17,10 @@ import {
   reachablePrograms,
   readDatabaseVersion,
 } from '#conductor/kernel/db/private-server/server-programs.ts';
-import { systemClock } from '#shared/clock.ts';
-import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { keepRunning } from '#conductor/kernel/keep-running.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
-import { backOffMs, retry } from '#shared/retry.ts';
 
 export interface PrivateServerOptions {
   /** The conductor's data directory; the database is `postgresql` below it. */
@@ -45,10 +44,6 @@ export interface PrivateServer {
 
 /** A path of a socket, which the kernel limits to 107 bytes. */
 const maxSocketPath = 107;
-const shortestPauseMs = 100;
-const longestPauseMs = 10_000;
-/** A server that ends before is started again after a pause that grows. */
-const livedWellMs = 60_000;
 
 /**
  * Starts the server, or takes up the one that a killed conductor left, and starts it again whenever it ends.
@@ -63,10 +58,13 @@ export async function startPrivateServer(given: PrivateServerOptions): Promise<P
   try {
     const cluster = await prepareCluster(options);
     const running = await bringUp(cluster);
-    const server = keepRunning(cluster, running, log);
+    const server = keepRunning<ServerProcess>(
+      { name: 'PostgreSQL', start: () => bringUp(cluster), whenGone, end: shutDown, log },
+      running,
+    );
     return {
       url: clusterUrl(cluster),
-      trouble: server.trouble,
+      trouble: () => server.trouble(),
       close: async () => {
         await server.close();
         await lock.release();
@@ -141,52 +139,4 @@ async function admitAccount(dataDirectory: string, { owner, run }: AsAccount): P
     `BATON_DATA_DIR: the user ${owner.name}, as whom PostgreSQL runs, can't enter ${dataDirectory}: ` +
       'open each directory above it (chmod o+x), or choose another, such as /var/lib/baton',
   );
-}
-
-/** Looks at the process until `close`; when it ends by itself, it is started again, with pauses that grow. */
-function keepRunning(cluster: Cluster, first: ServerProcess, log: Log) {
-  const closing = new AbortController();
-  const state: { running: ServerProcess | undefined; trouble: string | undefined } = {
-    running: first,
-    trouble: undefined,
-  };
-  let failures = 0;
-  const nextPauseMs = (): number => {
-    failures += 1;
-    return backOffMs({ firstMs: shortestPauseMs, mostMs: longestPauseMs }, failures);
-  };
-  const restart = async (): Promise<void> => {
-    state.running = await retry(() => bringUp(cluster), {
-      signal: closing.signal,
-      delayMs: nextPauseMs,
-      onRetry: (error, _, nextTryMs) => {
-        state.trouble = errorChain(error);
-        log.error({ err: error, nextTryMs }, 'PostgreSQL does not start');
-      },
-    });
-    state.trouble = undefined;
-    log.info('PostgreSQL runs again');
-  };
-  const watch = async (): Promise<void> => {
-    while (state.running && !closing.signal.aborted) {
-      const since = performance.now();
-      await whenGone(state.running, closing.signal).catch(() => undefined);
-      if (closing.signal.aborted) return;
-      state.running = undefined;
-      state.trouble = 'PostgreSQL ended; it is being started again';
-      log.error('PostgreSQL exited unexpectedly and is restarted');
-      if (performance.now() - since > livedWellMs) failures = 0;
-      else await systemClock.sleep(nextPauseMs(), closing.signal).catch(() => undefined);
-      await restart().catch(() => undefined); // closing
-    }
-  };
-  const watching = watch();
-  return {
-    trouble: () => state.trouble,
-    close: async () => {
-      closing.abort();
-      await watching;
-      if (state.running) await shutDown(state.running);
-    },
-  };
 }

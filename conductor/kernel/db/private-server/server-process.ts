@@ -169,7 +169,7 @@ async function endOtherSessions(cluster: Cluster): Promise<void> {
 }
 
 /** Resolves when the process has ended. */
-export async function whenGone({ pid }: ServerProcess, signal?: AbortSignal): Promise<void> {
+export async function whenGone({ pid }: ServerProcess, signal?: AbortSignal): Promise<undefined> {
   while (isAlive(pid)) await systemClock.sleep(goneEveryMs, signal);
 }
 

@@ -4,6 +4,7 @@ export * from '#conductor/kernel/db/schema/agent-steps.ts';
 export * from '#conductor/kernel/db/schema/allocation.ts';
 export * from '#conductor/kernel/db/schema/api-token.ts';
 export * from '#conductor/kernel/db/schema/bios-setting.ts';
+export * from '#conductor/kernel/db/schema/boot-event.ts';
 export * from '#conductor/kernel/db/schema/chassis.ts';
 export * from '#conductor/kernel/db/schema/cluster-membership.ts';
 export * from '#conductor/kernel/db/schema/conductor.ts';

@@ -1,0 +1,155 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { parseMacAddress } from '#shared/mac-address.ts';
+import { isLoopbackHost, literalAddress } from '#shared/peers/address-ranges.ts';
+
+/** Settings of the DHCP server that the conductor runs; part of its environment (`environment.ts`). */
+export const dhcpEnvironment = {
+  BATON_DHCP: z
+    .enum(['off', 'proxy', 'server'], { error: 'must be off, proxy or server' })
+    .default('off')
+    .describe(
+      'run dnsmasq on the provisioning network: `server` gives out addresses and boot files, `proxy` only boot files, ' +
+        'beside the DHCP server that is there; on one conductor alone',
+    ),
+  BATON_DHCP_INTERFACE: z
+    .string()
+    // linux/if.h IFNAMSIZ; dnsmasq reads * as a wildcard
+    .regex(/^[A-Za-z0-9._-]{1,15}$/, 'must be the name of a network interface, such as eth1')
+    .optional()
+    .describe('interface on the provisioning network; default that which has the address in `BATON_BOOT_URL`'),
+  BATON_DHCP_RANGES: z
+    .string()
+    .default('')
+    .describe(
+      'addresses to give out, with commas between: `10.1.0.100-10.1.0.200`, with `/24` behind a relay, ' +
+        '`fd00:1::100-fd00:1::1ff` for DHCPv6; required with `server`',
+    ),
+  BATON_DHCP_LEASE: z.coerce.number().int().min(120).default(3600).describe('seconds for which an address is given'),
+  BATON_DHCP_HOSTS: z
+    .string()
+    .default('')
+    .describe('fixed addresses, with commas between: `52:54:00:12:34:56=10.1.0.50`'),
+  BATON_DHCP_ROUTER: z.ipv4({ error: 'must be an IPv4 address' }).optional().describe('router; default none'),
+  BATON_DHCP_NAME_SERVERS: z.string().default('').describe('IPv4 addresses of name servers, with commas between'),
+  BATON_DHCP_IPV6_PREFIX: z
+    .string()
+    .regex(/^f[cd][0-9a-f:]*::$/i, 'must be a prefix such as fd00:1::')
+    .refine((text) => isIPv6(text), 'must be a prefix such as fd00:1::')
+    .optional()
+    .describe(
+      'unique local prefix (/64) to advertise, in which the interface has an address: old iPXE waits 16 s for a router ' +
+        'advertisement where there is none',
+    ),
+  BATON_IPXE_DIR: z
+    .string()
+    .regex(/^\/[\x21-\x7e]*$/, 'must be an absolute path without blanks')
+    .default('/usr/lib/ipxe')
+    .describe("directory of `undionly.kpxe`, `snponly.efi` and, for arm64, `ipxe-arm64.efi`; Debian's package ipxe"),
+} as const;
+type DhcpEnvironment = z.infer<z.ZodObject<typeof dhcpEnvironment>>;
+
+export interface AddressRange {
+  readonly first: string;
+  readonly last: string;
+  /** `undefined`: that of the interface. */
+  readonly prefixLength: number | undefined;
+}
+
+export interface DhcpConfig {
+  readonly mode: 'proxy' | 'server';
+  /** `undefined`: the one that has the address in `bootUrl`. */
+  readonly interface: string | undefined;
+  /** IPv4 and IPv6. */
+  readonly ranges: readonly AddressRange[];
+  readonly leaseSeconds: number;
+  /** Lower-case MAC addresses with colons. */
+  readonly hosts: readonly { readonly mac: string; readonly address: string }[];
+  readonly router: string | undefined;
+  readonly nameServers: readonly string[];
+  /** `fd00:1::` */
+  readonly ipv6Prefix: string | undefined;
+  readonly tftpDirectory: string;
+  /** Where machines that boot reach the conductor. */
+  readonly bootUrl: string;
+  /** Holds the leases. */
+  readonly directory: string;
+}
+
+/** @returns what is wrong with the settings together, one line each. */
+export function dhcpProblems(env: DhcpEnvironment, bootUrl: string): string[] {
+  if (env.BATON_DHCP === 'off') return [];
+  const { hostname } = new URL(bootUrl);
+  const given = (['RANGES', 'HOSTS', 'ROUTER', 'NAME_SERVERS', 'IPV6_PREFIX'] as const)
+    .map((name) => `BATON_DHCP_${name}` as const)
+    .filter((name) => (env[name] ?? '') !== '');
+  const ranges = listOf(env.BATON_DHCP_RANGES);
+  return [
+    ...(isLoopbackHost(literalAddress(hostname) ?? hostname)
+      ? [`BATON_BOOT_URL: with BATON_DHCP=${env.BATON_DHCP} machines are sent to ${bootUrl}, which they can't reach`]
+      : []),
+    // it stands in dnsmasq's configuration
+    ...(/^[\x21-\x7e]+$/.test(bootUrl) && !/[,?#]/.test(bootUrl)
+      ? []
+      : [`BATON_BOOT_URL: with BATON_DHCP=${env.BATON_DHCP} it must be without comma and query, not '${bootUrl}'`]),
+    ...(env.BATON_DHCP === 'proxy'
+      ? given.map((name) => `${name}: with BATON_DHCP=proxy the other DHCP server gives out addresses: leave it out`)
+      : []),
+    ...(env.BATON_DHCP === 'server' && ranges.length === 0
+      ? ['BATON_DHCP_RANGES: with BATON_DHCP=server it must be given: addresses such as 10.1.0.100-10.1.0.200']
+      : []),
+    ...ranges
+      .filter((text) => parseRange(text) === undefined)
+      .map((text) => `BATON_DHCP_RANGES: must be like 10.1.0.100-10.1.0.200 or fd00:1::100-fd00:1::1ff, not '${text}'`),
+    ...listOf(env.BATON_DHCP_HOSTS)
+      .filter((text) => parseHost(text) === undefined)
+      .map((text) => `BATON_DHCP_HOSTS: must be like 52:54:00:12:34:56=10.1.0.50, not '${text}'`),
+    ...listOf(env.BATON_DHCP_NAME_SERVERS)
+      .filter((text) => !isIPv4(text))
+      .map((text) => `BATON_DHCP_NAME_SERVERS: must be IPv4 addresses, not '${text}'`),
+  ];
+}
+
+/** From settings without problems; `undefined` = off. */
+export function readDhcpConfig(
+  env: DhcpEnvironment & { readonly BATON_DATA_DIR: string },
+  bootUrl: string,
+): DhcpConfig | undefined {
+  if (env.BATON_DHCP === 'off') return undefined;
+  return {
+    mode: env.BATON_DHCP,
+    interface: env.BATON_DHCP_INTERFACE,
+    ranges: listOf(env.BATON_DHCP_RANGES).flatMap((text) => parseRange(text) ?? []),
+    leaseSeconds: env.BATON_DHCP_LEASE,
+    hosts: listOf(env.BATON_DHCP_HOSTS).flatMap((text) => parseHost(text) ?? []),
+    router: env.BATON_DHCP_ROUTER,
+    nameServers: listOf(env.BATON_DHCP_NAME_SERVERS),
+    ipv6Prefix: env.BATON_DHCP_IPV6_PREFIX,
+    tftpDirectory: env.BATON_IPXE_DIR,
+    bootUrl,
+    directory: join(env.BATON_DATA_DIR, 'dhcp'),
+  };
+}
+
+function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+}
+
+function parseRange(text: string): AddressRange | undefined {
+  const [, first = '', last = '', length] = /^([^-/]+)-([^-/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const bits = isIPv4(first) && isIPv4(last) ? 32 : isIPv6(first) && isIPv6(last) ? 128 : undefined;
+  // dnsmasq gives out addresses of /64 and longer prefixes only (dnsmasq(8), --dhcp-range)
+  const isLength = length === undefined || (Number(length) <= (bits ?? 0) && Number(length) >= (bits === 128 ? 64 : 1));
+  if (bits === undefined || !isLength) return undefined;
+  return { first, last, prefixLength: length === undefined ? undefined : Number(length) };
+}
+
+function parseHost(text: string): DhcpConfig['hosts'][number] | undefined {
+  const [given = '', address = '', ...rest] = text.split('=');
+  const mac = parseMacAddress(given);
+  return mac !== undefined && isIPv4(address) && rest.length === 0 ? { mac, address } : undefined;
+}

@@ -1,0 +1,128 @@
+import type { Json } from '#conductor/cli/api-client.ts';
+import {
+  type Command,
+  type CommandContext,
+  type CommandInput,
+  type CommandOption,
+  flagOption,
+  listOption,
+  textOption,
+  usageError,
+} from '#conductor/cli/command.ts';
+import { listAll } from '#conductor/cli/list-all.ts';
+import { cell, print } from '#conductor/cli/print.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+
+/** Which nodes, in place of their names. */
+const selectors = {
+  state: { value: 'STATE', meaning: 'nodes in this provision state' },
+  class: { value: 'CLASS', meaning: 'nodes of this resource class' },
+  trait: { value: 'TRAIT', repeats: true, meaning: 'nodes with all of these traits' },
+  group: { value: 'GROUP', meaning: 'nodes of this conductor group' },
+  yes: { meaning: 'with a selector: act on the nodes; without it they are listed and left alone' },
+} as const satisfies Record<string, CommandOption>;
+
+const atOnce = 16;
+
+/**
+ * A command for one node as one for several, named or selected, at the same time: each line that is printed begins with its
+ * node, and one that fails does not stop the others.
+ */
+export function onNodes(command: Command): Command {
+  const { operands = [], options = {} } = command;
+  const [, ...others] = operands;
+  if (others.length > 0) throw new AppError('internal', `${command.words} takes more than nodes`);
+  return {
+    ...command,
+    operands: ['[NODE...]'],
+    options: { ...options, ...selectors },
+    run: async (context, input) => {
+      const isSelected = hasSelector(input);
+      const names = isSelected ? await selectNodes(context, input) : input.operands;
+      if (names.length === 0) throw usageError(describeMissing(command));
+      const [only] = names;
+      if (only !== undefined && names.length === 1 && !isSelected) return command.run(context, input);
+      requireFiles(command, input);
+      await runOnEach(context, input, names, (each) => command.run(each.context, each.input));
+    },
+  };
+}
+
+function describeMissing({ words }: Command): string {
+  return `${words}: it takes NODE...; usage: baton ${words} NODE..., or --state, --class, --trait, --group to select them`;
+}
+
+function hasSelector(input: CommandInput): boolean {
+  const { yes, ...choosing } = selectors;
+  const isSelected = Object.keys(choosing).some((name) => input.values[name] !== undefined);
+  if (isSelected && input.operands.length > 0) throw usageError('name nodes or select them, not both');
+  if (!isSelected && flagOption(input, 'yes')) throw usageError(`--yes: ${yes.meaning}`);
+  return isSelected;
+}
+
+async function selectNodes(context: CommandContext, input: CommandInput): Promise<string[]> {
+  const traits = listOption(input, 'trait');
+  const query = {
+    fields: 'uuid,name,traits',
+    provision_state: textOption(input, 'state'),
+    resource_class: textOption(input, 'class'),
+    conductor_group: textOption(input, 'group'),
+  };
+  const nodes = await listAll(context.client, { path: '/v1/nodes', key: 'nodes' }, query);
+  const hasAll = (node: Json) => traits.every((trait) => (node['traits'] as readonly string[]).includes(trait));
+  const names = nodes.filter(hasAll).map((node) => cell(node['name'] ?? node['uuid']));
+  if (names.length === 0) throw new AppError('not_found', 'no node is as selected');
+  if (flagOption(input, 'yes')) return names;
+  throw usageError(`${names.length} selected, and nothing done: ${names.join(' ')}\n→ --yes acts on them`);
+}
+
+/** Standard input is read once. */
+function requireFiles(command: Command, input: CommandInput): void {
+  const [piped] = Object.entries(input.values).find(([, value]) => value === '-') ?? [];
+  if (piped !== undefined) throw usageError(`${command.words}: --${piped}: for several nodes it must be a file`);
+}
+
+interface OneNode {
+  readonly context: CommandContext;
+  readonly input: CommandInput;
+}
+
+async function runOnEach(
+  context: CommandContext,
+  input: CommandInput,
+  names: readonly string[],
+  act: (each: OneNode) => Promise<void>,
+): Promise<void> {
+  const documents: unknown[] = names.map(() => []);
+  const failures: string[] = [];
+  const runOne = async (name: string, index: number): Promise<void> => {
+    let written = '';
+    const write = (output: string | Uint8Array): void => {
+      if (input.document === undefined) context.screen.write(prefixed(name, String(output)));
+      else written += String(output);
+    };
+    // what is painted over for one node are lines for several
+    const screen = { ...context.screen, isTerminal: false, write };
+    const document = input.document === undefined ? undefined : 'json';
+    try {
+      await act({ context: { ...context, screen }, input: { ...input, operands: [name], document } });
+    } catch (error) {
+      failures.push(`  ${name}: ${errorChain(error)}`);
+      if (written === '') documents[index] = { name, error: errorChain(error) };
+    }
+    if (written !== '') documents[index] = JSON.parse(written) as unknown;
+  };
+  const waiting = names.entries();
+  const work = async (): Promise<void> => {
+    for (const [index, name] of waiting) await runOne(name, index);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, names.length) }, work));
+  if (input.document !== undefined) print(context, input, { json: documents.flat(), text: '' });
+  if (failures.length === 0) return;
+  throw new AppError('command_failed', `${failures.length} of ${names.length} failed:\n${failures.join('\n')}`);
+}
+
+/** Most lines name their node themselves. */
+function prefixed(name: string, text: string): string {
+  return text.replaceAll(/^(?=.)/gm, (_, at: number) => (text.startsWith(`node ${name}`, at) ? '' : `${name}: `));
+}

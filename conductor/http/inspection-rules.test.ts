@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { parseRulesFile } from '#conductor/nodes/inspection/rules/rules-file.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+/** Discovered machines, with rules of the operator. */
+
+const rules = `
+- description: login of the Lenovos
+  conditions:
+    - {op: eq, args: {values: ["{inventory[system_vendor][manufacturer]}", Lenovo]}}
+    - {op: eq, args: {values: ["{node.provision_state}", enroll]}}
+  actions:
+    - {op: set-attribute, args: {path: /driver_info/ipmi_username, value: admin}}
+    - {op: set-attribute, args: {path: /driver_info/ipmi_password, value: hunter2}}
+    - {op: set-attribute, args: {path: /resource_class, value: gold}}
+    - {op: set-attribute, args: {path: /name, value: "node-{inventory[system_vendor][serial_number]}"}}
+    - {op: add-trait, args: {name: CUSTOM_LENOVO}}
+- description: what is not ours
+  conditions:
+    - {op: eq, args: {values: ["{inventory[system_vendor][manufacturer]}", QEMU]}}
+  actions:
+    - {op: fail, args: {msg: "QEMU is not for this site"}}
+- description: wrong
+  conditions:
+    - {op: eq, args: {values: ["{inventory[system_vendor][manufacturer]}", HPE]}}
+  actions:
+    - {op: set-attribute, args: {path: /name, value: "not a name"}}
+    - {op: add-trait, args: {name: CUSTOM_HPE}}
+`;
+let api: TestApi;
+beforeAll(async () => {
+  api = await openTestApi({
+    settings: { BATON_DISCOVERY: 'true' },
+    inspectionRules: parseRulesFile(rules, 'rules.yaml'),
+  });
+});
+beforeEach(() => api.reset());
+afterAll(() => api.close());
+
+const report = (manufacturer: string) =>
+  api.call('POST', '/v1/continue_inspection', {
+    inventory: {
+      interfaces: [{ name: 'eth0', mac_address: '52:54:00:00:00:01', ipv4_address: '192.0.2.5' }],
+      bmc_address: '192.0.2.100',
+      system_vendor: { manufacturer, product_name: 'SR630', serial_number: 'J1' },
+    },
+  });
+const historyOf = async (node: string) =>
+  ((await api.call('GET', `/v1/nodes/${node}/history?detail=true`)).body['history'] as { event: string }[])
+    .map(({ event }) => event)
+    .join('\n');
+
+test('a rule fills in what a discovered machine lacks', async () => {
+  const { status, body } = await report('Lenovo');
+  expect(status).toBe(202);
+  const node = (await api.call('GET', `/v1/nodes/${String(body['uuid'])}`)).body;
+  expect(node).toMatchObject({
+    name: 'node-J1',
+    resource_class: 'gold',
+    traits: ['CUSTOM_LENOVO'],
+    driver_info: { ipmi_address: '192.0.2.100', ipmi_username: 'admin', ipmi_password: '******' },
+    driver_internal_info: {},
+  });
+  const history = await historyOf('node-J1');
+  expect(history).toContain('discovered; it can be managed');
+  expect(history).toContain('inspection rules (login of the Lenovos) changed /driver_info/ipmi_username');
+  expect(history).not.toContain('hunter2');
+});
+
+test('without a rule the node names what is missing, until it is there', async () => {
+  const { body } = await report('Dell');
+  const path = `/v1/nodes/${String(body['uuid'])}`;
+  const missing = async () => (await api.call('GET', path)).body['driver_internal_info'];
+  expect(await missing()).toEqual({
+    baton_missing: ['driver_info/ipmi_username', 'driver_info/ipmi_password', 'resource_class'],
+  });
+  await api.call('PATCH', path, [
+    { op: 'add', path: '/driver_info/ipmi_username', value: 'a' },
+    { op: 'add', path: '/driver_info/ipmi_password', value: 'b' },
+    { op: 'add', path: '/resource_class', value: 'c' },
+  ]);
+  expect(await missing()).toEqual({});
+});
+
+test('a rule may refuse a machine', async () => {
+  const { status, fault } = await report('QEMU');
+  expect(status).toBeGreaterThanOrEqual(400);
+  expect(fault).toContain('an inspection rule says: QEMU is not for this site');
+  expect((await api.call('GET', '/v1/nodes')).body['nodes']).toEqual([]);
+});
+
+test('a rule that can not be applied changes nothing, and the history says why', async () => {
+  const { status, body } = await report('HPE');
+  expect(status).toBe(202);
+  expect(await historyOf(String(body['uuid']))).toMatch(
+    /inspection rules \(wrong\) change nothing: Cannot change name/,
+  );
+  expect((await api.call('GET', `/v1/nodes/${String(body['uuid'])}`)).body).toMatchObject({ name: null, traits: [] });
+});

@@ -1,0 +1,121 @@
+import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
+import { TraitName } from '#conductor/model/trait-name.ts';
+import { withCapability } from '#conductor/nodes/capabilities.ts';
+import { fillIn, type RuleSubject, textOf } from '#conductor/nodes/inspection/rules/fill-in.ts';
+import { holds } from '#conductor/nodes/inspection/rules/holds.ts';
+import type { InspectionRule, RuleCall, Signature } from '#conductor/nodes/inspection/rules/rule.ts';
+
+/** What rules make of a node. */
+export interface RulesPlan {
+  /** Descriptions of the rules that hold, in their order. */
+  readonly applied: readonly string[];
+  readonly patch: JsonPatch;
+  readonly traits: { readonly added: readonly string[]; readonly removed: readonly string[] };
+  readonly lines: readonly string[];
+  /** Why the inspection shall fail. */
+  readonly failure: string | undefined;
+}
+
+export const actionArguments: Readonly<Record<string, Signature>> = {
+  'set-attribute': { required: ['path', 'value'], optional: [] },
+  'extend-attribute': { required: ['path', 'value'], optional: ['unique'] },
+  'del-attribute': { required: ['path'], optional: [] },
+  'set-capability': { required: ['name', 'value'], optional: [] },
+  'add-trait': {
+    required: ['name'],
+    optional: [],
+    fault: ({ name }) => TraitName.safeParse(name).error?.issues[0]?.message,
+  },
+  'remove-trait': { required: ['name'], optional: [] },
+  fail: { required: ['msg'], optional: [] },
+  log: { required: ['msg'], optional: ['level'] },
+};
+
+type Document = Record<string, unknown>;
+
+interface Draft {
+  readonly subject: RuleSubject & { readonly node: Document };
+  readonly patch: JsonPatch;
+  readonly added: Set<string>;
+  readonly removed: Set<string>;
+  readonly lines: string[];
+  failure: string | undefined;
+}
+
+/** Each rule sees what those before it have changed; a failure ends them. Pure. */
+export function planRules(rules: readonly InspectionRule[], given: RuleSubject): RulesPlan {
+  const draft: Draft = {
+    subject: { ...given, node: structuredClone(given.node) },
+    patch: [],
+    added: new Set(),
+    removed: new Set(),
+    lines: [],
+    failure: undefined,
+  };
+  const applied: string[] = [];
+  for (const { description, conditions, actions } of rules) {
+    if (draft.failure !== undefined || !conditions.every((condition) => holds(condition, draft.subject))) continue;
+    applied.push(description);
+    for (const action of actions) act(action, draft);
+  }
+  const { patch, added, removed, lines, failure } = draft;
+  return { applied, patch, traits: { added: [...added], removed: [...removed] }, lines, failure };
+}
+
+function act({ op, args }: RuleCall, draft: Draft): void {
+  const value = fillIn(args['value'], draft.subject) ?? null;
+  const name = textOf(args['name']);
+  if (op === 'set-attribute') return set(draft, keysOf(args['path']), value);
+  if (op === 'del-attribute') return remove(draft, keysOf(args['path']));
+  if (op === 'extend-attribute') {
+    const keys = keysOf(args['path']);
+    const before = keys.reduce<unknown>((found, key) => (found as Document | undefined)?.[key], draft.subject.node);
+    const list: unknown[] = Array.isArray(before) ? before : [];
+    const isThere = args['unique'] === true && list.some((each) => textOf(each) === textOf(value));
+    return isThere ? undefined : set(draft, keys, [...list, value]);
+  }
+  if (op === 'set-capability') {
+    const { capabilities } = (draft.subject.node['properties'] ?? {}) as Document;
+    return set(draft, ['properties', 'capabilities'], withCapability(capabilities, name, textOf(value)));
+  }
+  const text = textOf(fillIn(args['msg'], draft.subject));
+  if (op === 'add-trait') draft.added.add(name);
+  if (op === 'remove-trait') draft.removed.add(name);
+  if (op === 'log') draft.lines.push(text);
+  if (op === 'fail') draft.failure = text;
+}
+
+/** `/driver_info/ipmi_username`, `driver_info.ipmi_username`, as Ironic takes them. */
+function keysOf(path: unknown): string[] {
+  return textOf(path)
+    .split(/[/.]/)
+    .filter((key) => key !== '');
+}
+
+/** With the objects that lead to it. */
+function set(draft: Draft, keys: readonly string[], value: unknown): void {
+  let parent = draft.subject.node;
+  keys.slice(0, -1).forEach((key, index) => {
+    const below = parent[key];
+    if (typeof below !== 'object' || below === null) {
+      parent[key] = {};
+      draft.patch.push({ op: 'add', path: `/${keys.slice(0, index + 1).join('/')}`, value: {} });
+    }
+    parent = parent[key] as Document;
+  });
+  parent[keys.at(-1) ?? ''] = value;
+  draft.patch.push({ op: 'add', path: `/${keys.join('/')}`, value });
+}
+
+/** What is not there is as good as removed. */
+function remove(draft: Draft, keys: readonly string[]): void {
+  const parent = keys
+    .slice(0, -1)
+    .reduce<unknown>((found, key) => (found as Document | undefined)?.[key], draft.subject.node) as
+    | Document
+    | undefined;
+  const last = keys.at(-1) ?? '';
+  if (parent?.[last] === undefined || parent[last] === null) return;
+  delete parent[last];
+  draft.patch.push({ op: 'remove', path: `/${keys.join('/')}` });
+}

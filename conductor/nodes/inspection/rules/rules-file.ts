@@ -1,0 +1,79 @@
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { conditionArguments } from '#conductor/nodes/inspection/rules/holds.ts';
+import { actionArguments } from '#conductor/nodes/inspection/rules/plan-rules.ts';
+import type { InspectionRule, RuleCall, Signature } from '#conductor/nodes/inspection/rules/rule.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+
+const args = z.union([z.record(z.string(), z.unknown()), z.array(z.unknown())], {
+  error: 'must be an object or a list',
+});
+
+/** Loops and what changes ports or plugin data are refused as unknown. */
+const callOf = (known: Readonly<Record<string, Signature>>) =>
+  z.strictObject({ op: z.string(), args: args.default({}) }).transform((given, context): RuleCall => {
+    const signature = known[given.op.replace(/^!\s*/, '')];
+    if (signature === undefined || (given.op.startsWith('!') && known === actionArguments)) {
+      context.addIssue(`op '${given.op}' is not supported; there are ${Object.keys(known).join(', ')}`);
+      return z.NEVER;
+    }
+    const named = nameArguments(given.args, signature);
+    const missing = signature.required.filter((name) => !(name in named));
+    const strange = Object.keys(named).filter((name) => ![...signature.required, ...signature.optional].includes(name));
+    if (missing.length > 0) context.addIssue(`${given.op} needs ${missing.join(', ')}`);
+    if (strange.length > 0) context.addIssue(`${given.op} has no ${strange.join(', ')}`);
+    const fault = missing.length === 0 ? signature.fault?.(named) : undefined;
+    if (fault !== undefined) context.addIssue(`${given.op}: ${fault}`);
+    return { op: given.op, args: named };
+  });
+
+function nameArguments(given: z.infer<typeof args>, { required, optional }: Signature): Record<string, unknown> {
+  if (!Array.isArray(given)) return given;
+  const names = [...required, ...optional];
+  return Object.fromEntries(given.map((value, index) => [names[index] ?? `argument ${index + 1}`, value]));
+}
+
+const RulesFile = z
+  .array(
+    z.strictObject({
+      // Ironic's, which are of no use here: rules of a file have no other
+      uuid: z.string().optional(),
+      scope: z.null().optional(),
+      sensitive: z.boolean().optional(),
+      phase: z.literal('main', { error: 'must be main' }).optional(),
+      description: z.string().default(''),
+      priority: z.int().min(0).default(0),
+      conditions: z.array(callOf(conditionArguments)).default([]),
+      actions: z.array(callOf(actionArguments)).min(1, 'must have one action at least'),
+    }),
+    { error: 'must be a list of rules' },
+  )
+  .transform((rules) =>
+    rules.map(
+      ({ description, priority, conditions, actions }, index): InspectionRule => ({
+        description: description === '' ? `rule ${index + 1}` : description,
+        priority,
+        conditions,
+        actions,
+      }),
+    ),
+  );
+
+/**
+ * @param fileName for messages
+ * @throws AppError `invalid_argument` naming each fault with its place; values, which may be passwords, are not repeated.
+ */
+export function parseRulesFile(text: string, fileName: string): InspectionRule[] {
+  const parsed = RulesFile.safeParse(parseYaml(text, fileName) ?? []);
+  if (parsed.success) return parsed.data.sort((one, other) => other.priority - one.priority);
+  const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`);
+  throw new AppError('invalid_argument', `BATON_INSPECTION_RULES_FILE: ${fileName}: ${faults.join('; ')}`);
+}
+
+function parseYaml(text: string, fileName: string): unknown {
+  try {
+    return parse(text, { prettyErrors: false });
+  } catch (error) {
+    throw new AppError('invalid_argument', `BATON_INSPECTION_RULES_FILE: ${fileName}: ${errorChain(error)}`);
+  }
+}

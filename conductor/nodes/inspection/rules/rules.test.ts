@@ -1,0 +1,133 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { holds } from '#conductor/nodes/inspection/rules/holds.ts';
+import { planRules } from '#conductor/nodes/inspection/rules/plan-rules.ts';
+import { parseRulesFile } from '#conductor/nodes/inspection/rules/rules-file.ts';
+
+const subject = {
+  node: { name: null, driver: 'ipmi', driver_info: {}, properties: { capabilities: 'boot_mode:uefi' }, extra: {} },
+  inventory: {
+    system_vendor: { manufacturer: 'Dell Inc.', serial_number: '42' },
+    cpu: { count: 32 },
+    bmc_address: '10.1.2.3',
+    disks: [],
+  },
+  plugin_data: { parsed_lldp: { eth0: { switch_system_name: 'leaf1' } } },
+};
+
+const vendor = '{inventory[system_vendor][manufacturer]}';
+const cases: [op: string, args: Record<string, unknown>, expected: boolean][] = [
+  ['eq', { values: [vendor, 'Dell Inc.'] }, true],
+  ['eq', { values: ['{inventory[cpu][count]}', '32'] }, true],
+  ['!eq', { values: [vendor, 'HPE'] }, true],
+  ['eq', { values: ['{node.driver}', 'redfish'] }, false],
+  ['lt', { values: [8, '{inventory[cpu][count]}', 64] }, true],
+  ['gt', { values: ['{inventory[cpu][count]}', 9] }, true],
+  ['lt', { values: ['a', 'b'] }, true],
+  ['is-empty', { value: '{inventory[disks]}' }, true],
+  ['is-none', { value: '{inventory[nothing][below]}' }, true],
+  ['is-none', { value: '{node.name}' }, true],
+  ['is-true', { value: 'yes' }, true],
+  ['is-true', { value: 0 }, false],
+  ['is-false', { value: '{node.name}' }, true],
+  ['in-net', { address: '{inventory[bmc_address]}', subnet: '10.1.0.0/16' }, true],
+  ['in-net', { address: '{inventory[bmc_address]}', subnet: 'fd00::/16' }, false],
+  ['in-net', { address: '', subnet: '10.1.0.0/16' }, false],
+  ['one-of', { value: '{plugin_data[parsed_lldp][eth0][switch_system_name]}', values: ['leaf1', 'leaf2'] }, true],
+  ['matches', { value: vendor, regex: 'Dell.*' }, true],
+  ['matches', { value: vendor, regex: 'Dell' }, false],
+  ['contains', { value: vendor, regex: 'Dell' }, true],
+  ['!contains', { value: 'serial {inventory[system_vendor][serial_number]}', regex: 'serial 42' }, false],
+  ['is-none', { value: '{inventory[constructor]}' }, true],
+];
+test.each(cases)('%s %j is %s', (op, args, expected) => {
+  expect(holds({ op, args }, subject)).toBe(expected);
+});
+
+const file = `
+- description: later
+  priority: 1
+  conditions:
+    - {op: eq, args: {values: ["{node.driver_info[ipmi_username]}", admin]}}
+  actions:
+    - {op: add-trait, args: [CUSTOM_KNOWN]}
+    - {op: extend-attribute, args: {path: /extra/racks, value: r1, unique: true}}
+    - {op: extend-attribute, args: {path: /extra/racks, value: r1, unique: true}}
+- description: first
+  priority: 10
+  actions:
+    - {op: set-attribute, args: [/driver_info/ipmi_username, admin]}
+    - {op: set-attribute, args: {path: extra.place.rack, value: "{plugin_data[parsed_lldp][eth0][switch_system_name]}-1"}}
+    - {op: set-attribute, args: {path: /properties/cpus, value: "{inventory[cpu][count]}"}}
+    - {op: set-capability, args: {name: tier, value: gold}}
+    - {op: del-attribute, args: {path: /properties/nothing}}
+    - {op: log, args: {msg: "seen {inventory[system_vendor][serial_number]}"}}
+`;
+
+test('rules run by priority, and see what those before have changed', () => {
+  const plan = planRules(parseRulesFile(file, 'rules.yaml'), subject);
+  expect(plan).toEqual({
+    applied: ['first', 'later'],
+    patch: [
+      { op: 'add', path: '/driver_info/ipmi_username', value: 'admin' },
+      { op: 'add', path: '/extra/place', value: {} },
+      { op: 'add', path: '/extra/place/rack', value: 'leaf1-1' },
+      { op: 'add', path: '/properties/cpus', value: 32 },
+      { op: 'add', path: '/properties/capabilities', value: 'boot_mode:uefi,tier:gold' },
+      { op: 'add', path: '/extra/racks', value: ['r1'] },
+    ],
+    traits: { added: ['CUSTOM_KNOWN'], removed: [] },
+    lines: ['seen 42'],
+    failure: undefined,
+  });
+  expect(subject.node.driver_info, 'left as it was').toEqual({});
+});
+
+test("the manual's example is read", async () => {
+  const page = await readFile(new URL('../../../../docs/first-rack.md', import.meta.url), 'utf8');
+  const [, example = ''] = /BATON_INSPECTION_RULES_FILE`\.\n\n```\n([\s\S]*?)```/.exec(page) ?? [];
+  const lenovo = {
+    ...subject,
+    inventory: { system_vendor: { manufacturer: 'Lenovo', serial_number: 'J1' }, bmc_address: '10.2.1.9' },
+  };
+  const { applied, patch } = planRules(parseRulesFile(example, 'first-rack.md'), lenovo);
+  expect(applied).toEqual(['Lenovos of rack 1']);
+  expect(patch).toContainEqual({ op: 'add', path: '/name', value: 'r1-J1' });
+});
+
+test('a failure ends them', () => {
+  const rules = parseRulesFile(
+    '[{actions: [{op: fail, args: ["no {node.driver} here"]}]}, {actions: [{op: add-trait, args: [HW_X]}]}]',
+    'f',
+  );
+  expect(planRules(rules, subject)).toMatchObject({
+    applied: ['rule 1'],
+    failure: 'no ipmi here',
+    traits: { added: [] },
+  });
+});
+
+test.each([
+  ['a: 1', 'f: the file: must be a list of rules'],
+  ['- [', 'BATON_INSPECTION_RULES_FILE: f: '],
+  ['[{actions: []}]', '0.actions: must have one action at least'],
+  [
+    '[{actions: [{op: api-call, args: {url: x}}]}]',
+    "0.actions.0: op 'api-call' is not supported; there are set-attribute",
+  ],
+  ['[{actions: [{op: "!fail", args: [x]}]}]', "op '!fail' is not supported"],
+  ['[{actions: [{op: fail, args: [x], loop: []}]}]', '0.actions.0: Unrecognized key: "loop"'],
+  ['[{actions: [{op: set-attribute, args: [/name]}]}]', '0.actions.0: set-attribute needs value'],
+  ['[{actions: [{op: fail, args: [a, b]}]}]', 'fail has no argument 2'],
+  ['[{actions: [{op: add-trait, args: [gold]}]}]', 'add-trait: must be CUSTOM_'],
+  [
+    '[{conditions: [{op: matches, args: [a, "("]}], actions: [{op: fail, args: [x]}]}]',
+    '0.conditions.0: matches: Invalid regular',
+  ],
+  [
+    '[{conditions: [{op: like, args: [a]}], actions: [{op: fail, args: [x]}]}]',
+    "0.conditions.0: op 'like' is not supported",
+  ],
+])('refuses %s', (text, says) => {
+  expect(() => parseRulesFile(text, 'f')).toThrow(says);
+});

@@ -1,0 +1,65 @@
+import { open, rm, stat } from 'node:fs/promises';
+import { dumpDatabase } from '#conductor/kernel/db/backup/dump-database.ts';
+import { restoreDatabase } from '#conductor/kernel/db/backup/restore-database.ts';
+import { readConfig } from '#conductor/start/config.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+type Settings = ReturnType<typeof readConfig>;
+
+/**
+ * Dumps the database of the conductor's settings into a file that is not there yet; half of a dump is deleted.
+ * @returns the file of the keys without which the dump is of no use
+ * @throws AppError saying why there is no dump
+ */
+export async function dumpToFile(
+  file: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<{ readonly keyFile: string }> {
+  const config = readConfig(environment);
+  const handle = await open(file, 'wx', 0o600).catch((cause: unknown) => {
+    throw new AppError('invalid_argument', `the dump needs a new file, ${file}`, { cause });
+  });
+  try {
+    await becomeOwner(config);
+    await dumpDatabase(config, handle.createWriteStream({ flush: true }));
+  } catch (cause) {
+    await rm(file).catch(() => undefined); // as another user this one may not; then it is empty or broken, and said so
+    throw new AppError('unavailable', `dump the database; ${file} is of no use`, { cause });
+  }
+  return { keyFile: config.secretKeyFile ?? `${config.dataDirectory}/secret.key` };
+}
+
+/**
+ * Restores a dump into the empty database of the conductor's settings.
+ * @throws AppError saying why nothing was changed
+ */
+export async function restoreFromFile(
+  file: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
+  const config = readConfig(environment);
+  const handle = await open(file).catch((cause: unknown) => {
+    throw new AppError('invalid_argument', `read the dump ${file}`, { cause });
+  });
+  try {
+    await becomeOwner(config);
+    await restoreDatabase(config, () => handle.createReadStream({ start: 0, autoClose: false }));
+  } catch (cause) {
+    throw new AppError(cause instanceof AppError ? cause.code : 'internal', `restore ${file}`, { cause });
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * A private database of a conductor that does not run as root is left as it is: what root starts and makes there would
+ * belong to root. The file is open by then, wherever it is.
+ */
+async function becomeOwner({ databaseUrl, dataDirectory }: Settings): Promise<void> {
+  if (databaseUrl !== undefined || process.getuid?.() !== 0) return;
+  const owner = await stat(dataDirectory).catch(() => undefined);
+  if (owner === undefined || owner.uid === 0) return;
+  process.setgroups?.([owner.gid]);
+  process.setgid?.(owner.gid);
+  process.setuid?.(owner.uid);
+}

@@ -1,0 +1,80 @@
+import { chmod, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { build } from 'esbuild';
+import { buildBundles, forNode } from '#conductor/bundle/build-bundles.ts';
+import { settingsFile } from '#image-build/debian-package/settings-file.ts';
+import { paths } from '#image-build/paths.ts';
+import { packagesOf } from '#image-build/ramdisk/agent-bundle.ts';
+import { licensesText } from '#image-build/ramdisk/licenses.ts';
+import { bundleOptions } from '#shared/bundle-options.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const sources = import.meta.dirname;
+/** Below it the package has what a clone has, as far as bundles read it (`importMetaOf`). */
+const home = 'usr/lib/baton';
+/** Beside the bundles, of the clone. */
+const readByBundles = [
+  'conductor/board/board.html',
+  'conductor/board/board.css',
+  'conductor/kernel/db/migrations',
+  'conductor/cluster/kubernetes/kubelet-shutdown.yaml',
+  'node_modules/swagger-ui-dist',
+];
+const ramdiskFiles = ['vmlinuz', 'initrd.img', 'boot-medium.bin', 'boot-medium.json', 'licenses.txt'];
+
+/** `baton demo`: no other program reads it. */
+async function buildDemo(folder: string): Promise<void> {
+  await build({
+    ...bundleOptions,
+    ...forNode,
+    write: true,
+    absWorkingDir: paths.repository,
+    entryPoints: ['test/demo/demo.ts'],
+    outfile: join(folder, 'demo.cjs'),
+    sourcemap: false,
+  });
+}
+
+/**
+ * Puts what a conductor's host gets into `tree`, as it lies below `/`.
+ * @throws AppError `invalid_argument` without a ramdisk
+ */
+export async function stagePackage(tree: string): Promise<void> {
+  const bundles = join(tree, home, 'build/bundle');
+  const inputs = await buildBundles(bundles);
+  await rm(join(bundles, 'stamp'));
+  await buildDemo(bundles);
+  for (const path of readByBundles) await copy(join(paths.repository, path), join(tree, home, path));
+  await copy(paths.nodeBinary, join(tree, home, 'bin/node'));
+  for (const name of ramdiskFiles) {
+    await copy(join(paths.ramdisk, name), join(tree, home, 'ramdisk', name)).catch((cause: unknown) => {
+      throw new AppError('invalid_argument', `there is no ramdisk in ${paths.ramdisk}: npm run image makes it`, {
+        cause,
+      });
+    });
+  }
+  await copy(join(sources, 'scripts/baton'), join(tree, 'usr/bin/baton'), 0o755);
+  await copy(join(sources, 'baton.service'), join(tree, 'lib/systemd/system/baton.service'), 0o644);
+  await write(join(tree, 'etc/baton/baton.env'), settingsFile(), 0o640); // DATABASE_URL may have a password
+  const documents = join(tree, 'usr/share/doc/baton');
+  await copy(join(paths.repository, 'docs'), documents);
+  await copy(join(paths.repository, 'CHANGELOG.md'), join(documents, 'CHANGELOG.md'));
+  const npmPackages = packagesOf(inputs).map((path) => join(paths.repository, path));
+  const licenses = await licensesText({ npmPackages });
+  await write(
+    join(documents, 'copyright'),
+    `${await readFile(join(paths.repository, 'LICENSE'), 'utf8')}\n${licenses}`,
+  );
+}
+
+export async function copy(from: string, to: string, mode?: number): Promise<void> {
+  await mkdir(dirname(to), { recursive: true });
+  await cp(from, to, { recursive: true });
+  if (mode !== undefined) await chmod(to, mode);
+}
+
+export async function write(path: string, text: string, mode = 0o644): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text);
+  await chmod(path, mode);
+}

@@ -1,0 +1,77 @@
+import { connect } from 'node:net';
+import { parseArgs } from 'node:util';
+import { errorChain } from '#shared/errors/app-error.ts';
+import { startDemoConductor } from '#test/demo/conductor.ts';
+import { startDemoRack } from '#test/demo/rack.ts';
+import { bmcCredential } from '#test/support/simulated-site.ts';
+import { createSiteOperator } from '#test/support/site-operator.ts';
+
+/** `baton demo`: a conductor, simulated machines, and a site that is deployed onto them, until Ctrl-C. */
+
+const defaultPort = 6385;
+
+interface Choice {
+  readonly nodes: number;
+  readonly port: number;
+}
+
+const say = (line: string): void => {
+  process.stderr.write(`${line}\n`);
+};
+
+async function readChoice(): Promise<Choice> {
+  const { values } = parseArgs({ options: { nodes: { type: 'string' }, port: { type: 'string' } } });
+  const port = values.port === undefined ? await freePortFrom(defaultPort) : Number(values.port);
+  return { nodes: Number(values.nodes ?? 24), port };
+}
+
+/** Somebody may have a conductor already. */
+async function freePortFrom(port: number): Promise<number> {
+  const isTaken = await new Promise<boolean>((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+  return isTaken ? freePortFrom(port + 1) : port;
+}
+
+async function runDemo({ nodes, port }: Choice, interrupted: Promise<unknown>): Promise<void> {
+  const began = performance.now();
+  say('starting a conductor with a database of its own');
+  const conductor = await startDemoConductor(port);
+  try {
+    say(`starting ${nodes} simulated machines`);
+    const rack = await startDemoRack(nodes, conductor.url);
+    try {
+      const operator = createSiteOperator(conductor.url);
+      await operator.setCredential(bmcCredential.name, bmcCredential.account);
+      await operator.commit('demo', rack.documents);
+      const id = await operator.createAction('deploy_site');
+      const seconds = ((performance.now() - began) / 1000).toFixed(1);
+      say(
+        `\nready after ${seconds} s; the site is being deployed group by group${rack.faults.map((line) => `\n  ${line}`).join('')}`,
+      );
+      say(`\nboard: ${conductor.url}/\n       BATON_URL=${conductor.url} baton status`);
+      say(`       BATON_URL=${conductor.url} baton action show ${id}\nlog:   ${conductor.logFile}`);
+      say('\nCtrl-C ends it and deletes all of it');
+      await interrupted;
+    } finally {
+      say('ending');
+      await rack.close();
+    }
+  } finally {
+    await conductor.close();
+  }
+}
+
+const interrupted = new Promise((resolve) => {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
+});
+readChoice()
+  .then((choice) => runDemo(choice, interrupted))
+  .catch((error: unknown) => {
+    say(`baton demo: ${errorChain(error)}`);
+    process.exitCode = 1;
+  });

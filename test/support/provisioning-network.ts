@@ -1,0 +1,68 @@
+import { randomInt } from 'node:crypto';
+import { join } from 'node:path';
+import { run } from '#shared/process/run.ts';
+import type { DhcpAnswer, DhcpRequest } from '#test/support/dhcp-client.ts';
+
+/** A cable between an interface of this machine and a client in a network namespace. */
+export interface ProvisioningNetwork {
+  /** On this machine, or in the server's namespace. */
+  readonly device: string;
+  /** What stands before a command that runs where that is. */
+  readonly atServer: readonly string[];
+  /** Its address. */
+  readonly address: string;
+  /** `10.77.5.` of the client's and everybody else's addresses. */
+  readonly prefix: string;
+  /** Runs a command where the client is. */
+  inside(command: string, ...args: readonly string[]): Promise<string>;
+  /** Sends a request as a machine that boots; `undefined` when nobody answers. */
+  ask(request: DhcpRequest): Promise<DhcpAnswer | undefined>;
+  /** Has a real client get an address; returns what it says. */
+  lease(): Promise<string>;
+  close(): Promise<void>;
+}
+
+const clientProgram = join(import.meta.dirname, 'dhcp-client.ts');
+
+/** With `isApart` the server's end is in a namespace as well, for servers that let no other have their port. */
+export async function openProvisioningNetwork({ isApart = false } = {}): Promise<ProvisioningNetwork> {
+  const id = randomInt(250);
+  const [device, peer, namespace, apart] = [`bdhcp${id}`, `bdhcp${id}c`, `baton-dhcp-${id}`, `baton-dhcp-${id}s`];
+  const atServer = isApart ? ['ip', 'netns', 'exec', apart] : [];
+  const ipThere = (...args: readonly string[]) => ip(...(isApart ? ['-n', apart] : []), ...args);
+  const prefix = `10.77.${id}.`;
+  const address = `${prefix}1`;
+  const ip = (...args: readonly string[]) => run('ip', args);
+  const inside: ProvisioningNetwork['inside'] = async (command, ...args) =>
+    (await run('ip', ['netns', 'exec', namespace, command, ...args])).stdout;
+  await ip('netns', 'add', namespace);
+  await ip('link', 'add', device, 'type', 'veth', 'peer', 'name', peer, 'netns', namespace);
+  if (isApart) {
+    await ip('netns', 'add', apart);
+    await ip('link', 'set', device, 'netns', apart);
+  }
+  await ipThere('address', 'add', `${address}/24`, 'dev', device);
+  await ipThere('address', 'add', `fd00:77:${id}::1/64`, 'dev', device, 'nodad');
+  await ipThere('link', 'set', device, 'up');
+  await ip('-n', namespace, 'address', 'add', `${prefix}9/24`, 'dev', peer);
+  await ip('-n', namespace, 'link', 'set', peer, 'up');
+  await ip('-n', namespace, 'route', 'add', 'default', 'dev', peer);
+  return {
+    device,
+    atServer,
+    address,
+    prefix,
+    inside,
+    ask: async (request) =>
+      (JSON.parse(await inside(process.execPath, clientProgram, JSON.stringify(request))) as DhcpAnswer | null) ??
+      undefined,
+    lease: async () => {
+      const args = ['udhcpc', '-f', '-q', '-n', '-t', '5', '-T', '1', '-i', peer, '-s', '/bin/true'];
+      return (await run('ip', ['netns', 'exec', namespace, 'busybox', ...args])).stderr;
+    },
+    close: async () => {
+      await ip('netns', 'delete', namespace);
+      if (isApart) await ip('netns', 'delete', apart);
+    },
+  };
+}

@@ -1,0 +1,141 @@
+import { createSocket } from 'node:dgram';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { run } from '#shared/process/run.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
+import { bootRequests, firmware } from '#test/support/boot-requests.ts';
+import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
+import { freePort } from '#test/support/free-port.ts';
+import { conductorProgram } from '#test/support/programs.ts';
+import { openProvisioningNetwork, type ProvisioningNetwork } from '#test/support/provisioning-network.ts';
+
+/** The conductor's own dnsmasq (Debian: dnsmasq-base), asked by clients at the other end of a cable. */
+
+let network: ProvisioningNetwork;
+let conductor: ConductorProcess;
+let bootUrl: string;
+
+beforeAll(async () => {
+  network = await openProvisioningNetwork();
+  bootUrl = `http://${network.address}:6385`;
+  conductor = await prepareConductor({ BATON_BOOT_URL: bootUrl, BATON_LOG_LEVEL: 'debug' });
+});
+afterAll(async () => {
+  await conductor.close();
+  await network.close();
+});
+
+async function dnsmasqPids(): Promise<number[]> {
+  const { stdout } = await run('pgrep', ['--full', '--exact', 'dnsmasq --keep-in-foreground --conf-file=- .*'], {
+    okExitCodes: [0, 1],
+  });
+  const pids = stdout.split('\n').filter(Boolean).map(Number);
+  const parents = await Promise.all(
+    pids.map(async (pid) => (await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')).split(' ')[3]),
+  );
+  return pids.filter((_, index) => parents[index] === String(conductor.pid()));
+}
+
+const ready = async () => (await (await fetch(`${conductor.url}/readyz`)).json()) as Record<string, unknown>;
+
+describe('as the server', () => {
+  beforeAll(async () => {
+    const ranges = `${network.prefix}100-${network.prefix}200`;
+    await conductor.start({ BATON_DHCP: 'server', BATON_DHCP_RANGES: ranges });
+  });
+  afterAll(() => conductor.kill('SIGTERM'));
+
+  test('gives a client an address', async () => {
+    expect(await network.lease()).toContain(`lease of ${network.prefix}1`);
+    expect(await ready()).toMatchObject({ status: 'ok', checks: { dhcp: 'ok' } });
+  });
+
+  test('gives each kind of firmware its first file, and iPXE the first script', async () => {
+    for (const [name, request, file] of bootRequests(bootUrl)) {
+      expect([name, (await network.ask(request))?.file]).toEqual([name, file]);
+    }
+    const answer = await network.ask(firmware(16, 'HTTPClient'));
+    expect(answer?.vendorClass).toBe('HTTPClient');
+  });
+
+  test('serves iPXE over TFTP', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'baton-tftp-'));
+    await network.inside('busybox', 'tftp', '-g', '-r', 'snponly.efi', '-l', join(folder, 'file'), network.address);
+    const [fetched, own] = await Promise.all([readFile(join(folder, 'file')), readFile('/usr/lib/ipxe/snponly.efi')]);
+    expect(fetched.equals(own)).toBe(true);
+    await rm(folder, { recursive: true });
+  });
+
+  test('does not run as root, and is started again when it is killed', async () => {
+    const [pid = 0, ...others] = await dnsmasqPids();
+    expect(others).toEqual([]);
+    expect(await readFile(`/proc/${pid}/status`, 'utf8')).toMatch(/^Uid:\t(?!0)(\d+)\t\1\t\1\t\1$/m);
+    process.kill(pid, 'SIGKILL');
+    await waitUntil('readyz to say so', async () => (await ready())['causes'] !== undefined || undefined, {
+      timeoutMs: 10_000,
+      everyMs: 5,
+    });
+    await waitUntil('another', async () => (await ready())['causes'] === undefined || undefined, {
+      timeoutMs: 20_000,
+      everyMs: 50,
+    });
+    expect(await dnsmasqPids()).not.toContain(pid);
+    expect(conductor.log()).toContain('dnsmasq exited unexpectedly and is restarted');
+    expect(await network.lease()).toContain('lease of');
+  });
+
+  test('ends with a conductor that is killed, and a new one gives the same address', async () => {
+    const before = /lease of (\S+)/.exec(await network.lease())?.[1];
+    const [pid = 0] = await dnsmasqPids();
+    await conductor.kill('SIGKILL');
+    const isGone = async () => !(await readFile(`/proc/${pid}/comm`).catch(() => undefined)) || undefined;
+    await waitUntil('dnsmasq to end', isGone, { timeoutMs: 5_000, everyMs: 50 });
+    await conductor.start({ BATON_DHCP: 'server', BATON_DHCP_RANGES: `${network.prefix}100-${network.prefix}200` });
+    expect(/lease of (\S+)/.exec(await network.lease())?.[1]).toBe(before);
+  });
+});
+
+describe('beside another server', () => {
+  beforeAll(() => conductor.start({ BATON_DHCP: 'proxy' }));
+  afterAll(() => conductor.kill('SIGTERM'));
+
+  test('gives files and no addresses', async () => {
+    await expect(network.lease()).rejects.toThrow('no lease');
+    for (const [name, request, file] of bootRequests(bootUrl)) {
+      let answer = await network.ask(request);
+      // UEFI firmware asks a second time, at the port that the offer has sent it to
+      if (answer?.file === '') {
+        const to = { address: network.address, port: 4011 };
+        answer = await network.ask({ ...request, type: 'request', to, clientAddress: `${network.prefix}9` });
+      }
+      expect([name, answer?.file, answer?.address]).toEqual([name, file, '0.0.0.0']);
+      expect([name, answer?.vendorClass]).toEqual([name, request.vendorClass?.split(':')[0]]);
+    }
+  });
+});
+
+test('a conductor that can not answer DHCP says why', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'baton-dhcp-'));
+  await chmod(directory, 0o711); // for the user as whom PostgreSQL runs
+  const refused = async (settings: Readonly<Record<string, string>>) => {
+    const env = {
+      BATON_DATA_DIR: join(directory, 'data'),
+      BATON_PORT: String(await freePort()),
+      BATON_BOOT_URL: bootUrl,
+      BATON_DHCP: 'server',
+      BATON_DHCP_RANGES: '10.77.0.1-10.77.0.2',
+      ...settings,
+    };
+    return (await run(conductorProgram, [], { env, okExitCodes: [1], timeoutMs: 120_000 })).stderr;
+  };
+  expect(await refused({ BATON_DHCP_INTERFACE: 'none0' })).toContain('BATON_DHCP_INTERFACE: none0 is no interface');
+  expect(await refused({ BATON_IPXE_DIR: directory })).toContain(`BATON_IPXE_DIR: ${directory} has no undionly.kpxe`);
+  const taken = createSocket('udp4');
+  await new Promise<void>((resolve) => taken.bind(67, () => resolve()));
+  const said = await refused({ BATON_DHCP_INTERFACE: network.device });
+  taken.close();
+  expect(said).toMatch(/Address already in use.*another server has the port/);
+  await rm(directory, { recursive: true });
+});
