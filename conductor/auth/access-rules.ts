@@ -80,6 +80,7 @@ const openToStrangers: AccessRule[] = [
   ['GET', '/boot/snponly.efi'],
   ['GET', '/boot/undionly.kpxe'],
   ['GET', '/boot/ipxe.efi'],
+  ['GET', '/boot/ipxe-arm64.efi'],
   ['GET', '/images/*'],
   // whoever knows the name may read it: only the BMC and the conductor do
   ['GET', '/media/{node}/{file}'],
