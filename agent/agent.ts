@@ -87,6 +87,7 @@ async function lookUpAndServe(api: ApiClient, config: AgentConfig, dependencies:
     ...dependencies,
     api,
     addresses: async () => config.addresses ?? (await listPhysicalInterfaces()).map(({ macAddress }) => macAddress),
+    bootToken: config.agentToken,
     ownToken: (uuid) => config.agentToken ?? (saved?.node_uuid === uuid ? saved.token : undefined),
   };
   const session: Session = { node: await lookup(looking, config.lookup), accepted: undefined };

@@ -158,6 +158,15 @@ describe('lookup', () => {
     });
   });
 
+  test('shows what its machine was booted with', async () => {
+    const bootToken = 'b'.repeat(43);
+    const shown = async () => (await conductor?.requests(/lookup/, 1))?.[0]?.bootToken;
+    await lookup(await setUp({}, { bootToken }), limits);
+    expect(await shown()).toBe(bootToken);
+    await lookup(await setUp(), limits);
+    expect(await shown()).toBeUndefined();
+  });
+
   test('takes its own token where the conductor shows none any more', async () => {
     const masked = { config: { agent_token: '******' } };
     const own = 'o'.repeat(43);

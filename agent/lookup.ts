@@ -8,6 +8,7 @@ import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { type OutboundRules, parseOutboundAllowList } from '#shared/peers/outbound-url.ts';
 import { backOffMs, type Random, retry } from '#shared/retry.ts';
+import { bootTokenHeader } from '#shared/wire/boot-secrets.ts';
 import { LookupAnswer } from '#shared/wire/lookup.ts';
 
 /** What a lookup tells: who this machine is and how to talk to its conductor. */
@@ -29,6 +30,8 @@ export interface LookupDependencies {
   readonly api: ApiClient;
   /** MAC addresses of the machine's network cards, read again at each try: cards may come late. */
   readonly addresses: () => Promise<readonly string[]>;
+  /** The token that this machine was booted with. */
+  readonly bootToken?: string | undefined;
   /** A token that this agent already has for the node: embedded in virtual media, or kept from before a restart. */
   readonly ownToken: (nodeUuid: string) => string | undefined;
   readonly clock: Clock;
@@ -101,6 +104,7 @@ export async function lookupOnce(dependencies: Omit<LookupDependencies, 'clock' 
     method: 'GET',
     path: `/v1/lookup?${new URLSearchParams({ addresses: addresses.join(',') }).toString()}`,
     version: Math.min(apiVersion, microversions.lookup),
+    headers: dependencies.bootToken === undefined ? {} : { [bootTokenHeader]: dependencies.bootToken },
   });
   if (answer.status !== 200) {
     const code = answer.status === 409 ? 'conflict' : answer.status === 404 ? 'not_found' : 'agent_error';

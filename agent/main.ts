@@ -13,6 +13,7 @@ import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { createLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
+import { bootSecretsFile } from '#shared/wire/boot-secrets.ts';
 
 /** The agent's process: JSON log on stderr, what it is doing for people on stdout. Exits with 1 for init to restart it. */
 async function main(): Promise<void> {
@@ -23,7 +24,8 @@ async function main(): Promise<void> {
   }
   try {
     say(`version ${agentVersion} starting`);
-    const config = readAgentConfig(await readFile('/proc/cmdline', 'utf8'), process.env);
+    const parameters = [await readFile('/proc/cmdline', 'utf8'), await readBootSecrets()].join(' ');
+    const config = readAgentConfig(parameters, process.env);
     const recentLog = createRecentLog();
     const log = createLog({ component: 'agent', level: config.debug ? 'debug' : 'info', tee: recentLog });
     await unmountLeftovers(run, await readFile('/proc/self/mountinfo', 'utf8'), log);
@@ -59,6 +61,16 @@ async function main(): Promise<void> {
   }
   // a command that hasn't ended in its grace time must not keep a stopped agent alive: init ends what is left of it
   process.exit();
+}
+
+/** Nothing where the machine was booted without. */
+async function readBootSecrets(): Promise<string> {
+  try {
+    return await readFile(bootSecretsFile, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw error;
+  }
 }
 
 void main();

@@ -16,6 +16,7 @@ interface ApiRequest {
   /** From the root: `/v1/lookup?addresses=…` */
   readonly path: string;
   readonly version?: Microversion;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
 }
 
@@ -58,7 +59,7 @@ export function createApiClient(options: {
     clockErrorMs: undefined,
   };
 
-  const requestFrom = async (url: string, { method, path, version, body }: ApiRequest): Promise<ApiAnswer> => {
+  const requestFrom = async (url: string, { method, path, version, headers, body }: ApiRequest): Promise<ApiAnswer> => {
     const answer = await askPeer('conductor', `${url}${path}`, {
       who: 'the conductor',
       method,
@@ -66,6 +67,7 @@ export function createApiClient(options: {
       headers: {
         'content-type': 'application/json',
         accept: 'application/json',
+        ...headers,
         ...(version === undefined ? {} : { 'x-openstack-ironic-api-version': `1.${version}` }),
         ...(options.globalRequestId ? { 'x-openstack-request-id': options.globalRequestId } : {}),
       },

@@ -8,6 +8,7 @@ interface SeenRequest {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly version: string | undefined;
+  readonly bootToken: string | undefined;
   readonly body: Readonly<Record<string, unknown>>;
   readonly at: number;
 }
@@ -54,6 +55,7 @@ export async function startFakeConductor(
       path: c.req.path,
       query: c.req.query(),
       version: c.req.header('x-openstack-ironic-api-version'),
+      bootToken: c.req.header('x-baton-boot-token'),
       body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>),
       at: performance.now(),
     });

@@ -52,6 +52,8 @@ const session = (announced: string | null): AgentSessionRow => ({
   version: '1',
   createdAt: new Date(0),
   lastHeartbeatAt: null,
+  bootMac: null,
+  bootSource: null,
 });
 
 async function list(announced: string | null, given = rules): Promise<unknown> {

@@ -1,4 +1,4 @@
-import { eq } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type AgentSessionRow, agentSessions } from '#conductor/kernel/db/schema/agent-session.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
@@ -16,6 +16,36 @@ export async function insertAgentSession(db: Queryable, nodeUuid: string, token:
     .insert(agentSessions)
     .values({ nodeUuid, token })
     .onConflictDoNothing()
+    .returning({ nodeUuid: agentSessions.nodeUuid });
+  return rows.length > 0;
+}
+
+/** Who loads a ramdisk over the network. */
+export interface BootClient {
+  readonly mac: string;
+  /** `undefined` in process. */
+  readonly source: string | undefined;
+}
+
+/**
+ * As `insertAgentSession`, for a machine whose iPXE fetches its token. Whoever was shown a token before it by a lookup
+ * can't have been the machine, and loses it: unless it has called in since.
+ */
+export async function giveAgentSession(
+  db: Queryable,
+  nodeUuid: string,
+  token: string,
+  { mac, source }: BootClient,
+): Promise<boolean> {
+  const given = { token, bootMac: mac, bootSource: source ?? null };
+  const rows = await db
+    .insert(agentSessions)
+    .values({ nodeUuid, ...given })
+    .onConflictDoUpdate({
+      target: agentSessions.nodeUuid,
+      set: given,
+      setWhere: sql`${agentSessions.bootMac} is null and ${agentSessions.lastHeartbeatAt} is null`,
+    })
     .returning({ nodeUuid: agentSessions.nodeUuid });
   return rows.length > 0;
 }

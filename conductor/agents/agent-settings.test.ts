@@ -6,6 +6,7 @@ test('the agent gets its settings', () => {
     agent_burnin_cpu_timeout: 2,
     'agent_burnin_vm_vm-bytes': '50%',
     agent_burnin_fio_network_config: { role: 'writer', partner: 'node-2' },
+    disk_erasure_concurrency: 2,
     wipe_special_filesystems: true,
   };
   expect(agentSettings({ ...settings, redfish_address: 'https://bmc', ipmi_port: 623 })).toEqual(settings);

@@ -4,7 +4,7 @@ import { isSecretName } from '#conductor/model/secret-names.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
 
 /** Beside those that begin with `agent_`, as in Ironic's documents. */
-const otherKeys: ReadonlySet<string> = new Set(['wipe_special_filesystems']);
+const otherKeys: ReadonlySet<string> = new Set(['disk_erasure_concurrency', 'wipe_special_filesystems']);
 /** Names that tell of a BMC's account beside those that are secret everywhere. */
 const accountName = /username|verify_ca/i;
 

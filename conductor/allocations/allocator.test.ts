@@ -214,6 +214,24 @@ describe('whose', () => {
     expect(answer.nodes.map(({ name }) => name)).toEqual(['mine']);
     expect(answer.refused.map(({ name }) => name)).toEqual(['leased']);
   });
+
+  test("errors name no node of another project's, asked for or not", async () => {
+    const other = await addNode('other', { owner: 'p2' });
+    const request = (more: object) => createAllocations(api.context, { resource_class: 'big', ...more }, options);
+    await request({});
+    const [row] = await members();
+    expect(row?.lastError).toBe(
+      'no available nodes match the resource class big (1 nodes of the class: 1 neither owned by nor leased to the owner)',
+    );
+    // in the words for a node that is not there
+    const uuid = crypto.randomUUID();
+    for (const ident of ['other', other, 'none', uuid]) {
+      await expect(request({ candidate_nodes: [ident] })).rejects.toThrow(
+        `candidate_nodes: Node ${ident} could not be found.`,
+      );
+      await expect(request({ node: ident })).rejects.toThrow(`node: Node ${ident} could not be found.`);
+    }
+  });
 });
 
 test('the database finds just the nodes that nothing stands against', async () => {

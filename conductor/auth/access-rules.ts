@@ -74,6 +74,7 @@ const openToStrangers: AccessRule[] = [
   ['POST', '/v1/continue_inspection'],
   ['GET', '/boot/boot.ipxe'],
   ['GET', '/boot/node.ipxe'],
+  ['GET', '/boot/secrets.img'],
   ['GET', '/boot/vmlinuz'],
   ['GET', '/boot/initrd.img'],
   ['GET', '/boot/snponly.efi'],

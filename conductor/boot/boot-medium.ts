@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { secretsArchive } from '#conductor/boot/secrets-archive.ts';
 import type { Content } from '#conductor/boot/send-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { BootMediumLayout, parametersBytes } from '#shared/wire/boot-medium.ts';
+import { BootMediumLayout, parametersBytes, secretsBytes } from '#shared/wire/boot-medium.ts';
 
 /** Bytes of the medium from `offset` on that a file has from `from` on. */
 interface Piece {
@@ -13,19 +14,27 @@ interface Piece {
   readonly from: number;
 }
 
+/** Parameters of one boot's kernel. */
+export interface BootMediumParams {
+  readonly parameters: string;
+  /** Those that only the agent reads: no command line has them. */
+  readonly secrets: readonly string[];
+}
+
 /**
- * The CD from which one node boots the ramdisk with these kernel parameters: nothing of it is made or kept, it is put
- * together of the ramdisk's files as it is read.
+ * The CD from which one node boots the ramdisk with these kernel parameters, the secret ones in no command line: nothing
+ * of it is made or kept, it is put together of the ramdisk's files as it is read.
  * @param directory holds `boot-medium.json`, `boot-medium.bin` and the files that the former names
  * @throws AppError `not_supported` when the ramdisk in the directory has no boot medium, or another one's
  */
-export async function openBootMedium(directory: string, parameters: string): Promise<Content> {
+export async function openBootMedium(directory: string, { parameters, secrets }: BootMediumParams): Promise<Content> {
   const text = Buffer.alloc(parametersBytes, '\n');
   const line = `set baton_parameters='${parameters.replaceAll("'", "'\\''")}'\n`;
   if (Buffer.byteLength(line) > parametersBytes) {
     throw new AppError('invalid_argument', `the kernel parameters must have less than ${parametersBytes} bytes`);
   }
   text.write(line);
+  const archive = Buffer.concat([secretsArchive(secrets)], secretsBytes);
   await using opened = new AsyncDisposableStack();
   const openFile = async (name: string): Promise<FileHandle> => {
     const file = await open(join(directory, name)).catch((cause: unknown) => {
@@ -35,7 +44,7 @@ export async function openBootMedium(directory: string, parameters: string): Pro
     return file;
   };
   const note = await openFile('boot-medium.json');
-  const layout = BootMediumLayout.parse(JSON.parse(await note.readFile('utf8')));
+  const layout = readLayout(directory, await note.readFile('utf8'));
   const rest = await openFile('boot-medium.bin');
   const pieces: Piece[] = [];
   let [offset, from] = [0, 0];
@@ -56,7 +65,9 @@ export async function openBootMedium(directory: string, parameters: string): Pro
   const files = opened.move();
   return {
     size: layout.size,
-    etag: `"${createHash('sha256').update(`${mtimeMs} ${line}`).digest('base64url')}"`,
+    etag: `"${createHash('sha256')
+      .update(`${mtimeMs} ${line}${secrets.join(' ')}`)
+      .digest('base64url')}"`,
     lastModified: new Date(mtimeMs).toUTCString(),
     read: async (position, length) => {
       const piece = pieces.find((each) => position >= each.offset && position < each.offset + each.bytes);
@@ -67,13 +78,31 @@ export async function openBootMedium(directory: string, parameters: string): Pro
         position: piece.from + inPiece,
       });
       const bytes = buffer.subarray(0, bytesRead);
-      const start = Math.max(0, position - layout.parameters);
-      const into = Math.max(0, layout.parameters - position);
-      if (start < text.length && into < bytes.length) text.copy(bytes, into, start);
+      overlay(bytes, position, text, layout.parameters);
+      overlay(bytes, position, archive, layout.secrets);
       return bytes;
     },
     close: () => files.disposeAsync(),
   };
+}
+
+/** Puts `content`, which begins at `at`, into those of its bytes that begin at `position`. */
+function overlay(bytes: Buffer, position: number, content: Buffer, at: number): void {
+  const start = Math.max(0, position - at);
+  const into = Math.max(0, at - position);
+  if (start < content.length && into < bytes.length) content.copy(bytes, into, start);
+}
+
+/** Whether the agent of the directory's ramdisk reads secrets from an initrd of their own: an ironic-python-agent doesn't. */
+export async function readsBootSecrets(directory: string): Promise<boolean> {
+  const text = await readFile(join(directory, 'boot-medium.json'), 'utf8').catch(() => '{}');
+  return BootMediumLayout.safeParse(JSON.parse(text)).success;
+}
+
+function readLayout(directory: string, text: string): BootMediumLayout {
+  const layout = BootMediumLayout.safeParse(JSON.parse(text));
+  if (layout.success) return layout.data;
+  throw unusable(directory, 'boot-medium.json is of another version', layout.error);
 }
 
 function unusable(directory: string, why: string, cause?: unknown): AppError {

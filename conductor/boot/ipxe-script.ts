@@ -26,11 +26,15 @@ export type BootAnswer =
       readonly nodeName?: string | undefined;
       /** The ramdisk is to report the machine by itself, with what the switches say. */
       readonly inspects?: boolean | undefined;
+      /** The machine is to fetch this boot's token. */
+      readonly fetchesToken?: boolean | undefined;
     }
   | { readonly kind: 'local disk'; readonly bootMode: BootMode | undefined; readonly nodeName?: string | undefined }
   | { readonly kind: 'volume'; readonly volume: BootVolume; readonly nodeName?: string | undefined }
   | { readonly kind: 'unknown' };
 
+/** Before the ramdisk, as `secretsArchive` has it. */
+const secretsName = 'secrets.img';
 const retrySeconds = 5;
 /** Then the machine goes on to its next boot device: a running system must come back up without a conductor. */
 const maxTries = 60;
@@ -93,19 +97,29 @@ export function ramdiskParams(options: RamdiskParams, own: readonly string[]): s
  * @throws AppError `invalid_argument` naming the value that can't stand in a script.
  */
 export function ramdiskScript(
-  options: RamdiskParams & { readonly mac: string; readonly nodeName?: string | undefined },
+  options: RamdiskParams & {
+    readonly mac: string;
+    readonly nodeName?: string | undefined;
+    readonly fetchesToken?: boolean | undefined;
+  },
 ): string {
   const base = checkUrl('publicUrl', options.publicUrl);
   // UEFI kernels find the ramdisk by the name of the initrd; BIOS ones don't need it
-  const kernelLine = ramdiskParams(options, [`BOOTIF=${options.mac}`, 'initrd=initrd.img']);
+  const kernelLine = ramdiskParams(options, [
+    `BOOTIF=${options.mac}`,
+    ...(options.fetchesToken ? [`initrd=${secretsName}`] : []),
+    'initrd=initrd.img',
+  ]);
   // so that it is known which machine loads them
   const of = `?mac=${options.mac.replaceAll(':', '-')}`;
+  const secrets = `initrd --name ${secretsName} ${base}/boot/${secretsName}${of} || goto failed`;
   return lines([
     '#!ipxe',
     `echo Baton: booting the ramdisk for ${consoleText(options.nodeName ?? 'an unknown machine')} (${options.mac})`,
     // images of an earlier attempt would be handed to the kernel too
     'imgfree',
     `kernel --name vmlinuz ${base}/boot/vmlinuz${of} ${kernelLine} || goto failed`,
+    ...(options.fetchesToken ? [secrets] : []),
     `initrd --name initrd.img ${base}/boot/initrd.img${of} || goto failed`,
     'boot vmlinuz || goto failed',
     ':failed',

@@ -7,6 +7,7 @@ import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
+import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
 import { openTarget } from '#conductor/nodes/volumes/target-secrets.ts';
@@ -30,7 +31,8 @@ export async function answerBoot(
     }
     return { kind: 'local disk', bootMode: bootModeOf(node), nodeName };
   }
-  return { kind: 'ramdisk', nodeName, ...ramdiskOf(context.secrets, node) };
+  const fetchesToken = !bootsFromVirtualMedia(node);
+  return { kind: 'ramdisk', nodeName, fetchesToken, ...ramdiskOf(context.secrets, node) };
 }
 
 /** What the node's ramdisk is to be told on its command line. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
+import type { BootMediumParams } from '#conductor/boot/boot-medium.ts';
 import { ramdiskParams } from '#conductor/boot/ipxe-script.ts';
 import { staticAddresses } from '#conductor/boot/static-addresses.ts';
 import { ramdiskOf } from '#conductor/flows/boot-answer.ts';
@@ -17,20 +18,21 @@ export function bootMediumPath(nodeUuid: string, token: string): string {
 export async function bootMediumParams(
   context: Pick<EngineContext, 'db' | 'config' | 'secrets'>,
   { path, nodeUuid }: { readonly path: string; readonly nodeUuid: string },
-): Promise<string | undefined> {
+): Promise<BootMediumParams | undefined> {
   const { config, db, secrets } = context;
   const session = isUuid(nodeUuid) ? await findAgentSession(db, nodeUuid) : undefined;
   if (!session) return undefined;
   const token = openAgentToken(secrets, session);
   const node = isSameSecret(path, bootMediumPath(nodeUuid, token)) ? await findNode(db, nodeUuid) : undefined;
   if (!node) return undefined;
-  return ramdiskParams(
+  const parameters = ramdiskParams(
     {
       publicUrl: config.boot.url,
       agentApi: { url: config.publicUrl, isInsecure: config.boot.insecureAgents },
       defaultKernelParams: config.kernelParams,
       ...ramdiskOf(secrets, node),
     },
-    [`ipa-agent-token=${token}`, ...staticAddresses(node.networkData)],
+    staticAddresses(node.networkData),
   );
+  return { parameters, secrets: [`ipa-agent-token=${token}`] };
 }

@@ -13,6 +13,8 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly fastTrackTimeoutMs: number;
   /** Whether boot loaders may be installed by programs of the image, which run in the ramdisk for it. */
   readonly runImagePrograms: boolean;
+  /** Whether lookups are answered only to machines that their CD or iPXE has given the boot's token. */
+  readonly requireBootToken: boolean;
   /** What booting machines are told. */
   readonly boot: { readonly url: string; readonly insecureAgents: boolean };
   readonly kernelParams: string;

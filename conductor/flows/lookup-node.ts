@@ -4,6 +4,7 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { readRequiredBoot } from '#conductor/flows/read-required-boot.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
@@ -15,6 +16,7 @@ import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { sparing } from '#conductor/nodes/spared-disks.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { isSameSecret } from '#shared/is-same-secret.ts';
 
 /**
  * Ironic shows a token once; a lost answer then costs a whole deploy. A load balancer gives up on a conductor that hangs
@@ -28,6 +30,8 @@ export interface LookupRequest {
   /** Lower-case MAC addresses. */
   readonly addresses: readonly string[];
   readonly nodeUuid?: string | undefined;
+  /** What this boot's iPXE or CD has given the agent. */
+  readonly bootToken?: string | undefined;
   /** Minor of the microversion in use. */
   readonly version: number;
 }
@@ -37,7 +41,7 @@ export interface LookupRequest {
  * @throws AppError `not_found`, with one text for every reason, so that a stranger learns nothing.
  */
 export async function lookupNode(
-  context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'secrets'>,
+  context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'secrets' | 'log'>,
   request: LookupRequest,
 ): Promise<Record<string, unknown>> {
   const { db } = context;
@@ -48,7 +52,31 @@ export async function lookupNode(
   if (!node || (await readRequiredBoot(db, node)) !== 'ramdisk') {
     throw new AppError('not_found', 'Resource could not be found.');
   }
+  const session = await findAgentSession(db, node.uuid);
+  if (isTokenGiven(context, node, session) && !hasToken(context, session, request)) {
+    context.log.warn({ node: node.uuid }, "lookup refused: it lacks this boot's token");
+    throw new AppError('not_found', 'Resource could not be found.');
+  }
   return answerAgent(context, node, request.version);
+}
+
+/** Whether the machine has this boot's token from its CD or from iPXE, or must have: then nobody gets it by a lookup. */
+function isTokenGiven(
+  { config }: Pick<EngineContext, 'config'>,
+  node: NodeRow,
+  session: AgentSessionRow | undefined,
+): boolean {
+  return config.requireBootToken || bootsFromVirtualMedia(node) || (session?.bootMac ?? null) !== null;
+}
+
+function hasToken(
+  { secrets }: Pick<EngineContext, 'secrets'>,
+  session: AgentSessionRow | undefined,
+  { addresses, bootToken }: LookupRequest,
+): boolean {
+  if (!session || bootToken === undefined) return false;
+  const isSameCard = session.bootMac === null || addresses.includes(session.bootMac);
+  return isSameCard && isSameSecret(bootToken, openAgentToken(secrets, session));
 }
 
 /** What a ramdisk is told of the node that it runs on, with the boot's token the first time. */
@@ -113,13 +141,15 @@ async function issueToken(
   context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'secrets'>,
   node: NodeRow,
 ): Promise<string> {
-  // it stands on the CD that the machine has booted from
-  if (bootsFromVirtualMedia(node)) return mask;
+  const known = await findAgentSession(context.db, node.uuid);
+  if (isTokenGiven(context, node, known)) return mask;
   const token = randomBytes(32).toString('base64url');
   if (
     !(await insertAgentSession(context.db, node.uuid, context.secrets.seal(token, nodePlace(node.uuid, 'agent_token'))))
   ) {
     const session = await findAgentSession(context.db, node.uuid);
+    // iPXE may have been given another meanwhile
+    if (isTokenGiven(context, node, session)) return mask;
     // nobody has used it yet: the answer that carried it may have been lost on the way, and the agent asks again soon
     const age = context.clock.now().getTime() - (session?.createdAt.getTime() ?? 0);
     return session && !session.lastHeartbeatAt && age < repeatTokenMs ? openAgentToken(context.secrets, session) : mask;

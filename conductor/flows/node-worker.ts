@@ -5,11 +5,13 @@ import { fence } from '#conductor/flows/fence.ts';
 import { listOpenSteps } from '#conductor/flows/flow-store.ts';
 import { readWork } from '#conductor/flows/read-work.ts';
 import { runFlow } from '#conductor/flows/run-flow.ts';
+import { isConnectionLost } from '#conductor/kernel/db/fault-class.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { moment } from '#conductor/kernel/keep-lease.ts';
 import { claimLease, keepLease, type Lease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import type { Clock } from '#shared/clock.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
+import { backOffMs, retry } from '#shared/retry.ts';
 
 /** The database's clock, as long as a lease lasts: its time at the claim, and this process' steady clock since. */
 function clockSince(clock: Clock, { claimedAtMs }: Lease, monotonicMs: number): Clock {
@@ -82,8 +84,20 @@ export async function workOnNode(
   } finally {
     kept.stop();
     context.metrics.leasesHeld.dec();
-    if (!isReleased) await releaseLease(context.db, lease);
+    if (!isReleased) await letGo(context, lease, stop);
   }
+}
+
+/**
+ * Releases the lease, and where the database can't be reached, once it can: the node would wait for the rest of the
+ * lease's time.
+ */
+async function letGo({ db, config }: EngineContext, lease: Lease, stop: AbortSignal): Promise<void> {
+  await retry(() => releaseLease(db, lease), {
+    withinMs: config.leaseMs,
+    passes: (error) => isConnectionLost(error) && !stop.aborted,
+    delayMs: (attempt) => backOffMs({ firstMs: 50, mostMs: 1000 }, attempt),
+  });
 }
 
 /** Which nodes this conductor works on. */

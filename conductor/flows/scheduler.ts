@@ -3,10 +3,12 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { listDueNodes } from '#conductor/flows/flow-store.ts';
 import { attends, workOnNode } from '#conductor/flows/node-worker.ts';
 import { createTurns, type NudgeOrigin, youngMs } from '#conductor/flows/turns.ts';
+import { isConnectionLost } from '#conductor/kernel/db/fault-class.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
 import { attendedBy } from '#conductor/nodes/node-lease.ts';
 import { systemClock } from '#shared/clock.ts';
+import { backOffMs, retry } from '#shared/retry.ts';
 
 /**
  * Decides when nodes are worked on: at once when nudged, and by re-reading the database every period, so that a lost
@@ -43,7 +45,7 @@ export function createScheduler({ context, notifyOthers }: SchedulerOptions): Sc
     try {
       do {
         begins(nodeUuid);
-        const done = await workOnNode(context, nodeUuid, stopping.signal);
+        const done = await workWhileReachable(context, nodeUuid, stopping.signal);
         if (done === 'left to others' && origin !== 'another conductor') notifyOthers(nodeUuid);
         if (done === 'not known here') {
           // longer than others take to look by themselves, should the nudge be lost
@@ -105,4 +107,18 @@ export function createScheduler({ context, notifyOthers }: SchedulerOptions): Sc
       await Promise.all(running);
     },
   };
+}
+
+/** Again at once when a connection was cut; while there is none at all, the next look at the database is soon enough. */
+function workWhileReachable(context: EngineContext, nodeUuid: string, stop: AbortSignal) {
+  return retry(() => workOnNode(context, nodeUuid, stop), {
+    signal: stop,
+    withinMs: context.config.reconcileIntervalMs,
+    passes: isConnectionLost,
+    delayMs: (attempt) => backOffMs({ firstMs: 50, spread: [0.5, 1] }, attempt),
+    onRetry: (error) => {
+      countDatabaseFault(context.metrics, error);
+      context.log.warn({ node: nodeUuid, err: error }, 'work on node broken off; it is tried again');
+    },
+  });
 }

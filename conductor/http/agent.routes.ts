@@ -13,6 +13,7 @@ import { requireEndpoint } from '#conductor/http/versions.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
+import { bootTokenHeader } from '#shared/wire/boot-secrets.ts';
 import { Heartbeat } from '#shared/wire/heartbeat.ts';
 import { ProgressReport } from '#shared/wire/progress.ts';
 
@@ -110,7 +111,9 @@ export function agentRoutes(context: HttpContext): ApiApp {
     if (nodeUuid && !isUuid(nodeUuid)) {
       throw new AppError('invalid_argument', `Expected UUID for node_uuid: ${nodeUuid}`);
     }
-    return c.json(await lookupNode(context, { addresses, nodeUuid, version }));
+    return c.json(
+      await lookupNode(context, { addresses, nodeUuid, version, bootToken: c.req.header(bootTokenHeader) }),
+    );
   });
 
   app.openapi(heartbeat, async (c) => {

@@ -43,6 +43,7 @@ const plainOperations: Readonly<Record<string, string>> = {
   '/metrics': 'Show metrics for Prometheus',
   '/boot/boot.ipxe': 'The first iPXE script of every machine',
   '/boot/node.ipxe': 'The iPXE script of one machine',
+  '/boot/secrets.img': "The boot's token as an initrd, once in a boot",
   '/boot/vmlinuz': "The ramdisk's kernel",
   '/boot/initrd.img': 'The ramdisk',
   '/boot/snponly.efi': 'iPXE for UEFI firmware with a network driver',

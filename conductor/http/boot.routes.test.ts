@@ -46,6 +46,7 @@ afterEach(async () => {
 const app = (overrides: Partial<BootRoutesOptions> = {}) =>
   bootRoutes({
     answer: async (mac) => known[mac] ?? { kind: 'unknown' },
+    secrets: async ({ mac }) => (mac === '52:54:00:00:00:01' ? ['ipa-agent-token=t'] : undefined),
     mediumParams: async () => undefined,
     ramdiskDirectory: join(folder, 'ramdisk'),
     ipxeDirectory: join(folder, 'ramdisk'),
@@ -58,6 +59,31 @@ const app = (overrides: Partial<BootRoutesOptions> = {}) =>
   });
 const get = async (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   app().request(path, { headers, method });
+
+/** As `npm run image` makes it, whose agent reads secrets. */
+const layout = { size: 1, parameters: 1, secrets: 1, files: [] };
+
+test('a token is fetched once the ramdisk is one that reads it, in an initrd before the ramdisk', async () => {
+  const scriptOf = async (fetchesToken: boolean) => {
+    const answer = async () => ({ kind: 'ramdisk', fetchesToken }) as const;
+    return (await app({ answer }).request('/boot/node.ipxe?mac=52-54-00-00-00-01')).text();
+  };
+  expect(await scriptOf(true)).not.toContain('secrets');
+  await writeFile(join(folder, 'ramdisk', 'boot-medium.json'), JSON.stringify(layout));
+  expect(await scriptOf(false)).not.toContain('secrets');
+  const script = await scriptOf(true);
+  expect(script).toContain(' initrd=secrets.img initrd=initrd.img ');
+  const [, first, url] =
+    /^(initrd) --name secrets\.img http:\/\/192\.0\.2\.1:6385(\S+) \|\| goto failed\n/m.exec(script) ?? [];
+  expect([first, script.indexOf('secrets.img http') < script.indexOf('initrd.img http')]).toEqual(['initrd', true]);
+  expect(script).not.toContain('token');
+  const answer = await get(url ?? '');
+  expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
+  expect(await answer.text()).toContain('ipa-agent-token=t\n');
+  for (const other of ['?mac=52-54-00-00-00-02', '?mac=x', '']) {
+    expect((await get(`/boot/secrets.img${other}`)).status).toBe(404);
+  }
+});
 
 describe('boot scripts', () => {
   const script = async (mac: string, overrides = {}) =>

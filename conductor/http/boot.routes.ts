@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
-import { openBootMedium } from '#conductor/boot/boot-medium.ts';
+import type { BootClient } from '#conductor/agents/agent-session-store.ts';
+import { type BootMediumParams, openBootMedium, readsBootSecrets } from '#conductor/boot/boot-medium.ts';
 import {
   type BootAnswer,
   firstScript,
@@ -9,7 +10,9 @@ import {
   volumeScript,
 } from '#conductor/boot/ipxe-script.ts';
 import { ramdiskFiles } from '#conductor/boot/ramdisk-files.ts';
+import { secretsArchive } from '#conductor/boot/secrets-archive.ts';
 import { notFound, sendContent, sendFile } from '#conductor/boot/send-file.ts';
+import { addressOf } from '#conductor/http/caller-source.ts';
 import type { BootEvent, BootEventName } from '#conductor/model/boot-events.ts';
 import type { Log } from '#shared/log.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
@@ -17,8 +20,13 @@ import { parseMacAddress } from '#shared/mac-address.ts';
 export interface BootRoutesOptions {
   /** What the machine with this MAC address (lower-case, colons) shall boot. */
   readonly answer: (mac: string) => Promise<BootAnswer>;
+  /** What the machine is to know that no one else may, given once in a boot; `undefined` = nothing, or not to this one. */
+  readonly secrets: (client: BootClient) => Promise<readonly string[] | undefined>;
   /** The kernel parameters on the CD of one boot, or `undefined` where there is none. */
-  readonly mediumParams: (of: { readonly path: string; readonly nodeUuid: string }) => Promise<string | undefined>;
+  readonly mediumParams: (of: {
+    readonly path: string;
+    readonly nodeUuid: string;
+  }) => Promise<BootMediumParams | undefined>;
   /** Holds `vmlinuz`, `initrd.img` and the boot medium. */
   readonly ramdiskDirectory: string;
   /** Everything in it is served below `/images/`. */
@@ -44,7 +52,8 @@ const fileEvents: Readonly<Record<string, BootEventName>> = { vmlinuz: 'kernel',
 
 /**
  * What machines fetch while they boot: `/boot/boot.ipxe`, `/boot/node.ipxe?mac=`, the ramdisk, `/media/*` by virtual media, iPXE itself, `/images/*`.
- * Open to everyone on the network, as firmware can't authenticate: nothing secret is served.
+ * Open to everyone on the network, as firmware can't authenticate: nothing secret is served, but the token of a boot to the
+ * first who asks.
  * @throws AppError `invalid_argument` at once for a public URL or kernel parameters that can't stand in a script.
  */
 export function bootRoutes(options: BootRoutesOptions): Hono {
@@ -64,7 +73,16 @@ export function bootRoutes(options: BootRoutesOptions): Hono {
     const answer = await options.answer(mac);
     log.info({ mac, answer: answer.kind, platform: c.req.query('platform') }, 'boot script asked for');
     options.onFetched?.(mac, { event: 'script', detail: answer.kind });
-    return script(nodeScript(answer, mac, options));
+    const readsSecrets = answer.kind === 'ramdisk' && (await readsBootSecrets(options.ramdiskDirectory));
+    return script(nodeScript(answer, { mac, readsSecrets, ...options }));
+  });
+
+  app.get('/boot/secrets.img', async (c) => {
+    const mac = parseMacAddress(c.req.query('mac') ?? '');
+    const secrets = mac === undefined ? undefined : await options.secrets({ mac, source: addressOf(c) });
+    if (secrets === undefined) return notFound();
+    const headers = { 'content-type': 'application/octet-stream', 'cache-control': 'no-store' };
+    return new Response(Uint8Array.from(secretsArchive(secrets)), { headers });
   });
 
   // fetched by BMCs, in ranges; its name is all the credentials that they have
@@ -96,8 +114,11 @@ export function bootRoutes(options: BootRoutesOptions): Hono {
   return app;
 }
 
-function nodeScript(answer: BootAnswer, mac: string, options: BootRoutesOptions): string {
-  const { publicUrl, agentApi } = options;
+function nodeScript(
+  answer: BootAnswer,
+  options: BootRoutesOptions & { readonly mac: string; readonly readsSecrets: boolean },
+): string {
+  const { publicUrl, agentApi, mac } = options;
   const common = { publicUrl, agentApi, mac, defaultKernelParams: options.kernelParams };
   if (answer.kind === 'ramdisk') {
     return ramdiskScript({
@@ -105,6 +126,7 @@ function nodeScript(answer: BootAnswer, mac: string, options: BootRoutesOptions)
       kernelParams: answer.kernelParams,
       nodeName: answer.nodeName,
       inspects: answer.inspects,
+      fetchesToken: answer.fetchesToken && options.readsSecrets,
     });
   }
   if (answer.kind === 'volume') {

@@ -83,6 +83,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     fastTrack: env.BATON_FAST_TRACK,
     runImagePrograms: env.BATON_RUN_IMAGE_PROGRAMS,
     fastTrackTimeoutMs: env.BATON_FAST_TRACK_TIMEOUT * 1000,
+    requireBootToken: env.BATON_REQUIRE_BOOT_TOKEN,
     requireAgentTls: env.BATON_REQUIRE_AGENT_TLS,
     heartbeatTimeout: env.BATON_HEARTBEAT_TIMEOUT,
     callbackTimeoutMs: env.BATON_CALLBACK_TIMEOUT * 1000,

@@ -115,6 +115,9 @@ export const Environment = z.object({
   BATON_RUN_IMAGE_PROGRAMS: flag(false).describe(
     "install boot loaders of partition images by the image's own GRUB tools, run in a sandbox in the ramdisk, in place of the ramdisk's GRUB: needed for images with entries in /boot/loader",
   ),
+  BATON_REQUIRE_BOOT_TOKEN: flag(false).describe(
+    "refuse lookups of machines that have not been given the boot's token by Baton's iPXE script or CD: not with an ironic-python-agent's own ramdisk; where false, only of nodes whose boot was given one",
+  ),
   BATON_REQUIRE_AGENT_TLS: flag(true).describe('refuse agents that do not serve HTTPS'),
   BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents send heartbeats every 0.3 to 0.6 of it'),
   BATON_CALLBACK_TIMEOUT: seconds(1800).describe(

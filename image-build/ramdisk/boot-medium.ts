@@ -2,7 +2,7 @@ import { mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BuildContext } from '#image-build/build-context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { BootMediumLayout, parametersBytes } from '#shared/wire/boot-medium.ts';
+import { BootMediumLayout, parametersBytes, secretsBytes } from '#shared/wire/boot-medium.ts';
 
 /** Bytes of a logical sector of ISO 9660, at whose multiples files begin. */
 const sector = 2048;
@@ -19,19 +19,23 @@ terminal_output console serial
 source /baton/node.cfg
 echo "Baton: loading the ramdisk from virtual media"
 linux /vmlinuz $baton_parameters
-initrd /initrd.img
+initrd /baton/secrets.img /initrd.img
 boot
 `;
 
 const modules = ['iso9660', 'search', 'search_fs_file', 'configfile', 'normal', 'linux', 'echo', 'test', 'serial'];
 const platforms = { 'i386-pc-eltorito': ['biosdisk'], 'x86_64-efi': ['efi_gop', 'efi_uga', 'all_video'] } as const;
 
+/** What its reader fills in, in the layout's order. */
+const places: readonly string[] = ['baton/node.cfg', 'baton/secrets.img'];
+
 /** Room for GRUB as a file of a FAT file system, in blocks of 1 KiB. */
 const efiImageKib = 2880;
 
 /**
  * Makes `boot-medium.bin` and `boot-medium.json` beside `vmlinuz` and `initrd.img`: a CD that boots them under BIOS and
- * UEFI, without those two files' own bytes, which its reader puts back in, and with room for one node's parameters.
+ * UEFI, without those two files' own bytes, which its reader puts back in, and with room for one node's parameters and
+ * secrets.
  */
 export async function makeBootMedium(context: BuildContext, tree: string, output: string): Promise<void> {
   const work = join(output, 'boot-medium.work');
@@ -42,6 +46,7 @@ export async function makeBootMedium(context: BuildContext, tree: string, output
   await makeEfiImage(context, work, cores['x86_64-efi']);
   await writeFile(join(work, 'cd/boot/grub/grub.cfg'), configuration);
   await writeFile(join(work, 'cd/baton/node.cfg'), '#'.repeat(parametersBytes));
+  await writeFile(join(work, 'cd/baton/secrets.img'), Buffer.alloc(secretsBytes));
   const iso = join(work, 'medium.iso');
   const payload = ['vmlinuz', 'initrd.img'];
   const bios = [
@@ -61,7 +66,7 @@ export async function makeBootMedium(context: BuildContext, tree: string, output
     ['-quiet', '-R', '-V', 'BATON', '-o', iso, ...bios, ...uefi, ...time, '-graft-points', ...files, join(work, 'cd')],
     { env: { SOURCE_DATE_EPOCH: '315532800', TZ: 'UTC' } },
   );
-  await cutOut(iso, await findFiles(context, iso, [...payload, 'baton/node.cfg']), output);
+  await cutOut(iso, await findFiles(context, iso, [...payload, ...places]), output);
   await rm(work, { recursive: true });
 }
 
@@ -122,8 +127,8 @@ async function findFiles(context: BuildContext, iso: string, names: readonly str
 /** Writes the image without the payload's bytes, and where they go. */
 async function cutOut(iso: string, extents: readonly Extent[], output: string): Promise<void> {
   const { size } = await stat(iso);
-  const parameters = extents.find(({ name }) => name === 'baton/node.cfg');
-  const payload = extents.filter((extent) => extent !== parameters);
+  const [parameters, secrets] = places.map((place) => extents.find(({ name }) => name === place)?.offset ?? 0);
+  const payload = extents.filter(({ name }) => !places.includes(name));
   await using image = await open(iso);
   await using target = await open(join(output, 'boot-medium.bin'), 'w');
   let from = 0;
@@ -133,6 +138,6 @@ async function cutOut(iso: string, extents: readonly Extent[], output: string): 
     await target.write(gap);
     from = offset + bytes;
   }
-  const layout: BootMediumLayout = { size, parameters: parameters?.offset ?? 0, files: payload };
+  const layout = { size, parameters, secrets, files: payload };
   await writeFile(join(output, 'boot-medium.json'), `${JSON.stringify(BootMediumLayout.parse(layout), null, 1)}\n`);
 }

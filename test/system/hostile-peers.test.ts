@@ -48,6 +48,8 @@ const agent = async (url: string, name: string): Promise<unknown> => {
     version: '1',
     createdAt: new Date(0),
     lastHeartbeatAt: null,
+    bootMac: null,
+    bootSource: null,
   };
   const client = agents.clientFor(session, AbortSignal.timeout(limitMs));
   try {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { silentLog } from '#shared/log.ts';
-import { parametersBytes } from '#shared/wire/boot-medium.ts';
+import { parametersBytes, secretsBytes } from '#shared/wire/boot-medium.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { enrolSimulatedNode } from '#test/support/enrol.ts';
@@ -22,10 +22,11 @@ let count = 0;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'baton-boot-medium-'));
-  const place = '#'.repeat(parametersBytes);
+  const place = '#'.repeat(parametersBytes + secretsBytes);
   const layout = {
     size: head.length + place.length + kernel.length + between.length + ramdisk.length,
     parameters: head.length,
+    secrets: head.length + parametersBytes,
     files: [
       { name: 'vmlinuz', offset: head.length + place.length, bytes: kernel.length },
       {
@@ -105,9 +106,16 @@ test("the CD has this boot's parameters, is served in ranges, and by its name al
   await expect.poll(() => asked().at(-1), { timeout: 60_000 }).toBe('On');
   const cd = inserted()[0] ?? '';
   const whole = Buffer.from(await (await fetch(cd)).arrayBuffer());
-  const start = head.length + parametersBytes;
-  const parameters = whole.subarray(head.length, start).toString('latin1').trimEnd();
-  expect(parameters).toMatch(/^set baton_parameters='ipa-api-url=\S+ .* ipa-agent-token=[\w-]{43} .*'$/);
+  const start = head.length + parametersBytes + secretsBytes;
+  const parameters = whole
+    .subarray(head.length, start - secretsBytes)
+    .toString('latin1')
+    .trimEnd();
+  expect(parameters).toMatch(/^set baton_parameters='ipa-api-url=\S+ .*'$/);
+  // no console shows what the kernel and GRUB don't see
+  expect(parameters).not.toContain('ipa-agent-token');
+  const secrets = whole.subarray(start - secretsBytes, start).toString('latin1');
+  expect(secrets).toMatch(/^070701.*etc\/baton\/boot-secrets\0+ipa-agent-token=[\w-]{43}\n/s);
   expect(parameters).toContain(` baton.address=${machine.mac},192.0.2.20/24,`);
   expect(whole.toString('latin1')).toBe(
     head + whole.subarray(head.length, start).toString('latin1') + kernel + between + ramdisk,
@@ -118,6 +126,7 @@ test("the CD has this boot's parameters, is served in ranges, and by its name al
     [0, 0],
     [head.length - 3, head.length + 9],
     [start - 10, start + 10],
+    [start - secretsBytes - 10, start - 10],
     [start + kernel.length - 1, start + kernel.length + between.length],
   ] as const) {
     const part = await range(from, to);
@@ -129,9 +138,14 @@ test("the CD has this boot's parameters, is served in ranges, and by its name al
   for (const wrong of [cd.replace(/.\.iso$/, '-.iso'), cd.replace(/[0-9a-f-]{36}/, crypto.randomUUID())]) {
     expect((await fetch(wrong)).status).toBe(404);
   }
-  // whoever asks over the network gets no token
-  const lookup = await operator.call('GET', `/v1/lookup?addresses=${machine.mac}`);
-  expect(lookup).toMatchObject({ config: { agent_token: '******', agent_token_required: true } });
+  // whoever asks over the network learns nothing, and gets no token with it
+  const lookUp = async (token: string) =>
+    fetch(`${conductor.url}/v1/lookup?addresses=${machine.mac}`, {
+      headers: { 'X-OpenStack-Ironic-API-Version': '1.62', 'X-Baton-Boot-Token': token },
+    });
+  expect((await lookUp('x'.repeat(43))).status).toBe(404);
+  const answer = await lookUp(/ipa-agent-token=(\S+)/.exec(secrets)?.[1] ?? '');
+  expect(await answer.json()).toMatchObject({ config: { agent_token: '******', agent_token_required: true } });
   await operator.provision('ranges', 'deleted');
 });
 

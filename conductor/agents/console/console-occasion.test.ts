@@ -9,6 +9,8 @@ const session = (boot: number) => ({
   version: '1',
   createdAt: new Date(boot),
   lastHeartbeatAt: null,
+  bootMac: null,
+  bootSource: null,
 });
 const at = (flowUuid?: string, step?: string, boot = 1): ConsoleOccasion => ({
   session: session(boot),

@@ -16,7 +16,7 @@ export async function insertBootMedium(context: StepContext): Promise<void> {
   const media = context.bmc().virtualMedia;
   if (!media) throw new AppError('not_supported', `driver ${node.driver} has no virtual media`);
   // before the drive is emptied: its answer would reach the BMC alone
-  await (await openBootMedium(context.config.ramdiskDirectory, '')).close();
+  await (await openBootMedium(context.config.ramdiskDirectory, { parameters: '', secrets: [] })).close();
   const token = randomBytes(32).toString('base64url');
   await context.record(async (tx) => {
     await forgetAgentSession(tx, node.uuid);

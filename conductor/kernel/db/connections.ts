@@ -96,6 +96,8 @@ function preparingClient(nameOf: (text: string) => string | undefined, onError: 
     constructor(config: ClientConfig) {
       // the pool's own limit would also end the wait for a connection that is free
       super({ ...config, connectionTimeoutMillis: connectMs });
+      // cut while it is taken and no statement runs: the next one on it fails, while an error that nobody hears ends the process
+      this.on('error', () => undefined);
       const query = super.query.bind(this) as Query;
       const connect = super.connect.bind(this) as Connect;
       Object.assign(this, {

@@ -23,6 +23,11 @@ export function databaseFaultClass(error: unknown): string | undefined {
   return isOurs ? 'other' : undefined;
 }
 
+/** Whether the database may answer once there is another connection: it was cut, or its server shut down (`57`). */
+export function isConnectionLost(error: unknown): boolean {
+  return ['connection', '08', '57'].includes(databaseFaultClass(error) ?? '');
+}
+
 /**
  * Other connections are lost with the codes of sockets, a client's in the middle of its request above all; the database's
  * are `CONNECTION_LOST` (`connections.ts`).

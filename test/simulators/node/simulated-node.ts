@@ -256,11 +256,12 @@ async function agentProcess(
   }
 }
 
-/** The kernel parameters that the CD at this address has for GRUB. */
+/** The kernel parameters that the CD at this address has for GRUB, and those that its second initrd has. */
 async function readParams(cd: string): Promise<string> {
   const answer = await fetch(cd);
   const text = Buffer.from(await answer.arrayBuffer()).toString('latin1');
-  return /set baton_parameters='(.*)'$/m.exec(text)?.[1] ?? '';
+  const secrets = /^ipa-agent-token=.*$/m.exec(text.replaceAll('\0', '\n'))?.[0] ?? '';
+  return `${/set baton_parameters='(.*)'$/m.exec(text)?.[1] ?? ''} ${secrets}`;
 }
 
 /** What a simulated machine has, and what does nothing there. */

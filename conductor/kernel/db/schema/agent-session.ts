@@ -11,6 +11,9 @@ export const agentSessions = pgTable('agent_sessions', {
     .references(() => nodes.uuid, { onDelete: 'cascade' }),
   /** Sealed: the conductor repeats it with every command, so it can't be kept as a hash. */
   token: text().notNull(),
+  /** The network card that iPXE was given the token for, and the address that it asked from; none = by lookup, or on a CD. */
+  bootMac: text(),
+  bootSource: text(),
   callbackUrl: text(),
   /** The agent's self-signed certificate, PEM; calls are pinned to it. */
   certificate: text(),

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
+import { systemClock } from '#shared/clock.ts';
+import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
+import { askPostgresql, type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';
+
+/** A conductor whose connections to PostgreSQL are cut while it is at work on many nodes. */
+
+let server: PostgresServer;
+let conductor: ConductorProcess;
+let operator: Operator;
+const leaseSeconds = 60;
+
+beforeAll(async () => {
+  server = await startPostgresql();
+  conductor = await prepareConductor({ DATABASE_URL: server.url, BATON_LEASE_SECONDS: String(leaseSeconds) });
+  await conductor.start();
+  operator = createOperator(conductor.url, { retries: 20 });
+});
+afterAll(async () => {
+  await conductor.close();
+  await server.close();
+});
+
+test('nodes at work go on once there are other connections, and wait for no lease that nobody has any more', async () => {
+  onTestFailed(() => {
+    process.stderr.write(conductor.log().slice(-6000));
+  });
+  const names = Array.from({ length: 24 }, (_, index) => `cut-${index}`);
+  const reach = async (target: string, state: string) => {
+    await Promise.all(names.map((name) => operator.provision(name, target)));
+    for (const name of names) await operator.waitForState(name, state, 90_000);
+  };
+  for (const name of names) {
+    await operator.call('POST', '/v1/nodes', { driver: 'fake-hardware', name, automated_clean: false });
+  }
+  await reach('manage', 'manageable');
+  await reach('provide', 'available');
+
+  const cutting = (async () => {
+    for (let round = 0; round < 20; round += 1) {
+      await askPostgresql(
+        server.url,
+        'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      );
+      await systemClock.sleep(100);
+    }
+  })();
+  await Promise.all(names.map((name) => operator.provision(name, 'active')));
+  await cutting;
+  const cutAt = performance.now();
+  for (const name of names) await operator.waitForState(name, 'active', 90_000);
+  expect(performance.now() - cutAt).toBeLessThan((leaseSeconds * 1000) / 3);
+});
