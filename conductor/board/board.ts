@@ -1,129 +1,109 @@
-import type { FlowSummaryView } from '#conductor/api/flows.ts';
-import type { FleetView } from '#conductor/api/node-parts.ts';
-import { type BoardNode, renderCounts, renderRows } from '#conductor/board/render-board.ts';
+import type { FlowView } from '#conductor/api/flows.ts';
+import { asCurl, find, get, LoginNeeded, send } from '#conductor/board/ask-api.ts';
+import { type Fleet, followFleet } from '#conductor/board/follow-fleet.ts';
+import { browser, document, element, location, type PageEvent, paint } from '#conductor/board/page.ts';
+import { countFleet, renderCounts, renderRows } from '#conductor/board/render-board.ts';
+import { type HistoryLine, type NodeAction, nodeActions, renderNode } from '#conductor/board/render-node.ts';
 
-/** The page's script: asks the API as its caller, and shows what `render-board.ts` makes of the answers. */
+/** The page's script: follows the fleet as its caller, and shows what `render-board.ts` and `render-node.ts` make of it. */
 
-/** What is used of a browser; its own types would replace Node's in the whole program. */
-interface Element {
-  innerHTML: string;
-  textContent: string;
-  hidden: boolean;
-  value: string;
-  focus(): void;
-  addEventListener(type: string, listener: (event: { readonly key?: string; preventDefault(): void }) => void): void;
-}
-declare const document: {
-  readonly activeElement: Element | null;
-  getElementById(id: string): Element | null;
-  addEventListener: Element['addEventListener'];
-};
-declare const location: { hash: string };
+const paintMs = 100;
+/** Times on the page grow. */
+const tickMs = 1000;
+const shownHistory = 50;
 
-const flowsMs = 2000;
-/** Of the list of nodes, which is longer than what is under way. */
-const nodesMs = 10_000;
-const pageSize = 1000;
-const fields = 'uuid,name,provision_state,power_state,maintenance,maintenance_reason,last_error';
-
+const fleet: Fleet = { nodes: new Map(), flows: new Map() };
 const state = {
-  fleet: undefined as FleetView | undefined,
-  flows: [] as FlowSummaryView[],
-  nodes: [] as BoardNode[],
-  nodesAt: Number.NEGATIVE_INFINITY,
-  isStranger: false,
+  end: undefined as (() => void) | undefined,
+  isPainting: false,
+  mayChange: false,
+  /** Beside the fleet, of the node whose page is open. */
+  flow: undefined as FlowView | undefined,
+  history: [] as readonly HistoryLine[],
+  asked: undefined as NodeAction | undefined,
 };
 
-function element(id: string): Element {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no #${id}`);
-  return found;
-}
-
-class LoginNeeded extends Error {}
-
-async function get<Answer>(path: string): Promise<Answer> {
-  return (await (await send('GET', path)).json()) as Answer;
-}
-
-/** As the session that the browser keeps in a cookie, out of reach of scripts. */
-async function send(method: string, path: string, authorization?: string): Promise<Response> {
-  const headers: Record<string, string> = {
-    accept: 'application/json',
-    'x-openstack-ironic-api-version': '1.82',
-    'x-baton-board': '1',
-    ...(authorization === undefined ? {} : { authorization }),
-  };
-  const answer = await fetch(path, {
-    method,
-    headers,
-    credentials: 'same-origin',
-    signal: AbortSignal.timeout(20_000),
-  });
-  if (answer.status === 401) throw new LoginNeeded('the conductor asks who you are');
-  if (!answer.ok) throw new Error(`${path} was answered with ${answer.status}`);
-  return answer;
-}
-
-/** All pages. */
-async function getAll<Item extends { readonly uuid: string }>(path: string, name: string): Promise<Item[]> {
-  const items: Item[] = [];
-  for (;;) {
-    const marker = items.at(-1)?.uuid;
-    const query = `${path.includes('?') ? '&' : '?'}limit=${pageSize}${marker === undefined ? '' : `&marker=${marker}`}`;
-    const page = (await get<Record<string, Item[]>>(`${path}${query}`))[name] ?? [];
-    items.push(...page);
-    if (page.length < pageSize) return items;
-  }
-}
-
-async function refresh(): Promise<void> {
-  [state.fleet, state.flows] = await Promise.all([
-    get<FleetView>('v1/fleet'),
-    getAll<FlowSummaryView>('v1/flows', 'flows'),
-  ]);
-  if (performance.now() - state.nodesAt < nodesMs) return;
-  state.nodes = await getAll<BoardNode>(`v1/nodes?fields=${fields}`, 'nodes');
-  state.nodesAt = performance.now();
+function openNode(): string | undefined {
+  return /^#node\/([0-9a-f-]{36})$/.exec(location.hash)?.[1];
 }
 
 function show(): void {
-  const { fleet, flows, nodes } = state;
-  if (fleet === undefined) return;
-  element('counts').innerHTML = renderCounts(fleet);
-  element('rows').innerHTML = renderRows({ fleet, flows, nodes, filter: element('filter').value }, new Date());
+  state.isPainting = false;
+  const uuid = openNode();
+  const node = uuid === undefined ? undefined : fleet.nodes.get(uuid);
+  element('board').hidden = uuid !== undefined;
+  element('node').hidden = uuid === undefined;
+  document.title = node ? `${node.name ?? node.uuid} · Baton` : 'Baton';
+  const [nodes, flows] = [[...fleet.nodes.values()], [...fleet.flows.values()]];
+  paint('counts', renderCounts(countFleet(nodes)));
+  if (uuid === undefined) paint('rows', renderRows({ flows, nodes, filter: element('filter').value }, new Date()));
+  else if (node) paint('about', renderNode({ node, ...state }, new Date()));
+  else paint('about', '<p>there is no such node, or it is not yours</p>');
+}
+
+/** As often as eyes can follow, however many events come. */
+function showSoon(): void {
+  if (state.isPainting) return;
+  state.isPainting = true;
+  setTimeout(show, paintMs);
+}
+
+async function readNode(uuid: string): Promise<void> {
+  const [flow, { history }] = await Promise.all([
+    find<FlowView>(`v1/nodes/${uuid}/flow`),
+    get<{ readonly history: readonly HistoryLine[] }>(`v1/nodes/${uuid}/history?detail=true`),
+  ]);
+  if (openNode() !== uuid) return;
+  state.flow = flow;
+  state.history = history.toReversed().slice(0, shownHistory);
+  showSoon();
+}
+
+function change(nodeUuid?: string): void {
+  const uuid = openNode();
+  showSoon();
+  if (uuid !== undefined && (nodeUuid === undefined || nodeUuid === uuid)) void readNode(uuid).catch(report);
+}
+
+function report(error: unknown): void {
+  if (error instanceof LoginNeeded) askForLogin(error.message);
+  else element('message').textContent = error instanceof Error ? error.message : String(error);
+}
+
+function askForLogin(reason: string): void {
+  state.end?.();
+  element('login').hidden = false;
+  for (const part of ['board', 'node', 'logout']) element(part).hidden = true;
+  element('token').focus();
+  element('message').textContent = reason;
 }
 
 /** @param authorization what a login begins with; else the session there is */
-async function beat(authorization?: string): Promise<void> {
+async function begin(authorization?: string): Promise<void> {
   try {
-    if (authorization !== undefined) await send('POST', 'v1/session', authorization);
-    await refresh();
-    state.isStranger = false;
+    if (authorization !== undefined) await send({ method: 'POST', path: 'v1/session' }, authorization);
+    const { role } = await get<{ readonly role: string }>('v1/session');
+    state.mayChange = role !== 'reader';
     element('login').hidden = true;
-    element('board').hidden = false;
+    element('logout').hidden = false;
     element('message').textContent = '';
-    show();
+    state.end?.();
+    state.end = followFleet(fleet, {
+      onChange: (nodeUuid) => {
+        element('message').textContent = '';
+        change(nodeUuid);
+      },
+      onLogin: () => askForLogin('this token or password is not known, or has ended'),
+      onTrouble: (reason) => {
+        element('message').textContent = `not up to date: ${reason}; asking again`;
+      },
+    });
   } catch (error) {
-    if (error instanceof LoginNeeded) {
-      const wasIn = authorization !== undefined || !element('board').hidden;
-      state.isStranger = true;
-      element('login').hidden = false;
-      element('board').hidden = true;
-      element('token').focus();
-      element('message').textContent = wasIn ? 'this token or password is not known, or has ended' : '';
-    } else {
-      const reason = error instanceof Error ? error.message : String(error);
-      element('message').textContent = `not up to date: ${reason}; asking again`;
+    if (error instanceof LoginNeeded) askForLogin(authorization === undefined ? '' : error.message);
+    else {
+      report(error);
+      if (authorization === undefined) setTimeout(() => void begin(), 2 * tickMs);
     }
-  }
-}
-
-async function run(): Promise<void> {
-  for (;;) {
-    // nobody to ask in the name of
-    if (!state.isStranger) await beat();
-    await new Promise((resolve) => setTimeout(resolve, flowsMs));
   }
 }
 
@@ -133,22 +113,45 @@ element('login').addEventListener('submit', (event) => {
   const bytes = new TextEncoder().encode(`${user}:${token}`);
   const authorization = user === '' ? `Bearer ${token.trim()}` : `Basic ${btoa(String.fromCharCode(...bytes))}`;
   element('token').value = '';
-  void beat(authorization);
+  void begin(authorization);
 });
 element('logout').addEventListener('click', () => {
-  void send('DELETE', 'v1/session').finally(() => {
-    element('board').hidden = true;
-    void beat();
-  });
+  send({ method: 'DELETE', path: 'v1/session' }).then(() => askForLogin(''), report);
 });
-element('filter').value = decodeURIComponent(location.hash.slice(1));
+element('filter').value = openNode() === undefined ? decodeURIComponent(location.hash.slice(1)) : '';
 element('filter').addEventListener('input', () => {
   location.hash = encodeURIComponent(element('filter').value);
   show();
 });
+browser.addEventListener('hashchange', () => {
+  state.flow = undefined;
+  state.history = [];
+  change();
+});
 document.addEventListener('keydown', (event) => {
-  if (event.key !== '/' || document.activeElement === element('filter') || !element('login').hidden) return;
+  if (event.key !== '/' || element('board').hidden || document.activeElement === element('filter')) return;
   event.preventDefault();
   element('filter').focus();
 });
-void run();
+
+/** Asks once more, with what will come of it and how a shell would do it. */
+function ask({ target }: PageEvent): void {
+  const name = target?.closest('button')?.dataset['action'];
+  const node = fleet.nodes.get(openNode() ?? '');
+  state.asked = name === undefined || !node ? undefined : nodeActions({ node, flow: state.flow })[name];
+  if (!state.asked) return;
+  element('confirm-title').textContent = `${state.asked.title}: ${node?.name ?? node?.uuid}`;
+  element('confirm-meaning').textContent = state.asked.meaning;
+  element('confirm-curl').textContent = asCurl(state.asked.request, location.origin);
+  element('confirm').showModal();
+}
+element('about').addEventListener('click', ask);
+element('confirm-no').addEventListener('click', () => element('confirm').close());
+element('confirm-yes').addEventListener('click', () => {
+  element('confirm').close();
+  if (state.asked) send(state.asked.request).then(() => change(), report);
+});
+setInterval(() => {
+  if (!document.hidden && element('login').hidden) showSoon();
+}, tickMs);
+void begin();

@@ -1,5 +1,4 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
-import type { FleetView } from '#conductor/api/node-parts.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
@@ -14,8 +13,13 @@ export interface BoardNode {
   readonly last_error: string | null;
 }
 
+export interface FleetCounts {
+  readonly nodes: number;
+  readonly in_maintenance: number;
+  readonly provision_states: Readonly<Record<string, number>>;
+}
+
 export interface BoardPicture {
-  readonly fleet: FleetView;
   readonly flows: readonly FlowSummaryView[];
   readonly nodes: readonly BoardNode[];
   /** Only rows that contain it are shown. */
@@ -41,10 +45,21 @@ export function escapeHtml(text: string): string {
 }
 
 /** Untrusted text, isolated so that right-to-left characters do not reorder the page around it. */
-const foreign = (text: string): string => `<bdi>${escapeHtml(text)}</bdi>`;
+export const foreign = (text: string): string => `<bdi>${escapeHtml(text)}</bdi>`;
+
+/** Pure. */
+export function countFleet(nodes: readonly BoardNode[]): FleetCounts {
+  const states = Object.groupBy(nodes, (node) => node.provision_state);
+  const counts = Object.entries(states).map(([state, all]) => [state, all?.length ?? 0] as const);
+  return {
+    nodes: nodes.length,
+    in_maintenance: nodes.filter(({ maintenance }) => maintenance).length,
+    provision_states: Object.fromEntries(counts.toSorted(([, a], [, b]) => b - a)),
+  };
+}
 
 /** `12 nodes: 3 active, 9 available; 1 in maintenance`, as HTML. Pure. */
-export function renderCounts({ nodes, in_maintenance: inMaintenance, provision_states: states }: FleetView): string {
+export function renderCounts({ nodes, in_maintenance: inMaintenance, provision_states: states }: FleetCounts): string {
   const counts = Object.entries(states).map(([state, count]) => `<li><b>${count}</b> ${escapeHtml(state)}</li>`);
   const maintenance = inMaintenance > 0 ? `<li><b>${inMaintenance}</b> in maintenance</li>` : '';
   return `<li><b>${nodes}</b> ${nodes === 1 ? 'node' : 'nodes'}</li>${counts.join('')}${maintenance}`;
@@ -74,6 +89,9 @@ export function renderRows({ flows, nodes, filter }: BoardPicture, now: Date): s
   return `${rows.slice(0, shownRows).join('')}${rest}${empty}`;
 }
 
+const nodeLink = (uuid: string, name: string): string =>
+  `<a id="to-${escapeHtml(uuid)}" href="#node/${escapeHtml(uuid)}">${foreign(name)}</a>`;
+
 const rank = ({ status }: FlowSummaryView): number => statuses.indexOf(status);
 
 function renderFlow(flow: FlowSummaryView, node: BoardNode | undefined, now: Date): string {
@@ -88,7 +106,7 @@ function renderFlow(flow: FlowSummaryView, node: BoardNode | undefined, now: Dat
   ];
   return row(flow.status, [
     `<span class="status">${shapes[flow.status]} ${flow.status}</span>`,
-    foreign(name),
+    nodeLink(flow.node_uuid, name),
     `${escapeHtml(flow.provision_state)}${node ? renderMaintenance(node) : ''}`,
     foreign(flow.step ?? flow.kind),
     `<time datetime="${escapeHtml(flow.since)}" title="since ${escapeHtml(flow.since)}">${times.join(', ')}</time>`,
@@ -99,7 +117,7 @@ function renderFlow(flow: FlowSummaryView, node: BoardNode | undefined, now: Dat
 function renderIdle(node: BoardNode): string {
   return row('idle', [
     node.power_state === null ? '' : `○ ${escapeHtml(node.power_state)}`,
-    foreign(node.name ?? node.uuid),
+    nodeLink(node.uuid, node.name ?? node.uuid),
     `${escapeHtml(node.provision_state)}${renderMaintenance(node)}`,
     '',
     '',
@@ -110,12 +128,15 @@ function renderIdle(node: BoardNode): string {
 const row = (status: string, cells: readonly string[]): string =>
   `<tr class="${status}">${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
 
-function renderMaintenance({ maintenance, maintenance_reason: reason }: BoardNode): string {
+export function renderMaintenance({
+  maintenance,
+  maintenance_reason: reason,
+}: Pick<BoardNode, 'maintenance' | 'maintenance_reason'>): string {
   if (!maintenance) return '';
   return ` <span class="maintenance">⚑ maintenance${reason === null ? '' : `: ${foreign(reason)}`}</span>`;
 }
 
-function renderProgress(progress: unknown): string {
+export function renderProgress(progress: unknown): string {
   if (typeof progress !== 'object' || progress === null) return '';
   const { phase, done_bytes: done, total_bytes: total, rate } = progress as Partial<Progress>;
   const amount =

@@ -51,4 +51,6 @@ export const witnessPackages: readonly string[] = [
   'prometheus', // promtool, for the alert rules
   'zsh', // completion
   'fish', // the same
+  'chromium', // shows the board
+  'fonts-dejavu-core', // for it
 ];

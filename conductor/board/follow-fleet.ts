@@ -1,0 +1,107 @@
+import type { FlowSummaryView } from '#conductor/api/flows.ts';
+import { get, getAll, LoginNeeded } from '#conductor/board/ask-api.ts';
+import type { BoardNode } from '#conductor/board/render-board.ts';
+
+interface Stream {
+  readonly readyState: number;
+  addEventListener(type: string, listener: (event: { readonly data?: string }) => void): void;
+  close(): void;
+}
+declare const EventSource: new (path: string) => Stream;
+const closed = 2;
+
+const againMs = 2000;
+const fields = 'uuid,name,provision_state,power_state,maintenance,maintenance_reason,last_error';
+
+/** Nodes and flows as they are now, by UUID. */
+export interface Fleet {
+  nodes: Map<string, BoardNode>;
+  flows: Map<string, FlowSummaryView>;
+}
+
+export interface FollowOptions {
+  /** @param nodeUuid of what has changed; absent = all was fetched */
+  readonly onChange: (nodeUuid?: string) => void;
+  readonly onLogin: () => void;
+  readonly onTrouble: (reason: string) => void;
+}
+
+/** Whole states; one that comes twice does no harm. */
+type Change = (fleet: Fleet) => string | undefined;
+
+/**
+ * Keeps `fleet` as the conductor's: lists first, then `GET /v1/events`. Ends when a login is needed.
+ * @returns what ends it
+ */
+export function followFleet(fleet: Fleet, { onChange, onLogin, onTrouble }: FollowOptions): () => void {
+  const state = { isOver: false, stream: undefined as Stream | undefined };
+  /** Of changes that come while lists are fetched: they are newer. */
+  let early: Change[] | undefined;
+  const end = (): void => {
+    state.isOver = true;
+    state.stream?.close();
+  };
+  const fail = (error: unknown): void => {
+    if (state.isOver) return;
+    if (error instanceof LoginNeeded) {
+      end();
+      onLogin();
+      return;
+    }
+    onTrouble(error instanceof Error ? error.message : String(error));
+    state.stream?.close();
+    setTimeout(open, againMs);
+  };
+  const fetchAll = async (): Promise<void> => {
+    early = [];
+    const [nodes, flows] = await Promise.all([
+      getAll<BoardNode>(`v1/nodes?fields=${fields}`, 'nodes'),
+      getAll<FlowSummaryView>('v1/flows', 'flows'),
+    ]);
+    fleet.nodes = new Map(nodes.map((node) => [node.uuid, node]));
+    fleet.flows = new Map(flows.map((flow) => [flow.uuid, flow]));
+    for (const change of early) change(fleet);
+    early = undefined;
+    onChange();
+  };
+  const take = (change: Change): void => {
+    if (early) early.push(change);
+    else onChange(change(fleet));
+  };
+  const open = (): void => {
+    if (state.isOver) return;
+    const stream = new EventSource('v1/events');
+    state.stream = stream;
+    const on = (type: string, listener: (data: unknown) => void): void =>
+      stream.addEventListener(type, ({ data = '{}' }) => listener(JSON.parse(data)));
+    for (const type of ['hello', 'reload']) on(type, () => void fetchAll().catch(fail));
+    on('node', (data) => {
+      const node = data as BoardNode;
+      take(({ nodes }) => nodes.set(node.uuid, node) && node.uuid);
+    });
+    on('flow', (data) => {
+      const flow = data as FlowSummaryView;
+      take(({ flows }) => flows.set(flow.uuid, flow) && flow.node_uuid);
+    });
+    on('gone', (data) => {
+      const { kind, uuid } = data as { readonly kind: string; readonly uuid: string };
+      take((now) => forget(now, kind, uuid));
+    });
+    on('logout', () => fail(new LoginNeeded('the login has ended')));
+    stream.addEventListener('error', () => {
+      // a stream that is refused says no reason: another request does
+      if (stream.readyState === closed)
+        get('v1/session').then(() => fail(new Error('the stream of events ended')), fail);
+      else onTrouble('the conductor does not answer');
+    });
+  };
+  open();
+  return end;
+}
+
+function forget({ nodes, flows }: Fleet, kind: string, uuid: string): string | undefined {
+  const nodeUuid = kind === 'flow' ? flows.get(uuid)?.node_uuid : uuid;
+  if (kind === 'node') nodes.delete(uuid);
+  if (kind === 'flow') flows.delete(uuid);
+  return nodeUuid;
+}

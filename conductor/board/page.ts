@@ -1,0 +1,46 @@
+/** What the board uses of a browser: its own types would replace Node's in the whole program. */
+export interface Element {
+  innerHTML: string;
+  textContent: string;
+  hidden: boolean;
+  value: string;
+  readonly id: string;
+  readonly dataset: Readonly<Record<string, string | undefined>>;
+  focus(): void;
+  showModal(): void;
+  close(): void;
+  closest(selector: string): Element | null;
+  addEventListener(type: string, listener: (event: PageEvent) => void): void;
+}
+export interface PageEvent {
+  readonly key?: string;
+  readonly target: Element | null;
+  preventDefault(): void;
+}
+interface Browser {
+  readonly document: {
+    title: string;
+    readonly hidden: boolean;
+    readonly activeElement: Element | null;
+    getElementById(id: string): Element | null;
+    addEventListener: Element['addEventListener'];
+  };
+  readonly location: { hash: string; readonly origin: string };
+  addEventListener(type: 'hashchange', listener: () => void): void;
+}
+export const browser = globalThis as unknown as Browser;
+export const { document, location } = browser;
+
+/** @throws Error when the page lacks it */
+export function element(id: string): Element {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`the page has no #${id}`);
+  return found;
+}
+
+/** Puts HTML there; what had the keyboard's focus and has an id keeps it. */
+export function paint(id: string, html: string): void {
+  const focused = document.activeElement?.id;
+  element(id).innerHTML = html;
+  if (focused) document.getElementById(focused)?.focus();
+}

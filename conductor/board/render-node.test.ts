@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest';
+import type { FlowView } from '#conductor/api/flows.ts';
+import { asCurl } from '#conductor/board/ask-api.ts';
+import { escapeHtml } from '#conductor/board/render-board.ts';
+import { nodeActions, renderNode } from '#conductor/board/render-node.ts';
+
+const now = new Date('2026-01-01T00:10:00Z');
+const uuid = '11111111-1111-4111-8111-111111111111';
+const node = {
+  uuid,
+  name: 'n1',
+  provision_state: 'deploying',
+  power_state: 'power on',
+  maintenance: false,
+  maintenance_reason: null,
+  last_error: null,
+};
+const step = (changes: Partial<FlowView['steps'][number]> = {}): FlowView['steps'][number] => ({
+  uuid,
+  position: 1,
+  phase: 'main',
+  interface: 'deploy',
+  step: 'write_image',
+  priority: 80,
+  origin: 'core',
+  plugin: null,
+  reason: "the conductor's own step",
+  in_band: true,
+  state: 'succeeded',
+  started_at: '2026-01-01T00:08:00Z',
+  ended_at: '2026-01-01T00:09:00Z',
+  waiting_for: null,
+  wait_until: null,
+  progress: null,
+  error: null,
+  ...changes,
+});
+const flow = (changes: Partial<FlowView> = {}): FlowView => ({
+  uuid,
+  kind: 'deploy',
+  state: 'running',
+  started_at: '2026-01-01T00:08:00Z',
+  ended_at: null,
+  error: null,
+  held: null,
+  on_hold: null,
+  abort_requested: null,
+  restarts: 0,
+  advice: null,
+  boot: [],
+  steps: [step()],
+  ...changes,
+});
+const textOf = (html: string) =>
+  html
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+
+test('a node under way: its steps, how far they are, its boot, its history', () => {
+  const steps = [
+    step(),
+    step({
+      step: 'prepare_instance_boot',
+      in_band: false,
+      state: 'waiting',
+      started_at: '2026-01-01T00:09:00Z',
+      ended_at: null,
+      waiting_for: 'the agent',
+      wait_until: '2026-01-01T00:12:00Z',
+    }),
+    step({ step: 'boot_instance', state: 'pending', started_at: null, ended_at: null, reason: 'template X' }),
+  ];
+  const boot = [
+    { event: 'dhcp', at: '2026-01-01T00:08:05Z', detail: '10.1.0.7', bytes: null, conductor: 'c' },
+  ] as FlowView['boot'];
+  const history = [
+    { created_at: '2026-01-01T00:08:00Z', severity: 'INFO', event: 'available → deploying', user: 'ada' },
+  ];
+  const text = textOf(renderNode({ node, flow: flow({ steps, boot }), history, mayChange: true }, now));
+  expect(text).toContain('n1 deploying, power on');
+  expect(text).toContain('deploy: running, 2 m 00 s');
+  expect(text).toContain('✓ succeeded deploy.write_image agent 1 m 00 s');
+  expect(text).toContain(
+    '… waiting deploy.prepare_instance_boot conductor 1 m 00 s waiting for the agent (at most 2 m 00 s more)',
+  );
+  expect(text).toContain('· pending deploy.boot_instance agent template X');
+  expect(text).toContain('00:08:05 dhcp 10.1.0.7');
+  expect(text).toContain('2026-01-01 00:08:00 available → deploying ( ada )');
+});
+
+test('what may be done: to a flow under way, one that rests, a node in maintenance; nothing by readers', () => {
+  const names = (picture: Parameters<typeof nodeActions>[0]) => Object.keys(nodeActions(picture));
+  expect(names({ node, flow: flow() })).toEqual(['abort', 'maintenance']);
+  expect(names({ node, flow: flow({ on_hold: 'your word' }) })).toEqual(['unhold', 'abort', 'maintenance']);
+  expect(names({ node, flow: flow({ ended_at: '2026-01-01T00:09:00Z' }) })).toEqual(['maintenance']);
+  expect(nodeActions({ node: { ...node, maintenance: true }, flow: undefined })['maintenance']?.request).toEqual({
+    method: 'DELETE',
+    path: `v1/nodes/${uuid}/maintenance`,
+  });
+  const page = (mayChange: boolean) => renderNode({ node, flow: flow(), history: [], mayChange }, now);
+  expect([page(true).includes('<button'), page(false).includes('<button')]).toEqual([true, false]);
+});
+
+test('machines’ text stays text', () => {
+  const evil = `<script>alert(1)</script>"'&`;
+  const picture = {
+    node: { ...node, name: evil, last_error: evil },
+    flow: flow({ error: evil, advice: evil, steps: [step({ step: evil, state: 'failed', error: evil })] }),
+    history: [{ created_at: '2026-01-01T00:08:00Z', severity: 'ERROR', event: evil, user: evil }],
+    mayChange: true,
+  };
+  const html = renderNode(picture, now);
+  expect(html).not.toContain('<script');
+  expect(html).toContain(`<bdi>${escapeHtml(evil)}</bdi>`);
+});
+
+test('each request is shown as a shell would send it', () => {
+  const { abort } = nodeActions({ node, flow: flow() });
+  if (!abort) throw new Error('no abort');
+  expect(asCurl(abort.request, 'https://baton:6385')).toBe(
+    `curl -X PUT -H "Authorization: Bearer $TOKEN" -H 'X-OpenStack-Ironic-API-Version: 1.96' -H 'Content-Type: application/json' -d '{"target":"abort"}' 'https://baton:6385/v1/nodes/${uuid}/states/provision'`,
+  );
+});

@@ -1,0 +1,148 @@
+import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
+import type { ApiRequest } from '#conductor/board/ask-api.ts';
+import {
+  type BoardNode,
+  escapeHtml,
+  foreign,
+  renderMaintenance,
+  renderProgress,
+} from '#conductor/board/render-board.ts';
+import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
+import { stepTitle } from '#conductor/model/planned-step.ts';
+
+export interface HistoryLine {
+  readonly created_at: string;
+  readonly severity: string;
+  readonly event: string;
+  readonly user: string | null;
+}
+
+/** What the page of a node is made of. */
+export interface NodePicture {
+  readonly node: BoardNode;
+  /** Under way, or the last one. */
+  readonly flow: FlowView | undefined;
+  /** Newest first. */
+  readonly history: readonly HistoryLine[];
+  readonly mayChange: boolean;
+}
+
+/** What an operator may do from here, in one request each. */
+export interface NodeAction {
+  readonly title: string;
+  /** What comes of it, for who is asked again. */
+  readonly meaning: string;
+  readonly request: ApiRequest;
+}
+
+const shapes: Readonly<Record<string, string>> = {
+  pending: '·',
+  running: '▶',
+  waiting: '…',
+  succeeded: '✓',
+  failed: '✖',
+  skipped: '–',
+};
+
+/** By their names on the page. Pure. */
+export function nodeActions({ node, flow }: Pick<NodePicture, 'node' | 'flow'>): Readonly<Record<string, NodeAction>> {
+  const path = `v1/nodes/${node.uuid}`;
+  const verb = (target: string): ApiRequest => ({ method: 'PUT', path: `${path}/states/provision`, body: { target } });
+  const isOpen = flow !== undefined && flow.ended_at === null;
+  return {
+    ...(isOpen && flow.on_hold !== null
+      ? {
+          unhold: {
+            title: 'Go on',
+            meaning: `It rests for ${flow.on_hold}. The ${flow.kind} goes on.`,
+            request: verb('unhold'),
+          },
+        }
+      : {}),
+    ...(isOpen
+      ? {
+          abort: {
+            title: `Abort the ${flow.kind}`,
+            meaning: `Steps that have not begun are skipped, and the machine is made safe. What is done is not undone: a disk that was being written stays half-written.`,
+            request: verb('abort'),
+          },
+        }
+      : {}),
+    maintenance: node.maintenance
+      ? {
+          title: 'End maintenance',
+          meaning: 'The conductor works on the node again.',
+          request: { method: 'DELETE', path: `${path}/maintenance` },
+        }
+      : {
+          title: 'Begin maintenance',
+          meaning: 'The conductor leaves the node alone: nothing more is begun, and its power is not compared.',
+          request: { method: 'PUT', path: `${path}/maintenance`, body: { reason: 'from the board' } },
+        },
+  };
+}
+
+/** The page of one node. Pure. */
+export function renderNode(picture: NodePicture, now: Date): string {
+  const { node, flow, history, mayChange } = picture;
+  const power = node.power_state === null ? '' : `, ${escapeHtml(node.power_state)}`;
+  const error = node.last_error === null ? '' : `<p class="failed">${foreign(node.last_error)}</p>`;
+  return `<h2>${foreign(node.name ?? node.uuid)}</h2>
+    <p>${escapeHtml(node.provision_state)}${power}${renderMaintenance(node)} <code>${escapeHtml(node.uuid)}</code></p>
+    ${error}${mayChange ? renderButtons(picture) : ''}${flow ? renderFlow(flow, now) : '<p>nothing was done with it yet</p>'}
+    <h3>History</h3><ol class="history">${history.map(renderLine).join('') || '<li>none</li>'}</ol>`;
+}
+
+function renderButtons(picture: NodePicture): string {
+  const buttons = Object.entries(nodeActions(picture)).map(
+    ([name, { title }]) => `<button type="button" id="act-${name}" data-action="${name}">${escapeHtml(title)}</button>`,
+  );
+  return `<p>${buttons.join(' ')}</p>`;
+}
+
+function renderFlow(flow: FlowView, now: Date): string {
+  const took = formatDuration(spanMs(flow.started_at, flow.ended_at, now));
+  const remarks = [
+    ...(flow.held === null ? [] : [`held: ${flow.held}`]),
+    ...(flow.on_hold === null ? [] : [`on hold for ${flow.on_hold}`]),
+    ...(flow.abort_requested === null ? [] : [flow.abort_requested]),
+    ...(flow.error === null ? [] : [flow.error]),
+    ...(flow.advice === null ? [] : [`→ ${flow.advice}`]),
+  ];
+  const steps = flow.steps.map((step) => renderStep(step, now));
+  return `<h3>${escapeHtml(flow.kind)}: ${escapeHtml(flow.state)}, ${took}</h3>
+    ${remarks.map((remark) => `<p>${foreign(remark)}</p>`).join('')}${renderBoot(flow)}
+    <table><thead><tr><th>Status<th>Step<th>By<th>Took<th>What</tr></thead><tbody>${steps.join('')}</tbody></table>`;
+}
+
+function renderBoot({ boot }: FlowView): string {
+  if (boot.length === 0) return '';
+  const events = boot.map(
+    ({ event, detail, at }) =>
+      `<li><time datetime="${escapeHtml(at)}" title="${escapeHtml(at)}">${escapeHtml(at.slice(11, 19))}</time> ${escapeHtml(event)}${detail === null ? '' : ` ${foreign(detail)}`}</li>`,
+  );
+  return `<h3>Boot</h3><ol class="history">${events.join('')}</ol>`;
+}
+
+function renderStep(step: FlowStepView, now: Date): string {
+  const isBusy = step.state === 'running' || step.state === 'waiting';
+  const took = step.started_at === null ? '' : formatDuration(spanMs(step.started_at, step.ended_at, now));
+  const left =
+    step.wait_until === null
+      ? ''
+      : ` (at most ${formatDuration(spanMs(now.toISOString(), step.wait_until, now))} more)`;
+  const waits = step.waiting_for === null ? '' : `waiting for ${foreign(step.waiting_for)}${left}`;
+  const what = isBusy
+    ? `${renderProgress(step.progress)}${waits}`
+    : foreign(step.error ?? (step.state === 'pending' ? step.reason : ''));
+  const name = `${stepTitle(step)}${step.phase === 'cleanup' ? ' (clean-up)' : ''}`;
+  const state = isBusy ? 'working' : step.state;
+  return `<tr class="${escapeHtml(state)}"><td><span class="status">${shapes[step.state] ?? '?'} ${escapeHtml(step.state)}</span>
+    <td>${foreign(name)}<td>${step.in_band ? 'agent' : 'conductor'}<td>${took}<td>${what}</tr>`;
+}
+
+function renderLine({ created_at: at, severity, event, user }: HistoryLine): string {
+  const who = user === null ? '' : ` (${foreign(user)})`;
+  const time = `<time datetime="${escapeHtml(at)}">${escapeHtml(at.replace('T', ' ').slice(0, 19))}</time>`;
+  return `<li class="${severity === 'ERROR' ? 'failed' : ''}">${time} ${foreign(event)}${who}</li>`;
+}

@@ -1,0 +1,140 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import axe from 'axe-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
+
+/** The board in Debian's Chromium: what only a browser can show. */
+
+const timeout = 120_000;
+const screenshots = 'build/board';
+const hostile = `<img src=x onerror="document.title='taken'"> \u202egnihton`;
+
+let conductor: ConductorProcess;
+let browser: Browser;
+let page: Page;
+let admin: string;
+const faults: string[] = [];
+
+async function call(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
+  const answer = await fetch(`${conductor.url}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${admin}`,
+      'content-type': 'application/json',
+      'x-openstack-ironic-api-version': '1.96',
+    },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+  return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
+}
+
+const see = (text: string | RegExp) => page.getByText(text).filter({ visible: true }).first().waitFor({ timeout });
+const provision = (name: string, body: object) => call('PUT', `/v1/nodes/${name}/states/provision`, body);
+const picture = (name: string) => page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
+
+beforeAll(async () => {
+  await mkdir(screenshots, { recursive: true });
+  conductor = await prepareConductor({ BATON_AUTH: 'token' });
+  await conductor.start();
+  admin = (await readFile(join(conductor.dataDirectory, 'admin-token'), 'utf8')).trim();
+  for (const name of ['rack1-01', 'rack1-02']) {
+    await call('POST', '/v1/nodes', { name, driver: 'fake-hardware', driver_info: { fake_id: name } });
+  }
+  browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  page = await browser.newPage();
+  page.on('pageerror', (error) => faults.push(error.message));
+  page.on('console', (message) => {
+    if (/Content Security Policy/.test(message.text())) faults.push(message.text());
+  });
+}, 240_000);
+afterAll(async () => {
+  await browser?.close();
+  await conductor.close();
+});
+
+/** Rules of WCAG 2.1 A and AA that the page breaks, each with where. */
+async function accessibilityFaults(): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const found = await page.evaluate(
+    `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }).then(({ violations }) =>
+      violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`,
+  );
+  return found as string[];
+}
+
+test('a stranger sees a login, and a token opens the fleet, which stays open after a reload', { timeout }, async () => {
+  const { token } = await call('POST', '/v1/tokens', { name: 'watcher', role: 'member' });
+  await page.goto(`${conductor.url}/board`);
+  await page.locator('#token').waitFor({ timeout });
+  expect(await accessibilityFaults()).toEqual([]);
+  await page.keyboard.type('nobody-knows-this-token');
+  await page.keyboard.press('Enter');
+  await see(/not known|token|denied/i);
+  await page.locator('#token').fill(String(token));
+  await page.keyboard.press('Enter');
+  await see('rack1-01');
+  await see(/2\s*nodes/);
+  await page.reload();
+  await see('rack1-02');
+  expect(await page.evaluate('document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage })')).toBe('{}');
+  expect(await accessibilityFaults()).toEqual([]);
+  await picture('fleet');
+});
+
+test('what changes is seen without a reload, and a machine’s words stay words', { timeout }, async () => {
+  await page.evaluate("window.stays = 'the same page'");
+  await call('PUT', '/v1/nodes/rack1-02/maintenance', { reason: hostile });
+  await see('⚑ maintenance');
+  expect(await page.locator('#rows').textContent()).toContain(hostile);
+  expect(await page.title()).toBe('Baton');
+  expect(await page.evaluate('window.stays')).toBe('the same page');
+});
+
+test('a node that rests is found, read and sent on by the keyboard alone', { timeout: 2 * timeout }, async () => {
+  await provision('rack1-01', { target: 'manage' });
+  await see('manageable');
+  const hold = { interface: 'deploy', step: 'hold', args: {} };
+  await provision('rack1-01', { target: 'clean', clean_steps: [hold], disable_ramdisk: true });
+  await see(/‖ held/);
+  await page.keyboard.press('/');
+  await page.keyboard.type('rack1-01');
+  await page.locator('#rows', { hasNotText: 'rack1-02' }).waitFor({ timeout });
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await page.locator('#act-unhold').waitFor({ timeout });
+  await see('deploy.hold');
+  expect(await accessibilityFaults()).toEqual([]);
+  await picture('node');
+  await page.locator('#act-unhold').focus();
+  await page.keyboard.press('Enter');
+  expect(await page.locator('#confirm-curl').textContent()).toContain(
+    `-d '{"target":"unhold"}' '${conductor.url}/v1/nodes/`,
+  );
+  await picture('confirm');
+  await page.keyboard.press('Shift+Tab');
+  await page.keyboard.press('Enter');
+  await see(/manual_clean: succeeded/);
+  await see(/cleaning → manageable/);
+});
+
+test('a conductor that dies is named, and its return is noticed', { timeout: 2 * timeout }, async () => {
+  await conductor.kill('SIGKILL');
+  await see('not up to date');
+  await conductor.start();
+  await call('PUT', '/v1/nodes/rack1-01/maintenance', { reason: 'after the return' });
+  await see('after the return');
+  expect(await page.locator('#message').textContent()).toBe('');
+});
+
+test('a token that ends ends the page', { timeout }, async () => {
+  const { tokens } = (await call('GET', '/v1/tokens')) as { tokens: { uuid: string; name: string }[] };
+  const watcher = tokens.find(({ name }) => name === 'watcher');
+  await call('DELETE', `/v1/tokens/${watcher?.uuid}`);
+  await page.locator('#token').waitFor({ timeout });
+  expect(await page.locator('#node').isVisible()).toBe(false);
+  expect(faults).toEqual([]);
+});
