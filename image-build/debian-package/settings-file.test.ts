@@ -6,7 +6,7 @@ import { settingsFile } from '#image-build/debian-package/settings-file.ts';
 const lines = settingsFile().split('\n');
 
 test('every setting stands in it once', () => {
-  const named = lines.flatMap((line) => /^#?([A-Z_]+)=/.exec(line)?.[1] ?? []);
+  const named = lines.flatMap((line) => /^#?([A-Z0-9_]+)=/.exec(line)?.[1] ?? []);
   expect(named).toEqual(Object.keys(Environment.shape));
 });
 

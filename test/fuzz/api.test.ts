@@ -61,11 +61,20 @@ async function send({ method, path, version, body }: FuzzedRequest, who: Who | '
     const sendable = method === 'GET' || body === undefined ? {} : { body: body.text };
     const answered = stage.api.request(path, { method, headers, ...sendable });
     // to its end: a file that is not read to it stays open
-    const read = answered.then(async (answer) => ({ status: answer.status, text: await answer.text() }));
+    const read = answered.then(async (answer) => ({ status: answer.status, text: await textOf(answer) }));
     return await Promise.race([read, tooLong]);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Of a stream of events, which has no end, what comes first. */
+async function textOf(answer: Response): Promise<string> {
+  if (answer.headers.get('content-type') !== 'text/event-stream') return answer.text();
+  const reader = answer.body?.getReader();
+  const first = await reader?.read();
+  await reader?.cancel();
+  return Buffer.from(first?.value ?? []).toString('utf8');
 }
 
 /** Servers behind the conductor may fail to answer; its own code and database may not. */
