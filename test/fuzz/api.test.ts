@@ -5,6 +5,7 @@ import { type ApiDocument, type FuzzedRequest, requestsOf } from '#test/fuzz/api
 import { fuzzRuns, reportFuzz } from '#test/fuzz/fuzz-runs.ts';
 import { hostileText } from '#test/fuzz/schema-values.ts';
 import { type ApiWithCallers, everybody, openApiWithCallers, type Who } from '#test/support/api-with-callers.ts';
+import { textOf } from '#test/support/text-of.ts';
 
 /** Every operation of the API's document, by every caller: whatever is sent, the answer is one that is meant. */
 
@@ -66,15 +67,6 @@ async function send({ method, path, version, body }: FuzzedRequest, who: Who | '
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** Of a stream of events, which has no end, what comes first. */
-async function textOf(answer: Response): Promise<string> {
-  if (answer.headers.get('content-type') !== 'text/event-stream') return answer.text();
-  const reader = answer.body?.getReader();
-  const first = await reader?.read();
-  await reader?.cancel();
-  return Buffer.from(first?.value ?? []).toString('utf8');
 }
 
 /** Servers behind the conductor may fail to answer; its own code and database may not. */

@@ -18,6 +18,7 @@ import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { everyGetPath } from '#test/support/every-get-path.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
+import { textOf } from '#test/support/text-of.ts';
 
 /**
  * The proof that secrets stay secret: unique words in every place where one can be given, flows that use them and flows
@@ -87,7 +88,7 @@ async function ask(method: string, path: string, body?: unknown): Promise<number
     headers: { 'X-OpenStack-Ironic-API-Version': '1.96', 'Content-Type': 'application/json' },
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
-  answers.push(`${method} ${path}: ${await answer.text()}`);
+  answers.push(`${method} ${path}: ${await textOf(answer)}`);
   return answer.status;
 }
 
