@@ -3,7 +3,13 @@ import { asCurl, find, get, LoginNeeded, send } from '#conductor/board/ask-api.t
 import { type Fleet, followFleet } from '#conductor/board/follow-fleet.ts';
 import { browser, document, element, location, type PageEvent, paint } from '#conductor/board/page.ts';
 import { countFleet, renderCounts, renderRows } from '#conductor/board/render-board.ts';
-import { type HistoryLine, type NodeAction, nodeActions, renderNode } from '#conductor/board/render-node.ts';
+import {
+  type HistoryLine,
+  type NodeAction,
+  nodeActions,
+  renderButtons,
+  renderNode,
+} from '#conductor/board/render-node.ts';
 
 /** The page's script: follows the fleet as its caller, and shows what `render-board.ts` and `render-node.ts` make of it. */
 
@@ -37,8 +43,10 @@ function show(): void {
   const [nodes, flows] = [[...fleet.nodes.values()], [...fleet.flows.values()]];
   paint('counts', renderCounts(countFleet(nodes)));
   if (uuid === undefined) paint('rows', renderRows({ flows, nodes, filter: element('filter').value }, new Date()));
-  else if (node) paint('about', renderNode({ node, ...state }, new Date()));
-  else paint('about', '<p>there is no such node, or it is not yours</p>');
+  else if (node) {
+    paint('actions', renderButtons({ node, ...state }));
+    paint('about', renderNode({ node, ...state }, new Date()));
+  } else paint('about', '<p>there is no such node, or it is not yours</p>');
 }
 
 /** As often as eyes can follow, however many events come. */
@@ -68,6 +76,12 @@ function change(nodeUuid?: string): void {
 function report(error: unknown): void {
   if (error instanceof LoginNeeded) askForLogin(error.message);
   else element('message').textContent = error instanceof Error ? error.message : String(error);
+}
+
+/** Stays until the next request: events don't clear it. */
+function refuse(error: unknown): void {
+  if (error instanceof LoginNeeded) askForLogin(error.message);
+  else element('refusal').textContent = error instanceof Error ? error.message : String(error);
 }
 
 function askForLogin(reason: string): void {
@@ -126,6 +140,7 @@ element('filter').addEventListener('input', () => {
 browser.addEventListener('hashchange', () => {
   state.flow = undefined;
   state.history = [];
+  element('refusal').textContent = '';
   change();
 });
 document.addEventListener('keydown', (event) => {
@@ -145,11 +160,12 @@ function ask({ target }: PageEvent): void {
   element('confirm-curl').textContent = asCurl(state.asked.request, location.origin);
   element('confirm').showModal();
 }
-element('about').addEventListener('click', ask);
+element('actions').addEventListener('click', ask);
 element('confirm-no').addEventListener('click', () => element('confirm').close());
 element('confirm-yes').addEventListener('click', () => {
   element('confirm').close();
-  if (state.asked) send(state.asked.request).then(() => change(), report);
+  element('refusal').textContent = '';
+  if (state.asked) send(state.asked.request).then(() => change(), refuse);
 });
 setInterval(() => {
   if (!document.hidden && element('login').hidden) showSoon();

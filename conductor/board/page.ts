@@ -38,8 +38,12 @@ export function element(id: string): Element {
   return found;
 }
 
-/** Puts HTML there; what had the keyboard's focus and has an id keeps it. */
+const painted = new Map<string, string>();
+
+/** Puts HTML there, if it is other than before; what had the keyboard's focus and has an id keeps it. */
 export function paint(id: string, html: string): void {
+  if (painted.get(id) === html) return;
+  painted.set(id, html);
   const focused = document.activeElement?.id;
   element(id).innerHTML = html;
   if (focused) document.getElementById(focused)?.focus();

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { type FileHandle, open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { secretsArchive } from '#conductor/boot/secrets-archive.ts';
 import type { Content } from '#conductor/boot/send-file.ts';
@@ -93,10 +93,19 @@ function overlay(bytes: Buffer, position: number, content: Buffer, at: number): 
   if (start < content.length && into < bytes.length) content.copy(bytes, into, start);
 }
 
-/** Whether the agent of the directory's ramdisk reads secrets from an initrd of their own: an ironic-python-agent doesn't. */
+/**
+ * Whether the agent of the directory's ramdisk reads secrets from an initrd of their own: an ironic-python-agent doesn't,
+ * also where it was put in the place of a ramdisk whose `boot-medium.json` is left.
+ */
 export async function readsBootSecrets(directory: string): Promise<boolean> {
-  const text = await readFile(join(directory, 'boot-medium.json'), 'utf8').catch(() => '{}');
-  return BootMediumLayout.safeParse(JSON.parse(text)).success;
+  try {
+    const layout = BootMediumLayout.safeParse(JSON.parse(await readFile(join(directory, 'boot-medium.json'), 'utf8')));
+    const files = layout.data?.files ?? [];
+    const sizes = await Promise.all(files.map(async ({ name }) => (await stat(join(directory, name))).size));
+    return layout.success && files.every(({ bytes }, index) => sizes[index] === bytes);
+  } catch {
+    return false; // no such file, or half of one: nothing that this conductor knows
+  }
 }
 
 function readLayout(directory: string, text: string): BootMediumLayout {

@@ -85,6 +85,20 @@ test('a token is fetched once the ramdisk is one that reads it, in an initrd bef
   }
 });
 
+test.each([
+  [
+    'of a ramdisk in whose place another was put',
+    JSON.stringify({ ...layout, files: [{ name: 'vmlinuz', offset: 0, bytes: 1 }] }),
+  ],
+  ['that is half written', '{"size": 1,'],
+])('a boot-medium.json %s brings no token', async (_, text) => {
+  await writeFile(join(folder, 'ramdisk', 'boot-medium.json'), text);
+  const answer = await app({ answer: async () => ({ kind: 'ramdisk', fetchesToken: true }) as const }).request(
+    '/boot/node.ipxe?mac=52-54-00-00-00-01',
+  );
+  expect([answer.status, (await answer.text()).includes('secrets')]).toEqual([200, false]);
+});
+
 describe('boot scripts', () => {
   const script = async (mac: string, overrides = {}) =>
     (await app(overrides).request(`/boot/node.ipxe?mac=${mac}&platform=efi`)).text();

@@ -1,8 +1,11 @@
-import { open, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, rm, stat } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { dumpDatabase } from '#conductor/kernel/db/backup/dump-database.ts';
 import { restoreDatabase } from '#conductor/kernel/db/backup/restore-database.ts';
 import { readConfig } from '#conductor/start/config.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+const chunkBytes = 256 * 1024;
 
 type Settings = ReturnType<typeof readConfig>;
 
@@ -43,11 +46,21 @@ export async function restoreFromFile(
   });
   try {
     await becomeOwner(config);
-    await restoreDatabase(config, () => handle.createReadStream({ start: 0, autoClose: false }));
+    await restoreDatabase(config, () => Readable.from(chunksOf(handle)));
   } catch (cause) {
     throw new AppError(cause instanceof AppError ? cause.code : 'internal', `restore ${file}`, { cause });
   } finally {
     await handle.close();
+  }
+}
+
+/** From its beginning. A stream of the handle's own would close it where a reader needs only the first part. */
+async function* chunksOf(handle: FileHandle): AsyncGenerator<Buffer> {
+  for (let position = 0; ; ) {
+    const { bytesRead, buffer } = await handle.read({ buffer: Buffer.allocUnsafe(chunkBytes), position });
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+    position += bytesRead;
   }
 }
 

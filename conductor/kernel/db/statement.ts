@@ -37,13 +37,17 @@ export function statement<Values extends object, Row = RawRow>(
   build: (value: Value<Values>) => SQL,
   read: (raw: RawRow) => Row = (raw) => raw as Row,
 ): Statement<Values, Row> {
-  let built: (Query & { readonly name: string }) | undefined;
+  let built: (Query & { readonly name?: string }) | undefined;
   return async (db, values) => {
-    built ??= { ...dialect.sqlToQuery(build((name) => sql.placeholder(name))), name: nextName() };
+    built ??= { ...dialect.sqlToQuery(build((name) => sql.placeholder(name))), ...nextName() };
     const { sql: text, params, name } = built;
-    return (await send(db, { text, name, values: fillPlaceholders(params, values as Record<string, unknown>) })).map(
-      read,
-    );
+    return (
+      await send(db, {
+        text,
+        ...(name === undefined ? {} : { name }),
+        values: fillPlaceholders(params, values as Record<string, unknown>),
+      })
+    ).map(read);
   };
 }
 
@@ -76,8 +80,10 @@ async function send(db: Queryable, query: Omit<SentQuery, 'rowMode'>): Promise<R
   }
 }
 
-let named = 0;
-function nextName(): string {
-  named += 1;
-  return `b${named}`;
+/** Shapes of changes are the callers'; beyond that many PostgreSQL plans them each time. */
+const maxNamed = 2_000;
+let count = 0;
+function nextName(): { readonly name?: string } {
+  count += 1;
+  return count > maxNamed ? {} : { name: `b${count}` };
 }

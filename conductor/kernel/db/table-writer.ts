@@ -63,6 +63,7 @@ export function tableWriter<Table extends PgTable, Computed = unknown>(
     },
     update: async (db, key, change) => {
       const changes = Object.entries(change).filter(([, value]) => value !== undefined);
+      changes.sort(([one], [other]) => (one < other ? -1 : 1));
       const values = Object.fromEntries(changes.map(([each, value]) => [each, stored(each, value)]));
       return update(Object.keys(values))(db, { ...values, [theKey]: key });
     },
