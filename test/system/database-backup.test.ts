@@ -96,7 +96,13 @@ test('so is the database of DATABASE_URL', async () => {
 
   const to = await makeDatabase('target');
   expect(await baton(['restore', file('url.dump')], to)).toMatchObject({ exitCode: 0, stderr: '' });
-  expect(await nodeNames(await startConductor(to))).toEqual(['first']);
+  const restored = await startConductor(to);
+  expect(await nodeNames(restored)).toEqual(['first']);
+  const node = await fetch(`${restored.url}/v1/nodes/first`, { headers });
+  expect(await node.json()).toMatchObject({
+    maintenance: true,
+    maintenance_reason: 'restored from a dump: compare it with the machine',
+  });
 }, 300_000);
 
 test('a password of DATABASE_URL is no argument, and a dump of another program is refused', async () => {

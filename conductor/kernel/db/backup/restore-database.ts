@@ -12,6 +12,11 @@ import { describeNewer, knownMigration } from '#conductor/kernel/db/migrate.ts';
 import { createSessionLock } from '#conductor/kernel/db/session-lock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
+/** What has become of the machines since the dump nobody knows: a flow that goes on would erase what is on them by now. */
+const keepOff =
+  'update nodes set maintenance = true, maintenance_reason = $1, updated_at = now() where not maintenance';
+const restored = 'restored from a dump: compare it with the machine';
+
 const restoreOptions = ['--single-transaction', '--exit-on-error', '--no-owner', '--no-privileges'];
 
 /** @returns a stream of the dump from its beginning; it is read several times */
@@ -94,6 +99,7 @@ async function restore({ programs, client }: ReachedDatabase, read: ReadDump, li
     const { connection } = programs;
     const args = [`--dbname=${connection}`, ...restoreOptions, `--use-list=${file}`];
     await programs.stream('pg_restore', args, { input: read() });
+    await client.query(keepOff, [restored]);
     // plans are as good as statistics
     await client.query('analyze');
   } finally {
