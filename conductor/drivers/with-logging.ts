@@ -3,6 +3,7 @@ import type {
   Bmc,
   CallOptions,
   FirmwareBootInterface,
+  FirmwareInterface,
   RaidController,
   RaidInterface,
   VirtualMediaInterface,
@@ -54,10 +55,24 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
         ? { injectNmi: (options?: CallOptions) => logged(watch, 'inject NMI', 'info', {}, () => injectNmi(options)) }
         : {}),
     },
+    ...(bmc.firmware ? { firmware: firmwareWithLogging(bmc.firmware, watch) } : {}),
     ...(bmc.firmwareBoot ? { firmwareBoot: firmwareBootWithLogging(bmc.firmwareBoot, watch) } : {}),
     ...(bmc.virtualMedia ? { virtualMedia: virtualMediaWithLogging(bmc.virtualMedia, watch) } : {}),
     ...(bmc.raid ? { raid: raidWithLogging(bmc.raid, watch) } : {}),
     ...(bmc.bios ? { bios: biosWithLogging(bmc.bios, watch) } : {}),
+  };
+}
+
+/** The URL is left out: it may be signed. */
+function firmwareWithLogging(firmware: FirmwareInterface, watch: CallWatch): FirmwareInterface {
+  return {
+    getComponents: (options) => logged(watch, 'get firmware', 'debug', {}, () => firmware.getComponents(options)),
+    startUpdate: (update, options) =>
+      logged(watch, 'start firmware update', 'info', { component: update.component }, () =>
+        firmware.startUpdate(update, options),
+      ),
+    getUpdateProgress: (task, options) =>
+      logged(watch, 'get firmware update', 'debug', { task }, () => firmware.getUpdateProgress(task, options)),
   };
 }
 

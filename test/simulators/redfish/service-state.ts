@@ -3,6 +3,7 @@ import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedBoot, SimulatedMachine } from '#test/simulators/redfish/machine.ts';
 import type { SystemPowerState } from '#test/simulators/redfish/resources.ts';
 import type { SimulatedStorage } from '#test/simulators/redfish/storage.ts';
+import type { SimulatedFirmware } from '#test/simulators/redfish/update-service.ts';
 
 export interface ServiceRequest {
   readonly method: string;
@@ -35,6 +36,7 @@ export interface ServiceState extends ServiceOptions {
   readonly tasks: Map<string, { polls: number; readonly failed: boolean }>;
   readonly bios: SimulatedBios;
   readonly storage: SimulatedStorage;
+  readonly firmware: SimulatedFirmware;
   pendingBoot: SimulatedBoot | undefined;
   secureBoot: boolean;
   /** The URL of what is in the virtual CD drive. */

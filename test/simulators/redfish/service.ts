@@ -24,6 +24,7 @@ import type { ServiceOptions, ServiceRequest, ServiceState } from '#test/simulat
 import { authenticated, createSession, endSession } from '#test/simulators/redfish/sessions.ts';
 import { createSimulatedStorage, createVolume, deleteVolume, volumesPath } from '#test/simulators/redfish/storage.ts';
 import { perform, pollTask } from '#test/simulators/redfish/tasks.ts';
+import { createSimulatedFirmware, simpleUpdate, simpleUpdatePath } from '#test/simulators/redfish/update-service.ts';
 import { cdPath, patchVirtualMedia, virtualMediaAction } from '#test/simulators/redfish/virtual-media.ts';
 
 export interface RedfishService {
@@ -41,6 +42,7 @@ export function createService(options: ServiceOptions): RedfishService {
     tasks: new Map(),
     bios: createSimulatedBios(),
     storage: createSimulatedStorage(),
+    firmware: createSimulatedFirmware(),
     pendingBoot: undefined,
     secureBoot: false,
     media: undefined,
@@ -77,6 +79,9 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   }
   const mediaAction = method === 'POST' ? virtualMediaAction(state, path, request.body) : undefined;
   if (mediaAction) return mediaAction;
+  if (path === simpleUpdatePath && state.quirks.simpleUpdate !== 'none') {
+    return method === 'POST' ? simpleUpdate(state, request.body) : notAllowed('POST');
+  }
   if (path === volumesPath && method === 'POST') return createVolume(state, request.body);
   const resources = await resourcesOf(state);
   const resource = resources[path];
@@ -114,6 +119,7 @@ async function resourcesOf(state: ServiceState): Promise<Record<string, Record<s
     pendingBoot: state.pendingBoot ?? boot,
     bios: state.bios,
     storage: state.storage,
+    firmware: state.firmware,
     secureBoot: state.secureBoot,
     media: state.media,
   });
