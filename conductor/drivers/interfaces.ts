@@ -49,6 +49,11 @@ export interface ManagementInterface {
   getBootMode?(options?: CallOptions): Promise<BootMode | undefined>;
   /** A non-maskable interrupt, for a dump of a system that hangs. */
   injectNmi?(options?: CallOptions): Promise<void>;
+  /** Restarts the BMC itself, not the machine. Returns once the BMC has accepted it; it is away for minutes then. */
+  resetBmc?(options?: CallOptions): Promise<void>;
+  setBmcClock?(now: Date, options?: CallOptions): Promise<void>;
+  /** `maker` = the keys that the machine came with, `none` = all are deleted, which is setup mode. */
+  resetSecureBootKeys?(to: 'maker' | 'none', options?: CallOptions): Promise<void>;
 }
 
 /** How the firmware boots; `undefined` where the BMC does not tell. */

@@ -28,6 +28,9 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
   const { power, management } = bmc;
   const getBootMode = management.getBootMode?.bind(management);
   const injectNmi = management.injectNmi?.bind(management);
+  const resetBmc = management.resetBmc?.bind(management);
+  const setBmcClock = management.setBmcClock?.bind(management);
+  const resetSecureBootKeys = management.resetSecureBootKeys?.bind(management);
   return {
     power: {
       supportedTargets: power.supportedTargets,
@@ -53,6 +56,21 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
         : {}),
       ...(injectNmi
         ? { injectNmi: (options?: CallOptions) => logged(watch, 'inject NMI', 'info', {}, () => injectNmi(options)) }
+        : {}),
+      ...(resetBmc
+        ? { resetBmc: (options?: CallOptions) => logged(watch, 'reset the BMC', 'info', {}, () => resetBmc(options)) }
+        : {}),
+      ...(setBmcClock
+        ? {
+            setBmcClock: (now: Date, options?: CallOptions) =>
+              logged(watch, 'set BMC clock', 'info', { now }, () => setBmcClock(now, options)),
+          }
+        : {}),
+      ...(resetSecureBootKeys
+        ? {
+            resetSecureBootKeys: (to: 'maker' | 'none', options?: CallOptions) =>
+              logged(watch, 'reset secure boot keys', 'info', { to }, () => resetSecureBootKeys(to, options)),
+          }
         : {}),
     },
     ...(bmc.firmware ? { firmware: firmwareWithLogging(bmc.firmware, watch) } : {}),

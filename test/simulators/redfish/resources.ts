@@ -2,6 +2,7 @@ import { baseRegistryMessages } from '#test/simulators/redfish/answers.ts';
 import { biosPath, biosRegistryPath, biosResources, type SimulatedBios } from '#test/simulators/redfish/bios.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedBoot, SimulatedBootDevice } from '#test/simulators/redfish/machine.ts';
+import { managerResetPath, resetKeysPath } from '#test/simulators/redfish/manager.ts';
 import { type SimulatedStorage, storagePath, storageResources } from '#test/simulators/redfish/storage.ts';
 import { type SimulatedFirmware, updateResources, updateServicePath } from '#test/simulators/redfish/update-service.ts';
 import { virtualMediaLink, virtualMediaResources } from '#test/simulators/redfish/virtual-media.ts';
@@ -228,6 +229,8 @@ export interface ResourceContext {
   readonly storage: SimulatedStorage;
   readonly firmware: SimulatedFirmware;
   readonly secureBoot: boolean;
+  readonly secureBootKeys: 'maker' | 'none';
+  readonly clock: string | undefined;
   readonly media: string | undefined;
 }
 
@@ -249,7 +252,8 @@ export function renderResources(context: ResourceContext): Record<string, Record
       Name: 'Secure boot',
       SecureBootEnable: context.secureBoot,
       SecureBootCurrentBoot: context.secureBoot ? 'Enabled' : 'Disabled',
-      SecureBootMode: 'UserMode',
+      SecureBootMode: context.secureBootKeys === 'none' ? 'SetupMode' : 'UserMode',
+      Actions: { '#SecureBoot.ResetKeys': { target: resetKeysPath } },
     },
     ...(quirks.bootViaSettings
       ? {
@@ -292,6 +296,8 @@ export function renderResources(context: ResourceContext): Record<string, Record
       Name: 'Manager',
       ManagerType: 'BMC',
       FirmwareVersion: context.firmware.versions.bmc,
+      ...(context.clock === undefined ? {} : { DateTime: context.clock }),
+      Actions: { '#Manager.Reset': { target: managerResetPath } },
       PowerState: 'On',
       Status: enabled,
       ...virtualMediaLink(quirks, 'manager'),

@@ -20,6 +20,7 @@ export interface Counters {
   powerChanges: number;
   bootChanges: number;
   nmis: number;
+  bmcResets: number;
 }
 
 export interface ServiceOptions {
@@ -39,6 +40,9 @@ export interface ServiceState extends ServiceOptions {
   readonly firmware: SimulatedFirmware;
   pendingBoot: SimulatedBoot | undefined;
   secureBoot: boolean;
+  secureBootKeys: 'maker' | 'none';
+  /** As it was set, ISO 8601. */
+  clock: string | undefined;
   /** The URL of what is in the virtual CD drive. */
   media: string | undefined;
   transition: { readonly until: number; readonly shown: SystemPowerState } | undefined;

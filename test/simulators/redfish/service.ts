@@ -9,6 +9,13 @@ import {
 } from '#test/simulators/redfish/bios.ts';
 import { patchedBoot } from '#test/simulators/redfish/boot-patch.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
+import {
+  managerAction,
+  managerPath,
+  managerResetPath,
+  resetKeysPath,
+  setClock,
+} from '#test/simulators/redfish/manager.ts';
 import { reset } from '#test/simulators/redfish/reset-action.ts';
 import {
   accountPath,
@@ -45,6 +52,8 @@ export function createService(options: ServiceOptions): RedfishService {
     firmware: createSimulatedFirmware(),
     pendingBoot: undefined,
     secureBoot: false,
+    secureBootKeys: 'maker',
+    clock: undefined,
     media: undefined,
     transition: undefined,
   };
@@ -81,6 +90,9 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   if (mediaAction) return mediaAction;
   if (path === simpleUpdatePath && state.quirks.simpleUpdate !== 'none') {
     return method === 'POST' ? simpleUpdate(state, request.body) : notAllowed('POST');
+  }
+  if (path === managerResetPath || path === resetKeysPath) {
+    return method === 'POST' ? managerAction(state, path, request.body) : notAllowed('POST');
   }
   if (path === volumesPath && method === 'POST') return createVolume(state, request.body);
   const resources = await resourcesOf(state);
@@ -121,6 +133,8 @@ async function resourcesOf(state: ServiceState): Promise<Record<string, Record<s
     storage: state.storage,
     firmware: state.firmware,
     secureBoot: state.secureBoot,
+    secureBootKeys: state.secureBootKeys,
+    clock: state.clock,
     media: state.media,
   });
 }
@@ -136,7 +150,7 @@ function allowed(path: string, quirks: Quirks): readonly string[] {
   if (path === (quirks.bootViaSettings ? settingsPath : systemPath)) return ['GET', 'HEAD', 'PATCH'];
   if (path === volumesPath) return ['GET', 'HEAD', 'POST'];
   if (path.startsWith(`${volumesPath}/`)) return ['GET', 'HEAD', 'DELETE'];
-  if (path === secureBootPath) return ['GET', 'HEAD', 'PATCH'];
+  if (path === secureBootPath || path === managerPath) return ['GET', 'HEAD', 'PATCH'];
   if (path === cdPath(quirks) && quirks.virtualMedia === 'by PATCH') return ['GET', 'HEAD', 'PATCH'];
   if (path === (quirks.noBiosSettings ? biosPath : biosSettingsPath)) return ['GET', 'HEAD', 'PATCH'];
   return ['GET', 'HEAD'];
@@ -172,6 +186,7 @@ async function patch(state: ServiceState, request: ServiceRequest, path: string,
       return Promise.resolve();
     });
   }
+  if (path === managerPath) return setClock(state, body);
   if (path === cdPath(state.quirks)) return patchVirtualMedia(state, body);
   if (path.startsWith(biosPath)) {
     const fault = patchBios(state.bios, body, state.quirks);
