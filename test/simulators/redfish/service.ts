@@ -18,15 +18,14 @@ import {
 } from '#test/simulators/redfish/manager.ts';
 import { reset } from '#test/simulators/redfish/reset-action.ts';
 import {
-  accountPath,
   renderResources,
   resetPath,
   type SystemPowerState,
   secureBootPath,
-  sessionsPath,
   settingsPath,
   systemPath,
 } from '#test/simulators/redfish/resources.ts';
+import { accountPath, sessionsPath } from '#test/simulators/redfish/service-resources.ts';
 import type { ServiceOptions, ServiceRequest, ServiceState } from '#test/simulators/redfish/service-state.ts';
 import { authenticated, createSession, endSession } from '#test/simulators/redfish/sessions.ts';
 import { createSimulatedStorage, createVolume, deleteVolume, volumesPath } from '#test/simulators/redfish/storage.ts';
