@@ -10,6 +10,7 @@ import {
 import { patchedBoot } from '#test/simulators/redfish/boot-patch.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import {
+  jobQueueAction,
   managerAction,
   managerPath,
   managerResetPath,
@@ -85,6 +86,8 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   if (path === resetBiosPath && !state.quirks.noBios) {
     return method === 'POST' ? resetBios(state, request) : notAllowed('POST');
   }
+  const jobQueue = method === 'POST' ? jobQueueAction(state, path, request.body) : undefined;
+  if (jobQueue) return jobQueue;
   const mediaAction = method === 'POST' ? virtualMediaAction(state, path, request.body) : undefined;
   if (mediaAction) return mediaAction;
   if (path === simpleUpdatePath && state.quirks.simpleUpdate !== 'none') {
