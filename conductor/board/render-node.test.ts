@@ -3,6 +3,7 @@ import type { FlowView } from '#conductor/api/flows.ts';
 import { asCurl } from '#conductor/board/ask-api.ts';
 import { escapeHtml } from '#conductor/board/render-board.ts';
 import { nodeActions, renderButtons, renderNode } from '#conductor/board/render-node.ts';
+import { flowView, stepView } from '#conductor/cli/testing/flow-views.ts';
 
 const now = new Date('2026-01-01T00:10:00Z');
 const uuid = '11111111-1111-4111-8111-111111111111';
@@ -15,42 +16,18 @@ const node = {
   maintenance_reason: null,
   last_error: null,
 };
-const step = (changes: Partial<FlowView['steps'][number]> = {}): FlowView['steps'][number] => ({
-  uuid,
-  position: 1,
-  phase: 'main',
-  interface: 'deploy',
-  step: 'write_image',
-  priority: 80,
-  origin: 'core',
-  plugin: null,
-  reason: "the conductor's own step",
-  in_band: true,
-  state: 'succeeded',
-  started_at: '2026-01-01T00:08:00Z',
-  ended_at: '2026-01-01T00:09:00Z',
-  waiting_for: null,
-  wait_until: null,
-  progress: null,
-  error: null,
-  ...changes,
-});
-const flow = (changes: Partial<FlowView> = {}): FlowView => ({
-  uuid,
-  kind: 'deploy',
-  state: 'running',
-  started_at: '2026-01-01T00:08:00Z',
-  ended_at: null,
-  error: null,
-  held: null,
-  on_hold: null,
-  abort_requested: null,
-  restarts: 0,
-  advice: null,
-  boot: [],
-  steps: [step()],
-  ...changes,
-});
+const step = (more: Partial<FlowView['steps'][number]> = {}) =>
+  stepView({
+    step: 'write_image',
+    priority: 80,
+    in_band: true,
+    state: 'succeeded',
+    started_at: '2026-01-01T00:08:00Z',
+    ended_at: '2026-01-01T00:09:00Z',
+    ...more,
+  });
+const flow = (more: Partial<FlowView> = {}): FlowView =>
+  flowView([step()], { started_at: '2026-01-01T00:08:00Z', ...more });
 const textOf = (html: string) =>
   html
     .replaceAll(/<[^>]*>/g, ' ')

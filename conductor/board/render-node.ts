@@ -8,7 +8,7 @@ import {
   renderProgress,
 } from '#conductor/board/render-board.ts';
 import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
-import { stepTitle } from '#conductor/model/planned-step.ts';
+import { stepName } from '#conductor/model/planned-step.ts';
 
 export interface HistoryLine {
   readonly created_at: string;
@@ -137,10 +137,9 @@ function renderStep(step: FlowStepView, now: Date): string {
   const what = isBusy
     ? `${renderProgress(step.progress)}${waits}`
     : foreign(step.error ?? (step.state === 'pending' ? step.reason : ''));
-  const name = `${stepTitle(step)}${step.phase === 'cleanup' ? ' (clean-up)' : ''}`;
   const state = isBusy ? 'working' : step.state;
   return `<tr class="${escapeHtml(state)}"><td><span class="status">${shapes[step.state] ?? '?'} ${escapeHtml(step.state)}</span>
-    <td>${foreign(name)}<td>${step.in_band ? 'agent' : 'conductor'}<td>${took}<td>${what}</tr>`;
+    <td>${foreign(stepName(step))}<td>${step.in_band ? 'agent' : 'conductor'}<td>${took}<td>${what}</tr>`;
 }
 
 function renderLine({ created_at: at, severity, event, user }: HistoryLine): string {

@@ -1,6 +1,7 @@
 import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
 import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
-import { describeBoot, flowRemarks, progressOf, renderProgress, stepName } from '#conductor/cli/render-flow.ts';
+import { describeBoot, flowRemarks, progressOf, renderProgress } from '#conductor/cli/render-flow.ts';
+import { stepName } from '#conductor/model/planned-step.ts';
 
 /** What happened between two looks at a flow, a line each; for logs, where nothing can be drawn over. Pure. */
 export function describeFlowChanges(before: FlowView | undefined, after: FlowView, now: Date): string[] {

@@ -1,7 +1,7 @@
 import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import { bootEvents } from '#conductor/model/boot-events.ts';
-import { stepTitle } from '#conductor/model/planned-step.ts';
+import { stepName } from '#conductor/model/planned-step.ts';
 import { Progress } from '#shared/wire/progress.ts';
 
 const marks: Readonly<Record<string, string>> = {
@@ -77,11 +77,6 @@ function renderStep(step: FlowStepView, now: Date, width: number): string[] {
   const head = `${mark} ${priority} ${stepName(step).padEnd(width)} ${where} ${took.padStart(8)}`;
   const first = `${head}  ${remark(step, now)}`.trimEnd();
   return step.error ? [first, `      ${step.error}`] : [first];
-}
-
-/** `deploy.write_image`, `power.power_off (clean-up)`, `plugin ntp: task 2 (post_deployment/100)`. */
-export function stepName(step: FlowStepView): string {
-  return `${stepTitle(step)}${step.phase === 'cleanup' ? ' (clean-up)' : ''}`;
 }
 
 const asked: ReadonlySet<string> = new Set(['template', 'request', 'plugin']);

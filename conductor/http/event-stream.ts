@@ -23,7 +23,7 @@ export interface StreamOptions {
 export async function openEventStream(options: StreamOptions): Promise<ReadableStream<Uint8Array>> {
   const { watch, project, since, isAllowed, stopping, onEnd } = options;
   const pending = new Map<string, string>();
-  const state = { readAt: 0, sentAt: 0, mustReload: false, last: undefined as string | undefined, isOver: false };
+  const state = { readAt: 0, mustReload: false, last: undefined as string | undefined, isOver: false };
   let wake = (): void => undefined;
 
   const put = (changes: readonly Change[], readAt: number): void => {

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -64,8 +64,12 @@ test('a session ends with its token', async () => {
   const refused = await ask('GET', '/v1/nodes', { ...cookie, ...board });
   expect([refused.status, refused.fault]).toEqual([401, 'The token is not known, or has expired']);
 
-  const soon = await logIn(await newToken('dave', new Date(Date.now() + 300)));
-  await new Promise((resolve) => setTimeout(resolve, 350));
+  // also while it is remembered
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const soon = await logIn(await newToken('dave', new Date(Date.now() + 3000)));
+  expect(await ask('GET', '/v1/nodes', soon.cookie)).toMatchObject({ status: 200 });
+  vi.setSystemTime(Date.now() + 3001);
   expect(await ask('GET', '/v1/nodes', soon.cookie)).toMatchObject({ status: 401 });
 });
 

@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
+import { eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { statement, type Value } from '#conductor/kernel/db/statement.ts';
@@ -38,11 +38,11 @@ export interface HeldValues {
 
 export interface Leases<Lease extends Held> {
   readonly claimed: (claim: Claim) => { holder: string; token: SQL; expiresAt: SQL };
+  /** The lease's row, as long as it is this one. */
+  readonly isHeld: (lease: Lease) => SQL;
   /** The same for a statement that is built once, asked with `values`. */
   readonly isHeldBy: (value: Value<HeldValues>) => SQL;
   readonly values: (lease: Lease) => HeldValues;
-  /** The lease's row, as long as it is this one. */
-  readonly isHeld: (lease: Lease) => SQL | undefined;
   /** Prolongs the lease; `false` when it is lost. */
   readonly renew: (db: Queryable, lease: Lease, leaseMs: number) => Promise<boolean>;
   /** Renews the lease until `stop`, as `keepRenewed`. */
@@ -77,11 +77,13 @@ export function leasesOn<Lease extends Held>(
   const lost = (lease: Lease): never => {
     throw new AppError('lease_lost', `the lease on ${what(lease)} was taken over by another conductor`);
   };
-  const isHeld = (lease: Lease): SQL | undefined =>
-    and(eq(of.key, of.keyOf(lease)), eq(table.holder, lease.holder), eq(table.token, lease.token));
-  const isHeldBy = (value: Value<HeldValues>): SQL =>
+  const isHeldBy = (value: (name: keyof HeldValues) => unknown): SQL =>
     sql`${of.key} = ${value('key')} and ${table.holder} = ${value('holder')} and ${table.token} = ${value('token')}`;
   const values = (lease: Lease): HeldValues => ({ key: of.keyOf(lease), holder: lease.holder, token: lease.token });
+  const isHeld = (lease: Lease): SQL => {
+    const held = values(lease);
+    return isHeldBy((name) => held[name]);
+  };
   const release = statement<HeldValues>(
     (value) => sql`update ${table} set holder = null, expires_at = now() where ${isHeldBy(value)}`,
   );

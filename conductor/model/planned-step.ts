@@ -51,6 +51,11 @@ export function stepTitle(step: {
   return step.plugin ? pluginTaskTitle(step.plugin) : stepKey(step);
 }
 
+/** `deploy.write_image`, `power.power_off (clean-up)`, `plugin ntp: task 2 (post_deployment/100)`. */
+export function stepName(step: Parameters<typeof stepTitle>[0] & { readonly phase: string }): string {
+  return `${stepTitle(step)}${step.phase === 'cleanup' ? ' (clean-up)' : ''}`;
+}
+
 /** A step that the operator, or a template, asks for. */
 export interface RequestedStep {
   /** Its place is the task's, among the plugins' tasks alone; its priority says nothing. */

@@ -1,4 +1,4 @@
-import { and, eq, gt, inArray, type SQL, sql } from 'drizzle-orm';
+import { and, eq, gt, type Placeholder, type SQL, type SQLChunk, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type RawRow, statement, type Value } from '#conductor/kernel/db/statement.ts';
@@ -14,11 +14,14 @@ export interface Lease extends Held {
 }
 
 /** On a row of `nodes`: conductors of this group (in small letters) work on it. */
-export const ofGroup = (group: string) => sql`lower(${nodes.conductorGroup}) = ${group}`;
+export const ofGroup = (group: string | Placeholder) => sql`lower(${nodes.conductorGroup}) = ${group}`;
 
 /** On a row of `nodes`: conductors of this group that know these hardware types work on it (`worksOn`, in SQL). */
 export const attendedBy = ({ group, drivers }: { readonly group: string; readonly drivers: readonly string[] }) =>
-  and(ofGroup(group), inArray(nodes.driver, [...drivers]));
+  isAttended(group, sql.param([...drivers]));
+
+const isAttended = (group: string | Placeholder, drivers: SQLChunk): SQL =>
+  sql`(${ofGroup(group)} and ${nodes.driver} = any(${drivers}::text[]))`;
 
 const leases = leasesOn<Lease>(nodeLeases, {
   kind: 'node',
@@ -85,8 +88,7 @@ const readClaim = ([token, claimedAtMs, takenFrom]: RawRow) => ({
 });
 const claimAny = statement<ClaimValues, ReturnType<typeof readClaim>>((value) => claim(value, sql``), readClaim);
 const claimAttended = statement<AttendedClaim, ReturnType<typeof readClaim>>(
-  (value) =>
-    claim(value, sql`and lower(conductor_group) = ${value('group')} and driver = any(${value('drivers')}::text[])`),
+  (value) => claim(value, sql`and ${isAttended(value('group'), value('drivers'))}`),
   readClaim,
 );
 

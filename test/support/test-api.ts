@@ -24,10 +24,8 @@ import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import { readConfig } from '#conductor/start/config.ts';
 import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
 import { systemClock } from '#shared/clock.ts';
-import { errorChain } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
-import { retry } from '#shared/retry.ts';
 import { answerCheck } from '#test/support/check-answer.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
@@ -140,12 +138,9 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
     request,
     reset: async () => {
       nudged.length = 0;
-      // the allocator may be amid a look, which holds its tables in another order
-      await retry(() => database.db.execute(sql`truncate nodes, allocations cascade`), {
-        attempts: 10,
-        passes: (error) => errorChain(error).includes('deadlock detected'),
-        delayMs: () => 50,
-      });
+      // a round under way would go on among the next test's rows
+      await allocator.idle();
+      await database.db.execute(sql`truncate nodes, allocations cascade`);
     },
     close: async () => {
       await allocator.stop();
