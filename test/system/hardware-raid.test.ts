@@ -103,6 +103,35 @@ test('amid a deploy, in place of other volumes, by a controller that takes tasks
   expect(await raidConfig()).toMatchObject([{ raid_level: '1', physical_disks: ssds }]);
 });
 
+test.each([
+  ['at once', ['Immediate']],
+  ['at a reset', ['OnReset']],
+])(
+  'a conductor that dies at any checkpoint ends with the volumes asked for (made %s)',
+  async (_how, volumeApplyTimes) => {
+    Object.assign(machine.bmc.quirks, { volumeApplyTimes });
+    await wantRaid(root, data);
+    for (let checkpoint = 1, struck = true; struck; checkpoint += 1) {
+      for (const step of [create, remove]) {
+        struck = false;
+        conductor.atCheckpoints((_, passed) => {
+          if (passed !== checkpoint) return 'go on';
+          struck = true;
+          return 'die';
+        });
+        await clean([step]);
+        conductor.atCheckpoints(() => 'go on');
+        // the last step's record is the flow's end: a death after it is one of a conductor that has nothing left to do
+        await conductor.reborn();
+        expect([checkpoint, (await raidConfig()) as unknown[] | undefined]).toMatchObject(
+          step === create ? [checkpoint, [{ raid_level: '1' }, { raid_level: '5' }]] : [checkpoint, undefined],
+        );
+      }
+    }
+    expect(conductor.deaths()).toBeGreaterThanOrEqual(6);
+  },
+);
+
 test('refused: software RAID, drives that there are not, and drives of other volumes', async () => {
   const fails = async (text: string): Promise<void> => {
     await operator.provision(name, 'clean', { clean_steps: [create], disable_ramdisk: true });
