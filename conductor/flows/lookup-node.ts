@@ -9,7 +9,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodePlace, openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
-import { recordBootEvent } from '#conductor/nodes/boot-event-store.ts';
+import { noteBootEvent, recordBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import { imageFormats } from '#conductor/nodes/image-info.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
@@ -53,9 +53,13 @@ export async function lookupNode(
     throw new AppError('not_found', 'Resource could not be found.');
   }
   const session = await findAgentSession(db, node.uuid);
-  if (isTokenGiven(context, node, session) && !hasToken(context, session, request)) {
-    context.log.warn({ node: node.uuid }, "lookup refused: it lacks this boot's token");
-    throw new AppError('not_found', 'Resource could not be found.');
+  if (isTokenGiven(context, node, session)) {
+    if (!hasToken(context, session, request)) {
+      context.log.warn({ node: node.uuid }, "lookup refused: it lacks this boot's token");
+      throw new AppError('not_found', 'Resource could not be found.');
+    }
+    // issueToken notes those to which it gives one
+    noteBootEvent(context, { nodeUuid: node.uuid }, { event: 'lookup' });
   }
   return answerAgent(context, node, request.version);
 }

@@ -4,6 +4,8 @@ import { giveBootSecrets } from '#conductor/flows/boot-secrets.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { agentSessions } from '#conductor/kernel/db/schema/agent-session.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { listBootEvents } from '#conductor/nodes/boot-event-store.ts';
+import { eventually } from '#test/support/eventually.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 /** The token that a machine's iPXE fetches, against strangers on its network. */
@@ -108,6 +110,9 @@ describe('a lookup', () => {
     }
     const found = await lookUp(token, `${otherMac},${mac}`);
     expect([found.status, tokenOf(found)]).toEqual([200, '******']);
+    // the flow's boot shows it, so that no advice blames what comes before it
+    const seen = () => listBootEvents(api.context.db, uuid, { since: new Date(0), until: null });
+    await eventually(async () => expect((await seen()).map(({ event }) => event)).toEqual(['lookup']));
     expect((await beat(token)).status).toBe(202);
   });
 

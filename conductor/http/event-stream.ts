@@ -3,6 +3,8 @@ import type { Change, FleetWatch, Subject } from '#conductor/flows/watch-fleet.t
 /** Of one reader: who is further behind fetches everything again. */
 const maxPending = 2000;
 const beatMs = 10_000;
+/** Beats without a read, after which a reader has given up: a minute. */
+const maxMissedBeats = 6;
 
 export interface StreamOptions {
   readonly watch: FleetWatch;
@@ -23,7 +25,15 @@ export interface StreamOptions {
 export async function openEventStream(options: StreamOptions): Promise<ReadableStream<Uint8Array>> {
   const { watch, project, since, isAllowed, stopping, onEnd } = options;
   const pending = new Map<string, string>();
-  const state = { readAt: 0, mustReload: false, last: undefined as string | undefined, isOver: false };
+  const state = {
+    readAt: 0,
+    mustReload: false,
+    last: undefined as string | undefined,
+    isOver: false,
+    missedBeats: 0,
+    /** Ends the stream under a reader that takes nothing. */
+    cut: (): void => undefined,
+  };
   let wake = (): void => undefined;
 
   const put = (changes: readonly Change[], readAt: number): void => {
@@ -49,6 +59,12 @@ export async function openEventStream(options: StreamOptions): Promise<ReadableS
   const onStop = (): void => finish('bye');
   stopping.addEventListener('abort', onStop);
   const beat = setInterval(() => {
+    state.missedBeats += 1;
+    if (state.missedBeats > maxMissedBeats) {
+      state.cut();
+      end();
+      return;
+    }
     // who can't be asked now is asked again at the next beat
     isAllowed().then(
       (allowed) => (allowed ? wake() : finish('logout')),
@@ -74,8 +90,12 @@ export async function openEventStream(options: StreamOptions): Promise<ReadableS
   const first = since !== undefined && !watching.missed ? 'reload' : 'hello';
   return new ReadableStream<Uint8Array>(
     {
-      start: (controller) => controller.enqueue(encoder.encode(`retry: 2000\n${render(first, watching.readAt)}`)),
+      start: (controller) => {
+        state.cut = () => controller.error(new Error('the reader of the events takes nothing'));
+        controller.enqueue(encoder.encode(`retry: 2000\n${render(first, watching.readAt)}`));
+      },
       pull: async (controller) => {
+        state.missedBeats = 0;
         if (pending.size === 0 && !state.mustReload && state.last === undefined)
           await new Promise<void>((resolve) => {
             wake = resolve;

@@ -1,9 +1,10 @@
 import { sql } from 'drizzle-orm';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createFleetWatch } from '#conductor/flows/watch-fleet.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { openEventStream } from '#conductor/http/event-stream.ts';
 import { listen } from '#conductor/http/listen.ts';
+import { anybody } from '#conductor/kernel/caller.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -167,6 +168,51 @@ test('a reader whose connection ends is let go', async () => {
   expect(await stays.text()).toContain('event: bye');
   await server.close();
   expect(ends).toHaveLength(2);
+});
+
+test('a reader that takes nothing for a minute loses its place', async () => {
+  vi.useFakeTimers();
+  try {
+    const ends: string[] = [];
+    const open = () =>
+      openEventStream({
+        watch: { start: () => Promise.resolve({ readAt: 1, missed: undefined, stop: () => undefined }) },
+        project: undefined,
+        since: undefined,
+        isAllowed: () => Promise.resolve(true),
+        stopping: new AbortController().signal,
+        onEnd: () => ends.push('end'),
+      });
+    const idle = await open();
+    const reads = (await open()).getReader();
+    const seen: string[] = [];
+    const reading = (async () => {
+      for (;;) seen.push(new TextDecoder().decode((await reads.read()).value));
+    })();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(ends).toEqual([]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(ends).toEqual(['end']);
+    await expect(idle.getReader().read()).rejects.toThrow('takes nothing');
+    expect(seen.filter((text) => text.includes('event: beat')).length).toBeGreaterThanOrEqual(11);
+    void reading;
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('callers without a login are counted by address', async () => {
+  const app = createApp({ ...api.context, auth: { ...api.context.auth, unproven: anybody } });
+  const open: (ReadableStream<Uint8Array> | null)[] = [];
+  const ask = async (remoteAddress: string): Promise<number> => {
+    const answer = await app.request('http://api.example/v1/events', {}, { incoming: { socket: { remoteAddress } } });
+    open.push(answer.body);
+    return answer.status;
+  };
+  for (let count = 0; count < 50; count += 1) expect(await ask('192.0.2.1')).toBe(200);
+  expect(await ask('192.0.2.1')).toBe(503);
+  expect(await ask('192.0.2.2')).toBe(200);
+  for (const body of open) await body?.cancel();
 });
 
 test('strangers get none', async () => {

@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { createFleetWatch } from '#conductor/flows/watch-fleet.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { sourceOf } from '#conductor/http/caller-source.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { openEventStream } from '#conductor/http/event-stream.ts';
 import { answersOther } from '#conductor/http/query-values.ts';
@@ -30,7 +31,9 @@ export function eventRoutes(context: HttpContext): ApiApp {
   const open = new Map<string, number>();
 
   app.openapi(events, async (c) => {
-    const { user = '', project, role } = c.get('caller');
+    const { user: login, project, role } = c.get('caller');
+    // callers without a login are distinguished by their addresses
+    const user = login ?? sourceOf(c);
     const ofUser = open.get(user) ?? 0;
     const all = [...open.values()].reduce((sum, count) => sum + count, 0);
     if (all >= maxStreams || ofUser >= maxStreamsOfUser)
