@@ -29,6 +29,8 @@ interface Setup {
   /** What is on the disk before, from its beginning. */
   readonly old?: Buffer;
   readonly offload?: boolean;
+  /** Of the index's URL: `?token=a`. */
+  readonly query?: string;
 }
 
 interface Outcome {
@@ -37,10 +39,13 @@ interface Outcome {
   readonly content: Buffer;
   readonly requests: readonly string[];
   readonly opened: boolean;
+  readonly connections: number;
 }
 
-async function write({ index, file, old, offload = true }: Setup): Promise<Outcome> {
-  await using server = await serveFiles((path, request) => (path === 'disk.caibx' ? index : file(path, request)));
+async function write({ index, file, old, offload = true, query = '' }: Setup): Promise<Outcome> {
+  await using server = await serveFiles((path, request) =>
+    path === `disk.caibx${query}` ? index : file(path, request),
+  );
   await using target = await createFakeDisk(12 * mib, offload);
   if (old) {
     const handle = await open(target.name, 'r+');
@@ -52,10 +57,15 @@ async function write({ index, file, old, offload = true }: Setup): Promise<Outco
     opened = true;
     return target.open();
   };
-  const seen = async () => ({ content: await target.content(), requests: server.requests, opened });
+  const seen = async () => ({
+    content: await target.content(),
+    requests: server.requests,
+    opened,
+    connections: server.connections(),
+  });
   try {
     const written = await writeImage(target, openDisk, {
-      urls: [`${server.url}disk.caibx`],
+      urls: [`${server.url}disk.caibx${query}`],
       checksum: { algorithm: 'sha256', hex: sha256(index) },
       clock: systemClock,
       log: silentLog,
@@ -95,6 +105,19 @@ describe('an image in chunks', () => {
     expect(outcome.requests).toHaveLength(1 + 6 + 1);
     // whole MiB are written; a chunk may reach into two
     expect(outcome.written).toMatchObject({ keptBytes: image.length - 4 * mib, writtenBytes: 4 * mib });
+  });
+
+  test('is fetched over a few connections that stay', async () => {
+    const { requests, connections } = await write({ index, file });
+    expect(requests.length).toBeGreaterThan(20);
+    expect(connections).toBeLessThanOrEqual(1 + 8); // the index's own, and one for each fetched at once
+  });
+
+  test("has the query of its index's URL in the chunks' URLs", async () => {
+    const query = '?token=a%2Fb';
+    const outcome = await write({ index, query, file: (path) => file(path.replace(query, '')) });
+    expect(isWritten(outcome)).toBe(true);
+    expect(outcome.requests.every((path) => path.endsWith(query))).toBe(true);
   });
 
   test('leaves a disk that it does not fit on', async () => {

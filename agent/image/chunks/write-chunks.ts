@@ -1,6 +1,7 @@
 import { type Chunk, type ChunkIndex, chunkId, parseChunkIndex } from '#agent/image/chunks/chunk-index.ts';
 import { type FetchOptions, fetchChunk } from '#agent/image/chunks/fetch-chunk.ts';
 import { createChunkFinder } from '#agent/image/chunks/find-chunk.ts';
+import type { KeptConnections } from '#agent/image/connection.ts';
 import type { Disk } from '#agent/image/disk.ts';
 import { createDiskWriter, tooSmall } from '#agent/image/disk-writer.ts';
 import type { ImageSource } from '#agent/image/image-source.ts';
@@ -14,7 +15,7 @@ const poolSlots = 8;
 /** Of the index: 1.6 million chunks. */
 const maxIndexBytes = 64 * 1024 * 1024;
 
-export interface WriteChunksOptions extends FetchOptions {
+export interface WriteChunksOptions extends Omit<FetchOptions, 'kept'> {
   /** Called as the image grows, in bytes of the image. */
   readonly reportDone: (doneBytes: number, imageBytes: number) => void;
 }
@@ -39,6 +40,21 @@ export async function writeChunks(
   openDisk: () => Promise<Disk>,
   checkHead: (head: Buffer) => void,
   options: WriteChunksOptions,
+): Promise<WrittenBytes> {
+  const kept: KeptConnections = new Map();
+  try {
+    return await writeAll(source, target, openDisk, checkHead, { ...options, kept });
+  } finally {
+    for (const connection of [...kept.values()].flat()) connection.close();
+  }
+}
+
+async function writeAll(
+  source: ImageSource,
+  target: { readonly name: string; readonly sizeBytes: number },
+  openDisk: () => Promise<Disk>,
+  checkHead: (head: Buffer) => void,
+  options: WriteChunksOptions & FetchOptions,
 ): Promise<WrittenBytes> {
   const index = parseChunkIndex(await readIndex(source));
   if (index.imageBytes === 0) throw new AppError('image_error', 'the image is empty');

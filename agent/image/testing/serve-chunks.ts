@@ -34,7 +34,10 @@ export function makeChunks(data: Buffer, ends: readonly number[]): ChunkedImage 
 /** @returns the base of the files' addresses, and the paths asked for so far. */
 export async function serveFiles(
   file: (path: string, request: number) => Buffer | undefined,
-): Promise<AsyncDisposable & { readonly url: string; readonly requests: readonly string[] }> {
+): Promise<
+  AsyncDisposable & { readonly url: string; readonly requests: readonly string[]; readonly connections: () => number }
+> {
+  let connections = 0;
   const requests: string[] = [];
   const server = createServer((request, response) => {
     const path = (request.url ?? '').slice(1);
@@ -42,11 +45,15 @@ export async function serveFiles(
     const body = file(path, requests.length);
     response.writeHead(body ? 200 : 404, { 'content-length': body?.length ?? 0 }).end(body);
   });
+  server.on('connection', () => {
+    connections += 1;
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     requests,
+    connections: () => connections,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       server.close();
