@@ -1,4 +1,3 @@
-import { isChunkIndex } from '#agent/image/chunks/chunk-index.ts';
 import { writeChunks } from '#agent/image/chunks/write-chunks.ts';
 import type { Compression } from '#agent/image/compression.ts';
 import type { Disk } from '#agent/image/disk.ts';
@@ -11,6 +10,7 @@ import { writeQcow2 } from '#agent/image/qcow2/write-qcow2.ts';
 import { createRangeReader } from '#agent/image/range-reader.ts';
 import { createSlotPool, type Slot } from '#agent/image/slot-pool.ts';
 import { writeRaw } from '#agent/image/write-raw.ts';
+import { isChunkIndex } from '#shared/chunks/chunk-index.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -46,6 +46,8 @@ export interface WrittenBytes {
   readonly writtenBytes: number;
   /** Of an image in chunks: bytes that the disk held already. */
   readonly keptBytes?: number;
+  /** Of an image in chunks: bytes that the disk held elsewhere. */
+  readonly copiedBytes?: number;
   readonly downloadedBytes: number;
   readonly format: ImageFormat;
   readonly compression: Compression;

@@ -1,10 +1,10 @@
 import { promisify } from 'node:util';
 import { zstdDecompress } from 'node:zlib';
-import { type Chunk, type ChunkIndex, chunkId } from '#agent/image/chunks/chunk-index.ts';
 import { detectCompression } from '#agent/image/compression.ts';
 import type { KeptConnections } from '#agent/image/connection.ts';
 import type { DownloadOptions } from '#agent/image/download.ts';
 import { fetchSmall } from '#agent/image/fetch-small.ts';
+import { type Chunk, type ChunkIndex, chunkId } from '#shared/chunks/chunk-index.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import { retry } from '#shared/retry.ts';
 
