@@ -7,7 +7,7 @@ const { drainTimeout, drainGracePeriod, clearLabelsTimeout, removeEtcdTimeout, e
 const meanings: Readonly<Record<ParameterName, string>> = {
   target_nodes: 'names of nodes, n1,n2',
   'allow-intermediate-commits': 'although commits lie between the last site action and this one (default: false)',
-  'continue-on-fail': 'also when nothing is deployed yet (default: false)',
+  'continue-on-fail': 'update_site also when nothing is deployed yet, which deploy_site always does (default: false)',
   dry_run: 'as --dry-run (default: false)',
   'preserve-local-storage': 'only the disk with the operating system is wiped (default: false)',
   'target-revision': 'whose documents: committed, successful-site-action or last-site-action',

@@ -28,14 +28,18 @@ const Status = z.object({
 const levels = ['Error', 'Warning', 'Info'] as const;
 const mostLines = 200;
 
+type DocumentName = Message['documents'][number];
+/** Where a document is written, or `undefined`. */
+export type FileOf = (document: DocumentName) => string | undefined;
+
 /** A Status as people read it: its message, then a line for each fault. @returns `undefined` for anything else. */
-export function renderStatus(answer: unknown): string | undefined {
+export function renderStatus(answer: unknown, fileOf: FileOf = () => undefined): string | undefined {
   const parsed = Status.safeParse(answer);
   if (!parsed.success) return undefined;
   const { message, reason, details } = parsed.data;
   const { messageList, remark } = details;
   const advice = adviceOn({ reason, remark });
-  const lines = [...renderFaults(messageList), ...renderMessages(messageList, message)];
+  const lines = [...renderFaults(messageList, fileOf), ...renderMessages(messageList, message)];
   return [remark ? describeForCli(remark) : message, ...lines, ...advice].join('\n');
 }
 
@@ -72,18 +76,20 @@ export function renderRefusal(text: string): string | undefined {
 }
 
 /** `  Error drydock/BaremetalNode/v1/n1, data.oob.type: …`: errors first, then by document as they came. Pure. */
-function renderFaults(messages: readonly Message[]): string[] {
+function renderFaults(messages: readonly Message[], fileOf: FileOf): string[] {
   const faults = messages.filter(({ kind }) => kind === 'ValidationMessage');
   const lines = levels.flatMap((level) => {
     const ofLevel = faults.filter((fault) => (fault.level ?? 'Error') === level);
-    const byDocument = Map.groupBy(ofLevel, placeOf);
+    const byDocument = Map.groupBy(ofLevel, (fault) => placeOf(fault, fileOf));
     return [...byDocument].flatMap(([place, group]) => group.map((fault) => `  ${level} ${lineOf(place, fault)}`));
   });
   return firstLines(lines);
 }
 
-function placeOf({ documents: [document] }: Message): string {
-  return document ? `${document.schema}/${document.name}` : '';
+function placeOf({ documents: [document] }: Message, fileOf: FileOf): string {
+  if (!document) return '';
+  const file = fileOf(document);
+  return `${document.schema}/${document.name}${file === undefined ? '' : ` (${file})`}`;
 }
 
 function lineOf(place: string, { path, message }: Message): string {

@@ -132,7 +132,7 @@ test.each([
 
 test('faults are told with document and path, errors first; they hinder a commit, not an upload', async () => {
   const notices = await baton('site', 'upload', 'bad', file('bad.yaml'));
-  expect(notices).toContain('  Error drydock/BaremetalNode/v1/n9, data.host_profile: ');
+  expect(notices).toContain(`  Error drydock/BaremetalNode/v1/n9 (${file('bad.yaml')}:6), data.host_profile: `);
   const levels = [...notices.matchAll(/^ {2}(Error|Warning|Info) /gm)].map(([, level]) => level);
   expect(levels).toEqual([...levels].sort((a, b) => order(a) - order(b)));
   expect(await failure('site', 'commit')).toEqual([
@@ -156,6 +156,53 @@ test('faults of several files are told with the file and its line', async () => 
   expect(message.match(/b\.yaml/g)).toHaveLength(1);
   const [, alone] = await failure('site', 'upload', 'c', file('indented/b.yaml'));
   expect(alone).toContain('indented/b.yaml:3:9: ');
+});
+
+test('a checked-out site of many files: what it shares, what its type shares, its own', async () => {
+  const write = async (name: string, text: string) => {
+    await mkdir(join(file('airship'), name, '..'), { recursive: true });
+    await writeFile(join(file('airship'), name), text);
+  };
+  const definition = (data: string) =>
+    `schema: pegleg/SiteDefinition/v1\nmetadata: {schema: metadata/Document/v1, name: one}\ndata: ${data}\n`;
+  await write('global/strategy.yaml', plainStrategy);
+  await write('global/.git/config.yaml', 'no document');
+  await write('type/small/n1.yaml', nodeDocument('n1'));
+  await write('type/large/n8.yaml', nodeDocument('n8'));
+  await write('site/one/racks/r1.yaml', `${nodeDocument('n2')}${nodeDocument('n3', '  host_profile: none\n')}`);
+  await write('site/one/site-definition.yaml', definition('{site_type: small, repositories: {secrets: {}}}'));
+  const printed = await baton('site', 'import', file('airship'));
+  expect(notices).toEqual([expect.stringMatching(/^not imported: repository secrets, which .*: check it out/)]);
+  expect(printed).toMatch(/^Collection one is in the buffer/);
+  expect(printed).toContain(
+    `drydock/BaremetalNode/v1/n3 (${file('airship/site/one/racks/r1.yaml')}:10), data.host_profile`,
+  );
+  const documents: unknown = JSON.parse(await baton('site', 'show', 'one', '-o', 'json'));
+  const named = (documents as { metadata: { name: string } }[]).map(({ metadata }) => metadata.name);
+  expect(named).toEqual(['deployment-strategy', 'n1', 'n2', 'n3', 'one']);
+  expect(await failure('site', 'import', file('airship'), '--dry-run')).toEqual([1, 'the documents have errors']);
+
+  await write('site/two/site-definition.yaml', definition('{site_type: none-such}'));
+  expect(await failure('site', 'import', file('airship'))).toEqual([
+    2,
+    expect.stringMatching(/^--site: must be given; below .*site there are one, two$/),
+  ]);
+  expect(await failure('site', 'import', file('airship'), '--site', 'three')).toEqual([
+    2,
+    expect.stringContaining('there is no site three'),
+  ]);
+  expect(await failure('site', 'import', file('airship'), '--site', 'two')).toEqual([
+    2,
+    expect.stringContaining('site_type is none-such, and there is no'),
+  ]);
+  await write('site/two/site-definition.yaml', definition('[]'));
+  expect((await failure('site', 'import', file('airship'), '--site', 'two'))[0]).toBe(2);
+  expect(await failure('site', 'import', file('none-such'))).toEqual([2, expect.stringContaining('none-such')]);
+  // of another layout all of it, with each file that has a fault
+  await write('site/two/site-definition.yaml', 'schema: x/Y/v1\nmetadata: {}\n');
+  const [, refused] = await failure('site', 'import', file('airship/site'));
+  expect(refused).toContain('site/two/site-definition.yaml:2:');
+  expect(await baton('site', 'import', file('site'), '--mode', 'replace')).toMatch(/^Collection site is in the buffer/);
 });
 
 const order = (level: string | undefined) => ['Error', 'Warning', 'Info'].indexOf(level ?? '');

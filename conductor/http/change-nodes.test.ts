@@ -158,5 +158,9 @@ test('fake hardware is deployed by an agent when told so, until it gets another 
   expect(await change(add('/extra/a', 1))).toBe('direct');
   expect(await change({ op: 'remove', path: '/deploy_interface' })).toBe('fake');
   expect(await change(add('/driver', 'ipmi'))).toBe('direct');
+  expect(await change(add('/driver', 'fake-hardware'))).toBe('fake');
+  expect(await change(add('/driver', 'ipmi'))).toBe('direct');
+  expect(await change(add('/driver', 'fake-hardware'), add('/deploy_interface', 'direct'))).toBe('direct');
+  expect(await change(add('/driver', 'ipmi'))).toBe('direct');
   expect((await patch(uuid, [add('/deploy_interface', 'fake')])).fault).toContain("no deploy interface 'fake'");
 });

@@ -73,6 +73,7 @@ describe('an upload', () => {
     expect((await upload('more', plainStrategy, '?buffermode=rejectOnContents')).fault).toContain(
       'The buffer is not empty: it changes nodes.',
     );
+    expect((await upload('more', plainStrategy, '?buffermode=')).fault).toContain('The buffer is not empty');
     expect((await upload('nodes', nodeDocument('n3'), '?buffermode=append')).fault).toContain('nodes already');
     expect((await upload('more', plainStrategy, '?buffermode=append')).status).toBe(201);
     expect((await upload('nodes', nodeDocument('n3'))).fault).toBe(

@@ -37,7 +37,7 @@ async function commit(url = gateway.url): Promise<number> {
 async function decommission(node: string, query: string, revision: number) {
   const design = {
     rel: 'design',
-    href: `deckhand+https://deckhand.example/api/v1.0/revisions/${revision}/rendered-documents`,
+    href: `deckhand+http://api.example/api/v1.0/revisions/${revision}/rendered-documents`,
     type: 'application/x-yaml',
   };
   const { status, body } = await api.call('POST', `/nodes/${node}/decommission${query}`, design, '');

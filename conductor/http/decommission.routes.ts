@@ -17,6 +17,7 @@ import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { DesignBody } from '#conductor/http/etcd.routes.ts';
 import { forceFlag, graceMeaning, wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
+import { originsOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
 import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
@@ -75,7 +76,7 @@ export function decommissionRoutes(context: HttpContext): ApiApp {
   for (const prefix of ['/v1', airshipPath] as const) {
     app.openapi(decommissionRoute(prefix), async (c) => {
       const { node_id: node } = c.req.valid('param');
-      const { site } = await findDesign(context, c.req.valid('json').href, 'href');
+      const { site } = await findDesign(context, c.req.valid('json').href, 'href', originsOf(c));
       if (!site.nodes.has(node)) throw new AppError('not_found', `the design has no node ${node}`);
       await requireNoFlowOn(context, node, 'decommission');
       const signal = AbortSignal.any([c.req.raw.signal, context.stopping]);

@@ -95,7 +95,7 @@ describe('POST /nodes/{node_id}/remove-etcd', () => {
     async (prefix) => {
       const revision = await commit(cluster());
       gateway.state.members.push({ ID: '2', name: 'n2' });
-      const href = `deckhand+https://deckhand.example/revisions/${revision}/rendered-documents`;
+      const href = `deckhand+http://api.example/revisions/${revision}/rendered-documents`;
       const answer = await ask('POST', `${prefix}/nodes/n2/remove-etcd?timeout=1`, design(href));
       // it answers nowhere: without it one of two is no quorum
       expect(answer.slice(0, 2)).toEqual([500, 'RemoveEtcdError']);

@@ -8,6 +8,7 @@ import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
+import { originsOf } from '#conductor/http/links.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
@@ -85,7 +86,7 @@ export function etcdRoutes(context: HttpContext): ApiApp {
   for (const prefix of ['/v1', airshipPath] as const) {
     app.openapi(removeRoute(prefix), async (c) => {
       const { node_id: node } = c.req.valid('param');
-      const { site, revision } = await findDesign(context, c.req.valid('json').href, 'href');
+      const { site, revision } = await findDesign(context, c.req.valid('json').href, 'href', originsOf(c));
       await requireNoFlowOn(context, node, 'remove-etcd');
       const signal = AbortSignal.any([c.req.raw.signal, context.stopping]);
       const messages = await removeEtcd(withCredentials(context), {
@@ -112,7 +113,7 @@ export function etcdRoutes(context: HttpContext): ApiApp {
       }
       // the seed's `deckhand+https://`, written into a query as it is: there a plus stands for a space
       const written = reference.replace(/^deckhand (?=https?:)/, 'deckhand+');
-      const { site, revision } = await findDesign(context, written, 'design_ref');
+      const { site, revision } = await findDesign(context, written, 'design_ref', originsOf(c));
       if (site.etcdClusters.length === 0)
         throw new AppError(
           'not_found',

@@ -11,6 +11,11 @@ export function originOf(c: Context<ApiEnv>): string {
   return c.get('apiUrl') ?? new URL(c.req.url).origin;
 }
 
+/** Each that means this service. */
+export function originsOf(c: Context<ApiEnv>): string[] {
+  return [originOf(c), new URL(c.req.url).origin];
+}
+
 /** Ironic's pair: the versioned address and the one without `/v1`. */
 export function linksTo(origin: string, path: string): Link[] {
   return [

@@ -35,7 +35,7 @@ describe('POST /nodefilter', () => {
   test.each<[unknown, unknown, readonly string[]]>([
     ['committed', undefined, ['n1', 'n2']],
     [1, [{ node_names: ['n2'] }], ['n2']],
-    ['deckhand+http://dh.example/api/v1.0/revisions/2/rendered-documents', null, ['n3', 'n1', 'n2']],
+    ['deckhand+http://api.example/api/v1.0/revisions/2/rendered-documents', null, ['n3', 'n1', 'n2']],
     [
       'committed',
       { filter_set_type: 'union', filter_set: [{ filter_type: 'intersection', rack_names: ['rack1'], node_tags: [] }] },
@@ -52,6 +52,11 @@ describe('POST /nodefilter', () => {
       'design_ref: must be a revision: its number, its role, or the address of its documents',
     ],
     [{ design_ref: 'newest' }, 400, 'design_ref: "newest" is no revision of a site; it must be a number'],
+    [
+      { design_ref: 'deckhand+http://dh.example/api/v1.0/revisions/2/rendered-documents' },
+      400,
+      'design_ref: "dh.example" is another host than this one (api.example), whose revisions are not its',
+    ],
     [{ design_ref: 99 }, 404, 'Revision 99 could not be found'],
     [{ design_ref: 'successful-site-action' }, 404, 'design_ref: there is no revision that is successful-site-action'],
     [{ design_ref: 1, node_filter: { filter_set: [{ node_tag: ['x'] }] } }, 400, 'node_filter.filter_set[0]: node_tag'],

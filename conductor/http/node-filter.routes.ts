@@ -4,6 +4,7 @@ import { SiteGroups } from '#conductor/api/sites.ts';
 import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { originsOf } from '#conductor/http/links.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { filterNodes, readNodeFilter } from '#conductor/sites/documents/node-filter.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
@@ -44,12 +45,12 @@ export function nodeFilterRoutes(context: HttpContext): ApiApp {
   app.openapi(filter, async (c) => {
     const { design_ref: reference, node_filter: nodeFilter } = c.req.valid('json');
     const wanted = readNodeFilter(nodeFilter, 'node_filter');
-    const { site } = await findDesign(context, reference, 'design_ref');
+    const { site } = await findDesign(context, reference, 'design_ref', originsOf(c));
     return c.json(filterNodes(wanted, site.nodes));
   });
 
   app.openapi(groups, async (c) => {
-    const { site, revision } = await findDesign(context, c.req.valid('query').version, 'version');
+    const { site, revision } = await findDesign(context, c.req.valid('query').version, 'version', originsOf(c));
     const plan = planSite(site);
     return c.json({
       revision,

@@ -10,3 +10,13 @@ test('what is misspelt is answered with what was probably meant', () => {
   );
   expect(read('colour')).toThrow('parameters.colour: teardown_server has no such parameter; teardown_server has');
 });
+
+test('what Shipyard has and Baton has not is refused with what to do instead', () => {
+  expect(() => readActionName('update_software')).toThrow('update_software is not supported: Baton deploys no charts');
+  expect(() => readActionName('test_site')).toThrow('test_site is not supported: Baton runs no tests of the software');
+});
+
+test('continue-on-fail is taken by both actions that deploy a site, as Shipyard’s clients send it', () => {
+  for (const name of ['deploy_site', 'update_site'] as const)
+    expect(readActionParameters(name, { 'continue-on-fail': 'true' })).toEqual({ 'continue-on-fail': true });
+});

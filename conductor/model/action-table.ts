@@ -57,7 +57,11 @@ const teardownParameters = [
 
 /** THE table of site actions (airship.md §4.1, §4.5). */
 export const actionTable: Readonly<Record<ActionName, ActionDefinition>> = {
-  deploy_site: { isTrueUp: true, parameters: ['allow-intermediate-commits', 'dry_run'], ...trueUpSteps },
+  deploy_site: {
+    isTrueUp: true,
+    parameters: ['allow-intermediate-commits', 'continue-on-fail', 'dry_run'],
+    ...trueUpSteps,
+  },
   update_site: {
     isTrueUp: true,
     parameters: ['allow-intermediate-commits', 'continue-on-fail', 'dry_run'],

@@ -57,13 +57,6 @@ export function isSwitchedOff(node: Choosing, kind: InterfaceKind): boolean {
   return interfaceOf(node, kind) === `no-${kind}`;
 }
 
-/** Why the node's interface of this kind can do nothing, or `undefined`. */
-export function hollowReason(node: Choosing, kind: InterfaceKind): string | undefined {
-  const name = interfaceOf(node, kind);
-  const reason = findDriver(node.driver)?.hollow?.[kind]?.[name];
-  return reason === undefined ? undefined : `${kind}_interface '${name}': ${reason}`;
-}
-
 /** @throws AppError `invalid_argument` in Ironic's words when the operator has taken the interface away. */
 export function requireInterface(node: Choosing & Pick<NodeRow, 'uuid'>, kind: InterfaceKind): void {
   if (!isSwitchedOff(node, kind)) return;

@@ -2,7 +2,7 @@ import { NodeDescription } from '#conductor/api/node-description.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { applyJsonPatch, type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { keepMasked } from '#conductor/kernel/secrets/mask-document.ts';
-import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
+import { type InterfaceKind, interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { refuseUnknownKeys } from '#conductor/nodes/driver-info-keys.ts';
 import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
@@ -58,7 +58,7 @@ export function planNodePatch(
 ): NodeChange {
   if (!(node.maintenance && isRelease(patch))) requireNoTransition(node);
   const before = describeNode(node);
-  const after = parseDescription(applyJsonPatch(before, patch, writableFields));
+  const after = followDriver(parseDescription(applyJsonPatch(before, patch, writableFields)), node, patch);
   if (after.driver === undefined)
     throw new AppError('invalid_argument', 'Cannot remove /driver: it is a required property');
   if (!options.knownDrivers.includes(after.driver)) {
@@ -69,7 +69,7 @@ export function planNodePatch(
   }
   const filled = withDefaults(after, options.defaultNetworkInterface);
   const wanted = { ...after, driver: after.driver, network_interface: filled.network_interface };
-  const interfaces = plannedInterfaces(wanted, node);
+  const interfaces = keptInterfaces(after.driver, wanted);
   checkInterfaces(wanted, interfaces, node);
   checkName(filled.name, node, options.version);
   checkInstance(filled.instance_uuid, node);
@@ -136,13 +136,15 @@ type FilledDescription = ReturnType<typeof withDefaults>;
 
 type WantedInterfaces = Description & { readonly driver: string; readonly network_interface: string };
 
-/** A new driver's defaults stand where the old one's did. */
-function plannedInterfaces(after: WantedInterfaces, node: NodeRow): Record<string, string> {
-  if (after.driver === node.driver) return keptInterfaces(after.driver, after);
-  const before = nodeInterfaces(node);
-  const fields = interfaceKinds.map((kind) => [`${kind}_interface`, kind] as const);
-  const chosen = fields.filter(([field, kind]) => kind in node.interfaces || after[field] !== before[kind]);
-  return keptInterfaces(after.driver, Object.fromEntries(chosen.map(([field]) => [field, after[field]])));
+/** A new driver's defaults stand where the old one's did: for what was neither chosen before nor is named now. */
+function followDriver(after: Description, node: NodeRow, patch: JsonPatch): Description {
+  if (after.driver === node.driver) return after;
+  const named = patchRoots(patch);
+  const isDefault = (kind: InterfaceKind): boolean =>
+    kind === 'deploy' ? node.deployInterface === null : kind !== 'network' && !(kind in node.interfaces);
+  const fields = interfaceKinds.filter(isDefault).map((kind) => `${kind}_interface` as const);
+  const inherited = fields.filter((field) => !named.includes(field));
+  return { ...after, ...Object.fromEntries(inherited.map((field) => [field, undefined])) };
 }
 
 function sameInterfaces(interfaces: Readonly<Record<string, string>>, node: NodeRow): boolean {

@@ -27,4 +27,6 @@ data: {groups: ${groups}}
 }
 
 /** One group of all nodes. */
-export const plainStrategy = strategyDocument('[{name: all, critical: true, depends_on: [], selectors: []}]');
+export const plainStrategy = strategyDocument(
+  '[{name: all, critical: true, depends_on: [], selectors: [], success_criteria: {percent_successful_nodes: 100}}]',
+);

@@ -42,7 +42,7 @@ test('over HTTP, by the documents of a revision', async () => {
       const text = `${['n1', 'n2', 'n3'].map((each) => nodeDocument(each)).join('')}${head}data: ${JSON.stringify(data)}\n`;
       await served.call('POST', '/api/v1.0/configdocs/site', text, '', { 'Content-Type': 'application/x-yaml' });
       await served.call('POST', '/api/v1.0/commitconfigdocs', undefined, '');
-      const href = 'deckhand+https://deckhand.example/revisions/1/rendered-documents';
+      const href = 'deckhand+http://api.example/revisions/1/rendered-documents';
       const health = () => served.call('GET', `/etcd-cluster-health-statuses?design_ref=${href}`, undefined, '');
       // on a busy machine members this quick lose their leader at times, and the cluster is unhealthy until the next
       await expect

@@ -13,6 +13,7 @@ import {
   redfishFields,
   redfishMachine,
 } from '#conductor/drivers/redfish/driver-info.ts';
+import { redfishFirmware } from '#conductor/drivers/redfish/firmware.ts';
 import { redfishFirmwareBoot } from '#conductor/drivers/redfish/firmware-boot.ts';
 import { redfishManagement } from '#conductor/drivers/redfish/management.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
@@ -40,18 +41,12 @@ export const redfishDriver: DriverDefinition<RedfishOptions> = {
   interfaces: {
     bios: ['redfish', 'no-bios'],
     boot: ['ipxe', 'pxe', 'redfish-virtual-media'],
-    firmware: ['no-firmware', 'redfish'],
+    firmware: ['redfish', 'no-firmware'],
     inspect: ['agent', 'redfish', 'no-inspect'],
     management: ['redfish'],
     power: ['redfish'],
     raid: ['agent', 'redfish', 'no-raid'],
     vendor: ['no-vendor', 'redfish'],
-  },
-  hollow: {
-    firmware: {
-      redfish:
-        "not supported: Baton updates no firmware; set firmware_interface to 'no-firmware', and use the BMC's own tools",
-    },
   },
   site: { types: ['redfish'], check: checkRedfishDocument, machine: redfishMachine },
   open: redfishHardwareType,
@@ -88,6 +83,7 @@ export function redfishHardwareType(context: DriverContext, options: RedfishOpti
         power: redfishPower(system, options.timings),
         management: redfishManagement(system),
         bios: redfishBios(system),
+        firmware: redfishFirmware(system),
         firmwareBoot: redfishFirmwareBoot(system),
         raid: redfishRaid(system),
         virtualMedia: redfishVirtualMedia(system),

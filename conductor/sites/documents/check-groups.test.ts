@@ -74,6 +74,16 @@ test('a minimum that can not be met is a warning, in a critical group too: the o
   expect(faultTexts(group('a', '[]', two, true))).toEqual([]);
 });
 
+test('a critical group without criteria hardly ever fails', () => {
+  expect(faultTexts(group('a', '[]', '', true))).toMatchInlineSnapshot(`
+    [
+      "Warning NoCriteria DeploymentStrategy deployment-strategy data.groups[0].success_criteria: success_criteria is missing in group a, which is critical: it succeeds whatever becomes of its nodes, unless its time is over; percent_successful_nodes: 100 asks for all of them",
+    ]
+  `);
+  expect(faultTexts(group('a', '[]', ', success_criteria: {}', true))).toHaveLength(1);
+  expect(faultTexts(group('a', '[]', ', success_criteria: {maximum_failed_nodes: 0}', true))).toEqual([]);
+});
+
 test('a node in no group', () => {
   expect(faultTexts(group('a', '[{node_names: [n1]}]'))).toMatchInlineSnapshot(`
     [

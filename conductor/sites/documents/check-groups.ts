@@ -45,6 +45,12 @@ function groupFaults(
     const message = `of group ${group.name} choose no node: ${emptyReason(group.selectors, index)}`;
     faults.push(fieldFault(document, [...path, 'selectors'], message, 'EmptyGroup', 'Warning'));
   }
+  if (group.critical && Object.keys(group.success_criteria ?? {}).length === 0) {
+    const message =
+      `is missing in group ${group.name}, which is critical: it succeeds whatever becomes of its nodes, unless its time ` +
+      'is over; percent_successful_nodes: 100 asks for all of them';
+    faults.push(fieldFault(document, [...path, 'success_criteria'], message, 'NoCriteria', 'Warning'));
+  }
   const needed = group.success_criteria?.minimum_successful_nodes ?? 0;
   if (needed > members) {
     const outcome = group.critical ? 'it can only fail, and with it the action: it is critical' : 'it can only fail';

@@ -4,7 +4,7 @@ import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/document
 const configuration = (data: string, name = 'deployment-configuration') =>
   yamlOf('shipyard/DeploymentConfiguration/v1', name, data);
 const strategy = (name: string) =>
-  yamlOf('shipyard/DeploymentStrategy/v1', name, 'groups: [{name: g, critical: true, depends_on: [], selectors: []}]');
+  yamlOf('shipyard/DeploymentStrategy/v1', name, 'groups: [{name: g, critical: false, depends_on: [], selectors: []}]');
 const read = (text: string) => {
   const { site, faults } = readText(goodNode() + text);
   return { site, faultTexts: faults.map(faultText) };
@@ -70,9 +70,29 @@ armada:
   `);
 });
 
+test('0 counts where nothing need be waited for, and is the default elsewhere, as in Shipyard', () => {
+  const { site, faultTexts } = read(
+    configuration(`
+physical_provisioner: {prepare_node_timeout: 0, deploy_timeout: 0, join_wait: 0, destroy_interval: 0}
+kubernetes: {node_status_interval: 0, node_status_timeout: 0}
+kubernetes_provisioner: {drain_timeout: 0, drain_grace_period: 0, etcd_ready_timeout: 0}
+`),
+  );
+  expect(faultTexts).toEqual([expect.stringContaining('does not use physical_provisioner.destroy_interval')]);
+  expect(site).toMatchObject({
+    timeouts: { prepare: 1800, deploy: 3600 },
+    settings: {
+      joinWait: 0,
+      nodeStatusInterval: 30,
+      nodeStatusTimeout: 1800,
+      actions: { 'drain-node-timeout': 3600, 'drain-node-grace-period': 0, 'etcd-ready-timeout': 600 },
+    },
+  });
+});
+
 test('each fault with its message', () => {
   const texts = [
-    'physical_provisioner: {deploy_timeout: 0, prepare_node_timeout: 1h, deploy_strategy: x}\nfoo: {}',
+    'physical_provisioner: {deploy_timeout: -1, prepare_node_timeout: 1h, deploy_strategy: x}\nfoo: {}',
     'physical_provisioner: {deployment_strategy: deployment-strategi}',
     'physical_provisioner: {deployment_strategy: 3}',
     'physical_provisioner: {deployment_strategy: none-such, deploy_timeout: 1h}',
@@ -82,13 +102,13 @@ test('each fault with its message', () => {
     texts.flatMap((text) => read(strategy('deployment-strategy') + configuration(text)).faultTexts),
   ).toMatchInlineSnapshot(`
     [
-      "Error InvalidValue DeploymentConfiguration deployment-configuration data.physical_provisioner.prepare_node_timeout: prepare_node_timeout must be a whole number of seconds, 1 or more; leave it out for 1800 (given: "1h")",
-      "Error InvalidValue DeploymentConfiguration deployment-configuration data.physical_provisioner.deploy_timeout: deploy_timeout must be a whole number of seconds, 1 or more; leave it out for 3600 (given: 0)",
+      "Error InvalidValue DeploymentConfiguration deployment-configuration data.physical_provisioner.prepare_node_timeout: prepare_node_timeout must be a whole number of seconds, 0 or more; leave it out for 1800 (given: "1h")",
+      "Error InvalidValue DeploymentConfiguration deployment-configuration data.physical_provisioner.deploy_timeout: deploy_timeout must be a whole number of seconds, 0 or more; leave it out for 3600 (given: -1)",
       "Error UnknownField DeploymentConfiguration deployment-configuration data.physical_provisioner.deploy_strategy: deploy_strategy is not known here; there are deployment_strategy, verify_interval, verify_timeout, prepare_site_interval, prepare_site_timeout, prepare_node_interval, prepare_node_timeout, deploy_interval, deploy_timeout, destroy_interval, destroy_timeout, relabel_nodes_interval, relabel_nodes_timeout, join_wait",
       "Error UnknownField DeploymentConfiguration deployment-configuration data.foo: foo is not known here; there are physical_provisioner, kubernetes, kubernetes_provisioner, armada",
       "Error UnknownStrategy DeploymentConfiguration deployment-configuration data.physical_provisioner.deployment_strategy: physical_provisioner.deployment_strategy names deployment-strategi, which is no shipyard/DeploymentStrategy/v1; did you mean deployment-strategy?; there is deployment-strategy",
       "Error InvalidValue DeploymentConfiguration deployment-configuration data.physical_provisioner.deployment_strategy: deployment_strategy must be text: put it into quotes (given: 3)",
-      "Error InvalidValue DeploymentConfiguration deployment-configuration data.physical_provisioner.deploy_timeout: deploy_timeout must be a whole number of seconds, 1 or more; leave it out for 3600 (given: "1h")",
+      "Error InvalidValue DeploymentConfiguration deployment-configuration data.physical_provisioner.deploy_timeout: deploy_timeout must be a whole number of seconds, 0 or more; leave it out for 3600 (given: "1h")",
       "Error UnknownStrategy DeploymentConfiguration deployment-configuration data.physical_provisioner.deployment_strategy: physical_provisioner.deployment_strategy names none-such, which is no shipyard/DeploymentStrategy/v1; there is deployment-strategy",
       "Error InvalidValue DeploymentConfiguration deployment-configuration data.physical_provisioner: physical_provisioner must be a mapping",
     ]

@@ -23,10 +23,11 @@ export const defaultSettings: SiteSettings = {
   actions: {},
 };
 
-/** Shipyard takes the default for 0 where there must be some time; whoever writes 0 means something else. */
-function seconds(standard: number, least: 0 | 1 = 1) {
-  const rule = `a whole number of seconds, ${least} or more; leave it out for ${standard}`;
-  return z.int(expected(rule)).min(least, `must be ${rule}`).exactOptional();
+/** As in Shipyard, 0 stands for the default where there must be some time. */
+function seconds(standard: number, { mayBeNone = false } = {}) {
+  const rule = `a whole number of seconds, 0 or more; leave it out for ${standard}`;
+  const whole = z.int(expected(rule)).min(0, `must be ${rule}`);
+  return whole.transform((value) => (value === 0 && !mayBeNone ? standard : value)).exactOptional();
 }
 
 const ConfigurationData = strictly({
@@ -44,7 +45,7 @@ const ConfigurationData = strictly({
     destroy_timeout: seconds(900),
     relabel_nodes_interval: seconds(30),
     relabel_nodes_timeout: seconds(900),
-    join_wait: seconds(defaultSettings.joinWait, 0),
+    join_wait: seconds(defaultSettings.joinWait, { mayBeNone: true }),
   }).exactOptional(),
   kubernetes: strictly({
     node_status_interval: seconds(defaultSettings.nodeStatusInterval),
@@ -52,7 +53,7 @@ const ConfigurationData = strictly({
   }).exactOptional(),
   kubernetes_provisioner: strictly({
     drain_timeout: seconds(3600),
-    drain_grace_period: seconds(1800, 0),
+    drain_grace_period: seconds(1800, { mayBeNone: true }),
     clear_labels_timeout: seconds(1800),
     remove_etcd_timeout: seconds(1800),
     etcd_ready_timeout: seconds(600),

@@ -85,19 +85,31 @@ describe('a node filter', () => {
 });
 
 describe('a design reference', () => {
+  const own = ['http://dh.example:9000', 'http://127.0.0.1:6385'];
+
+  test('another host’s revision is not one of ours', () => {
+    const theirs = 'deckhand+http://other.example:9000/api/v1.0/revisions/12/rendered-documents';
+    expect(() => parseDesignReference(theirs, 'design_ref', own)).toThrow(
+      'design_ref: "other.example:9000" is another host than this one (dh.example:9000, 127.0.0.1:6385)',
+    );
+    expect(() => parseDesignReference('deckhand+http:///revisions/12/rendered-documents', 'f', own)).toThrow(
+      'f: "revisions" is another host than this one',
+    );
+  });
+
   test('number, role, address', () => {
-    expect(parseDesignReference(7, 'f')).toEqual({ revision: 7 });
-    expect(parseDesignReference('7', 'f')).toEqual({ revision: 7 });
-    expect(parseDesignReference('last_site_action', 'f')).toEqual({ role: 'last-site-action' });
+    expect(parseDesignReference(7, 'f', own)).toEqual({ revision: 7 });
+    expect(parseDesignReference('7', 'f', own)).toEqual({ revision: 7 });
+    expect(parseDesignReference('last_site_action', 'f', own)).toEqual({ role: 'last-site-action' });
     expect(
-      parseDesignReference('deckhand+http://dh.example:9000/api/v1.0/revisions/12/rendered-documents', 'f'),
+      parseDesignReference('deckhand+http://dh.example:9000/api/v1.0/revisions/12/rendered-documents', 'f', own),
     ).toEqual({ revision: 12 });
   });
 
   test.each(['', '0', '-1', '1.5', 'newest', '99999999999', 'http://dh.example/revisions/3/rendered-documents'])(
     '%s is none',
     (reference) => {
-      expect(() => parseDesignReference(reference, 'design_ref')).toThrow(
+      expect(() => parseDesignReference(reference, 'design_ref', own)).toThrow(
         /^design_ref: .* is no revision of a site; it/,
       );
     },

@@ -144,4 +144,22 @@ describe('a node that is not what it should be', () => {
     expect(await site.operator.node(node.name)).toMatchObject({ properties: { rack: 'r2' }, traits: ['CUSTOM_OTHER'] });
     expect(await site.flowsOf(node.name)).toEqual(['clean succeeded', 'verify succeeded']);
   });
+
+  test('with another driver by now has its interfaces, and nothing of the old login', async () => {
+    const dead = { redfish_address: 'http://127.0.0.1:9', redfish_username: 'root', redfish_password: 'secret' };
+    const node = newSiteNode({ driver: 'redfish', driverInfo: dead });
+    await site.beat([node], { action: newAction(), phase: 'prepare' });
+    expect(await site.operator.node(node.name)).toMatchObject({ driver: 'redfish', deploy_interface: 'direct' });
+    const mended = { ...node, driver: 'fake-hardware', driverInfo: { fake_id: node.name } };
+    const action = newAction();
+    const done = new Map([[node.name, { state: 'done' }]]);
+    expect(await site.run([mended], { action, phase: 'prepare' })).toEqual(done);
+    expect(await site.operator.node(node.name)).toMatchObject({
+      driver: 'fake-hardware',
+      deploy_interface: 'fake',
+      power_interface: 'fake',
+    });
+    expect(Object.keys((await site.operator.node(node.name))['driver_info'] ?? {})).toEqual(['fake_id']);
+    expect(await site.run([mended], { action, phase: 'deploy' })).toEqual(done);
+  });
 });

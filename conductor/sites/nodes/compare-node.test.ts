@@ -76,6 +76,27 @@ describe('driver_info', () => {
   });
 });
 
+test('another driver: what the old one reached the BMC by is removed, what both know is not', () => {
+  const old = { ...driverInfo, redfish_verify_ca: false, agent_x: 1, fast_track: true };
+  const { patch } = compareNode(
+    { ...document, driver: 'ipmi' },
+    { ipmi_address: 'bmc' },
+    {
+      node: { ...node, driverInfo: old },
+      ports: [port()],
+      traits: ['CUSTOM_A'],
+    },
+  );
+  expect(patch.map(({ op, path }) => `${op} ${path}`).sort()).toEqual([
+    'add /driver',
+    'add /driver_info/ipmi_address',
+    'remove /driver_info/redfish_address',
+    'remove /driver_info/redfish_password',
+    'remove /driver_info/redfish_username',
+    'remove /driver_info/redfish_verify_ca',
+  ]);
+});
+
 describe('what the machine itself has told since', () => {
   test('capabilities beside those of the document stay, one of them wins', () => {
     const grown = { ...node.properties, capabilities: 'raid_level:1,boot_mode:bios' };

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { findDriver } from '#conductor/drivers/driver-table.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
@@ -55,6 +56,7 @@ export function compareNode(
       ...(wanted.driver === node.driver ? [] : [add('driver', wanted.driver)]),
       // all of it: to another address goes only a password that is written again
       ...(access.length > 0 ? Object.entries(driverInfo).map(([key, value]) => addIn('driver_info', key, value)) : []),
+      ...forgetOldAccess(wanted.driver, node),
       ...changedKeys('properties', machineProperties(wanted, node), node.properties),
       ...(conductorGroup === undefined || sameGroup(conductorGroup, node.conductorGroup)
         ? []
@@ -110,6 +112,15 @@ function relabel(wanted: SiteNode, node: KnownNode): JsonPatch {
     ...changedKeys('extra', labelsOf(wanted), node.extra),
     ...(wanted.resourceClass === node.resourceClass ? [] : [add('resource_class', wanted.resourceClass)]),
   ];
+}
+
+/** Where another driver found the BMC, and its login: the node's new driver has no use for them. */
+function forgetOldAccess(driver: string, node: KnownNode): JsonPatch {
+  if (driver === node.driver) return [];
+  const kept = findDriver(driver)?.fields ?? {};
+  return Object.keys(findDriver(node.driver)?.fields ?? {})
+    .filter((key) => Object.hasOwn(node.driverInfo, key) && !Object.hasOwn(kept, key))
+    .map((key) => ({ op: 'remove', path: `/driver_info/${key}` }));
 }
 
 /** Building RAID writes the root device, inspection the boot mode: those hold from then on. */

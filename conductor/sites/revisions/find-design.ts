@@ -8,14 +8,16 @@ import { AppError } from '#shared/errors/app-error.ts';
 /**
  * The site that a design reference means: see `parseDesignReference` for its forms.
  * @param field what the message begins with
+ * @param origins of this service, as its clients write it
  * @throws AppError `invalid_argument` for what is no revision, or for one that is no site; `not_found`
  */
 export async function findDesign(
   context: CheckContext,
   reference: string | number,
   field: string,
+  origins: readonly string[],
 ): Promise<{ readonly site: Site; readonly revision: number }> {
-  const wanted = parseDesignReference(reference, field);
+  const wanted = parseDesignReference(reference, field, origins);
   const revision = 'revision' in wanted ? wanted.revision : (await findRevisionByRole(context.db, wanted.role))?.id;
   if (revision === undefined) {
     const named = 'role' in wanted ? wanted.role : String(reference);

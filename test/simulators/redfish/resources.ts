@@ -2,7 +2,9 @@ import { baseRegistryMessages } from '#test/simulators/redfish/answers.ts';
 import { biosPath, biosRegistryPath, biosResources, type SimulatedBios } from '#test/simulators/redfish/bios.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedBoot, SimulatedBootDevice } from '#test/simulators/redfish/machine.ts';
+import { managerResetPath, resetKeysPath } from '#test/simulators/redfish/manager.ts';
 import { type SimulatedStorage, storagePath, storageResources } from '#test/simulators/redfish/storage.ts';
+import { type SimulatedFirmware, updateResources, updateServicePath } from '#test/simulators/redfish/update-service.ts';
 import { virtualMediaLink, virtualMediaResources } from '#test/simulators/redfish/virtual-media.ts';
 
 /** The resources as JSON, after DMTF's schemas (versions in `@odata.type`). */
@@ -66,7 +68,6 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
     Model: 'Simulated machine',
     SerialNumber: 'SIM-1',
     UUID: systemUuid,
-    BiosVersion: '1.0.0',
     IndicatorLED: 'Off',
     PowerState: state.power,
     Status: { State: 'Enabled', Health: 'OK', HealthRollup: 'OK' },
@@ -109,6 +110,7 @@ function serviceRoot(quirks: Quirks): Record<string, unknown> {
     AccountService: { '@odata.id': '/redfish/v1/AccountService' },
     Registries: { '@odata.id': '/redfish/v1/Registries' },
     Tasks: { '@odata.id': '/redfish/v1/TaskService' },
+    ...(quirks.simpleUpdate === 'none' ? {} : { UpdateService: { '@odata.id': updateServicePath } }),
     ...(quirks.noSessions ? {} : { SessionService: { '@odata.id': '/redfish/v1/SessionService' } }),
     Links: quirks.noSessions ? {} : { Sessions: { '@odata.id': sessionsPath } },
   };
@@ -225,7 +227,10 @@ export interface ResourceContext {
   readonly pendingBoot: SimulatedBoot;
   readonly bios: SimulatedBios;
   readonly storage: SimulatedStorage;
+  readonly firmware: SimulatedFirmware;
   readonly secureBoot: boolean;
+  readonly secureBootKeys: 'maker' | 'none';
+  readonly clock: string | undefined;
   readonly media: string | undefined;
 }
 
@@ -240,14 +245,15 @@ export function renderResources(context: ResourceContext): Record<string, Record
       value: [{ name: 'Service', kind: 'Singleton', url: '/redfish/v1/' }],
     },
     '/redfish/v1/Systems': collection('ComputerSystemCollection', 'Systems', [systemPath]),
-    [systemPath]: computerSystem(context.system, quirks),
+    [systemPath]: { ...computerSystem(context.system, quirks), BiosVersion: context.firmware.versions.bios },
     [secureBootPath]: {
       '@odata.type': '#SecureBoot.v1_1_0.SecureBoot',
       Id: 'SecureBoot',
       Name: 'Secure boot',
       SecureBootEnable: context.secureBoot,
       SecureBootCurrentBoot: context.secureBoot ? 'Enabled' : 'Disabled',
-      SecureBootMode: 'UserMode',
+      SecureBootMode: context.secureBootKeys === 'none' ? 'SetupMode' : 'UserMode',
+      Actions: { '#SecureBoot.ResetKeys': { target: resetKeysPath } },
     },
     ...(quirks.bootViaSettings
       ? {
@@ -289,7 +295,9 @@ export function renderResources(context: ResourceContext): Record<string, Record
       Id: '1',
       Name: 'Manager',
       ManagerType: 'BMC',
-      FirmwareVersion: '1.0.0',
+      FirmwareVersion: context.firmware.versions.bmc,
+      ...(context.clock === undefined ? {} : { DateTime: context.clock }),
+      Actions: { '#Manager.Reset': { target: managerResetPath } },
       PowerState: 'On',
       Status: enabled,
       ...virtualMediaLink(quirks, 'manager'),
@@ -301,6 +309,7 @@ export function renderResources(context: ResourceContext): Record<string, Record
     ...services(context),
     ...biosResources(context.bios, quirks),
     ...storageResources(context.storage, quirks),
+    ...updateResources(context.firmware, quirks),
     ...virtualMediaResources(context.media, quirks),
     ...registries(quirks),
   };
