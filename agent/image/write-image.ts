@@ -15,6 +15,7 @@ import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
+import type { BytesByOrigin } from '#shared/wire/image-origin.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
 /** Slots of each pool: enough for four writes in flight, the hash thread's queue and the slot being filled. */
@@ -44,10 +45,8 @@ export interface WrittenBytes {
   readonly imageBytes: number;
   /** Of these, bytes that were sent to the disk: holes are not. */
   readonly writtenBytes: number;
-  /** Of an image in chunks: bytes that the disk held already. */
-  readonly keptBytes?: number;
-  /** Of an image in chunks: bytes that the disk held elsewhere. */
-  readonly copiedBytes?: number;
+  /** Of an image in chunks. */
+  readonly origin?: BytesByOrigin;
   readonly downloadedBytes: number;
   readonly format: ImageFormat;
   readonly compression: Compression;
@@ -142,9 +141,11 @@ function emptyImage(): AppError {
   return new AppError('image_error', 'the image is empty');
 }
 
-function progressReporter(options: WriteImageOptions): (done: number, total: number | undefined) => void {
+function progressReporter(
+  options: WriteImageOptions,
+): (done: number, total: number | undefined, origin?: BytesByOrigin) => void {
   const last = { at: options.clock.now().getTime(), bytes: 0 };
-  return (done, total) => {
+  return (done, total, origin) => {
     const now = options.clock.now().getTime();
     const elapsed = now - last.at;
     if (elapsed < progressEveryMs) return;
@@ -152,6 +153,7 @@ function progressReporter(options: WriteImageOptions): (done: number, total: num
       phase: 'writing image',
       done_bytes: done,
       ...(total === undefined ? {} : { total_bytes: total }),
+      ...(origin && { kept_bytes: origin.kept, copied_bytes: origin.copied, fetched_bytes: origin.fetched }),
       rate: Math.round(((done - last.bytes) * 1000) / elapsed),
     });
     Object.assign(last, { at: now, bytes: done });

@@ -105,7 +105,10 @@ describe('an image in chunks', () => {
     expect(outcome.requests).toHaveLength(1 + 6 + 1);
     const fetched = 6 * 200_001 + 200_001;
     // whole MiB are written; a chunk may reach into two
-    expect(outcome.written).toMatchObject({ keptBytes: image.length - fetched, copiedBytes: 0, writtenBytes: 4 * mib });
+    expect(outcome.written).toMatchObject({
+      origin: { kept: image.length - fetched, copied: 0 },
+      writtenBytes: 4 * mib,
+    });
   });
 
   test('is fetched over a few connections that stay', async () => {
@@ -185,11 +188,11 @@ describe('an image cut at blocks', () => {
     const outcome = await writeOver(old);
     expect(outcome.error).toBeUndefined();
     expect(outcome.content.subarray(0, data.length).equals(data)).toBe(true);
-    const { keptBytes = 0, copiedBytes = 0, downloadedBytes = 0 } = outcome.written ?? {};
-    expect(copiedBytes).toBeGreaterThan(2 * mib);
+    const { kept = 0, copied = 0, fetched = 0 } = outcome.written?.origin ?? {};
+    expect(copied).toBeGreaterThan(2 * mib);
     // the first MiB, those that the change runs through, and the index
-    expect(downloadedBytes).toBeLessThan(2 * mib);
-    expect(keptBytes + copiedBytes + downloadedBytes).toBeGreaterThan(8 * mib);
+    expect(fetched).toBeLessThan(2 * mib);
+    expect(kept + copied + fetched).toBeGreaterThan(8 * mib);
   });
 
   test('any pieces of it anywhere on the disk, any faults: it is the image in the end, or nothing that boots', async () => {

@@ -11,6 +11,7 @@ import { createSlotPool, type Slot, slotBytes } from '#agent/image/slot-pool.ts'
 import type { WrittenBytes } from '#agent/image/write-image.ts';
 import { type ChunkIndex, parseChunkIndex } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { BytesByOrigin } from '#shared/wire/image-origin.ts';
 
 /** Chunks read from the disk or fetched at once. */
 const chunksAtOnce = 8;
@@ -22,7 +23,7 @@ const maxIndexBytes = 64 * 1024 * 1024;
 
 export interface WriteChunksOptions extends Omit<FetchOptions, 'kept'> {
   /** Called as the image grows, in bytes of the image. */
-  readonly reportDone: (doneBytes: number, imageBytes: number) => void;
+  readonly reportDone: (doneBytes: number, imageBytes: number, origin: BytesByOrigin) => void;
 }
 
 /**
@@ -57,11 +58,11 @@ async function writeAll(
   const index = parseChunkIndex(await readIndex(source));
   if (index.imageBytes === 0) throw new AppError('image_error', 'the image is empty');
   if (index.imageBytes > target.sizeBytes) throw tooSmall(target, index.imageBytes);
-  const bytesFrom = { kept: 0, copied: 0, fetched: 0, zeros: 0, download: source.download.doneBytes() };
+  const origin = { kept: 0, copied: 0, fetched: source.download.doneBytes() };
   const state: { rest?: AsyncGenerator<LoadedChunk>; writer?: DiskWriter } = {};
   const count = (chunk: LoadedChunk): void => {
-    bytesFrom[chunk.from] += chunk.length;
-    bytesFrom.download += chunk.fetchedBytes;
+    if (chunk.from === 'kept' || chunk.from === 'copied') origin[chunk.from] += chunk.length;
+    origin.fetched += chunk.fetchedBytes;
   };
   let end = 0;
   for await (const { slot, kept } of toSlots(
@@ -80,7 +81,7 @@ async function writeAll(
     end += slot.length;
     if (kept) slot.release();
     else await state.writer.write(slot, offset);
-    options.reportDone(end, index.imageBytes);
+    options.reportDone(end, index.imageBytes, origin);
   }
   const { writer } = state;
   await writer?.flush();
@@ -89,9 +90,8 @@ async function writeAll(
   return {
     imageBytes: index.imageBytes,
     writtenBytes: writer?.writtenBytes() ?? 0,
-    keptBytes: bytesFrom.kept,
-    copiedBytes: bytesFrom.copied,
-    downloadedBytes: bytesFrom.download,
+    origin,
+    downloadedBytes: origin.fetched,
     format: 'raw',
     compression: 'none',
     head: Buffer.from(head?.bytes.subarray(0, head.length) ?? []),
