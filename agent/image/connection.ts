@@ -10,6 +10,10 @@ export interface Connection {
   fill(into: Uint8Array): Promise<number>;
   /** The next line without its line ending; `undefined` at the end of the stream. */
   readLine(): Promise<string | undefined>;
+  /** Whether another request may be sent: it is open, and nothing came that nobody asked for. */
+  isFree(): boolean;
+  /** From now on this signal ends it, in place of the one before. */
+  watch(signal: AbortSignal | undefined): void;
   close(): void;
 }
 
@@ -23,7 +27,12 @@ export interface ConnectionOptions {
   readonly rules?: OutboundRules | undefined;
   /** Whether the server's certificate is checked; default true. */
   readonly verify?: boolean;
+  /** Where connections wait for the next request; all users of it have the same rules. `undefined` = none is kept. */
+  readonly kept?: KeptConnections | undefined;
 }
+
+/** Idle connections by origin; never more than there were requests at once. */
+export type KeptConnections = Map<string, Connection[]>;
 
 const receiveBytes = 256 * 1024;
 const maxLineBytes = 16 * 1024;
@@ -75,7 +84,14 @@ export function openConnection(url: URL, options: ConnectionOptions): Connection
     state.ended = true;
     deliver();
   };
-  const onAbort = (): void => fail(`the connection to ${url.host} was given up`, options.signal.reason);
+  let watched: AbortSignal | undefined;
+  const onAbort = (): void => fail(`the connection to ${url.host} was given up`, watched?.reason);
+  const watch = (signal: AbortSignal | undefined): void => {
+    watched?.removeEventListener('abort', onAbort);
+    watched = signal;
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener('abort', onAbort, { once: true });
+  };
   socket.on('error', (cause) => {
     // refused, and not to be tried again
     if (cause instanceof AppError) state.failure ??= cause;
@@ -83,14 +99,13 @@ export function openConnection(url: URL, options: ConnectionOptions): Connection
   });
   socket.on('end', finish);
   socket.on('close', () => {
-    options.signal.removeEventListener('abort', onAbort);
+    watch(undefined);
     finish();
   });
   socket.on('timeout', () => {
     if (waiter) fail(`${url.host} sent nothing for ${options.idleTimeoutMs} ms`);
   });
-  if (options.signal.aborted) onAbort();
-  else options.signal.addEventListener('abort', onAbort, { once: true });
+  watch(options.signal);
 
   const fill = (into: Uint8Array): Promise<number> => {
     const settle = Promise.withResolvers<number>();
@@ -109,6 +124,8 @@ export function openConnection(url: URL, options: ConnectionOptions): Connection
     },
     fill,
     readLine: () => readLine(fill),
+    isFree: () => !state.ended && state.failure === undefined && state.rest.length === 0,
+    watch,
     close: () => {
       socket.destroy();
     },

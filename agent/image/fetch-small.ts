@@ -1,3 +1,4 @@
+import type { KeptConnections } from '#agent/image/connection.ts';
 import { httpGet } from '#agent/image/http-body.ts';
 import { showUrl } from '#agent/image/show-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -15,6 +16,8 @@ export interface FetchOptions {
   readonly rules?: OutboundRules | undefined;
   /** Whether the server's certificate is checked; default true. */
   readonly verify?: boolean;
+  /** Connections to take and leave; default: one for this file. */
+  readonly kept?: KeptConnections;
 }
 
 /**
@@ -23,10 +26,10 @@ export interface FetchOptions {
  * @throws AppError `unavailable`, `forbidden` (the rules), `image_error` (4xx), `invalid_argument` when it is larger than `maxBytes`.
  */
 export async function fetchSmall(url: string, what: string, maxBytes: number, options: FetchOptions): Promise<Buffer> {
-  const { headers = {}, rules, verify = true } = options;
+  const { headers = {}, rules, verify = true, kept } = options;
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]);
   try {
-    const answer = await httpGet(new URL(url), headers, { idleTimeoutMs, signal, rules, verify });
+    const answer = await httpGet(new URL(url), headers, { idleTimeoutMs, signal, rules, verify, kept });
     try {
       if (answer.status < 200 || answer.status > 299) {
         const code = answer.status >= 500 ? 'unavailable' : 'image_error';

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
+import type { KeptConnections } from '#agent/image/connection.ts';
 import { fetchSmall } from '#agent/image/fetch-small.ts';
 import { httpGet } from '#agent/image/http-body.ts';
 import { errorChain, isRetryable } from '#shared/errors/app-error.ts';
@@ -76,6 +77,71 @@ describe('framing', () => {
     await expect(httpGet(new URL(url), {}, { ...options, signal: AbortSignal.timeout(100) })).rejects.toThrow(
       'given up',
     );
+  });
+});
+
+describe('kept connections', () => {
+  const file = 'HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc';
+  /** Answers the requests of all connections in turn, each connection until `closeAfter` of them. */
+  async function serveMany(answers: readonly string[], closeAfter = 100) {
+    const seen = { connections: 0, requests: 0 };
+    const { url } = await serve((socket) => {
+      seen.connections += 1;
+      let here = 0;
+      const answer = (): void => {
+        if (here === closeAfter) return;
+        here += 1;
+        seen.requests += 1;
+        socket.write(answers[Math.min(seen.requests, answers.length) - 1] ?? '');
+        if (here === closeAfter) socket.end();
+      };
+      socket.on('data', answer);
+      answer();
+    });
+    return { url, seen };
+  }
+  const kept: KeptConnections = new Map();
+  const get = (url: string): Promise<string> => fetchSmall(url, 'the file', 1000, { signal, kept }).then(String);
+  afterEach(() => {
+    for (const connection of [...kept.values()].flat()) connection.close();
+    kept.clear();
+  });
+
+  test('one request after another goes over the same', async () => {
+    const { url, seen } = await serveMany([file]);
+    for (let request = 0; request < 5; request += 1) expect(await get(url)).toBe('abc');
+    expect(seen).toEqual({ connections: 1, requests: 5 });
+  });
+
+  test('one that the server has closed is replaced', async () => {
+    const { url, seen } = await serveMany([file], 2);
+    for (let request = 0; request < 6; request += 1) expect(await get(url)).toBe('abc');
+    expect(seen).toEqual({ connections: 3, requests: 6 });
+  });
+
+  test.each([
+    ['a body without a length', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'],
+    ['Connection: close', 'HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc'],
+    ['HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc'],
+    ['more than was asked for', `${file}${file}`],
+  ])('%s ends it', async (_what, answer) => {
+    const { url, seen } = await serveMany([answer]);
+    expect(await get(url)).toBe('abc');
+    expect(await get(url)).toBe('abc');
+    expect(seen).toEqual({ connections: 2, requests: 2 });
+  });
+
+  test('a signal of an earlier request does not end it, the present one does', async () => {
+    const { url, seen } = await serveMany([file, file, '']);
+    const first = new AbortController();
+    expect(String(await fetchSmall(url, 'the file', 1000, { signal: first.signal, kept }))).toBe('abc');
+    first.abort();
+    expect(await get(url)).toBe('abc');
+    const third = new AbortController();
+    const asked = fetchSmall(url, 'the file', 1000, { signal: third.signal, kept });
+    third.abort();
+    await expect(asked).rejects.toThrow('fetch the file');
+    expect(seen.connections).toBe(1);
   });
 });
 

@@ -1,6 +1,11 @@
-import { type Connection, type ConnectionOptions, openConnection } from '#agent/image/connection.ts';
+import {
+  type Connection,
+  type ConnectionOptions,
+  type KeptConnections,
+  openConnection,
+} from '#agent/image/connection.ts';
 import { showUrl } from '#agent/image/show-url.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import { checkOutboundUrl } from '#shared/peers/outbound-url.ts';
 
 /** The answer to one GET; the body is read into the caller's memory. HTTP/1.1 as in RFC 9112. */
@@ -15,6 +20,7 @@ export interface HttpAnswer {
    * @returns the bytes read, and whether the body went on to its proper end or was cut.
    */
   read(into: Uint8Array): Promise<{ readonly bytes: number; readonly state: 'more' | 'complete' | 'cut' }>;
+  /** Ends the connection, or keeps it for the next request where all of the body was read and the options say so. */
   close(): void;
 }
 
@@ -57,24 +63,58 @@ function describeHop(url: URL, target: URL): string {
   return target === url ? showUrl(url) : `the redirect of ${showUrl(url)}`;
 }
 
+/** A server may close a kept connection at any time: then the request goes over a new one. */
 async function getOnce(
   url: URL,
   headers: Readonly<Record<string, string>>,
   options: ConnectionOptions,
 ): Promise<HttpAnswer> {
-  const connection = openConnection(url, options);
+  const connection = takeFree(url, options.kept);
+  if (connection !== undefined) {
+    connection.watch(options.signal);
+    try {
+      return await getOver(connection, url, headers, options);
+    } catch (error) {
+      if (options.signal.aborted || !isRetryable(error)) throw error;
+    }
+  }
+  return getOver(openConnection(url, options), url, headers, options);
+}
+
+function takeFree(url: URL, kept: KeptConnections | undefined): Connection | undefined {
+  const idle = kept?.get(url.origin) ?? [];
+  for (;;) {
+    const connection = idle.pop();
+    if (connection === undefined || connection.isFree()) return connection;
+    connection.close();
+  }
+}
+
+async function getOver(
+  connection: Connection,
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  { kept }: ConnectionOptions,
+): Promise<HttpAnswer> {
   try {
     const lines = Object.entries({
       host: url.host,
       'user-agent': 'baton-agent',
       accept: '*/*',
       'accept-encoding': 'identity', // the checksum is over the bytes of the file
-      connection: 'close',
+      connection: kept ? 'keep-alive' : 'close',
       ...headers,
     }).map(([name, value]) => `${name}: ${value}\r\n`);
     connection.write(`GET ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}\r\n`);
-    const status = parseStatusLine(await connection.readLine(), url);
-    return { status, ...openBody(connection, await readHeaders(connection)), close: () => connection.close() };
+    const { status, persists } = parseStatusLine(await connection.readLine(), url);
+    const body = openBody(connection, await readHeaders(connection));
+    const mayKeep = persists && body.headers.get('connection')?.toLowerCase() !== 'close';
+    const close = (): void => {
+      if (!kept || !mayKeep || !body.isAtEnd() || !connection.isFree()) return connection.close();
+      connection.watch(undefined);
+      kept.set(url.origin, [...(kept.get(url.origin) ?? []), connection]);
+    };
+    return { status, ...body, close };
   } catch (error) {
     connection.close();
     throw error;
@@ -85,12 +125,13 @@ function withoutAuthorization(headers: Readonly<Record<string, string>>): Readon
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'authorization'));
 }
 
-function parseStatusLine(line: string | undefined, url: URL): number {
+/** HTTP/1.0 closes behind each answer. */
+function parseStatusLine(line: string | undefined, url: URL): { readonly status: number; readonly persists: boolean } {
   if (line === undefined) throw new AppError('unavailable', `${url.host} closed the connection without an answer`);
   const status = /^HTTP\/1\.[01] (\d{3})/.exec(line)?.[1];
   if (status === undefined)
     throw new AppError('unavailable', `${url.host} answered with something that is not HTTP/1.1`);
-  return Number(status);
+  return { status: Number(status), persists: line.startsWith('HTTP/1.1') };
 }
 
 async function readHeaders(connection: Connection): Promise<Map<string, string>> {
@@ -114,33 +155,37 @@ async function readHeaders(connection: Connection): Promise<Map<string, string>>
   }
 }
 
-function openBody(
-  connection: Connection,
-  headers: ReadonlyMap<string, string>,
-): Pick<HttpAnswer, 'headers' | 'bodyBytes' | 'read'> {
+interface OpenBody extends Pick<HttpAnswer, 'headers' | 'bodyBytes' | 'read'> {
+  /** Known only of a body that says its length: others have something behind them (trailers), or the connection's end. */
+  readonly isAtEnd: () => boolean;
+}
+
+function openBody(connection: Connection, headers: ReadonlyMap<string, string>): OpenBody {
+  const isAtEnd = (): boolean => false;
   if (headers.get('transfer-encoding')?.toLowerCase().includes('chunked')) {
-    return { headers, bodyBytes: undefined, read: chunkedReader(connection) };
+    return { headers, bodyBytes: undefined, read: chunkedReader(connection), isAtEnd };
   }
   const length = headers.get('content-length');
-  if (length === undefined) return { headers, bodyBytes: undefined, read: untilCloseReader(connection) };
+  if (length === undefined) return { headers, bodyBytes: undefined, read: untilCloseReader(connection), isAtEnd };
   const bytes = /^\d{1,15}$/.test(length) ? Number(length) : undefined;
   if (bytes === undefined) throw badFraming('a Content-Length that is no length');
-  return { headers, bodyBytes: bytes, read: countedReader(connection, bytes) };
+  return { headers, bodyBytes: bytes, ...countedReader(connection, bytes) };
 }
 
 function badFraming(what: string): AppError {
   return new AppError('image_error', `the server sent ${what}`);
 }
 
-function countedReader(connection: Connection, length: number): HttpAnswer['read'] {
+function countedReader(connection: Connection, length: number): Pick<OpenBody, 'read' | 'isAtEnd'> {
   let left = length;
-  return async (into) => {
+  const read: HttpAnswer['read'] = async (into) => {
     const wanted = Math.min(into.length, left);
     const bytes = wanted === 0 ? 0 : await connection.fill(into.subarray(0, wanted));
     left -= bytes;
     if (left === 0) return { bytes, state: 'complete' };
     return { bytes, state: bytes < wanted ? 'cut' : 'more' };
   };
+  return { read, isAtEnd: () => left === 0 };
 }
 
 function untilCloseReader(connection: Connection): HttpAnswer['read'] {

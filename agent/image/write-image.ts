@@ -1,4 +1,3 @@
-import { isChunkIndex } from '#agent/image/chunks/chunk-index.ts';
 import { writeChunks } from '#agent/image/chunks/write-chunks.ts';
 import type { Compression } from '#agent/image/compression.ts';
 import type { Disk } from '#agent/image/disk.ts';
@@ -11,10 +10,12 @@ import { writeQcow2 } from '#agent/image/qcow2/write-qcow2.ts';
 import { createRangeReader } from '#agent/image/range-reader.ts';
 import { createSlotPool, type Slot } from '#agent/image/slot-pool.ts';
 import { writeRaw } from '#agent/image/write-raw.ts';
+import { isChunkIndex } from '#shared/chunks/chunk-index.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
+import type { BytesByOrigin } from '#shared/wire/image-origin.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
 /** Slots of each pool: enough for four writes in flight, the hash thread's queue and the slot being filled. */
@@ -44,8 +45,8 @@ export interface WrittenBytes {
   readonly imageBytes: number;
   /** Of these, bytes that were sent to the disk: holes are not. */
   readonly writtenBytes: number;
-  /** Of an image in chunks: bytes that the disk held already. */
-  readonly keptBytes?: number;
+  /** Of an image in chunks. */
+  readonly origin?: BytesByOrigin;
   readonly downloadedBytes: number;
   readonly format: ImageFormat;
   readonly compression: Compression;
@@ -140,9 +141,11 @@ function emptyImage(): AppError {
   return new AppError('image_error', 'the image is empty');
 }
 
-function progressReporter(options: WriteImageOptions): (done: number, total: number | undefined) => void {
+function progressReporter(
+  options: WriteImageOptions,
+): (done: number, total: number | undefined, origin?: BytesByOrigin) => void {
   const last = { at: options.clock.now().getTime(), bytes: 0 };
-  return (done, total) => {
+  return (done, total, origin) => {
     const now = options.clock.now().getTime();
     const elapsed = now - last.at;
     if (elapsed < progressEveryMs) return;
@@ -150,6 +153,7 @@ function progressReporter(options: WriteImageOptions): (done: number, total: num
       phase: 'writing image',
       done_bytes: done,
       ...(total === undefined ? {} : { total_bytes: total }),
+      ...(origin && { kept_bytes: origin.kept, copied_bytes: origin.copied, fetched_bytes: origin.fetched }),
       rate: Math.round(((done - last.bytes) * 1000) / elapsed),
     });
     Object.assign(last, { at: now, bytes: done });

@@ -53,6 +53,7 @@ export async function writeWholeDisk(
       checksum: checksum.hex,
       device: device.name,
       rootUuid: readPartitionTable(head).diskId ?? null,
+      ...(figures.origin && { origin: figures.origin }),
       headSha256: await digestHead(device.name),
     };
   } catch (error) {

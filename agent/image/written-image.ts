@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
+import { type BytesByOrigin, describeOrigin } from '#shared/wire/image-origin.ts';
 
 /** The image that this boot of the ramdisk wrote last. */
 export interface WrittenImage {
@@ -15,6 +16,8 @@ export interface WrittenImage {
   readonly rootUuid: string | null;
   /** Of a partition image, its ESP's UUID; `null` without ESP. */
   readonly efiSystemPartitionUuid?: string | null;
+  /** Of an image in chunks: where its bytes came from. */
+  readonly origin?: BytesByOrigin;
   /** What `headSha256` is of, when that is not the whole device: `/dev/vda3`. */
   readonly headOf?: string;
   /** Digest of the first MiB as the step left it: something else may have changed the disk since. */
@@ -36,9 +39,10 @@ export function partitionUuids(written: WrittenImageRecord): Readonly<Record<str
   };
 }
 
-/** The text that Ironic's agent answers a write with. */
+/** The text that Ironic's agent answers a write with; behind it, of an image in chunks, where its bytes came from. */
 export function writtenText(image: WrittenImage, verb: 'written to' | 'already present on'): string {
-  return `image (${image.imageId}) ${verb} device ${image.device} root_uuid=${image.rootUuid ?? 'None'}`;
+  const figures = image.origin ? ` ${describeOrigin(image.origin)}` : '';
+  return `image (${image.imageId}) ${verb} device ${image.device} root_uuid=${image.rootUuid ?? 'None'}${figures}`;
 }
 
 const headBytes = 1024 * 1024;

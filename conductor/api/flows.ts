@@ -57,6 +57,9 @@ export const Flow = z
         waiting_for: line,
         wait_until: time.nullable(),
         progress: z.unknown(),
+        image_bytes: z.strictObject({ kept: whole, copied: whole, fetched: whole }).nullable().meta({
+          description: 'Of a written image in chunks: what the disk held in place, elsewhere, what was sent.',
+        }),
         error: line,
       }),
     ),

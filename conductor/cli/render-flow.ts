@@ -2,6 +2,7 @@ import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import { bootEvents } from '#conductor/model/boot-events.ts';
 import { stepName } from '#conductor/model/planned-step.ts';
+import type { BytesByOrigin } from '#shared/wire/image-origin.ts';
 import { Progress } from '#shared/wire/progress.ts';
 
 const marks: Readonly<Record<string, string>> = {
@@ -85,7 +86,7 @@ function remark(step: FlowStepView, now: Date): string {
   // where the plan is not as it always is
   if (step.state === 'pending') return asked.has(step.origin) ? step.reason : '';
   const busy = step.state === 'running' || step.state === 'waiting';
-  if (!busy) return '';
+  if (!busy) return renderOrigin(step.image_bytes ?? undefined);
   const progress = progressOf(step);
   if (progress) return `${progressBar(progress)}${renderProgress(progress)}`;
   if (!step.waiting_for) return '';
@@ -106,7 +107,16 @@ export function renderProgress(progress: Progress | undefined): string {
     done === undefined
       ? ''
       : ` ${formatBytes(done)}${total ? ` of ${formatBytes(total)} (${Math.floor((done / total) * 100)} %)` : ''}`;
-  return `${progress.phase}${amount}${rate === undefined ? '' : `, ${formatBytes(rate)}/s`}`;
+  const { kept_bytes: kept, copied_bytes: copied = 0, fetched_bytes: fetched = 0 } = progress;
+  const origin = renderOrigin(kept === undefined ? undefined : { kept, copied, fetched });
+  return `${progress.phase}${amount}${rate === undefined ? '' : `, ${formatBytes(rate)}/s`}${origin === '' ? '' : `; ${origin}`}`;
+}
+
+/** Of an image in chunks: `30 MB kept, 5 MB copied, 2 MB fetched`. */
+function renderOrigin(origin: BytesByOrigin | undefined): string {
+  if (origin === undefined) return '';
+  const { kept, copied, fetched } = origin;
+  return `${formatBytes(kept)} kept, ${formatBytes(copied)} copied, ${formatBytes(fetched)} fetched`;
 }
 
 const barWidth = 20;

@@ -10,6 +10,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 import { listBootEvents } from '#conductor/nodes/boot-event-store.ts';
 import { wayToWipe } from '#conductor/nodes/requested-wipe.ts';
+import { readOrigin } from '#shared/wire/image-origin.ts';
 
 const startConductor =
   'Start a conductor with the BATON_CONDUCTOR_GROUP of the node, or change the conductor_group of the node.';
@@ -113,6 +114,7 @@ function viewStep(step: FlowStepRow): FlowStepView {
     waiting_for: step.waitingFor,
     wait_until: step.waitUntil?.toISOString() ?? null,
     progress: step.progress,
+    image_bytes: readOrigin(step.output) ?? null,
     error: step.error,
   };
 }

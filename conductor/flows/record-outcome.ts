@@ -7,7 +7,7 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { together } from '#conductor/kernel/db/together.ts';
-import { countStep } from '#conductor/kernel/metrics/count-flow.ts';
+import { countImageBytes, countStep } from '#conductor/kernel/metrics/count-flow.ts';
 import { hideSecrets, valueWithout } from '#conductor/kernel/secrets/hide-secrets.ts';
 import { nodeSecretTexts } from '#conductor/kernel/secrets/node-secrets.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
@@ -50,6 +50,7 @@ export async function recordOutcome(
   else {
     context.log.info(fields, 'step succeeded');
     countStep(context, record, 'succeeded');
+    if (outcome.kind === 'done') countImageBytes(context, outcome.output);
   }
   return answer;
 }

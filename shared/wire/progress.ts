@@ -10,6 +10,11 @@ export const Progress = z.object({
   /** Bytes of the image as downloaded (compressed where it is). */
   done_bytes: z.number().int().nonnegative().optional(),
   total_bytes: z.number().int().nonnegative().optional(),
+  /** Of an image in chunks, of `done_bytes`: what the disk held in place, and elsewhere. */
+  kept_bytes: z.number().int().nonnegative().optional(),
+  copied_bytes: z.number().int().nonnegative().optional(),
+  /** Of an image in chunks: bytes that came over the network, compressed. */
+  fetched_bytes: z.number().int().nonnegative().optional(),
   /** Bytes per second over the last interval. */
   rate: z.number().nonnegative().optional(),
 });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { parseChunkIndex } from '#agent/image/chunks/chunk-index.ts';
 import { makeChunks } from '#agent/image/testing/serve-chunks.ts';
+import { parseChunkIndex } from '#shared/chunks/chunk-index.ts';
 
 /** What `casync make` of Debian 12 makes of these 512 KiB. */
 const data = Buffer.concat(
@@ -23,7 +23,11 @@ describe("casync's index", () => {
 
   test('is read', () => {
     const { chunks, ...rest } = parseChunkIndex(index);
-    expect(rest).toEqual({ imageBytes: 524_288, digest: 'sha512-256', maxChunkBytes: 262_144 });
+    expect(rest).toEqual({
+      imageBytes: 524_288,
+      digest: 'sha512-256',
+      sizes: { min: 16_384, avg: 65_536, max: 262_144 },
+    });
     expect(chunks.map(({ offset, length }) => offset + length)).toEqual(ends);
     expect(chunks[0]?.id).toBe('0fac270dc01e8432b80e21552476de6483653a3b261f710457abdd5c8f22e860');
   });

@@ -1,16 +1,20 @@
 import { promisify } from 'node:util';
 import { zstdDecompress } from 'node:zlib';
-import { type Chunk, type ChunkIndex, chunkId } from '#agent/image/chunks/chunk-index.ts';
 import { detectCompression } from '#agent/image/compression.ts';
+import type { KeptConnections } from '#agent/image/connection.ts';
 import type { DownloadOptions } from '#agent/image/download.ts';
 import { fetchSmall } from '#agent/image/fetch-small.ts';
+import { type Chunk, type ChunkIndex, chunkId } from '#shared/chunks/chunk-index.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import { retry } from '#shared/retry.ts';
 
 export type FetchOptions = Pick<
   DownloadOptions,
   'urls' | 'headers' | 'maxTries' | 'retryDelayMs' | 'clock' | 'log' | 'rules'
->;
+> & {
+  /** Connections over which chunk after chunk is fetched; closed by its maker. */
+  readonly kept: KeptConnections;
+};
 
 const unpackZstd = promisify(zstdDecompress);
 
@@ -23,13 +27,18 @@ const unpackZstd = promisify(zstdDecompress);
 export function fetchChunk(
   chunk: Chunk,
   digest: ChunkIndex['digest'],
-  { urls, clock, log, headers, rules, maxTries, retryDelayMs }: FetchOptions,
+  { urls, clock, log, headers, rules, kept, maxTries, retryDelayMs }: FetchOptions,
   signal: AbortSignal,
 ): Promise<{ readonly bytes: Buffer; readonly fetchedBytes: number }> {
   const attempt = async (number: number): Promise<{ readonly bytes: Buffer; readonly fetchedBytes: number }> => {
-    const url = new URL(`default.castr/${chunk.id.slice(0, 4)}/${chunk.id}.cacnk`, urls[(number - 1) % urls.length]);
+    const url = chunkUrl(chunk, urls[(number - 1) % urls.length] ?? '');
     try {
-      const packed = await fetchSmall(url.href, 'a chunk of the image', packedLimit(chunk), { signal, headers, rules });
+      const packed = await fetchSmall(url.href, 'a chunk of the image', packedLimit(chunk), {
+        signal,
+        headers,
+        rules,
+        kept,
+      });
       return { bytes: await unpack(packed, chunk, digest), fetchedBytes: packed.length };
     } catch (error) {
       if (signal.aborted) throw new AppError('aborted', 'the download was stopped', { cause: signal.reason });
@@ -43,6 +52,13 @@ export function fetchChunk(
     passes: (error, number) => number < (isRetryable(error) ? maxTries : urls.length),
     delayMs: (number) => (number % urls.length === 0 ? retryDelayMs : 0),
   });
+}
+
+/** With the index's query: a token for the folder is there. One that holds for the index alone gets the server's 403. */
+function chunkUrl({ id }: Chunk, indexUrl: string): URL {
+  const url = new URL(`default.castr/${id.slice(0, 4)}/${id}.cacnk`, indexUrl);
+  url.search = new URL(indexUrl).search;
+  return url;
 }
 
 /** What doesn't shrink gets a little longer by its frame (RFC 8878 §3.1.1). */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { array, assert, asyncProperty, boolean, integer, nat, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createFakeDisk } from '#agent/image/testing/fake-disk.ts';
-import { makeChunks, serveFiles } from '#agent/image/testing/serve-chunks.ts';
+import { makeChunks, makeChunksAtBlocks, serveFiles } from '#agent/image/testing/serve-chunks.ts';
 import { mib, sha256 } from '#agent/image/testing/write-to-fake-disk.ts';
 import { type WrittenBytes, writeImage } from '#agent/image/write-image.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -29,6 +29,8 @@ interface Setup {
   /** What is on the disk before, from its beginning. */
   readonly old?: Buffer;
   readonly offload?: boolean;
+  /** Of the index's URL: `?token=a`. */
+  readonly query?: string;
 }
 
 interface Outcome {
@@ -37,10 +39,13 @@ interface Outcome {
   readonly content: Buffer;
   readonly requests: readonly string[];
   readonly opened: boolean;
+  readonly connections: number;
 }
 
-async function write({ index, file, old, offload = true }: Setup): Promise<Outcome> {
-  await using server = await serveFiles((path, request) => (path === 'disk.caibx' ? index : file(path, request)));
+async function write({ index, file, old, offload = true, query = '' }: Setup): Promise<Outcome> {
+  await using server = await serveFiles((path, request) =>
+    path === `disk.caibx${query}` ? index : file(path, request),
+  );
   await using target = await createFakeDisk(12 * mib, offload);
   if (old) {
     const handle = await open(target.name, 'r+');
@@ -52,10 +57,15 @@ async function write({ index, file, old, offload = true }: Setup): Promise<Outco
     opened = true;
     return target.open();
   };
-  const seen = async () => ({ content: await target.content(), requests: server.requests, opened });
+  const seen = async () => ({
+    content: await target.content(),
+    requests: server.requests,
+    opened,
+    connections: server.connections(),
+  });
   try {
     const written = await writeImage(target, openDisk, {
-      urls: [`${server.url}disk.caibx`],
+      urls: [`${server.url}disk.caibx${query}`],
       checksum: { algorithm: 'sha256', hex: sha256(index) },
       clock: systemClock,
       log: silentLog,
@@ -93,8 +103,25 @@ describe('an image in chunks', () => {
     expect(isWritten(outcome)).toBe(true);
     // the index, those of the first MiB, and the one that differs
     expect(outcome.requests).toHaveLength(1 + 6 + 1);
+    const fetched = 6 * 200_001 + 200_001;
     // whole MiB are written; a chunk may reach into two
-    expect(outcome.written).toMatchObject({ keptBytes: image.length - 4 * mib, writtenBytes: 4 * mib });
+    expect(outcome.written).toMatchObject({
+      origin: { kept: image.length - fetched, copied: 0 },
+      writtenBytes: 4 * mib,
+    });
+  });
+
+  test('is fetched over a few connections that stay', async () => {
+    const { requests, connections } = await write({ index, file });
+    expect(requests.length).toBeGreaterThan(20);
+    expect(connections).toBeLessThanOrEqual(1 + 8); // the index's own, and one for each fetched at once
+  });
+
+  test("has the query of its index's URL in the chunks' URLs", async () => {
+    const query = '?token=a%2Fb';
+    const outcome = await write({ index, query, file: (path) => file(path.replace(query, '')) });
+    expect(isWritten(outcome)).toBe(true);
+    expect(outcome.requests.every((path) => path.endsWith(query))).toBe(true);
   });
 
   test('leaves a disk that it does not fit on', async () => {
@@ -140,6 +167,52 @@ describe('an image in chunks', () => {
     });
     await assert(property, { numRuns: 15, endOnFailure: true });
   }, 60_000);
+});
+
+describe('an image cut at blocks', () => {
+  const sizes = { min: 16 * kib, avg: 32 * kib, max: 128 * kib };
+  const data = Buffer.concat([randomBytes(5 * mib), Buffer.alloc(mib), randomBytes(4 * mib + 1000)]);
+  const { index, store } = makeChunksAtBlocks(data, sizes);
+  const block = 4 * kib;
+
+  async function writeOver(old: Buffer, refused: readonly number[] = []): Promise<Outcome> {
+    const file = (path: string, request: number) => (refused.includes(request) ? Buffer.from('no') : store.get(path));
+    return write({ index, file, old });
+  }
+
+  test.each([
+    ['forwards', Buffer.concat([data.subarray(0, 2 * mib), data.subarray(2 * mib + block)])],
+    ['backwards', Buffer.concat([data.subarray(0, 2 * mib), randomBytes(block), data.subarray(2 * mib)])],
+    ['across', Buffer.concat([data.subarray(6 * mib, 10 * mib), data.subarray(0, 6 * mib)])],
+  ])('is copied where what the disk holds has moved %s', async (_how, old) => {
+    const outcome = await writeOver(old);
+    expect(outcome.error).toBeUndefined();
+    expect(outcome.content.subarray(0, data.length).equals(data)).toBe(true);
+    const { kept = 0, copied = 0, fetched = 0 } = outcome.written?.origin ?? {};
+    expect(copied).toBeGreaterThan(2 * mib);
+    // the first MiB, those that the change runs through, and the index
+    expect(fetched).toBeLessThan(2 * mib);
+    expect(kept + copied + fetched).toBeGreaterThan(8 * mib);
+  });
+
+  test('any pieces of it anywhere on the disk, any faults: it is the image in the end, or nothing that boots', async () => {
+    const blocks = Math.floor(data.length / block);
+    // from, length, to: as often over one another as beside
+    const moves = array(tuple(nat(blocks - 1), integer({ min: 1, max: 1500 }), nat(blocks - 1)), { maxLength: 8 });
+    const property = asyncProperty(
+      moves,
+      boolean(),
+      array(nat(150), { maxLength: 3 }),
+      async (moved, same, failing) => {
+        const old = same ? Buffer.from(data) : randomBytes(data.length);
+        for (const [from, length, to] of moved) data.copy(old, to * block, from * block, (from + length) * block);
+        const outcome = await writeOver(old, failing);
+        const [bytes, expected] = outcome.error === undefined ? [data.length, data] : [mib, old];
+        expect(outcome.content.subarray(0, bytes).equals(expected.subarray(0, bytes))).toBe(true);
+      },
+    );
+    await assert(property, { numRuns: 25, endOnFailure: true });
+  }, 120_000);
 });
 
 const casync = await run('casync', ['--version']).catch(() => undefined);

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { zstdCompressSync } from 'node:zlib';
-import { chunkId } from '#agent/image/chunks/chunk-index.ts';
+import { type ChunkSizes, chunkId } from '#shared/chunks/chunk-index.ts';
+import { blockBytes, createCutter } from '#shared/chunks/cut-chunks.ts';
 
 /** Files by path, `default.castr/ab12/….cacnk`. */
 export type Files = ReadonlyMap<string, Buffer>;
@@ -13,10 +14,14 @@ export interface ChunkedImage {
 }
 
 /** The index and store of `data` cut at `ends`, as `casync make` with its default sizes writes them. */
-export function makeChunks(data: Buffer, ends: readonly number[]): ChunkedImage {
+export function makeChunks(
+  data: Buffer,
+  ends: readonly number[],
+  { min, avg, max }: ChunkSizes = { min: 16_384, avg: 65_536, max: 262_144 },
+): ChunkedImage {
   const index = Buffer.alloc(104 + 40 * ends.length);
   const store = new Map<string, Buffer>();
-  const header = [48n, 0x96824d9c7b129ff9n, 0xb000000000000000n, 16_384n, 65_536n, 262_144n];
+  const header = [48n, 0x96824d9c7b129ff9n, 0xb000000000000000n, BigInt(min), BigInt(avg), BigInt(max)];
   const table = [2n ** 64n - 1n, 0xe75b9e112f17417dn];
   for (const [at, value] of [...header, ...table].entries()) index.writeBigUInt64LE(value, 8 * at);
   for (const [at, end] of ends.entries()) {
@@ -31,10 +36,23 @@ export function makeChunks(data: Buffer, ends: readonly number[]): ChunkedImage 
   return { index, store };
 }
 
+/** Cut by content, at blocks. */
+export function makeChunksAtBlocks(data: Buffer, sizes: ChunkSizes): ChunkedImage {
+  const cut = createCutter(sizes);
+  const ends: number[] = [];
+  for (let to = blockBytes; to < data.length; to += blockBytes) {
+    if (cut(data.subarray(to - blockBytes, to))) ends.push(to);
+  }
+  return makeChunks(data, [...ends, data.length], sizes);
+}
+
 /** @returns the base of the files' addresses, and the paths asked for so far. */
 export async function serveFiles(
   file: (path: string, request: number) => Buffer | undefined,
-): Promise<AsyncDisposable & { readonly url: string; readonly requests: readonly string[] }> {
+): Promise<
+  AsyncDisposable & { readonly url: string; readonly requests: readonly string[]; readonly connections: () => number }
+> {
+  let connections = 0;
   const requests: string[] = [];
   const server = createServer((request, response) => {
     const path = (request.url ?? '').slice(1);
@@ -42,11 +60,15 @@ export async function serveFiles(
     const body = file(path, requests.length);
     response.writeHead(body ? 200 : 404, { 'content-length': body?.length ?? 0 }).end(body);
   });
+  server.on('connection', () => {
+    connections += 1;
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     requests,
+    connections: () => connections,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       server.close();

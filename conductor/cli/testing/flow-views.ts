@@ -19,6 +19,7 @@ export function stepView(more: Partial<FlowStepView>): FlowStepView {
     waiting_for: null,
     wait_until: null,
     progress: null,
+    image_bytes: null,
     error: null,
     ...more,
   };

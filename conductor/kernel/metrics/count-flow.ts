@@ -1,6 +1,7 @@
 import type { KernelContext } from '#conductor/kernel/context.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import { readOrigin } from '#shared/wire/image-origin.ts';
 
 type MetricsContext = Pick<KernelContext, 'metrics' | 'clock' | 'log'>;
 
@@ -23,6 +24,14 @@ export function countStep(
 ): void {
   const labels = { kind: flow.kind, step: context.metrics.stepLabel(step), outcome };
   context.metrics.stepSeconds.observe(labels, secondsSince(context, step.startedAt));
+}
+
+/** Of a step's output, where that says it: of an image in chunks. */
+export function countImageBytes({ metrics }: MetricsContext, output: unknown): void {
+  const found = readOrigin(output);
+  for (const origin of found ? (['kept', 'copied', 'fetched'] as const) : []) {
+    metrics.imageBytes.inc({ origin }, found?.[origin] ?? 0);
+  }
 }
 
 /** The agent's next step has begun after the one that the agent's last heartbeat spoke of. */

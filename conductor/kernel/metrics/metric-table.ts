@@ -142,6 +142,11 @@ export const metricTable = {
     ['method', 'route', 'status'],
     fast,
   ),
+  imageBytes: counter(
+    'baton_image_bytes_total',
+    'Bytes of images in chunks that agents wrote or left: kept in place, copied on the disk, fetched (compressed).',
+    ['origin'],
+  ),
   webhookDeliveries: counter('baton_webhook_deliveries_total', 'Tries to deliver an event, by what came of them.', [
     'outcome',
   ]),

@@ -9,11 +9,19 @@ export interface Chunk {
   readonly id: string;
 }
 
+/** In bytes. */
+export interface ChunkSizes {
+  readonly min: number;
+  readonly avg: number;
+  readonly max: number;
+}
+
 /** The list of an image's chunks, as casync and desync write it: `NAME.caibx`. */
 export interface ChunkIndex {
   readonly imageBytes: number;
   readonly digest: 'sha256' | 'sha512-256';
-  readonly maxChunkBytes: number;
+  /** The sizes that it was cut to; the last chunk may be smaller than `min`. */
+  readonly sizes: ChunkSizes;
   /** In the image's order, without gaps. */
   readonly chunks: readonly Chunk[];
 }
@@ -45,27 +53,32 @@ export function parseChunkIndex(file: Buffer): ChunkIndex {
   const expected = [2n ** 64n - 1n, tableType, 0n, 0n, 48n, tableBytes, tailMark];
   if (frame.some((value, index) => value !== expected[index]))
     throw damaged('its table has no proper beginning or end');
-  const maxChunkBytes = Number(file.readBigUInt64LE(40));
-  if (maxChunkBytes > mostChunkBytes) {
+  const [min, avg, max] = [24, 32, 40].map((at) => Number(file.readBigUInt64LE(at))) as [number, number, number];
+  if (max > mostChunkBytes) {
     throw new AppError(
       'not_supported',
-      `the image's chunks are of up to ${maxChunkBytes} bytes: ${mostChunkBytes} is the most (casync make --chunk-size)`,
+      `the image's chunks are of up to ${max} bytes: ${mostChunkBytes} is the most (casync make --chunk-size)`,
     );
   }
   const chunks: Chunk[] = [];
   let offset = 0;
   for (let at = headerBytes; at < file.length - tailBytes; at += itemBytes) {
     const length = Number(file.readBigUInt64LE(at)) - offset;
-    if (length <= 0 || length > maxChunkBytes) throw damaged(`the chunk at byte ${offset} has ${length} bytes`);
+    if (length <= 0 || length > max) throw damaged(`the chunk at byte ${offset} has ${length} bytes`);
     chunks.push({ offset, length, id: file.toString('hex', at + 8, at + itemBytes) });
     offset += length;
   }
   const digest = (file.readBigUInt64LE(16) & sha512Flag) === 0n ? 'sha256' : 'sha512-256';
-  return { imageBytes: offset, digest, maxChunkBytes, chunks };
+  return { imageBytes: offset, digest, sizes: { min, avg, max }, chunks };
 }
 
 export function chunkId(bytes: Uint8Array, digest: ChunkIndex['digest']): string {
   return createHash(digest).update(bytes).digest('hex');
+}
+
+/** Of the largest chunks: a long hole is cut into these. */
+export function zeroChunkId({ sizes, digest }: Pick<ChunkIndex, 'sizes' | 'digest'>): string {
+  return chunkId(new Uint8Array(sizes.max), digest);
 }
 
 function damaged(what: string): AppError {
