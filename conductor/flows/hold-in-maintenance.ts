@@ -3,18 +3,21 @@ import { prolongWaits, updateFlow } from '#conductor/flows/flow-store.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
+import { nodeFaults } from '#conductor/model/node-faults.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 
 /** Verbs that are possible in maintenance. */
 const askedFor: ReadonlySet<FlowRow['kind']> = new Set(['teardown', 'restore']);
 
 export function isHeld({ flow, node }: { readonly flow: FlowRow; readonly node: NodeRow }): boolean {
-  return node.maintenance && !askedFor.has(flow.kind) && !isCleaningUp(flow.state);
+  const isExempt = askedFor.has(flow.kind) || isCleaningUp(flow.state);
+  return node.maintenance && (node.fault === nodeFaults.restored || !isExempt);
 }
 
 /**
  * In maintenance a person may have their hands in the machine: nothing is done and no time runs out, but for what
- * makes a node safe (clean-up) and what the person has asked for (teardown, bringing an instance back).
+ * makes a node safe (clean-up) and what the person has asked for (teardown, bringing an instance back); after a restore
+ * of the database nothing goes on.
  */
 export async function holdInMaintenance(
   context: EngineContext,

@@ -7,6 +7,7 @@ import { type FlowRow, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import { nodeFaults } from '#conductor/model/node-faults.ts';
 import type { PowerState } from '#conductor/model/power-states.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { ofGroup } from '#conductor/nodes/node-lease.ts';
@@ -18,7 +19,6 @@ import { inParallel } from '#shared/in-parallel.ts';
 
 const failuresUntilMaintenance = 3;
 const concurrentReads = 8;
-const powerFault = 'power failure';
 
 /** Flows that leave the machine to its instance, for hours. */
 const leavesMachine = (Object.keys(flowKinds) as FlowKindName[]).filter((kind) => isBesideStates(flowKinds[kind]));
@@ -116,7 +116,7 @@ async function recordIfUntouched(
 }
 
 function isKnown(node: NodeRow, found: PowerState): boolean {
-  return found === node.powerState && node.powerFailures === 0 && node.fault !== powerFault;
+  return found === node.powerState && node.powerFailures === 0 && node.fault !== nodeFaults.power;
 }
 
 async function recordFound(
@@ -132,9 +132,9 @@ async function recordFound(
     powerState: found,
     powerFailures: 0,
     ...firmware,
-    ...(node.fault === powerFault ? { fault: null, maintenance: false, maintenanceReason: null } : {}),
+    ...(node.fault === nodeFaults.power ? { fault: null, maintenance: false, maintenanceReason: null } : {}),
   });
-  if (node.fault === powerFault) {
+  if (node.fault === nodeFaults.power) {
     await addHistory(tx, {
       nodeUuid: node.uuid,
       severity: 'INFO',
@@ -168,7 +168,7 @@ async function recordFailure(
   const reason = `power state unknown after ${powerFailures} tries: ${errorChain(error)}`;
   await updateNode(tx, node.uuid, {
     powerFailures,
-    ...(gone ? { maintenance: true, maintenanceReason: reason, fault: powerFault, powerState: null } : {}),
+    ...(gone ? { maintenance: true, maintenanceReason: reason, fault: nodeFaults.power, powerState: null } : {}),
   });
   if (!gone) return;
   await addHistory(tx, {
@@ -177,6 +177,6 @@ async function recordFailure(
     eventType: 'maintenance',
     event: `maintenance on: ${reason}`,
     conductor,
-    notify: { type: 'node.maintenance', data: { maintenance: true, reason, fault: powerFault } },
+    notify: { type: 'node.maintenance', data: { maintenance: true, reason, fault: nodeFaults.power } },
   });
 }

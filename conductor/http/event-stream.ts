@@ -24,10 +24,9 @@ export interface StreamOptions {
  */
 export async function openEventStream(options: StreamOptions): Promise<ReadableStream<Uint8Array>> {
   const { watch, project, since, isAllowed, stopping, onEnd } = options;
-  const pending = new Map<string, string>();
+  const pending = pendingEvents(project);
   const state = {
     readAt: 0,
-    mustReload: false,
     last: undefined as string | undefined,
     isOver: false,
     missedBeats: 0,
@@ -38,15 +37,8 @@ export async function openEventStream(options: StreamOptions): Promise<ReadableS
 
   const put = (changes: readonly Change[], readAt: number): void => {
     state.readAt = readAt;
-    for (const change of changes) {
-      const event = eventFor(change, project);
-      if (event === undefined || state.mustReload) continue;
-      pending.set(change.now.uuid, event);
-      if (pending.size <= maxPending) continue;
-      pending.clear();
-      state.mustReload = true;
-    }
-    if (pending.size > 0 || state.mustReload) wake();
+    pending.add(changes);
+    if (!pending.isEmpty()) wake();
   };
   const watching = await watch.start(since, put);
   state.readAt = watching.readAt;
@@ -80,9 +72,7 @@ export async function openEventStream(options: StreamOptions): Promise<ReadableS
     onEnd();
   };
   const take = (): string => {
-    const events = state.mustReload ? [render('reload')] : [...pending.values()];
-    pending.clear();
-    state.mustReload = false;
+    const events = pending.take();
     // the id comes last: who loses the connection amid these gets them again
     return `${events.join('')}${render(state.last ?? 'beat', state.readAt)}`;
   };
@@ -96,7 +86,7 @@ export async function openEventStream(options: StreamOptions): Promise<ReadableS
       },
       pull: async (controller) => {
         state.missedBeats = 0;
-        if (pending.size === 0 && !state.mustReload && state.last === undefined)
+        if (pending.isEmpty() && state.last === undefined)
           await new Promise<void>((resolve) => {
             wake = resolve;
           });
@@ -110,6 +100,31 @@ export async function openEventStream(options: StreamOptions): Promise<ReadableS
     },
     { highWaterMark: 1 },
   );
+}
+
+/** What a reader has not taken: the last state of each subject, or `reload` when that is too much. */
+function pendingEvents(project: string | undefined) {
+  const events = new Map<string, string>();
+  let mustReload = false;
+  return {
+    isEmpty: (): boolean => events.size === 0 && !mustReload,
+    add: (changes: readonly Change[]): void => {
+      for (const change of changes) {
+        const event = eventFor(change, project);
+        if (event === undefined || mustReload) continue;
+        events.set(change.now.uuid, event);
+        if (events.size <= maxPending) continue;
+        events.clear();
+        mustReload = true;
+      }
+    },
+    take: (): string[] => {
+      const taken = mustReload ? [render('reload')] : [...events.values()];
+      events.clear();
+      mustReload = false;
+      return taken;
+    },
+  };
 }
 
 function render(event: string, id?: number, data = '{}'): string {

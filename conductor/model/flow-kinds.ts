@@ -1,6 +1,7 @@
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
 import type { NetworkPurpose } from '#conductor/model/network-purposes.ts';
+import { nodeFaults } from '#conductor/model/node-faults.ts';
 import {
   nextProvisionState,
   type ProvisionEvent,
@@ -116,7 +117,7 @@ const cleaning = {
   closing: leaveRamdisk,
   inBand: inBand('clean'),
   ramdiskNetwork: 'cleaning',
-  fault: 'clean failure',
+  fault: nodeFaults.clean,
 } as const;
 const powerCheck = { ...common, needs: ['power', 'management'], opening: [powerStep('verify_power')] } as const;
 const instanceBack = {

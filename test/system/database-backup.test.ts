@@ -101,6 +101,7 @@ test('so is the database of DATABASE_URL', async () => {
   const node = await fetch(`${restored.url}/v1/nodes/first`, { headers });
   expect(await node.json()).toMatchObject({
     maintenance: true,
+    fault: 'restored',
     maintenance_reason: 'restored from a dump: compare it with the machine',
   });
 }, 300_000);

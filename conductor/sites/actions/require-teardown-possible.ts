@@ -4,6 +4,7 @@ import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { ActionParameters } from '#conductor/model/action-parameters.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
 import type { WipeRequest } from '#conductor/model/flow-states.ts';
+import { nodeFaults } from '#conductor/model/node-faults.ts';
 import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
@@ -129,6 +130,6 @@ function whyOutOfService(
   isRedeployed: boolean,
 ): string | undefined {
   if (node.retired && isRedeployed) return `it is retired${node.retiredReason ? `: ${node.retiredReason}` : ''}`;
-  if (!node.maintenance || node.fault === 'clean failure') return undefined;
+  if (!node.maintenance || node.fault === nodeFaults.clean) return undefined;
   return `it is in maintenance${node.maintenanceReason ? `: ${node.maintenanceReason}` : ''}`;
 }

@@ -1,4 +1,5 @@
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
+import { nodeFaults } from '#conductor/model/node-faults.ts';
 import { legalVerbs } from '#conductor/model/provision-states.ts';
 import { type Remark, textRemark } from '#conductor/model/remark.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
@@ -43,7 +44,7 @@ export function decideNode(given: NodeCase): NodeDecision {
   const failure = ownFailure(given, node);
   if (failure) return failed(remarkOnFailure(order.node.name, failure));
   // the conductor's own doing, which this action may try to mend once
-  if (node.maintenance && node.fault === 'clean failure' && node.provisionState === 'clean failed') {
+  if (node.maintenance && node.fault === nodeFaults.clean && node.provisionState === 'clean failed') {
     if (order.phase === 'prepare') return act({ kind: 'end maintenance' }, newRemark('ending-maintenance'));
   }
   // a person, or a dead BMC, keeps it from being taken apart; what is deployed already may stay as it is

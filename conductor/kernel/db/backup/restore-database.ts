@@ -10,11 +10,12 @@ import {
 } from '#conductor/kernel/db/backup/reach-database.ts';
 import { describeNewer, knownMigration } from '#conductor/kernel/db/migrate.ts';
 import { createSessionLock } from '#conductor/kernel/db/session-lock.ts';
+import { nodeFaults } from '#conductor/model/node-faults.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What has become of the machines since the dump nobody knows: a flow that goes on would erase what is on them by now. */
-const keepOff =
-  'update nodes set maintenance = true, maintenance_reason = $1, updated_at = now() where not maintenance';
+/** A flow that goes on would erase what is on the machines by now. */
+const keepOff = `update nodes set maintenance = true, fault = '${nodeFaults.restored}', updated_at = now(),
+  maintenance_reason = case when maintenance then maintenance_reason else $1 end`;
 const restored = 'restored from a dump: compare it with the machine';
 
 const restoreOptions = ['--single-transaction', '--exit-on-error', '--no-owner', '--no-privileges'];

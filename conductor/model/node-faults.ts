@@ -1,0 +1,7 @@
+/** Why a conductor has put a node into maintenance, as its `fault` has it; the first two are Ironic's. */
+export const nodeFaults = {
+  power: 'power failure',
+  clean: 'clean failure',
+  /** What has become of the machine since the dump nobody knows: nothing at all goes on. */
+  restored: 'restored',
+} as const;
