@@ -47,6 +47,17 @@ export const BiosSetting = z
   .partial()
   .meta({ id: 'BiosSetting' });
 
+export const FirmwareComponent = z
+  .strictObject({
+    component: z.string(),
+    initial_version: line,
+    current_version: line,
+    last_version_flashed: line,
+    created_at: time,
+    updated_at: time.nullable(),
+  })
+  .meta({ id: 'FirmwareComponent' });
+
 export const HistoryEntry = z
   .strictObject({
     uuid,

@@ -49,6 +49,13 @@ export interface ManagementInterface {
   getBootMode?(options?: CallOptions): Promise<BootMode | undefined>;
   /** A non-maskable interrupt, for a dump of a system that hangs. */
   injectNmi?(options?: CallOptions): Promise<void>;
+  /** Restarts the BMC itself, not the machine. Returns once the BMC has accepted it; it is away for minutes then. */
+  resetBmc?(options?: CallOptions): Promise<void>;
+  /** Deletes the BMC's jobs that wait. */
+  clearJobQueue?(options?: CallOptions): Promise<void>;
+  setBmcClock?(now: Date, options?: CallOptions): Promise<void>;
+  /** `maker` = the keys that the machine came with, `none` = all are deleted, which is setup mode. */
+  resetSecureBootKeys?(to: 'maker' | 'none', options?: CallOptions): Promise<void>;
 }
 
 /** How the firmware boots; `undefined` where the BMC does not tell. */
@@ -70,6 +77,33 @@ export interface VirtualMediaInterface {
   insert(url: string, options?: CallOptions): Promise<void>;
   /** An empty drive is left as it is. */
   eject(options?: CallOptions): Promise<void>;
+}
+
+/** A part that has firmware: `bios` and `bmc` as Ironic calls them, others by their id in the BMC's inventory. */
+export interface FirmwareComponent {
+  readonly component: string;
+  readonly version: string | null;
+}
+
+/** How an update goes on; `lost` = the BMC knows nothing of it any more, as after its own restart. */
+export interface FirmwareUpdateProgress {
+  readonly state: 'running' | 'done' | 'lost';
+  readonly percent: number | undefined;
+}
+
+export interface FirmwareInterface {
+  getComponents(options?: CallOptions): Promise<readonly FirmwareComponent[]>;
+  /**
+   * Has the BMC fetch the image and write it. Returns once the BMC has accepted it, with the path of its task;
+   * `undefined` = it is done.
+   * @throws AppError `bmc_error` with the BMC's words when it refuses, `not_supported`
+   */
+  startUpdate(
+    update: { readonly component: string; readonly url: string },
+    options?: CallOptions,
+  ): Promise<string | undefined>;
+  /** @throws AppError `bmc_error` with the BMC's words for an update that failed */
+  getUpdateProgress(task: string, options?: CallOptions): Promise<FirmwareUpdateProgress>;
 }
 
 /** How far the firmware is with what was asked of it. */
@@ -144,6 +178,7 @@ export interface Bmc {
   readonly power: PowerInterface;
   readonly management: ManagementInterface;
   readonly bios?: BiosInterface;
+  readonly firmware?: FirmwareInterface;
   readonly firmwareBoot?: FirmwareBootInterface;
   readonly raid?: RaidInterface;
   readonly virtualMedia?: VirtualMediaInterface;
@@ -181,8 +216,6 @@ export interface DriverDefinition<Options extends object = object> {
   readonly bmc?: { readonly address: string; readonly username: string; readonly password: string };
   /** Names that its nodes may have in place of what every driver has (`nodes/node-interfaces.ts`), the default first. */
   readonly interfaces: ByInterface<readonly string[]>;
-  /** Names among them that nothing stands behind, so that a node can be enrolled: why, and what to do. */
-  readonly hollow?: ByInterface<Readonly<Record<string, string>>>;
   readonly site: {
     /** What documents may write as `oob.type`, the name to recommend first. */
     readonly types: readonly [string, ...string[]];

@@ -3,6 +3,7 @@ import type {
   Bmc,
   CallOptions,
   FirmwareBootInterface,
+  FirmwareInterface,
   RaidController,
   RaidInterface,
   VirtualMediaInterface,
@@ -27,6 +28,10 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
   const { power, management } = bmc;
   const getBootMode = management.getBootMode?.bind(management);
   const injectNmi = management.injectNmi?.bind(management);
+  const resetBmc = management.resetBmc?.bind(management);
+  const clearJobQueue = management.clearJobQueue?.bind(management);
+  const setBmcClock = management.setBmcClock?.bind(management);
+  const resetSecureBootKeys = management.resetSecureBootKeys?.bind(management);
   return {
     power: {
       supportedTargets: power.supportedTargets,
@@ -53,11 +58,46 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
       ...(injectNmi
         ? { injectNmi: (options?: CallOptions) => logged(watch, 'inject NMI', 'info', {}, () => injectNmi(options)) }
         : {}),
+      ...(resetBmc
+        ? { resetBmc: (options?: CallOptions) => logged(watch, 'reset the BMC', 'info', {}, () => resetBmc(options)) }
+        : {}),
+      ...(clearJobQueue
+        ? {
+            clearJobQueue: (options?: CallOptions) =>
+              logged(watch, 'clear the job queue', 'info', {}, () => clearJobQueue(options)),
+          }
+        : {}),
+      ...(setBmcClock
+        ? {
+            setBmcClock: (now: Date, options?: CallOptions) =>
+              logged(watch, 'set BMC clock', 'info', { now }, () => setBmcClock(now, options)),
+          }
+        : {}),
+      ...(resetSecureBootKeys
+        ? {
+            resetSecureBootKeys: (to: 'maker' | 'none', options?: CallOptions) =>
+              logged(watch, 'reset secure boot keys', 'info', { to }, () => resetSecureBootKeys(to, options)),
+          }
+        : {}),
     },
+    ...(bmc.firmware ? { firmware: firmwareWithLogging(bmc.firmware, watch) } : {}),
     ...(bmc.firmwareBoot ? { firmwareBoot: firmwareBootWithLogging(bmc.firmwareBoot, watch) } : {}),
     ...(bmc.virtualMedia ? { virtualMedia: virtualMediaWithLogging(bmc.virtualMedia, watch) } : {}),
     ...(bmc.raid ? { raid: raidWithLogging(bmc.raid, watch) } : {}),
     ...(bmc.bios ? { bios: biosWithLogging(bmc.bios, watch) } : {}),
+  };
+}
+
+/** The URL is left out: it may be signed. */
+function firmwareWithLogging(firmware: FirmwareInterface, watch: CallWatch): FirmwareInterface {
+  return {
+    getComponents: (options) => logged(watch, 'get firmware', 'debug', {}, () => firmware.getComponents(options)),
+    startUpdate: (update, options) =>
+      logged(watch, 'start firmware update', 'info', { component: update.component }, () =>
+        firmware.startUpdate(update, options),
+      ),
+    getUpdateProgress: (task, options) =>
+      logged(watch, 'get firmware update', 'debug', { task }, () => firmware.getUpdateProgress(task, options)),
   };
 }
 

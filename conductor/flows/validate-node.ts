@@ -6,7 +6,7 @@ import { parseNetworkInterface, validateNetwork } from '#conductor/networks/netw
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { buildImageInfo } from '#conductor/nodes/image-info.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
-import { bootsFromVirtualMedia, hasFakeDeploy, hollowReason, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
+import { bootsFromVirtualMedia, hasFakeDeploy, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { listVifs } from '#conductor/nodes/vifs/vif-store.ts';
 import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
@@ -77,11 +77,8 @@ async function readChecks(
         throw new AppError('invalid_argument', `node ${node.uuid} has no port with pxe_enabled: create one`);
       }
     });
-  const unless = (kind: InterfaceKind, validate: () => InterfaceValidation) => (): InterfaceValidation => {
-    const reason = hollowReason(node, kind);
-    if (reason !== undefined) return { result: false, reason };
-    return isSwitchedOff(node, kind) ? { result: null, reason: 'not supported' } : validate();
-  };
+  const unless = (kind: InterfaceKind, validate: () => InterfaceValidation) => (): InterfaceValidation =>
+    isSwitchedOff(node, kind) ? { result: null, reason: 'not supported' } : validate();
   const passed = (): InterfaceValidation => ({ result: true });
   return {
     power: bmc,

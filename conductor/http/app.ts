@@ -35,6 +35,7 @@ import { kubernetesTeardownRoutes } from '#conductor/http/kubernetes-teardown.ro
 import { nodeBiosRoutes } from '#conductor/http/node-bios.routes.ts';
 import { nodeBootModeRoutes } from '#conductor/http/node-boot-mode.routes.ts';
 import { nodeFilterRoutes } from '#conductor/http/node-filter.routes.ts';
+import { nodeFirmwareRoutes } from '#conductor/http/node-firmware.routes.ts';
 import { nodeHistoryRoutes } from '#conductor/http/node-history.routes.ts';
 import { nodeLogRoutes } from '#conductor/http/node-logs.routes.ts';
 import { nodeManagementRoutes } from '#conductor/http/node-management.routes.ts';
@@ -78,6 +79,7 @@ const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   nodeVifRoutes,
   nodeTraitRoutes,
   nodeBiosRoutes,
+  nodeFirmwareRoutes,
   nodeHistoryRoutes,
   flowRoutes,
   eventRoutes,

@@ -94,7 +94,7 @@ test("metal3's baremetal-operator takes a Redfish host from nothing to a deploym
     boot: { result: true },
     deploy: { result: true },
     raid: { result: true },
-    firmware: { result: false, reason: containing("firmware_interface 'redfish': not supported") },
+    firmware: { result: true },
   });
   expect((await provision('provide')).status).toBe(202);
   await moveTo('available');

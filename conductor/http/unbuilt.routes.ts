@@ -67,11 +67,6 @@ const unbuilt: readonly Unbuilt[] = [
     instead: 'nodes boot over the network, and a config drive brings data to an instance',
   },
   {
-    path: '/v1/nodes/:node/firmware',
-    since: 86,
-    instead: "update firmware with a step of a hardware manager of your own in the ramdisk, or with the BMC's tools",
-  },
-  {
     path: '/v1/nodes/:node/management/indicators',
     since: 63,
     instead: 'switch the light at the BMC',
@@ -119,11 +114,6 @@ function mountEmptyAnswers(app: ApiApp, db: HttpContext['db']): void {
       return c.json({ [key]: [] });
     });
   }
-  app.openapi(get('/v1/nodes/{node}/firmware', 'List firmware components: none are known', EmptyList), async (c) => {
-    requireEndpoint(c.get('version'), 86);
-    await getNode(db, c.req.valid('param').node);
-    return c.json({ firmware: [] });
-  });
   app.openapi(get('/v1/nodes/{node}/children', 'List child nodes: there are none', Children), async (c) => {
     requireEndpoint(c.get('version'), 83);
     const { uuid } = await getNode(db, c.req.valid('param').node);

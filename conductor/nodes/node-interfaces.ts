@@ -38,6 +38,11 @@ export function interfaceOf(node: Choosing, kind: InterfaceKind): string {
   return chosen ?? defaultInterface(node.driver, kind);
 }
 
+/** What stands behind the name: `idrac-redfish` is Redfish by the name that Ironic's `idrac` has for it. */
+export function implementationOf(node: Choosing, kind: InterfaceKind): string {
+  return interfaceOf(node, kind).replace(/^idrac-(?=redfish)/, '');
+}
+
 function defaultInterface(driver: string, kind: InterfaceKind): string {
   return supportedInterfaces(driver, kind)[0] ?? '';
 }
@@ -49,19 +54,12 @@ export function hasFakeDeploy({ driver, deployInterface }: Pick<NodeRow, 'driver
 
 /** The ramdisk is booted from a CD that its BMC shows to the machine, not over the network. */
 export function bootsFromVirtualMedia(node: Choosing): boolean {
-  return interfaceOf(node, 'boot') === 'redfish-virtual-media';
+  return implementationOf(node, 'boot') === 'redfish-virtual-media';
 }
 
 /** Whether the operator has taken it away: `no-raid`, `no-rescue` … */
 export function isSwitchedOff(node: Choosing, kind: InterfaceKind): boolean {
   return interfaceOf(node, kind) === `no-${kind}`;
-}
-
-/** Why the node's interface of this kind can do nothing, or `undefined`. */
-export function hollowReason(node: Choosing, kind: InterfaceKind): string | undefined {
-  const name = interfaceOf(node, kind);
-  const reason = findDriver(node.driver)?.hollow?.[kind]?.[name];
-  return reason === undefined ? undefined : `${kind}_interface '${name}': ${reason}`;
 }
 
 /** @throws AppError `invalid_argument` in Ironic's words when the operator has taken the interface away. */

@@ -59,6 +59,17 @@ media.refresh(force=True)
 seen["media"].append([media.identity, media.image, media.inserted])
 
 
+update_service = root.get_update_service()
+inventory = update_service.firmware_inventory
+seen["firmware"] = [[item.identity, item.version] for item in inventory.get_members()]
+update_service.simple_update("http://192.0.2.9/bios-2.0.0.bin")
+system.refresh(force=True)
+seen["firmware"].append(["before the reset", system.bios_version])
+reset(sushy.RESET_ON, sushy.PowerState.ON)
+seen["firmware"].append(["after the reset", system.bios_version])
+reset(sushy.RESET_FORCE_OFF, sushy.PowerState.OFF)
+
+
 def change_bios():
     """The machine is off: what is asked for waits for the next power-on."""
     names = ["SysProfile", "NumCores", "Virtualization"]

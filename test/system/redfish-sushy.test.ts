@@ -54,6 +54,12 @@ const expected = {
     ['CD', 'https://192.0.2.9/medium.iso', true],
     ['CD', null, false],
   ],
+  firmware: [
+    ['BIOS', '1.0.0'],
+    ['NIC.Slot.1', '1.0.0'],
+    ['before the reset', '1.0.0'],
+    ['after the reset', '2.0.0'],
+  ],
   missing: 404,
   registry: ['Base', '1.8.0', true],
 };

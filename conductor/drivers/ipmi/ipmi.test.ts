@@ -149,6 +149,8 @@ describe('ipmitool', () => {
     const { management, calls } = rig();
     await management.injectNmi?.();
     expect(calls.at(-1)?.args.slice(-3)).toEqual(['chassis', 'power', 'diag']);
+    await management.resetBmc?.();
+    expect(calls.at(-1)?.args.slice(-3)).toEqual(['mc', 'reset', 'cold']);
   });
 
   test('keeps boot flags before it sets them, and does without where the BMC refuses', async () => {

@@ -28,6 +28,9 @@ export function ipmiManagement(context: IpmitoolContext, connection: IpmiConnect
     injectNmi: async (options) => {
       await ipmitool(context, connection, ['chassis', 'power', 'diag'], callDeadline(options, timeoutMs).signal);
     },
+    resetBmc: async (options) => {
+      await ipmitool(context, connection, ['mc', 'reset', 'cold'], callDeadline(options, timeoutMs).signal);
+    },
     setBootDevice: async (device, options) => {
       const { signal } = callDeadline(options, timeoutMs);
       try {

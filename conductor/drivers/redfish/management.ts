@@ -7,6 +7,7 @@ import {
   redfishBootDevices,
 } from '#conductor/drivers/redfish/boot-override.ts';
 import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { managerActions } from '#conductor/drivers/redfish/manager.ts';
 import { resetSystem } from '#conductor/drivers/redfish/power.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { type Boot, ComputerSystem } from '#conductor/drivers/redfish/schemas.ts';
@@ -30,6 +31,7 @@ export function redfishManagement(system: RedfishSystem): ManagementInterface {
       return bootModeOf(boot);
     },
     injectNmi: (options) => resetSystem(system, ['Nmi'], callDeadline(options, setTimeoutMs).signal),
+    ...managerActions(system),
     setBootDevice: async (device, options) => {
       const { signal } = callDeadline(options, setTimeoutMs);
       const what = `set boot device ${device} at ${system.client.origin}`;

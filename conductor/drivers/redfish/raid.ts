@@ -6,7 +6,7 @@ import type {
   RaidInterface,
   RaidVolume,
 } from '#conductor/drivers/interfaces.ts';
-import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { firstTaken } from '#conductor/drivers/redfish/first-taken.ts';
 import { Drive, Storage, Volume, VolumeCollection } from '#conductor/drivers/redfish/raid-schemas.ts';
 import { readResource } from '#conductor/drivers/redfish/resource.ts';
 import { Collection } from '#conductor/drivers/redfish/schemas.ts';
@@ -175,23 +175,6 @@ function bodies({ level, name, sizeBytes, drives }: NewRaidVolume): readonly obj
     { ...plain, Drives: references },
     { ...plain, VolumeType: type?.volume, Drives: references },
   ];
-}
-
-/** @throws AppError with the words of the first refusal: that was of what the standard has */
-async function firstTaken(
-  variants: readonly object[],
-  send: (body: object) => Promise<RedfishAnswer>,
-): Promise<RedfishAnswer> {
-  let refusal: unknown;
-  for (const body of variants) {
-    try {
-      return await send(body);
-    } catch (error) {
-      if (![400, 422].includes(httpStatusOf(error) ?? 0)) throw error;
-      refusal ??= error;
-    }
-  }
-  throw refusal;
 }
 
 function withTime({ applyTimes }: RaidController, body: object): object {

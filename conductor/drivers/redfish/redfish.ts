@@ -1,5 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/interfaces.ts';
+import type {
+  DriverContext,
+  DriverDefinition,
+  HardwareType,
+  ManagementInterface,
+} from '#conductor/drivers/interfaces.ts';
 import { redfishBios } from '#conductor/drivers/redfish/bios.ts';
 import {
   createRedfishClient,
@@ -13,11 +18,12 @@ import {
   redfishFields,
   redfishMachine,
 } from '#conductor/drivers/redfish/driver-info.ts';
+import { redfishFirmware } from '#conductor/drivers/redfish/firmware.ts';
 import { redfishFirmwareBoot } from '#conductor/drivers/redfish/firmware-boot.ts';
 import { redfishManagement } from '#conductor/drivers/redfish/management.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
 import { redfishRaid } from '#conductor/drivers/redfish/raid.ts';
-import { type KnownSystem, redfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { type KnownSystem, type RedfishSystem, redfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { redfishVirtualMedia } from '#conductor/drivers/redfish/virtual-media.ts';
 import { systemClock } from '#shared/clock.ts';
 
@@ -40,25 +46,26 @@ export const redfishDriver: DriverDefinition<RedfishOptions> = {
   interfaces: {
     bios: ['redfish', 'no-bios'],
     boot: ['ipxe', 'pxe', 'redfish-virtual-media'],
-    firmware: ['no-firmware', 'redfish'],
+    firmware: ['redfish', 'no-firmware'],
     inspect: ['agent', 'redfish', 'no-inspect'],
     management: ['redfish'],
     power: ['redfish'],
     raid: ['agent', 'redfish', 'no-raid'],
     vendor: ['no-vendor', 'redfish'],
   },
-  hollow: {
-    firmware: {
-      redfish:
-        "not supported: Baton updates no firmware; set firmware_interface to 'no-firmware', and use the BMC's own tools",
-    },
-  },
   site: { types: ['redfish'], check: checkRedfishDocument, machine: redfishMachine },
   open: redfishHardwareType,
 };
 
-/** One session per BMC and account is shared by all calls. */
-export function redfishHardwareType(context: DriverContext, options: RedfishOptions = {}): HardwareType {
+/**
+ * One session per BMC and account is shared by all calls.
+ * @param vendors what a vendor's driver has beyond it
+ */
+export function redfishHardwareType(
+  context: DriverContext,
+  options: RedfishOptions = {},
+  vendors: (system: RedfishSystem) => Partial<ManagementInterface> = () => ({}),
+): HardwareType {
   const { clock = systemClock, log, outbound } = context;
   const clients = new Map<string, SharedClient>();
   const clientFor = (connection: RedfishConnection): SharedClient => {
@@ -86,8 +93,9 @@ export function redfishHardwareType(context: DriverContext, options: RedfishOpti
       const system = redfishSystem(client, { clock, configuredPath: connection.systemPath, known });
       return {
         power: redfishPower(system, options.timings),
-        management: redfishManagement(system),
+        management: { ...redfishManagement(system), ...vendors(system) },
         bios: redfishBios(system),
+        firmware: redfishFirmware(system),
         firmwareBoot: redfishFirmwareBoot(system),
         raid: redfishRaid(system),
         virtualMedia: redfishVirtualMedia(system),

@@ -13,6 +13,7 @@ const Names = lenient(z.array(z.string()));
 export const ServiceRoot = z.looseObject({
   Systems: lenient(Reference),
   SessionService: lenient(Reference),
+  UpdateService: lenient(Reference),
   Links: lenient(z.looseObject({ Sessions: lenient(Reference) })),
 });
 
@@ -41,6 +42,7 @@ export const ComputerSystem = z.looseObject({
   PowerState: lenient(z.string()),
   Boot: lenient(Boot),
   Bios: lenient(Reference),
+  BiosVersion: lenient(z.string()),
   Storage: lenient(Reference),
   SecureBoot: lenient(Reference),
   VirtualMedia: lenient(Reference),
@@ -62,6 +64,7 @@ export const Task = z.looseObject({
   TaskState: lenient(z.string()),
   TaskStatus: lenient(z.string()),
   TaskMonitor: lenient(z.string()),
+  PercentComplete: lenient(z.number()),
   Messages: lenient(z.array(z.looseObject({ Message: lenient(z.string()), MessageId: lenient(z.string()) }))),
 });
 

@@ -50,13 +50,15 @@ export async function peekTask(
   throwIfFailed(await client.request({ method: 'GET', path: monitor, signal }), what);
 }
 
-function monitorOf(answer: RedfishAnswer, origin: string): string | undefined {
+/** The path of the task monitor that a 202 answer names. */
+export function monitorOf(answer: RedfishAnswer, origin: string): string | undefined {
   const task = Task.safeParse(answer.body);
   const place = answer.headers['location'] ?? (task.success ? task.data.TaskMonitor : undefined);
   return place && URL.canParse(place, origin) ? new URL(place, origin).pathname : undefined;
 }
 
-function throwIfFailed(answer: RedfishAnswer, what: string): void {
+/** @throws AppError `bmc_error` for a task that failed, with its messages. */
+export function throwIfFailed(answer: RedfishAnswer, what: string): void {
   const task = Task.safeParse(answer.body);
   if (!task.success || !failedStates.includes(task.data.TaskState ?? '')) return;
   const messages = (task.data.Messages ?? []).map((message) => message.Message ?? message.MessageId ?? '');

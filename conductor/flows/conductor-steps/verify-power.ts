@@ -1,5 +1,6 @@
 import { replaceBiosSettings } from '#conductor/flows/bios/bios-store.ts';
 import { readBiosSettings } from '#conductor/flows/bios/cache-bios-settings.ts';
+import { readFirmware, rememberFirmware } from '#conductor/flows/firmware/firmware-store.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
@@ -19,13 +20,16 @@ export const verifyPower: ConductorStep = {
     const firmware = await readFirmwareBoot(context.bmc(), { log: context.log, signal: context.signal });
     const known = { powerState, powerFailures: 0, ...firmware };
     const settings = await readBiosSettings(context, { describe: true });
+    const components = await readFirmware(context);
     return {
       kind: 'done',
       output: { power_state: powerState },
       record: async (tx) => {
         const { uuid } = context.node;
-        const remembered = settings && replaceBiosSettings(tx, uuid, settings, context.clock.now());
+        const now = context.clock.now();
+        const remembered = settings && replaceBiosSettings(tx, uuid, settings, now);
         await together([updateNode(tx, uuid, known), remembered ?? Promise.resolve()]);
+        if (components) await rememberFirmware(tx, uuid, components, { now });
       },
     };
   },

@@ -97,6 +97,10 @@ export interface Quirks {
   volumeDrivesAtTop: boolean;
   /** Where the virtual CD drive is, and how it is filled. */
   virtualMedia: 'of the manager' | 'of the system' | 'by PATCH' | 'by its protocol' | 'none';
+  /** How firmware is updated. */
+  simpleUpdate: 'by its URL' | 'with its protocol' | 'none';
+  /** Its own update ends its sessions, and it forgets its tasks. */
+  forgetsTasks: boolean;
   /** No Bios resource. */
   noBios: boolean;
   /** Bios has no Settings object: values are written to it and hold at once. */
@@ -140,6 +144,8 @@ export const standardQuirks: Readonly<Quirks> = {
   volumeApplyTimes: ['Immediate', 'OnReset'],
   volumeDrivesAtTop: false,
   virtualMedia: 'of the manager',
+  simpleUpdate: 'by its URL',
+  forgetsTasks: false,
   noBios: false,
   noBiosSettings: false,
   noAttributeRegistry: false,

@@ -3,6 +3,7 @@ import { bootBios } from '#test/simulators/redfish/bios.ts';
 import type { ServiceRequest, ServiceState } from '#test/simulators/redfish/service-state.ts';
 import { bootStorage } from '#test/simulators/redfish/storage.ts';
 import { perform } from '#test/simulators/redfish/tasks.ts';
+import { bootFirmware } from '#test/simulators/redfish/update-service.ts';
 
 const powerActions: Readonly<Record<string, 'on' | 'off' | 'reset' | 'graceful'>> = {
   On: 'on',
@@ -57,6 +58,7 @@ export async function reset(state: ServiceState, request: ServiceRequest): Promi
 
 function startFirmware(state: ServiceState): void {
   bootStorage(state.storage);
+  bootFirmware(state.firmware);
   const { biosAppliesAfter } = state.quirks;
   if (biosAppliesAfter === undefined) bootBios(state.bios, state.quirks);
   else void biosAppliesAfter.then(() => bootBios(state.bios, state.quirks));

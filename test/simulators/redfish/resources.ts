@@ -1,8 +1,10 @@
-import { baseRegistryMessages } from '#test/simulators/redfish/answers.ts';
-import { biosPath, biosRegistryPath, biosResources, type SimulatedBios } from '#test/simulators/redfish/bios.ts';
+import { biosPath, biosResources, type SimulatedBios } from '#test/simulators/redfish/bios.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedBoot, SimulatedBootDevice } from '#test/simulators/redfish/machine.ts';
+import { managerResetPath, resetKeysPath } from '#test/simulators/redfish/manager.ts';
+import { collection, enabled, registries, services, sessionsPath } from '#test/simulators/redfish/service-resources.ts';
 import { type SimulatedStorage, storagePath, storageResources } from '#test/simulators/redfish/storage.ts';
+import { type SimulatedFirmware, updateResources, updateServicePath } from '#test/simulators/redfish/update-service.ts';
 import { virtualMediaLink, virtualMediaResources } from '#test/simulators/redfish/virtual-media.ts';
 
 /** The resources as JSON, after DMTF's schemas (versions in `@odata.type`). */
@@ -11,8 +13,6 @@ export const systemPath = '/redfish/v1/Systems/1';
 export const settingsPath = '/redfish/v1/Systems/1/Settings';
 export const resetPath = '/redfish/v1/Systems/1/Actions/ComputerSystem.Reset';
 export const secureBootPath = '/redfish/v1/Systems/1/SecureBoot';
-export const sessionsPath = '/redfish/v1/SessionService/Sessions';
-export const accountPath = '/redfish/v1/AccountService/Accounts/1';
 const systemUuid = '38947555-7742-3448-3784-823347823834';
 
 export type SystemPowerState = 'On' | 'Off' | 'PoweringOn' | 'PoweringOff';
@@ -66,7 +66,6 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
     Model: 'Simulated machine',
     SerialNumber: 'SIM-1',
     UUID: systemUuid,
-    BiosVersion: '1.0.0',
     IndicatorLED: 'Off',
     PowerState: state.power,
     Status: { State: 'Enabled', Health: 'OK', HealthRollup: 'OK' },
@@ -109,110 +108,9 @@ function serviceRoot(quirks: Quirks): Record<string, unknown> {
     AccountService: { '@odata.id': '/redfish/v1/AccountService' },
     Registries: { '@odata.id': '/redfish/v1/Registries' },
     Tasks: { '@odata.id': '/redfish/v1/TaskService' },
+    ...(quirks.simpleUpdate === 'none' ? {} : { UpdateService: { '@odata.id': updateServicePath } }),
     ...(quirks.noSessions ? {} : { SessionService: { '@odata.id': '/redfish/v1/SessionService' } }),
     Links: quirks.noSessions ? {} : { Sessions: { '@odata.id': sessionsPath } },
-  };
-}
-
-function collection(type: string, name: string, members: readonly string[]): Record<string, unknown> {
-  return {
-    '@odata.type': `#${type}.${type}`,
-    Name: name,
-    'Members@odata.count': members.length,
-    Members: members.map((path) => ({ '@odata.id': path })),
-  };
-}
-
-const enabled = { State: 'Enabled', Health: 'OK' };
-
-function services(context: ResourceContext): Record<string, Record<string, unknown>> {
-  const { quirks } = context;
-  return {
-    ...(quirks.noSessions
-      ? {}
-      : {
-          '/redfish/v1/SessionService': {
-            '@odata.type': '#SessionService.v1_1_8.SessionService',
-            Id: 'SessionService',
-            Name: 'Session Service',
-            ServiceEnabled: true,
-            SessionTimeout: 1800,
-            Status: enabled,
-            Sessions: { '@odata.id': sessionsPath },
-          },
-          [sessionsPath]: collection(
-            'SessionCollection',
-            'Sessions',
-            context.sessionIds.map((id) => `${sessionsPath}/${id}`),
-          ),
-        }),
-    ...Object.fromEntries(
-      context.sessionIds.map((id) => [
-        `${sessionsPath}/${id}`,
-        {
-          '@odata.type': '#Session.v1_3_0.Session',
-          Id: id,
-          Name: `Session ${id}`,
-          UserName: context.username,
-        },
-      ]),
-    ),
-    '/redfish/v1/AccountService': {
-      '@odata.type': '#AccountService.v1_9_0.AccountService',
-      Id: 'AccountService',
-      Name: 'Account Service',
-      ServiceEnabled: true,
-      Status: enabled,
-      Accounts: { '@odata.id': '/redfish/v1/AccountService/Accounts' },
-    },
-    '/redfish/v1/AccountService/Accounts': collection('ManagerAccountCollection', 'Accounts', [accountPath]),
-    [accountPath]: {
-      '@odata.type': '#ManagerAccount.v1_8_0.ManagerAccount',
-      Id: '1',
-      Name: 'Account 1',
-      UserName: context.username,
-      Password: null,
-      RoleId: 'Administrator',
-      Enabled: true,
-      Locked: false,
-      Links: {},
-    },
-    '/redfish/v1/TaskService': {
-      '@odata.type': '#TaskService.v1_2_0.TaskService',
-      Id: 'TaskService',
-      Name: 'Task Service',
-      ServiceEnabled: true,
-      Status: enabled,
-      Tasks: { '@odata.id': '/redfish/v1/TaskService/Tasks' },
-    },
-    '/redfish/v1/TaskService/Tasks': collection('TaskCollection', 'Tasks', []),
-  };
-}
-
-function registries(quirks: Quirks): Record<string, Record<string, unknown>> {
-  return {
-    '/redfish/v1/Registries': collection('MessageRegistryFileCollection', 'Registries', [
-      '/redfish/v1/Registries/Base.1.8',
-      ...(quirks.noBios || quirks.noAttributeRegistry ? [] : [biosRegistryPath]),
-    ]),
-    '/redfish/v1/Registries/Base.1.8': {
-      '@odata.type': '#MessageRegistryFile.v1_1_3.MessageRegistryFile',
-      Id: 'Base.1.8',
-      Name: 'Base Message Registry File',
-      Registry: 'Base.1.8',
-      Languages: ['en'],
-      Location: [{ Language: 'en', Uri: '/redfish/v1/Registries/Base.1.8.json' }],
-    },
-    '/redfish/v1/Registries/Base.1.8.json': {
-      '@odata.type': '#MessageRegistry.v1_4_0.MessageRegistry',
-      Id: 'Base.1.8.0',
-      Name: 'Base Message Registry',
-      Language: 'en',
-      RegistryPrefix: 'Base',
-      RegistryVersion: '1.8.0',
-      OwningEntity: 'DMTF',
-      Messages: baseRegistryMessages(),
-    },
   };
 }
 
@@ -225,7 +123,10 @@ export interface ResourceContext {
   readonly pendingBoot: SimulatedBoot;
   readonly bios: SimulatedBios;
   readonly storage: SimulatedStorage;
+  readonly firmware: SimulatedFirmware;
   readonly secureBoot: boolean;
+  readonly secureBootKeys: 'maker' | 'none';
+  readonly clock: string | undefined;
   readonly media: string | undefined;
 }
 
@@ -240,14 +141,15 @@ export function renderResources(context: ResourceContext): Record<string, Record
       value: [{ name: 'Service', kind: 'Singleton', url: '/redfish/v1/' }],
     },
     '/redfish/v1/Systems': collection('ComputerSystemCollection', 'Systems', [systemPath]),
-    [systemPath]: computerSystem(context.system, quirks),
+    [systemPath]: { ...computerSystem(context.system, quirks), BiosVersion: context.firmware.versions.bios },
     [secureBootPath]: {
       '@odata.type': '#SecureBoot.v1_1_0.SecureBoot',
       Id: 'SecureBoot',
       Name: 'Secure boot',
       SecureBootEnable: context.secureBoot,
       SecureBootCurrentBoot: context.secureBoot ? 'Enabled' : 'Disabled',
-      SecureBootMode: 'UserMode',
+      SecureBootMode: context.secureBootKeys === 'none' ? 'SetupMode' : 'UserMode',
+      Actions: { '#SecureBoot.ResetKeys': { target: resetKeysPath } },
     },
     ...(quirks.bootViaSettings
       ? {
@@ -289,7 +191,9 @@ export function renderResources(context: ResourceContext): Record<string, Record
       Id: '1',
       Name: 'Manager',
       ManagerType: 'BMC',
-      FirmwareVersion: '1.0.0',
+      FirmwareVersion: context.firmware.versions.bmc,
+      ...(context.clock === undefined ? {} : { DateTime: context.clock }),
+      Actions: { '#Manager.Reset': { target: managerResetPath } },
       PowerState: 'On',
       Status: enabled,
       ...virtualMediaLink(quirks, 'manager'),
@@ -301,6 +205,7 @@ export function renderResources(context: ResourceContext): Record<string, Record
     ...services(context),
     ...biosResources(context.bios, quirks),
     ...storageResources(context.storage, quirks),
+    ...updateResources(context.firmware, quirks),
     ...virtualMediaResources(context.media, quirks),
     ...registries(quirks),
   };

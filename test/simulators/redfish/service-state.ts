@@ -3,6 +3,7 @@ import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedBoot, SimulatedMachine } from '#test/simulators/redfish/machine.ts';
 import type { SystemPowerState } from '#test/simulators/redfish/resources.ts';
 import type { SimulatedStorage } from '#test/simulators/redfish/storage.ts';
+import type { SimulatedFirmware } from '#test/simulators/redfish/update-service.ts';
 
 export interface ServiceRequest {
   readonly method: string;
@@ -19,6 +20,7 @@ export interface Counters {
   powerChanges: number;
   bootChanges: number;
   nmis: number;
+  bmcResets: number;
 }
 
 export interface ServiceOptions {
@@ -35,8 +37,12 @@ export interface ServiceState extends ServiceOptions {
   readonly tasks: Map<string, { polls: number; readonly failed: boolean }>;
   readonly bios: SimulatedBios;
   readonly storage: SimulatedStorage;
+  readonly firmware: SimulatedFirmware;
   pendingBoot: SimulatedBoot | undefined;
   secureBoot: boolean;
+  secureBootKeys: 'maker' | 'none';
+  /** As it was set, ISO 8601. */
+  clock: string | undefined;
   /** The URL of what is in the virtual CD drive. */
   media: string | undefined;
   transition: { readonly until: number; readonly shown: SystemPowerState } | undefined;

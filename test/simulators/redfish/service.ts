@@ -9,21 +9,29 @@ import {
 } from '#test/simulators/redfish/bios.ts';
 import { patchedBoot } from '#test/simulators/redfish/boot-patch.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
+import {
+  jobQueueAction,
+  managerAction,
+  managerPath,
+  managerResetPath,
+  resetKeysPath,
+  setClock,
+} from '#test/simulators/redfish/manager.ts';
 import { reset } from '#test/simulators/redfish/reset-action.ts';
 import {
-  accountPath,
   renderResources,
   resetPath,
   type SystemPowerState,
   secureBootPath,
-  sessionsPath,
   settingsPath,
   systemPath,
 } from '#test/simulators/redfish/resources.ts';
+import { accountPath, sessionsPath } from '#test/simulators/redfish/service-resources.ts';
 import type { ServiceOptions, ServiceRequest, ServiceState } from '#test/simulators/redfish/service-state.ts';
 import { authenticated, createSession, endSession } from '#test/simulators/redfish/sessions.ts';
 import { createSimulatedStorage, createVolume, deleteVolume, volumesPath } from '#test/simulators/redfish/storage.ts';
 import { perform, pollTask } from '#test/simulators/redfish/tasks.ts';
+import { createSimulatedFirmware, simpleUpdate, simpleUpdatePath } from '#test/simulators/redfish/update-service.ts';
 import { cdPath, patchVirtualMedia, virtualMediaAction } from '#test/simulators/redfish/virtual-media.ts';
 
 export interface RedfishService {
@@ -41,8 +49,11 @@ export function createService(options: ServiceOptions): RedfishService {
     tasks: new Map(),
     bios: createSimulatedBios(),
     storage: createSimulatedStorage(),
+    firmware: createSimulatedFirmware(),
     pendingBoot: undefined,
     secureBoot: false,
+    secureBootKeys: 'maker',
+    clock: undefined,
     media: undefined,
     transition: undefined,
   };
@@ -75,8 +86,16 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   if (path === resetBiosPath && !state.quirks.noBios) {
     return method === 'POST' ? resetBios(state, request) : notAllowed('POST');
   }
+  const jobQueue = method === 'POST' ? jobQueueAction(state, path, request.body) : undefined;
+  if (jobQueue) return jobQueue;
   const mediaAction = method === 'POST' ? virtualMediaAction(state, path, request.body) : undefined;
   if (mediaAction) return mediaAction;
+  if (path === simpleUpdatePath && state.quirks.simpleUpdate !== 'none') {
+    return method === 'POST' ? simpleUpdate(state, request.body) : notAllowed('POST');
+  }
+  if (path === managerResetPath || path === resetKeysPath) {
+    return method === 'POST' ? managerAction(state, path, request.body) : notAllowed('POST');
+  }
   if (path === volumesPath && method === 'POST') return createVolume(state, request.body);
   const resources = await resourcesOf(state);
   const resource = resources[path];
@@ -114,7 +133,10 @@ async function resourcesOf(state: ServiceState): Promise<Record<string, Record<s
     pendingBoot: state.pendingBoot ?? boot,
     bios: state.bios,
     storage: state.storage,
+    firmware: state.firmware,
     secureBoot: state.secureBoot,
+    secureBootKeys: state.secureBootKeys,
+    clock: state.clock,
     media: state.media,
   });
 }
@@ -130,7 +152,7 @@ function allowed(path: string, quirks: Quirks): readonly string[] {
   if (path === (quirks.bootViaSettings ? settingsPath : systemPath)) return ['GET', 'HEAD', 'PATCH'];
   if (path === volumesPath) return ['GET', 'HEAD', 'POST'];
   if (path.startsWith(`${volumesPath}/`)) return ['GET', 'HEAD', 'DELETE'];
-  if (path === secureBootPath) return ['GET', 'HEAD', 'PATCH'];
+  if (path === secureBootPath || path === managerPath) return ['GET', 'HEAD', 'PATCH'];
   if (path === cdPath(quirks) && quirks.virtualMedia === 'by PATCH') return ['GET', 'HEAD', 'PATCH'];
   if (path === (quirks.noBiosSettings ? biosPath : biosSettingsPath)) return ['GET', 'HEAD', 'PATCH'];
   return ['GET', 'HEAD'];
@@ -166,6 +188,7 @@ async function patch(state: ServiceState, request: ServiceRequest, path: string,
       return Promise.resolve();
     });
   }
+  if (path === managerPath) return setClock(state, body);
   if (path === cdPath(state.quirks)) return patchVirtualMedia(state, body);
   if (path.startsWith(biosPath)) {
     const fault = patchBios(state.bios, body, state.quirks);

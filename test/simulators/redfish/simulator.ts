@@ -50,7 +50,15 @@ export interface RedfishSimulator {
 /** Starts a BMC that speaks Redfish for one machine; any number may run in one process. */
 export async function startRedfishSimulator(options: RedfishSimulatorOptions): Promise<RedfishSimulator> {
   const quirks: Quirks = { ...standardQuirks, ...options.quirks };
-  const counters: Counters = { requests: 0, logins: 0, logouts: 0, powerChanges: 0, bootChanges: 0, nmis: 0 };
+  const counters: Counters = {
+    requests: 0,
+    logins: 0,
+    logouts: 0,
+    powerChanges: 0,
+    bootChanges: 0,
+    nmis: 0,
+    bmcResets: 0,
+  };
   const faults = createFaultList();
   const requests: SeenRequest[] = [];
   const service = createService({ ...options, quirks, counters });

@@ -11,6 +11,7 @@ export * from '#conductor/kernel/db/schema/conductor.ts';
 export * from '#conductor/kernel/db/schema/deploy-template.ts';
 export * from '#conductor/kernel/db/schema/flow.ts';
 export * from '#conductor/kernel/db/schema/node.ts';
+export * from '#conductor/kernel/db/schema/node-firmware.ts';
 export * from '#conductor/kernel/db/schema/node-inventory.ts';
 export * from '#conductor/kernel/db/schema/node-trait.ts';
 export * from '#conductor/kernel/db/schema/node-vif.ts';

@@ -1,0 +1,162 @@
+import { z } from 'zod';
+import type { FirmwareInterface, FirmwareUpdateProgress } from '#conductor/drivers/interfaces.ts';
+import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/reset-machine.ts';
+import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
+import { readFirmware, rememberFirmware } from '#conductor/flows/firmware/firmware-store.ts';
+import { noteOutput } from '#conductor/flows/flow-store.ts';
+import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
+import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
+import { checkOutboundUrl } from '#shared/peers/outbound-url.ts';
+
+const pollMs = 5_000;
+/** BMCs write for minutes each, and are away for as long when it is their own. */
+const updateMs = 60 * 60_000;
+
+const UpdateArgs = z.strictObject({
+  settings: z
+    .array(
+      z.strictObject({
+        component: z.string().min(1).describe("bios, bmc, or the id of an item in the BMC's firmware inventory"),
+        url: z.url({ protocol: /^https?$/ }).describe('Where the BMC fetches the image'),
+      }),
+    )
+    .min(1)
+    .refine((settings) => new Set(settings.map(({ component }) => component)).size === settings.length, {
+      error: 'each component once',
+    })
+    .describe('The updates, in order: [{"component": …, "url": …}, …]'),
+});
+
+/** What is done already, kept with the step: a conductor that takes over goes on from there. */
+const Done = z.object({
+  updates: z.array(
+    z.object({
+      component: z.string(),
+      before: z.string().nullable(),
+      /** The path at the BMC; `null` = done when it was asked for. */
+      task: z.string().nullable(),
+      hasEnded: z.boolean(),
+    }),
+  ),
+  wasReset: z.boolean(),
+});
+type Done = z.infer<typeof Done>;
+type Update = Done['updates'][number];
+
+/** With `firmware_interface: redfish`; in Ironic's words (its `firmware.update`). */
+export const firmwareUpdate: DriverStep = {
+  interface: 'firmware',
+  interfaceName: 'redfish',
+  step: 'update',
+  description: 'Has the BMC write new firmware, one component after the other, then resets the machine once.',
+  abortable: false,
+  priorities: { deploy: 0, clean: 0, service: 0 },
+  args: UpdateArgs,
+  isOffered: (bmc) => bmc.firmware !== undefined,
+  run: goOn,
+  resume: goOn,
+};
+
+async function goOn(context: StepContext): Promise<ConductorStepOutcome> {
+  const { settings } = UpdateArgs.parse(stepArgs(context));
+  const done = Done.safeParse(context.step.output).data ?? { updates: [], wasReset: false };
+  for (const [index, setting] of settings.entries()) {
+    const update = done.updates[index] ?? (await start(context, done, setting));
+    if ('kind' in update) return update;
+    done.updates[index] = update;
+    if (update.hasEnded) continue;
+    const waits = await awaitEnd(context, update);
+    if (waits) return waits;
+    update.hasEnded = true;
+    await note(context, done);
+  }
+  // the BMC restarts by itself
+  if (!done.wasReset && settings.some(({ component }) => component !== 'bmc')) {
+    const outcome = await resetMachine(context, () => Promise.resolve({ kind: 'done' }));
+    done.wasReset = true;
+    await note(context, done);
+    if (outcome.kind !== 'done') return outcome;
+  }
+  const outcome = await awaitReset(context);
+  return outcome.kind === 'done' ? finish(context, done) : outcome;
+}
+
+async function start(
+  context: StepContext,
+  done: Done,
+  { component, url }: { readonly component: string; readonly url: string },
+): Promise<Update | ConductorStepOutcome> {
+  checkOutboundUrl(`firmware.update: settings: ${component}`, url, context.config.outbound.images);
+  const { signal } = context;
+  const firmware = firmwareOf(context);
+  const before = (await firmware.getComponents({ signal })).find((each) => each.component === component);
+  let task: string | undefined;
+  try {
+    task = await firmware.startUpdate({ component, url }, { signal });
+  } catch (error) {
+    // the BMC may still be at what a conductor asked for that died before it could note its task
+    if (!context.isRepeated || errorCode(error) !== 'bmc_error') throw error;
+    const reason = `the BMC to accept the update of ${component}: ${errorChain(error)}`;
+    return { kind: 'again', reason, timeoutMs: updateMs, checkEveryMs: pollMs };
+  }
+  const update = { component, before: before?.version ?? null, task: task ?? null, hasEnded: task === undefined };
+  await note(context, { ...done, updates: [...done.updates, update] });
+  return update;
+}
+
+/** `undefined` = it has ended. */
+async function awaitEnd(context: StepContext, update: Update): Promise<ConductorStepOutcome | undefined> {
+  if (update.task === null) return undefined;
+  const about = `the BMC to update ${update.component}`;
+  let progress: FirmwareUpdateProgress;
+  try {
+    progress = await firmwareOf(context).getUpdateProgress(update.task, { signal: context.signal });
+  } catch (error) {
+    if (context.signal.aborted || !['unavailable', 'timeout'].includes(errorCode(error))) throw error;
+    return waiting(`${about}, which does not answer now`);
+  }
+  if (progress.state === 'running') {
+    return waiting(progress.percent === undefined ? about : `${about} (${progress.percent} %)`);
+  }
+  if (progress.state === 'lost') await requireChanged(context, update);
+  return undefined;
+}
+
+/** A BMC that has restarted knows no task: its versions have to show what came of it. @throws AppError `bmc_error` */
+async function requireChanged(context: StepContext, { component, before }: Update): Promise<void> {
+  const components = await firmwareOf(context).getComponents({ signal: context.signal });
+  const now = components.find((each) => each.component === component)?.version ?? null;
+  if (now !== before) return;
+  throw new AppError(
+    'bmc_error',
+    `the BMC has forgotten the update of ${component}, whose version is ${before ?? 'unknown'} as before`,
+  );
+}
+
+async function finish(context: StepContext, { updates }: Done): Promise<ConductorStepOutcome> {
+  const found = await readFirmware(context);
+  const now = (name: string) => found?.find(({ component }) => component === name)?.version ?? null;
+  const output = { firmware: updates.map(({ component, before }) => ({ component, before, after: now(component) })) };
+  if (!found) return { kind: 'done', output };
+  const flashed = updates.map(({ component }) => component);
+  return {
+    kind: 'done',
+    output,
+    record: (tx) => rememberFirmware(tx, context.node.uuid, found, { now: context.clock.now(), flashed }),
+  };
+}
+
+function note(context: StepContext, done: Done): Promise<void> {
+  return context.record((tx) => noteOutput(tx, context.step.uuid, done));
+}
+
+function waiting(reason: string): ConductorStepOutcome {
+  return { kind: 'wait', reason, timeoutMs: updateMs, checkEveryMs: pollMs };
+}
+
+/** @throws AppError `not_supported` */
+function firmwareOf(context: StepContext): FirmwareInterface {
+  const { firmware } = context.bmc();
+  if (firmware) return firmware;
+  throw new AppError('not_supported', `driver ${context.node.driver} updates no firmware`);
+}

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import type { Bmc, ManagementInterface } from '#conductor/drivers/interfaces.ts';
+import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
+import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
+
+const pollMs = 10_000;
+/** Some BMCs take five minutes until they answer again. */
+const resetMs = 15 * 60_000;
+
+const ClockArgs = z.strictObject({
+  target_datetime: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .describe("ISO 8601 with its offset; default: the conductor's time"),
+});
+
+type Call = 'resetBmc' | 'clearJobQueue' | 'setBmcClock' | 'resetSecureBootKeys';
+
+const offered = (call: Call) =>
+  ({
+    interface: 'management',
+    abortable: false,
+    priorities: { deploy: 0, clean: 0, service: 0 },
+    args: z.strictObject({}),
+    isOffered: ({ management }: Bmc) => management[call] !== undefined,
+  }) as const satisfies Partial<DriverStep>;
+
+/** In Ironic's words where it has them (`clear_job_queue`, `set_bmc_clock`, `clear_secure_boot_keys`, `reset_secure_boot_keys_to_default`). */
+export const managementSteps: readonly DriverStep[] = [
+  {
+    ...offered('resetBmc'),
+    step: 'reset_bmc',
+    description: 'Restarts the BMC itself, not the machine, and waits until it answers again.',
+    run: async (context) => {
+      await callOf(context, 'resetBmc')({ signal: context.signal });
+      return comesBack;
+    },
+    resume: awaitBmc,
+  },
+  {
+    ...offered('clearJobQueue'),
+    step: 'clear_job_queue',
+    description: "Deletes the jobs that wait in the BMC's queue (Dell).",
+    run: async (context) => {
+      await callOf(context, 'clearJobQueue')({ signal: context.signal });
+      return { kind: 'done' };
+    },
+  },
+  {
+    ...offered('setBmcClock'),
+    step: 'set_bmc_clock',
+    description: "Sets the BMC's clock.",
+    args: ClockArgs,
+    run: async (context) => {
+      const { target_datetime: given } = ClockArgs.parse(stepArgs(context));
+      const now = given === undefined ? context.clock.now() : new Date(given);
+      await callOf(context, 'setBmcClock')(now, { signal: context.signal });
+      return { kind: 'done' };
+    },
+  },
+  {
+    ...offered('resetSecureBootKeys'),
+    step: 'clear_secure_boot_keys',
+    description: 'Deletes all secure boot keys through the BMC, from the next boot on: setup mode.',
+    run: (context) => resetKeys(context, 'none'),
+  },
+  {
+    ...offered('resetSecureBootKeys'),
+    step: 'reset_secure_boot_keys_to_default',
+    description: "Puts the maker's secure boot keys back through the BMC, from the next boot on.",
+    run: (context) => resetKeys(context, 'maker'),
+  },
+];
+
+const comesBack = {
+  kind: 'wait',
+  reason: 'the BMC to come back after its reset',
+  timeoutMs: resetMs,
+  checkEveryMs: pollMs,
+} as const satisfies ConductorStepOutcome;
+
+async function awaitBmc(context: StepContext): Promise<ConductorStepOutcome> {
+  try {
+    await context.bmc().power.getPowerState({ signal: context.signal });
+    return { kind: 'done' };
+  } catch (error) {
+    if (context.signal.aborted || !['unavailable', 'timeout', 'bmc_error'].includes(errorCode(error))) throw error;
+    return comesBack;
+  }
+}
+
+async function resetKeys(context: StepContext, to: 'maker' | 'none'): Promise<ConductorStepOutcome> {
+  await callOf(context, 'resetSecureBootKeys')(to, { signal: context.signal });
+  return { kind: 'done' };
+}
+
+/** @throws AppError `not_supported` */
+function callOf<Name extends Call>(context: StepContext, name: Name): NonNullable<ManagementInterface[Name]> {
+  const { management } = context.bmc();
+  const call = management[name];
+  if (call) return call;
+  throw new AppError('not_supported', `driver ${context.node.driver} can't do this: ${context.step.step}`);
+}

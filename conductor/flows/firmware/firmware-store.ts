@@ -1,0 +1,67 @@
+import { eq } from 'drizzle-orm';
+import type { FirmwareComponent } from '#conductor/drivers/interfaces.ts';
+import type { StepContext } from '#conductor/flows/step-context.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { type KnownFirmware, nodeFirmware } from '#conductor/kernel/db/schema/node-firmware.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
+
+/** As last read, in the BMC's order; empty where it was never read. */
+export async function listFirmware(db: Queryable, nodeUuid: string): Promise<readonly KnownFirmware[]> {
+  const [row] = await db.select().from(nodeFirmware).where(eq(nodeFirmware.nodeUuid, nodeUuid));
+  return row?.components ?? [];
+}
+
+/**
+ * The versions as the BMC shows them now, for `rememberFirmware`. It is a courtesy: `undefined` where the BMC can't tell
+ * them, which stops no flow.
+ */
+export async function readFirmware(
+  context: Pick<StepContext, 'bmc' | 'signal' | 'log'>,
+): Promise<readonly FirmwareComponent[] | undefined> {
+  const { firmware } = context.bmc();
+  if (!firmware) return undefined;
+  try {
+    return await firmware.getComponents({ signal: context.signal });
+  } catch (error) {
+    if (context.signal.aborted) throw error;
+    const level = errorCode(error) === 'not_supported' ? 'debug' : 'warn';
+    context.log[level]({ err: error }, 'firmware versions could not be read');
+    return undefined;
+  }
+}
+
+/** @param flashed components that an update has written */
+export async function rememberFirmware(
+  tx: Transaction,
+  nodeUuid: string,
+  found: readonly FirmwareComponent[],
+  { now, flashed = [] }: { readonly now: Date; readonly flashed?: readonly string[] },
+): Promise<void> {
+  const before = new Map((await listFirmware(tx, nodeUuid)).map((each) => [each.component, each]));
+  const components = found.map((each) =>
+    known(before.get(each.component), each, now, flashed.includes(each.component)),
+  );
+  const row = { components, readAt: now };
+  await tx
+    .insert(nodeFirmware)
+    .values({ nodeUuid, ...row })
+    .onConflictDoUpdate({ target: nodeFirmware.nodeUuid, set: row });
+}
+
+function known(
+  before: KnownFirmware | undefined,
+  { component, version }: FirmwareComponent,
+  now: Date,
+  isFlashed: boolean,
+): KnownFirmware {
+  const at = now.toISOString();
+  const isSame = before !== undefined && before.current_version === version && !isFlashed;
+  return {
+    component,
+    initial_version: before ? before.initial_version : version,
+    current_version: version,
+    last_version_flashed: isFlashed ? version : (before?.last_version_flashed ?? null),
+    created_at: before?.created_at ?? at,
+    updated_at: before === undefined ? null : isSame ? before.updated_at : at,
+  };
+}

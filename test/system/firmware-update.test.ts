@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { silentLog } from '#shared/log.ts';
+import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { enrolSimulatedNode } from '#test/support/enrol.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
+
+/** Firmware updates through the BMC, in whole flows: a conductor, a Redfish BMC and a real agent over HTTP. */
+
+let conductor: ConductorInProcess;
+let operator: Operator;
+let machine: SimulatedNode;
+let name: string;
+let count = 0;
+
+beforeAll(async () => {
+  conductor = await startConductorInProcess({ log: silentLog });
+  operator = createOperator(conductor.url);
+});
+afterAll(() => conductor.close());
+beforeEach(async () => {
+  conductor.atCheckpoints(() => 'go on');
+  count += 1;
+  const mac = `52:54:00:00:b4:${count.toString(16).padStart(2, '0')}`;
+  machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac });
+  name = await enrolSimulatedNode(operator, machine, `firmware-${count}`);
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  return () => machine.close();
+});
+
+const image = (file: string): string => `http://192.0.2.7/${file}.bin`;
+const bios = { component: 'bios', url: image('bios-2.1.0') };
+const bmc = { component: 'bmc', url: image('bmc-3.0.0') };
+const nic = { component: 'NIC.Slot.1', url: image('nic-4.0.0') };
+const update = (...settings: readonly object[]) => ({ interface: 'firmware', step: 'update', args: { settings } });
+
+async function clean(...settings: readonly object[]): Promise<void> {
+  await operator.provision(name, 'clean', { clean_steps: [update(...settings)], disable_ramdisk: true });
+  await operator.waitForState(name, 'manageable');
+}
+
+async function firmware(): Promise<unknown> {
+  return (await operator.call('GET', `/v1/nodes/${name}/firmware`))['firmware'];
+}
+
+const requests = (path: RegExp) =>
+  machine.bmc.requests.filter(({ method, path: at }) => method === 'POST' && path.test(at));
+const updates = () => requests(/SimpleUpdate$/).map(({ body }) => JSON.parse(body) as unknown);
+const resets = () => requests(/ComputerSystem\.Reset$/).filter(({ body }) => /"(On|ForceOn)"/.test(body)).length;
+
+test('versions are known once the node is managed', async () => {
+  expect(await firmware()).toMatchObject([
+    { component: 'bios', initial_version: '1.0.0', current_version: '1.0.0', last_version_flashed: null },
+    { component: 'bmc', current_version: '1.0.0' },
+    { component: 'NIC.Slot.1', current_version: '1.0.0' },
+  ]);
+});
+
+test.each([
+  ['at once', { taskPolls: 0 }],
+  ['that take their time', { taskPolls: 1 }],
+  ['with its protocol named', { taskPolls: 0, simpleUpdate: 'with its protocol' }],
+])('several, one after the other, with one reset (%s)', async (_how, quirks) => {
+  Object.assign(machine.bmc.quirks, quirks);
+  const before = resets();
+  await clean(bios, bmc, nic);
+  expect(resets()).toBe(before + 1);
+  expect(await firmware()).toMatchObject([
+    { component: 'bios', initial_version: '1.0.0', current_version: '2.1.0', last_version_flashed: '2.1.0' },
+    { component: 'bmc', current_version: '3.0.0', last_version_flashed: '3.0.0' },
+    { component: 'NIC.Slot.1', current_version: '4.0.0', last_version_flashed: '4.0.0' },
+  ]);
+  expect(updates().at(-1)).toMatchObject({
+    ImageURI: nic.url,
+    Targets: ['/redfish/v1/UpdateService/FirmwareInventory/NIC.Slot.1'],
+  });
+});
+
+test('the BMC itself, which forgets its task: its version shows what came of it, and nothing is reset', async () => {
+  Object.assign(machine.bmc.quirks, { forgetsTasks: true });
+  const before = resets();
+  await clean(bmc);
+  expect(resets()).toBe(before);
+  expect(await firmware()).toMatchObject([{}, { component: 'bmc', current_version: '3.0.0' }, {}]);
+});
+
+test('amid a deploy the ramdisk comes back after the reset', async () => {
+  machine.bmc.quirks.taskPolls = 0;
+  await operator.provision(name, 'provide');
+  await operator.waitForState(name, 'available');
+  await operator.provision(name, 'active', { deploy_steps: [{ ...update(bios), priority: 90 }] });
+  await operator.waitForState(name, 'active');
+  expect(await firmware()).toMatchObject([{ component: 'bios', current_version: '2.1.0' }, {}, {}]);
+});
+
+test.each([
+  ['a task that failed', { failTasks: true }, bios, 'The task failed on purpose.'],
+  ['an image that it refuses', {}, { ...bios, url: image('nothing') }, 'The image could not be read.'],
+  ['no such component', {}, { ...bios, component: 'nic' }, 'it has bios, bmc, NIC.Slot.1'],
+])("%s is in the BMC's words", async (_what, quirks, setting, text) => {
+  Object.assign(machine.bmc.quirks, quirks);
+  await operator.provision(name, 'clean', { clean_steps: [update(setting)], disable_ramdisk: true });
+  await operator.waitForState(name, 'clean failed');
+  expect(await operator.node(name)).toMatchObject({ last_error: expect.stringContaining(text) as string });
+});
+
+test('a conductor that dies at any checkpoint of the step ends with the versions in place', async () => {
+  machine.bmc.quirks.taskPolls = 0;
+  for (let checkpoint = 1, struck = true; struck; checkpoint += 1) {
+    struck = false;
+    conductor.atCheckpoints((_, passed) => {
+      if (passed !== checkpoint) return 'go on';
+      struck = true;
+      return 'die';
+    });
+    const version = `2.${checkpoint}.0`;
+    await clean({ ...bios, url: image(`bios-${version}`) });
+    conductor.atCheckpoints(() => 'go on');
+    // the last step's record is the flow's end: a death after it is one of a conductor that has nothing left to do
+    await conductor.reborn();
+    expect([checkpoint, await firmware()]).toMatchObject([checkpoint, [{ current_version: version }, {}, {}]]);
+  }
+  expect(conductor.deaths()).toBeGreaterThanOrEqual(3);
+});
+
+test('bad arguments are refused before anything is begun', async () => {
+  const refused = async (step: object): Promise<string> => {
+    const answer = await operator
+      .provision(name, 'clean', { clean_steps: [step], disable_ramdisk: true })
+      .catch((error: unknown) => String(error));
+    return String(answer);
+  };
+  expect(await refused(update())).toContain('settings');
+  expect(await refused(update({ ...bios, url: 'ftp://192.0.2.7/bios.bin' }))).toContain('url');
+  expect(await refused(update(bios, bios))).toContain('each component once');
+  expect(updates()).toEqual([]);
+});

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { silentLog } from '#shared/log.ts';
+import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { enrolSimulatedNode } from '#test/support/enrol.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
+
+/** Steps on the BMC itself, in manual cleaning without the ramdisk. */
+
+let conductor: ConductorInProcess;
+let operator: Operator;
+let machine: SimulatedNode;
+const name = 'managed';
+
+beforeAll(async () => {
+  conductor = await startConductorInProcess({ log: silentLog });
+  operator = createOperator(conductor.url);
+  machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac: '52:54:00:00:b5:01' });
+  await enrolSimulatedNode(operator, machine, name);
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+});
+afterAll(async () => {
+  await machine.close();
+  await conductor.close();
+});
+
+async function clean(step: string, args: object = {}, kind = 'management'): Promise<void> {
+  const clean_steps = [{ interface: kind, step, args }];
+  await operator.provision(name, 'clean', { clean_steps, disable_ramdisk: true });
+}
+
+async function cleanAll(...step: Parameters<typeof clean>): Promise<void> {
+  await clean(...step);
+  await operator.waitForState(name, 'manageable');
+}
+
+const sent = (path: RegExp) =>
+  machine.bmc.requests.filter(({ method, path: at }) => method !== 'GET' && path.test(at)).map(({ body }) => body);
+
+test('the BMC is restarted, and waited for while it does not answer', async () => {
+  // as often as one question is asked, and once more
+  machine.bmc.inject({ method: 'GET', path: /Systems/, drop: true, times: 6 });
+  await cleanAll('reset_bmc');
+  expect(sent(/Manager\.Reset$/).map((body) => JSON.parse(body) as unknown)).toEqual([
+    { ResetType: 'GracefulRestart' },
+    { ResetType: 'ForceRestart' },
+  ]);
+  expect(machine.bmc.counters.bmcResets).toBe(1);
+});
+
+test('its clock is set, to the time given or to that of the conductor', async () => {
+  await cleanAll('set_bmc_clock', { target_datetime: '2031-02-03T04:05:06+02:00' });
+  await cleanAll('set_bmc_clock');
+  const [given, now] = sent(/Managers\/1$/).map((body) => (JSON.parse(body) as { DateTime: string }).DateTime);
+  expect(given).toBe('2031-02-03T02:05:06+00:00');
+  expect(Math.abs(Date.parse(now ?? '') - Date.now())).toBeLessThan(3_600_000);
+});
+
+test('secure boot keys are deleted, and put back', async () => {
+  await cleanAll('clear_secure_boot_keys');
+  await cleanAll('reset_secure_boot_keys_to_default');
+  expect(sent(/ResetKeys$/).map((body) => JSON.parse(body) as unknown)).toEqual([
+    { ResetKeysType: 'DeleteAllKeys' },
+    { ResetKeysType: 'ResetAllKeysToDefault' },
+  ]);
+});
+
+test("Dell's job queue is cleared, under the names of Ironic's idrac; others have no such step", async () => {
+  await expect(clean('clear_job_queue')).rejects.toThrow('clear_job_queue');
+  const kinds = ['bios', 'management', 'power', 'raid', 'vendor'];
+  await operator.call('PATCH', `/v1/nodes/${name}?reset_interfaces=true`, [
+    { op: 'replace', path: '/driver', value: 'idrac' },
+    ...kinds.map((kind) => ({ op: 'add', path: `/${kind}_interface`, value: 'idrac-redfish' })),
+    { op: 'add', path: '/boot_interface', value: 'idrac-redfish-virtual-media' },
+  ]);
+  await clean('clear_job_queue');
+  await operator.waitForState(name, 'clean failed');
+  expect(await operator.node(name)).toMatchObject({
+    last_error: expect.stringContaining('clear the job queue') as string,
+  });
+  await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  machine.bmc.quirks.manufacturer = 'Dell Inc.';
+  await cleanAll('clear_job_queue');
+  expect(sent(/DeleteJobQueue$/).map((body) => JSON.parse(body) as unknown)).toEqual([
+    { JobID: 'JID_CLEARALL' },
+    { JobID: 'JID_CLEARALL' },
+  ]);
+  // what Redfish offers is offered by its other name, too
+  await cleanAll('delete_configuration', {}, 'raid');
+});
+
+test('what the BMC refuses is in its words, and bad arguments are refused at once', async () => {
+  const body = { error: { code: 'x', message: 'Keys are locked.' } };
+  machine.bmc.inject({ method: 'POST', path: /ResetKeys$/, status: 400, body });
+  await clean('clear_secure_boot_keys');
+  await operator.waitForState(name, 'clean failed');
+  expect(await operator.node(name)).toMatchObject({
+    last_error: expect.stringContaining('Keys are locked.') as string,
+  });
+  await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  await expect(clean('set_bmc_clock', { target_datetime: 'noon' })).rejects.toThrow('target_datetime');
+});
