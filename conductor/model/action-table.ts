@@ -34,8 +34,8 @@ interface ActionDefinition {
   readonly teardown?: 'then deploys' | 'then keeps';
   /** What who runs it has to know (`work-known.ts`); absent = what every release knows. */
   readonly needs?: number;
-  /** `verify_site` asks each node, not only who could work on it. */
-  readonly asksNodes?: boolean;
+  /** `verify_site` asks each node, not only who could work on it, and changes none: it runs beside another action. */
+  readonly looksOnly?: boolean;
 }
 
 const nodeSteps = ['preflight', 'validate_site_design', 'verify_site', 'baremetal_nodes'] as const;
@@ -98,11 +98,22 @@ export const actionTable: Readonly<Record<ActionName, ActionDefinition>> = {
     parameters: ['target_nodes'],
     steps: ['preflight', 'validate_site_design', 'verify_site'],
     closing: [],
-    asksNodes: true,
+    looksOnly: true,
   },
 };
 
 const actionNames = Object.keys(actionTable) as ActionName[];
+
+/** Of each of the two sorts one runs at a time. */
+export const actionSorts = [
+  actionNames.filter((name) => actionTable[name].looksOnly !== true),
+  actionNames.filter((name) => actionTable[name].looksOnly === true),
+] as const;
+
+/** The actions that this one can't run beside, itself among them. */
+export function actionsLike(name: ActionName): readonly ActionName[] {
+  return actionSorts[actionTable[name].looksOnly === true ? 1 : 0];
+}
 
 /** Of Shipyard's, and what to do instead. */
 const unsupportedActions: Readonly<Record<string, string>> = {

@@ -218,7 +218,7 @@ export const remarkWords = {
     readonly open: string;
     readonly id: string;
     readonly state: string;
-  }) => `${name} not started: ${open} ${id} is under way (${state}), and one site action runs at a time`,
+  }) => `${name} not started: ${open} ${id} is under way (${state}), and one runs at a time`,
   'intermediate-commits': (
     { between, revision }: { readonly between: readonly number[]; readonly revision: number },
     { diffSinceAction, intermediateCommits }: Dialect,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { claimAction } from '#conductor/flows/actions/action-lease.ts';
 import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
+import { actionSorts } from '#conductor/model/action-table.ts';
 import { reportSite } from '#conductor/model/site-report.ts';
 import {
   actionBecomes,
@@ -69,7 +70,7 @@ test('of many that claim it at once, one gets it; and again when that one has di
   const id = await makeAction(contextOf(0), operations, { name: 'deploy_site' });
   for (const token of [1, 2, 3]) {
     const claims = Array.from({ length: 12 }, (_, index) =>
-      claimAction(contextOf(index).db, { holder: `conductor-${index}`, leaseMs: 60_000 }),
+      claimAction(contextOf(index).db, { holder: `conductor-${index}`, leaseMs: 60_000 }, actionSorts[0]),
     );
     const got = (await Promise.all(claims)).filter((claim) => claim !== undefined);
     expect(got.map(({ lease }) => lease.token)).toEqual([token]);

@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, isNull, lte, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNotNull, isNull, lte, sql } from 'drizzle-orm';
 import {
   type ActionControl,
   type SiteAction,
@@ -40,16 +40,21 @@ export interface ClaimedAction {
 }
 
 /**
- * Claims the open action, if there is one that nobody runs and that this release knows. A release that does not look at
+ * Claims the open action of this sort, if there is one that nobody runs and that this release knows. A release that does not look at
  * `needs` writes no `fit_token`, and the database refuses its claim (`claimed_by_who_knows`). The time that nobody ran it counts for no limit.
  */
-export function claimAction(db: Queryable, claim: Claim): Promise<ClaimedAction | undefined> {
-  return db.transaction((tx) => claimIn(tx, claim));
+export function claimAction(
+  db: Queryable,
+  claim: Claim,
+  sort: readonly ActionName[],
+): Promise<ClaimedAction | undefined> {
+  return db.transaction((tx) => claimIn(tx, claim, sort));
 }
 
-async function claimIn(tx: Transaction, claim: Claim): Promise<ClaimedAction | undefined> {
+async function claimIn(tx: Transaction, claim: Claim, sort: readonly ActionName[]): Promise<ClaimedAction | undefined> {
   // what is not known here is left to conductors of a newer release
-  const isOpen = and(isNull(flows.endedAt), isFree(siteActions), lte(siteActions.needs, workKnown));
+  const isKnown = and(lte(siteActions.needs, workKnown), inArray(flows.kind, [...sort]));
+  const isOpen = and(isNull(flows.endedAt), isFree(siteActions), isKnown);
   const [action] = await selectActions(tx).where(isOpen).for('update');
   if (!action) return undefined;
   const idle = sql<number>`coalesce(extract(epoch from now() - ${siteActions.expiresAt}) * 1000, 0)::float8`;

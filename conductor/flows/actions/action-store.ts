@@ -1,4 +1,4 @@
-import { asc, desc, eq, getTableColumns, inArray, isNull, lt, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, inArray, isNull, lt, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type FlowStepRow, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
@@ -69,9 +69,9 @@ export function listActions(
     .limit(limit);
 }
 
-/** The one under way; there is one at the most. */
-export async function findOpenAction(db: Queryable): Promise<SiteAction | undefined> {
-  const [row] = await selectActions(db).where(isNull(flows.endedAt));
+/** The one of this sort that is under way; there is one at the most. */
+export async function findOpenAction(db: Queryable, sort: readonly ActionName[]): Promise<SiteAction | undefined> {
+  const [row] = await selectActions(db).where(and(isNull(flows.endedAt), inArray(flows.kind, [...sort])));
   return row;
 }
 

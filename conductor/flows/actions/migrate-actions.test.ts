@@ -6,6 +6,7 @@ import { claimAction } from '#conductor/flows/actions/action-lease.ts';
 import { getAction, listActionSteps, listActions } from '#conductor/flows/actions/action-store.ts';
 import { migrationsFolder } from '#conductor/kernel/db/migrate.ts';
 import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
+import { actionSorts } from '#conductor/model/action-table.ts';
 import { silentLog } from '#shared/log.ts';
 import { askPostgresql } from '#test/support/postgresql.ts';
 import { urlOf } from '#test/support/test-database.ts';
@@ -127,7 +128,10 @@ test('actions that have ended, and the one under way, are flows with the same id
 
 test('its conductor has lost it, and nobody of that release claims it, or makes another', async () => {
   const claim = { holder: 'new', leaseMs: 60_000 };
-  expect(await claimAction(database.db, claim)).toMatchObject({ action: { id: 'd-open' }, lease: { token: 5 } });
+  expect(await claimAction(database.db, claim, actionSorts[0])).toMatchObject({
+    action: { id: 'd-open' },
+    lease: { token: 5 },
+  });
   const url = urlOf(inject('testServerUrl'), name);
   const insert = `insert into site_actions (id, name, revision_id, context_marker, needs) values ('e', 'deploy_site', 1, 'm', 0)`;
   await expect(askPostgresql(url, insert)).rejects.toThrow('made_as_flow');

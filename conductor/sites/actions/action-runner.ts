@@ -11,6 +11,8 @@ import type { Bell } from '#conductor/kernel/bell.ts';
 import { moment } from '#conductor/kernel/keep-lease.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
 import { startWakeLoop } from '#conductor/kernel/wake-loop.ts';
+import { actionSorts } from '#conductor/model/action-table.ts';
+import type { ActionName } from '#conductor/model/site-actions.ts';
 import { type ActionWork, record, siteReader } from '#conductor/sites/actions/action-work.ts';
 import { endStopped } from '#conductor/sites/actions/end-stopped.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
@@ -22,7 +24,7 @@ import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { backOffMs } from '#shared/retry.ts';
 
 /**
- * Runs the open site action, if no other conductor does, from wherever it is. The database is all that it knows of it:
+ * Runs the open site actions, if no other conductor does, from wherever they are. The database is all that it knows of it:
  * a nudge says only that there is something to look at.
  */
 export interface ActionRunner {
@@ -52,14 +54,26 @@ export async function openActionRunner(options: RunnerOptions): Promise<ActionRu
   return runner;
 }
 
+/** One loop for each sort of action: they run beside each other. */
 export function startActionRunner(options: RunnerOptions): ActionRunner {
-  const { context, clock, operations } = options;
+  const loops = actionSorts.map((sort) => startLoop(options, sort));
+  return {
+    nudge: () => {
+      for (const loop of loops) loop.nudge();
+    },
+    stop: async () => {
+      await Promise.all(loops.map((loop) => loop.stop()));
+    },
+  };
+}
+
+function startLoop({ context, clock, operations }: RunnerOptions, sort: readonly ActionName[]): ActionRunner {
   const { config } = context;
   return startWakeLoop({
     clock,
     until: context.stopping,
     run: async ({ signal, bell }) => {
-      const claimed = await claimNext(context, { operations, bell, clock, stopping: signal });
+      const claimed = await claimNext(context, { operations, bell, clock, sort, stopping: signal });
       return claimed ? 0 : config.reconcileIntervalMs;
     },
     onError: (error, failures) => {
@@ -74,15 +88,16 @@ interface RunnerParts {
   readonly operations: SiteOperations;
   readonly bell: Bell;
   readonly clock: Clock;
+  readonly sort: readonly ActionName[];
   readonly stopping: AbortSignal;
 }
 
-/** Claims the open action and runs it for as long as the lease lasts; `false` when there is nothing to claim. */
+/** Claims the open action of this sort and runs it for as long as the lease lasts; `false` when there is nothing to claim. */
 async function claimNext(context: SitesContext, parts: RunnerParts): Promise<boolean> {
   const { config, db, log } = context;
-  const { bell, clock, operations, stopping } = parts;
+  const { bell, clock, operations, sort, stopping } = parts;
   const claimedAt = moment();
-  const claimed = await claimAction(db, { holder: config.conductorName, leaseMs: config.leaseMs });
+  const claimed = await claimAction(db, { holder: config.conductorName, leaseMs: config.leaseMs }, sort);
   if (!claimed) return false;
   const { lease, action, takenFrom, claimedAtMs } = claimed;
   const about = { action: action.id, name: action.name };

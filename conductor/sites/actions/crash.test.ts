@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { claimAction, releaseAction } from '#conductor/flows/actions/action-lease.ts';
 import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
+import { actionSorts } from '#conductor/model/action-table.ts';
 import { reportSite } from '#conductor/model/site-report.ts';
 import { record } from '#conductor/sites/actions/action-work.ts';
 import { addNotes, listNotes } from '#conductor/sites/actions/note-store.ts';
@@ -171,7 +172,7 @@ describe('several conductors', () => {
     const world = createWorld(context.db, { site: () => small });
     await commitRevision(context);
     const id = await makeAction(context, world.operations, { name: 'deploy_site' });
-    const claim = (holder: string) => claimAction(context.db, { holder, leaseMs: 60_000 });
+    const claim = (holder: string) => claimAction(context.db, { holder, leaseMs: 60_000 }, actionSorts[0]);
     const old = await claim('old');
     if (!old) throw new Error('not claimed');
     expect(await claim('young')).toBeUndefined();

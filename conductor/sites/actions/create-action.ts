@@ -12,7 +12,13 @@ import { isOlderThan } from '#conductor/kernel/conductors/work-known.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
 import type { ActionParameters } from '#conductor/model/action-parameters.ts';
-import { actionTable, readActionName, readActionParameters, readSiteDefaults } from '#conductor/model/action-table.ts';
+import {
+  actionsLike,
+  actionTable,
+  readActionName,
+  readActionParameters,
+  readSiteDefaults,
+} from '#conductor/model/action-table.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
@@ -122,7 +128,7 @@ async function checkRequest(
   const { isTrueUp } = actionTable[name];
   const given = readActionParameters(name, request.parameters);
   if (!given.dry_run) {
-    const open = await findOpenAction(db);
+    const open = await findOpenAction(db, actionsLike(name));
     if (open) throw anotherIsOpen(name, open);
   }
   const revisionId = await findTargetRevision(db, { name, parameters: given });
@@ -190,7 +196,8 @@ async function insertAction(context: CreateContext, request: ActionRequest, chec
     return await refusingDuplicates(insert, () => `${name} not started: another site action is under way`);
   } catch (error) {
     // of two that came at once the database has taken the other one
-    const open = error instanceof AppError && error.code === 'conflict' ? await findOpenAction(db) : undefined;
+    const open =
+      error instanceof AppError && error.code === 'conflict' ? await findOpenAction(db, actionsLike(name)) : undefined;
     throw open ? anotherIsOpen(name, open) : error;
   }
 }

@@ -5,6 +5,7 @@ import { insertConductor } from '#conductor/kernel/conductors/conductor-store.ts
 import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { actionSorts } from '#conductor/model/action-table.ts';
 import { actionBecomes, commitRevision, isHeld, makeAction } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld } from '#conductor/sites/actions/testing/site-world.ts';
 import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
@@ -57,9 +58,11 @@ test('a release that does not look at what an action needs can’t claim it, and
     cause: { message: expect.stringContaining('claimed_by_who_knows') },
   });
   await context.db.update(siteActions).set({ needs: 3 }).where(eq(siteActions.id, id));
-  expect(await claimAction(context.db, { holder: 'a', leaseMs: 1000 })).toBeUndefined();
+  expect(await claimAction(context.db, { holder: 'a', leaseMs: 1000 }, actionSorts[0])).toBeUndefined();
   await context.db.update(siteActions).set({ needs: 2 }).where(eq(siteActions.id, id));
-  expect(await claimAction(context.db, { holder: 'a', leaseMs: 1000 })).toMatchObject({ action: { id } });
+  expect(await claimAction(context.db, { holder: 'a', leaseMs: 1000 }, actionSorts[0])).toMatchObject({
+    action: { id },
+  });
 });
 
 test('while a conductor of an older release is alive nothing is torn down', async () => {

@@ -76,6 +76,16 @@ describe('actions without groups', () => {
     ]);
   });
 
+  test('verify_site runs beside an action that works on nodes', async () => {
+    const { context } = actions.api;
+    const fate = () => ({ looks: Number.POSITIVE_INFINITY });
+    const { id: other, world } = await actions.begin({ name: 'deploy_site', fate });
+    const id = await makeAction(context, world.operations, { name: 'verify_site' });
+    actions.startLife(world.operations, 'b');
+    expect((await actions.ended(id)).state).toBe('succeeded');
+    expect((await actionBecomes(context, other, () => true)).state).toBe('running');
+  });
+
   test('relabel_nodes does what it is given', async () => {
     const { id } = await actions.begin({ name: 'relabel_nodes', parameters: { target_nodes: 'ntp01,control01' } });
     expect((await actions.ended(id)).state).toBe('succeeded');

@@ -8,6 +8,7 @@ import {
   readConfiguration,
   type SiteConfiguration,
 } from '#conductor/sites/documents/configuration-document.ts';
+import { dataSchemaFaults } from '#conductor/sites/documents/data-schemas.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { type NamedPlugin, readPlugins } from '#conductor/sites/documents/plugin-documents.ts';
 import { readNodes } from '#conductor/sites/documents/read-nodes.ts';
@@ -65,7 +66,7 @@ export function readSite(
   const faults: SiteFault[] = [];
   const bySchema = sortDocuments(renderSite(documents, faults), faults);
   const of = (schema: string): readonly SiteDocument[] => [...(bySchema.get(schema)?.values() ?? [])];
-  faults.push(...unusedDocuments(bySchema));
+  faults.push(...unusedDocuments(bySchema), ...dataSchemaFaults(bySchema));
   const configuration = chooseConfiguration(of('shipyard/DeploymentConfiguration/v1'), faults);
   const chosen = chooseStrategy(of('shipyard/DeploymentStrategy/v1'), configuration, faults);
   const suggest = newSuggestNames();

@@ -1,5 +1,6 @@
 import { findSecrets } from '#conductor/model/find-secrets.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
+import { dataSchema } from '#conductor/sites/documents/data-schemas.ts';
 import { namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
 import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
 import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
@@ -24,7 +25,7 @@ function plainSecrets(schema: string, documents: readonly SiteDocument[]): SiteF
 /** One fault for each schema that Baton does nothing with: Info for Airship's own, a Warning for what nobody knows. */
 export function unusedDocuments(bySchema: ReadonlyMap<string, ReadonlyMap<string, SiteDocument>>): SiteFault[] {
   return [...bySchema].flatMap(([schema, byName]): SiteFault[] => {
-    if (usedSchemas.has(schema)) return [];
+    if (usedSchemas.has(schema) || schema === dataSchema) return [];
     const documents = [...byName.values()];
     const [first] = documents;
     if (!first) return [];

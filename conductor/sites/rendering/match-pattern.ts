@@ -1,5 +1,5 @@
-import { createContext, Script } from 'node:vm';
 import { RenderError } from '#conductor/sites/rendering/render-error.ts';
+import { runWithin } from '#conductor/sites/rendering/run-within.ts';
 
 const longestText = 1024 ** 2;
 const milliseconds = 500;
@@ -19,11 +19,6 @@ export function replacePattern(text: string, pattern: string, value: string): st
   return kept.join('') + text.slice(matches.at(-1)?.[1]);
 }
 
-/** Made once: a context takes a millisecond. What it runs is called and has ended before anything else is. */
-const place: { search?: () => readonly Match[] } = {};
-createContext(place);
-const callSearch = new Script('search()');
-
 type Match = readonly [start: number, end: number];
 
 function findMatches(text: string, pattern: string): readonly Match[] {
@@ -31,13 +26,14 @@ function findMatches(text: string, pattern: string): readonly Match[] {
   const search = (): Match[] => [...text.matchAll(matcher)].map(({ 0: all, index }) => [index, index + all.length]);
   // nothing in it to go back over: no need for the machinery below, which takes a thread
   if (!/[*+?{(|]/.test(pattern)) return search();
-  try {
-    place.search = search;
-    return callSearch.runInContext(place, { timeout: milliseconds }) as readonly Match[];
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw cause;
+  const found: { matches?: readonly Match[] } = {};
+  const hasEnded = runWithin(milliseconds, () => {
+    found.matches = search();
+  });
+  if (!hasEnded || found.matches === undefined) {
     throw new RenderError('InvalidPattern', `pattern ${JSON.stringify(pattern)} takes too long to be searched for`);
   }
+  return found.matches;
 }
 
 function compile(pattern: string): RegExp {

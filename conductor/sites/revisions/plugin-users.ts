@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { findOpenAction } from '#conductor/flows/actions/action-store.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import { actionsLike } from '#conductor/model/action-table.ts';
 import { deletePlugin, type PluginKey } from '#conductor/sites/plugins/plugin-store.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -23,7 +24,7 @@ export async function removePlugin(tx: Transaction, key: PluginKey): Promise<voi
   const refuse = (why: string): never => {
     throw new AppError('conflict', `${reported} stays while ${why}`);
   };
-  const action = await findOpenAction(tx);
+  const action = await findOpenAction(tx, actionsLike('deploy_site'));
   if (action) refuse(`action ${action.id} (${action.name}) runs`);
   const flow = await findFlow(tx, key);
   if (flow !== undefined) refuse(`flow ${flow} has its tasks to run`);

@@ -65,7 +65,10 @@ export const flows = pgTable(
   },
   (table) => [
     check('flow_has_one_subject', sql`(node_uuid is null) <> (site_action_id is null)`),
-    uniqueIndex('one_open_site_flow').on(sql`(true)`).where(sql`ended_at is null and site_action_id is not null`),
+    // one that changes the site, and beside it one that only looks at it
+    uniqueIndex('one_open_site_flow')
+      .on(sql`(kind = 'verify_site')`)
+      .where(sql`ended_at is null and site_action_id is not null`),
     uniqueIndex('one_open_flow_per_node').on(table.nodeUuid).where(sql`ended_at is null`),
     index('flows_to_check').on(table.nextCheckAt).where(sql`ended_at is null`),
     index().on(table.nodeUuid),

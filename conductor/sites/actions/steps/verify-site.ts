@@ -34,7 +34,7 @@ export async function verifySite(work: ActionWork): Promise<StepEnd> {
     const error = `no conductor that is alive works on any of ${countNodes(left.length)}: ${nameNodes(left.map(({ name }) => name))}`;
     return { event: 'failed', error, notes };
   }
-  if (actionTable[action.name].asksNodes !== true) {
+  if (actionTable[action.name].looksOnly !== true) {
     return { event: 'succeeded', notes: [...notes, ...(await noteObstacles(work))] };
   }
   const verified = await workOnNodes(work, { step, does: operations.verifyNodes });
