@@ -51,6 +51,8 @@ export interface ManagementInterface {
   injectNmi?(options?: CallOptions): Promise<void>;
   /** Restarts the BMC itself, not the machine. Returns once the BMC has accepted it; it is away for minutes then. */
   resetBmc?(options?: CallOptions): Promise<void>;
+  /** Deletes the BMC's jobs that wait. */
+  clearJobQueue?(options?: CallOptions): Promise<void>;
   setBmcClock?(now: Date, options?: CallOptions): Promise<void>;
   /** `maker` = the keys that the machine came with, `none` = all are deleted, which is setup mode. */
   resetSecureBootKeys?(to: 'maker' | 'none', options?: CallOptions): Promise<void>;

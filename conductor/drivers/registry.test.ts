@@ -11,7 +11,7 @@ const drivers = createDrivers({ run, log: silentLog, secrets: testSecrets });
 
 test('an unknown driver is not found, and the known ones are named', () => {
   expect(() => drivers.connect({ uuid: 'n', driver: 'ilo', driverInfo: {} })).toThrow(
-    /ilo is not known.*redfish, ipmi, fake-hardware/,
+    /ilo is not known.*redfish, idrac, ipmi, fake-hardware/,
   );
 });
 

@@ -29,6 +29,7 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
   const getBootMode = management.getBootMode?.bind(management);
   const injectNmi = management.injectNmi?.bind(management);
   const resetBmc = management.resetBmc?.bind(management);
+  const clearJobQueue = management.clearJobQueue?.bind(management);
   const setBmcClock = management.setBmcClock?.bind(management);
   const resetSecureBootKeys = management.resetSecureBootKeys?.bind(management);
   return {
@@ -59,6 +60,12 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
         : {}),
       ...(resetBmc
         ? { resetBmc: (options?: CallOptions) => logged(watch, 'reset the BMC', 'info', {}, () => resetBmc(options)) }
+        : {}),
+      ...(clearJobQueue
+        ? {
+            clearJobQueue: (options?: CallOptions) =>
+              logged(watch, 'clear the job queue', 'info', {}, () => clearJobQueue(options)),
+          }
         : {}),
       ...(setBmcClock
         ? {

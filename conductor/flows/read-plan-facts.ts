@@ -7,7 +7,7 @@ import { openStepArgs } from '#conductor/kernel/secrets/node-secrets.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
 import type { OfferedDriverStep, PlanFacts, RequestedStep } from '#conductor/model/planned-step.ts';
-import { interfaceOf, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
+import { implementationOf, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
 import { findBootVolume } from '#conductor/nodes/volumes/volume-store.ts';
 import { openTemplate } from '#conductor/templates/template-secrets.ts';
@@ -62,7 +62,7 @@ function readDriverSteps(
 ): OfferedDriverStep[] {
   const offered = offeredSteps(drivers.connect(node), kind).filter(
     ({ interface: kindOf, interfaceName }) =>
-      !isSwitchedOff(node, kindOf) && (interfaceName ?? interfaceOf(node, kindOf)) === interfaceOf(node, kindOf),
+      !isSwitchedOff(node, kindOf) && (interfaceName === undefined || interfaceName === implementationOf(node, kindOf)),
   );
   return offered.map((step) => ({
     interface: step.interface,

@@ -38,6 +38,11 @@ export function interfaceOf(node: Choosing, kind: InterfaceKind): string {
   return chosen ?? defaultInterface(node.driver, kind);
 }
 
+/** What stands behind the name: `idrac-redfish` is Redfish by the name that Ironic's `idrac` has for it. */
+export function implementationOf(node: Choosing, kind: InterfaceKind): string {
+  return interfaceOf(node, kind).replace(/^idrac-(?=redfish)/, '');
+}
+
 function defaultInterface(driver: string, kind: InterfaceKind): string {
   return supportedInterfaces(driver, kind)[0] ?? '';
 }
@@ -49,7 +54,7 @@ export function hasFakeDeploy({ driver, deployInterface }: Pick<NodeRow, 'driver
 
 /** The ramdisk is booted from a CD that its BMC shows to the machine, not over the network. */
 export function bootsFromVirtualMedia(node: Choosing): boolean {
-  return interfaceOf(node, 'boot') === 'redfish-virtual-media';
+  return implementationOf(node, 'boot') === 'redfish-virtual-media';
 }
 
 /** Whether the operator has taken it away: `no-raid`, `no-rescue` … */

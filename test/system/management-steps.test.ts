@@ -25,13 +25,13 @@ afterAll(async () => {
   await conductor.close();
 });
 
-async function clean(step: string, args: object = {}): Promise<void> {
-  const clean_steps = [{ interface: 'management', step, args }];
+async function clean(step: string, args: object = {}, kind = 'management'): Promise<void> {
+  const clean_steps = [{ interface: kind, step, args }];
   await operator.provision(name, 'clean', { clean_steps, disable_ramdisk: true });
 }
 
-async function cleanAll(step: string, args: object = {}): Promise<void> {
-  await clean(step, args);
+async function cleanAll(...step: Parameters<typeof clean>): Promise<void> {
+  await clean(...step);
   await operator.waitForState(name, 'manageable');
 }
 
@@ -64,6 +64,32 @@ test('secure boot keys are deleted, and put back', async () => {
     { ResetKeysType: 'DeleteAllKeys' },
     { ResetKeysType: 'ResetAllKeysToDefault' },
   ]);
+});
+
+test("Dell's job queue is cleared, under the names of Ironic's idrac; others have no such step", async () => {
+  await expect(clean('clear_job_queue')).rejects.toThrow('clear_job_queue');
+  const kinds = ['bios', 'management', 'power', 'raid', 'vendor'];
+  await operator.call('PATCH', `/v1/nodes/${name}?reset_interfaces=true`, [
+    { op: 'replace', path: '/driver', value: 'idrac' },
+    ...kinds.map((kind) => ({ op: 'add', path: `/${kind}_interface`, value: 'idrac-redfish' })),
+    { op: 'add', path: '/boot_interface', value: 'idrac-redfish-virtual-media' },
+  ]);
+  await clean('clear_job_queue');
+  await operator.waitForState(name, 'clean failed');
+  expect(await operator.node(name)).toMatchObject({
+    last_error: expect.stringContaining('clear the job queue') as string,
+  });
+  await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  machine.bmc.quirks.manufacturer = 'Dell Inc.';
+  await cleanAll('clear_job_queue');
+  expect(sent(/DeleteJobQueue$/).map((body) => JSON.parse(body) as unknown)).toEqual([
+    { JobID: 'JID_CLEARALL' },
+    { JobID: 'JID_CLEARALL' },
+  ]);
+  // what Redfish offers is offered by its other name, too
+  await cleanAll('delete_configuration', {}, 'raid');
 });
 
 test('what the BMC refuses is in its words, and bad arguments are refused at once', async () => {

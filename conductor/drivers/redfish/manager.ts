@@ -64,7 +64,10 @@ export function managerActions(
 }
 
 /** @throws AppError `not_supported` for a system that names no manager. */
-async function readManager(system: RedfishSystem, signal: AbortSignal): Promise<Resource<z.infer<typeof Manager>>> {
+export async function readManager(
+  system: RedfishSystem,
+  signal: AbortSignal,
+): Promise<Resource<z.infer<typeof Manager>>> {
   const { data, path } = await system.read(signal);
   const manager = data.Links?.ManagedBy?.[0]?.['@odata.id'];
   if (manager === undefined) {

@@ -1,5 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/interfaces.ts';
+import type {
+  DriverContext,
+  DriverDefinition,
+  HardwareType,
+  ManagementInterface,
+} from '#conductor/drivers/interfaces.ts';
 import { redfishBios } from '#conductor/drivers/redfish/bios.ts';
 import {
   createRedfishClient,
@@ -18,7 +23,7 @@ import { redfishFirmwareBoot } from '#conductor/drivers/redfish/firmware-boot.ts
 import { redfishManagement } from '#conductor/drivers/redfish/management.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
 import { redfishRaid } from '#conductor/drivers/redfish/raid.ts';
-import { type KnownSystem, redfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { type KnownSystem, type RedfishSystem, redfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { redfishVirtualMedia } from '#conductor/drivers/redfish/virtual-media.ts';
 import { systemClock } from '#shared/clock.ts';
 
@@ -52,8 +57,15 @@ export const redfishDriver: DriverDefinition<RedfishOptions> = {
   open: redfishHardwareType,
 };
 
-/** One session per BMC and account is shared by all calls. */
-export function redfishHardwareType(context: DriverContext, options: RedfishOptions = {}): HardwareType {
+/**
+ * One session per BMC and account is shared by all calls.
+ * @param vendors what a vendor's driver has beyond it
+ */
+export function redfishHardwareType(
+  context: DriverContext,
+  options: RedfishOptions = {},
+  vendors: (system: RedfishSystem) => Partial<ManagementInterface> = () => ({}),
+): HardwareType {
   const { clock = systemClock, log, outbound } = context;
   const clients = new Map<string, SharedClient>();
   const clientFor = (connection: RedfishConnection): SharedClient => {
@@ -81,7 +93,7 @@ export function redfishHardwareType(context: DriverContext, options: RedfishOpti
       const system = redfishSystem(client, { clock, configuredPath: connection.systemPath, known });
       return {
         power: redfishPower(system, options.timings),
-        management: redfishManagement(system),
+        management: { ...redfishManagement(system), ...vendors(system) },
         bios: redfishBios(system),
         firmware: redfishFirmware(system),
         firmwareBoot: redfishFirmwareBoot(system),

@@ -15,7 +15,7 @@ const ClockArgs = z.strictObject({
     .describe("ISO 8601 with its offset; default: the conductor's time"),
 });
 
-type Call = 'resetBmc' | 'setBmcClock' | 'resetSecureBootKeys';
+type Call = 'resetBmc' | 'clearJobQueue' | 'setBmcClock' | 'resetSecureBootKeys';
 
 const offered = (call: Call) =>
   ({
@@ -26,7 +26,7 @@ const offered = (call: Call) =>
     isOffered: ({ management }: Bmc) => management[call] !== undefined,
   }) as const satisfies Partial<DriverStep>;
 
-/** In Ironic's words where it has them (`set_bmc_clock`, `clear_secure_boot_keys`, `reset_secure_boot_keys_to_default`). */
+/** In Ironic's words where it has them (`clear_job_queue`, `set_bmc_clock`, `clear_secure_boot_keys`, `reset_secure_boot_keys_to_default`). */
 export const managementSteps: readonly DriverStep[] = [
   {
     ...offered('resetBmc'),
@@ -37,6 +37,15 @@ export const managementSteps: readonly DriverStep[] = [
       return comesBack;
     },
     resume: awaitBmc,
+  },
+  {
+    ...offered('clearJobQueue'),
+    step: 'clear_job_queue',
+    description: "Deletes the jobs that wait in the BMC's queue (Dell).",
+    run: async (context) => {
+      await callOf(context, 'clearJobQueue')({ signal: context.signal });
+      return { kind: 'done' };
+    },
   },
   {
     ...offered('setBmcClock'),

@@ -8,6 +8,15 @@ export const managerPath = '/redfish/v1/Managers/1';
 export const managerResetPath = `${managerPath}/Actions/Manager.Reset`;
 export const resetKeysPath = '/redfish/v1/Systems/1/SecureBoot/Actions/SecureBoot.ResetKeys';
 
+const jobQueuePath = `${managerPath}/Oem/Dell/DellJobService/Actions/DellJobService.DeleteJobQueue`;
+
+/** Of Dell's only: as its BMCs have it. */
+export function jobQueueAction(state: ServiceState, path: string, text: string): Answer | undefined {
+  if (path !== jobQueuePath || state.quirks.manufacturer !== 'Dell Inc.') return undefined;
+  if (parseObject(text)?.['JobID'] !== 'JID_CLEARALL') return errorAnswer(400, 'ActionParameterNotSupported');
+  return { status: 200, body: {} };
+}
+
 const keys = { ResetAllKeysToDefault: 'maker', DeleteAllKeys: 'none' } as const;
 
 /** `Manager.Reset` ends sessions and tasks; `SecureBoot.ResetKeys`. */

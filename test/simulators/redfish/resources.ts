@@ -1,8 +1,8 @@
-import { baseRegistryMessages } from '#test/simulators/redfish/answers.ts';
-import { biosPath, biosRegistryPath, biosResources, type SimulatedBios } from '#test/simulators/redfish/bios.ts';
+import { biosPath, biosResources, type SimulatedBios } from '#test/simulators/redfish/bios.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedBoot, SimulatedBootDevice } from '#test/simulators/redfish/machine.ts';
 import { managerResetPath, resetKeysPath } from '#test/simulators/redfish/manager.ts';
+import { collection, enabled, registries, services, sessionsPath } from '#test/simulators/redfish/service-resources.ts';
 import { type SimulatedStorage, storagePath, storageResources } from '#test/simulators/redfish/storage.ts';
 import { type SimulatedFirmware, updateResources, updateServicePath } from '#test/simulators/redfish/update-service.ts';
 import { virtualMediaLink, virtualMediaResources } from '#test/simulators/redfish/virtual-media.ts';
@@ -13,8 +13,6 @@ export const systemPath = '/redfish/v1/Systems/1';
 export const settingsPath = '/redfish/v1/Systems/1/Settings';
 export const resetPath = '/redfish/v1/Systems/1/Actions/ComputerSystem.Reset';
 export const secureBootPath = '/redfish/v1/Systems/1/SecureBoot';
-export const sessionsPath = '/redfish/v1/SessionService/Sessions';
-export const accountPath = '/redfish/v1/AccountService/Accounts/1';
 const systemUuid = '38947555-7742-3448-3784-823347823834';
 
 export type SystemPowerState = 'On' | 'Off' | 'PoweringOn' | 'PoweringOff';
@@ -113,108 +111,6 @@ function serviceRoot(quirks: Quirks): Record<string, unknown> {
     ...(quirks.simpleUpdate === 'none' ? {} : { UpdateService: { '@odata.id': updateServicePath } }),
     ...(quirks.noSessions ? {} : { SessionService: { '@odata.id': '/redfish/v1/SessionService' } }),
     Links: quirks.noSessions ? {} : { Sessions: { '@odata.id': sessionsPath } },
-  };
-}
-
-function collection(type: string, name: string, members: readonly string[]): Record<string, unknown> {
-  return {
-    '@odata.type': `#${type}.${type}`,
-    Name: name,
-    'Members@odata.count': members.length,
-    Members: members.map((path) => ({ '@odata.id': path })),
-  };
-}
-
-const enabled = { State: 'Enabled', Health: 'OK' };
-
-function services(context: ResourceContext): Record<string, Record<string, unknown>> {
-  const { quirks } = context;
-  return {
-    ...(quirks.noSessions
-      ? {}
-      : {
-          '/redfish/v1/SessionService': {
-            '@odata.type': '#SessionService.v1_1_8.SessionService',
-            Id: 'SessionService',
-            Name: 'Session Service',
-            ServiceEnabled: true,
-            SessionTimeout: 1800,
-            Status: enabled,
-            Sessions: { '@odata.id': sessionsPath },
-          },
-          [sessionsPath]: collection(
-            'SessionCollection',
-            'Sessions',
-            context.sessionIds.map((id) => `${sessionsPath}/${id}`),
-          ),
-        }),
-    ...Object.fromEntries(
-      context.sessionIds.map((id) => [
-        `${sessionsPath}/${id}`,
-        {
-          '@odata.type': '#Session.v1_3_0.Session',
-          Id: id,
-          Name: `Session ${id}`,
-          UserName: context.username,
-        },
-      ]),
-    ),
-    '/redfish/v1/AccountService': {
-      '@odata.type': '#AccountService.v1_9_0.AccountService',
-      Id: 'AccountService',
-      Name: 'Account Service',
-      ServiceEnabled: true,
-      Status: enabled,
-      Accounts: { '@odata.id': '/redfish/v1/AccountService/Accounts' },
-    },
-    '/redfish/v1/AccountService/Accounts': collection('ManagerAccountCollection', 'Accounts', [accountPath]),
-    [accountPath]: {
-      '@odata.type': '#ManagerAccount.v1_8_0.ManagerAccount',
-      Id: '1',
-      Name: 'Account 1',
-      UserName: context.username,
-      Password: null,
-      RoleId: 'Administrator',
-      Enabled: true,
-      Locked: false,
-      Links: {},
-    },
-    '/redfish/v1/TaskService': {
-      '@odata.type': '#TaskService.v1_2_0.TaskService',
-      Id: 'TaskService',
-      Name: 'Task Service',
-      ServiceEnabled: true,
-      Status: enabled,
-      Tasks: { '@odata.id': '/redfish/v1/TaskService/Tasks' },
-    },
-    '/redfish/v1/TaskService/Tasks': collection('TaskCollection', 'Tasks', []),
-  };
-}
-
-function registries(quirks: Quirks): Record<string, Record<string, unknown>> {
-  return {
-    '/redfish/v1/Registries': collection('MessageRegistryFileCollection', 'Registries', [
-      '/redfish/v1/Registries/Base.1.8',
-      ...(quirks.noBios || quirks.noAttributeRegistry ? [] : [biosRegistryPath]),
-    ]),
-    '/redfish/v1/Registries/Base.1.8': {
-      '@odata.type': '#MessageRegistryFile.v1_1_3.MessageRegistryFile',
-      Id: 'Base.1.8',
-      Name: 'Base Message Registry File',
-      Registry: 'Base.1.8',
-      Languages: ['en'],
-      Location: [{ Language: 'en', Uri: '/redfish/v1/Registries/Base.1.8.json' }],
-    },
-    '/redfish/v1/Registries/Base.1.8.json': {
-      '@odata.type': '#MessageRegistry.v1_4_0.MessageRegistry',
-      Id: 'Base.1.8.0',
-      Name: 'Base Message Registry',
-      Language: 'en',
-      RegistryPrefix: 'Base',
-      RegistryVersion: '1.8.0',
-      OwningEntity: 'DMTF',
-      Messages: baseRegistryMessages(),
-    },
   };
 }
 

@@ -10,6 +10,7 @@ import {
 import { patchedBoot } from '#test/simulators/redfish/boot-patch.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import {
+  jobQueueAction,
   managerAction,
   managerPath,
   managerResetPath,
@@ -18,15 +19,14 @@ import {
 } from '#test/simulators/redfish/manager.ts';
 import { reset } from '#test/simulators/redfish/reset-action.ts';
 import {
-  accountPath,
   renderResources,
   resetPath,
   type SystemPowerState,
   secureBootPath,
-  sessionsPath,
   settingsPath,
   systemPath,
 } from '#test/simulators/redfish/resources.ts';
+import { accountPath, sessionsPath } from '#test/simulators/redfish/service-resources.ts';
 import type { ServiceOptions, ServiceRequest, ServiceState } from '#test/simulators/redfish/service-state.ts';
 import { authenticated, createSession, endSession } from '#test/simulators/redfish/sessions.ts';
 import { createSimulatedStorage, createVolume, deleteVolume, volumesPath } from '#test/simulators/redfish/storage.ts';
@@ -86,6 +86,8 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   if (path === resetBiosPath && !state.quirks.noBios) {
     return method === 'POST' ? resetBios(state, request) : notAllowed('POST');
   }
+  const jobQueue = method === 'POST' ? jobQueueAction(state, path, request.body) : undefined;
+  if (jobQueue) return jobQueue;
   const mediaAction = method === 'POST' ? virtualMediaAction(state, path, request.body) : undefined;
   if (mediaAction) return mediaAction;
   if (path === simpleUpdatePath && state.quirks.simpleUpdate !== 'none') {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Answer, errorAnswer, parseObject } from '#test/simulators/redfish/answers.ts';
-import { sessionsPath } from '#test/simulators/redfish/resources.ts';
+import { sessionsPath } from '#test/simulators/redfish/service-resources.ts';
 import type { ServiceRequest, ServiceState } from '#test/simulators/redfish/service-state.ts';
 
 export function authenticated(state: ServiceState, request: ServiceRequest): boolean {
