@@ -20,6 +20,7 @@ import { demoCommand } from '#conductor/cli/demo-command.ts';
 import { deployCommands } from '#conductor/cli/deploy-commands.ts';
 import { helpText } from '#conductor/cli/help-text.ts';
 import { historyCommand } from '#conductor/cli/history-command.ts';
+import { imageCommands } from '#conductor/cli/image-commands.ts';
 import { logCommands } from '#conductor/cli/log-commands.ts';
 import { nodeCommands } from '#conductor/cli/node-commands.ts';
 import { nodeListCommand } from '#conductor/cli/node-list-command.ts';
@@ -96,7 +97,10 @@ const groups: readonly CommandGroup[] = [
   { title: 'See', commands: [statusCommand, nodeListCommand, historyCommand, ...logCommands, ...consoleCommands] },
   { title: 'Nodes', commands: [createNodeCommand, ...nodeCommands, ...portCommands, ...credentialCommands] },
   { title: 'Power and maintenance', commands: powerCommands },
-  { title: 'Deploy', commands: [...deployCommands, ...templateCommands, allocateCommand, ...allocationCommands] },
+  {
+    title: 'Deploy',
+    commands: [...deployCommands, ...imageCommands, ...templateCommands, allocateCommand, ...allocationCommands],
+  },
   { title: 'Change the state of nodes', commands: stateCommands },
   {
     title: 'Sites',

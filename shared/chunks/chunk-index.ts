@@ -72,6 +72,22 @@ export function parseChunkIndex(file: Buffer): ChunkIndex {
   return { imageBytes: offset, digest, sizes: { min, avg, max }, chunks };
 }
 
+/** The index as a file, as desync writes it: casync's flags besides are of archives, not of images. */
+export function encodeChunkIndex({ digest, sizes, chunks }: ChunkIndex): Buffer {
+  const file = Buffer.alloc(headerBytes + itemBytes * chunks.length + tailBytes);
+  const flags = 0x8000000000000000n | (digest === 'sha256' ? 0n : sha512Flag);
+  const header = [48n, indexType, flags, ...[sizes.min, sizes.avg, sizes.max].map(BigInt), 2n ** 64n - 1n, tableType];
+  for (const [at, value] of header.entries()) file.writeBigUInt64LE(value, 8 * at);
+  for (const [at, { offset, length, id }] of chunks.entries()) {
+    file.writeBigUInt64LE(BigInt(offset + length), headerBytes + itemBytes * at);
+    file.write(id, headerBytes + itemBytes * at + 8, 'hex');
+  }
+  for (const [at, value] of [48n, BigInt(file.length - 48), tailMark].entries()) {
+    file.writeBigUInt64LE(value, file.length - 24 + 8 * at);
+  }
+  return file;
+}
+
 export function chunkId(bytes: Uint8Array, digest: ChunkIndex['digest']): string {
   return createHash(digest).update(bytes).digest('hex');
 }

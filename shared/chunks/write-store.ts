@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import { access, mkdir, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { constants, zstdCompress } from 'node:zlib';
+import { type Chunk, chunkId, encodeChunkIndex } from '#shared/chunks/chunk-index.ts';
+import { blockBytes, chunkSizes, createCutter } from '#shared/chunks/cut-chunks.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export interface StoredImage {
+  /** The index's path, `FOLDER/NAME.caibx`. */
+  readonly index: string;
+  /** Hex digest of the index: what a deploy names as the image's checksum. */
+  readonly sha256: string;
+  readonly imageBytes: number;
+  readonly chunks: number;
+  /** Chunks that the store did not have yet, and their bytes as stored. */
+  readonly newChunks: number;
+  readonly newBytes: number;
+}
+
+const digest = 'sha512-256';
+const packedAtOnce = 4;
+const compress = promisify(zstdCompress);
+
+/**
+ * Cuts a raw image into `FOLDER/default.castr` and writes its index, `FOLDER/NAME.caibx`, as casync and desync read
+ * them. Of the same bytes come the same files. Chunks that are there stay; a file is there whole or not at all, the
+ * index last, so what broke off can be run again.
+ * @throws AppError `image_error` for an empty image; what reading and writing throw
+ */
+export async function writeStore(image: AsyncIterable<Uint8Array>, folder: string, name: string): Promise<StoredImage> {
+  const chunks: Chunk[] = [];
+  const added = { chunks: 0, bytes: 0 };
+  let packing: Promise<number>[] = [];
+  const settle = async (): Promise<void> => {
+    const sizes = await Promise.all(packing);
+    packing = [];
+    added.chunks += sizes.filter((bytes) => bytes > 0).length;
+    added.bytes += sizes.reduce((sum, bytes) => sum + bytes, 0);
+  };
+  const seen = new Set<string>();
+  let offset = 0;
+  try {
+    for await (const bytes of cutAll(image)) {
+      const id = chunkId(bytes, digest);
+      chunks.push({ offset, length: bytes.length, id });
+      offset += bytes.length;
+      if (seen.has(id)) continue;
+      seen.add(id);
+      const adding = addChunk(join(folder, 'default.castr'), id, bytes);
+      adding.catch(() => undefined); // thrown by `settle`, or something else was thrown before
+      packing.push(adding);
+      if (packing.length === packedAtOnce) await settle();
+    }
+    await settle();
+  } finally {
+    await Promise.allSettled(packing); // after a failure too, nothing is written behind the caller's back
+  }
+  if (offset === 0) throw new AppError('image_error', 'the image is empty');
+  const index = encodeChunkIndex({ imageBytes: offset, digest, sizes: chunkSizes, chunks });
+  await writeWhole(join(folder, `${name}.caibx`), index);
+  const sha256 = createHash('sha256').update(index).digest('hex');
+  const stored = { imageBytes: offset, chunks: chunks.length, newChunks: added.chunks, newBytes: added.bytes };
+  return { index: join(folder, `${name}.caibx`), sha256, ...stored };
+}
+
+/** Each chunk in memory of its own: it is compressed while the next is cut. */
+async function* cutAll(image: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const cut = createCutter(chunkSizes);
+  let into = Buffer.allocUnsafeSlow(chunkSizes.max);
+  let length = 0;
+  for await (const piece of image) {
+    for (let from = 0; from < piece.length; ) {
+      const taken = Math.min(blockBytes - (length % blockBytes), piece.length - from);
+      into.set(piece.subarray(from, from + taken), length);
+      from += taken;
+      length += taken;
+      if (length % blockBytes !== 0 || !cut(into.subarray(length - blockBytes, length))) continue;
+      yield into.subarray(0, length);
+      into = Buffer.allocUnsafeSlow(chunkSizes.max);
+      length = 0;
+    }
+  }
+  if (length > 0) yield into.subarray(0, length);
+}
+
+/** @returns the bytes it takes; 0 when it was there */
+async function addChunk(store: string, id: string, bytes: Uint8Array): Promise<number> {
+  const folder = join(store, id.slice(0, 4));
+  const path = join(folder, `${id}.cacnk`);
+  const isThere = await access(path).then(
+    () => true,
+    () => false,
+  );
+  if (isThere) return 0;
+  const packed = await compress(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 3 } });
+  await mkdir(folder, { recursive: true });
+  await writeWhole(path, packed);
+  return packed.length;
+}
+
+async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
+  const part = `${path}.${process.pid}.part`;
+  await writeFile(part, bytes, { mode: 0o444, flush: true });
+  await rename(part, path);
+}
