@@ -1,3 +1,4 @@
+import type { HttpBindings } from '@hono/node-server';
 import type { Checkpoint } from '#conductor/flows/context.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
@@ -37,6 +38,7 @@ export async function startConductorInProcess(options: {
   let strike: Parameters<ConductorInProcess['atCheckpoints']>[0] = () => 'go on';
   let passed = 0;
   let deaths = 0;
+  let serving: Promise<void> = Promise.resolve();
   let rebirth: Promise<void> = Promise.resolve();
 
   const beginLife = async () => {
@@ -54,17 +56,21 @@ export async function startConductorInProcess(options: {
         isDead = true;
         deaths += 1;
         // nothing is recorded after this point: the scheduler's signal is aborted before the throw is seen
-        rebirth = opened.close().then(async () => {
+        serving = opened.close().then(async () => {
           life = await beginLife();
-          await life.scheduler.reconcile();
         });
+        rebirth = serving.then(() => life.scheduler.reconcile());
         throw new Error('the conductor died here');
       },
     });
     return { ...opened, app: createApp(opened.context) };
   };
   let life = await beginLife();
-  const server = await listen((request, bindings) => life.app.fetch(request, bindings), { host: '127.0.0.1', port: 0 });
+  const answer = async (request: Request, bindings: HttpBindings): Promise<Response> => {
+    await serving; // a process that is not there answers nothing
+    return life.app.fetch(request, bindings);
+  };
+  const server = await listen(answer, { host: '127.0.0.1', port: 0 });
   const closing = new AbortController();
   const reconcile = async (): Promise<void> => {
     for (;;) {
