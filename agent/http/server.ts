@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import type { Hono } from 'hono';
 import type { AgentConfig } from '#agent/config.ts';
@@ -21,6 +21,15 @@ export interface RunningServer {
  */
 const keepAliveMs = 120_000;
 
+/** Anybody on the machine's network can open connections: the conductor's must find room, and the ramdisk memory. */
+export interface ConnectionLimits {
+  readonly ofAddress: number;
+  readonly all: number;
+  /** Milliseconds for the TLS handshake, and for the headers of a request. */
+  readonly headersMs: number;
+}
+const connectionLimits: ConnectionLimits = { ofAddress: 32, all: 512, headersMs: 20_000 };
+
 /** For the answers under way when the server stops. */
 const closeGraceMs = 2000;
 
@@ -32,7 +41,14 @@ export async function startServer(
   app: Hono,
   listen: AgentConfig['listen'],
   tls: (ServerCertificate & AgentConfig['tls']) | undefined,
+  limits = connectionLimits,
 ): Promise<RunningServer> {
+  const { headersMs } = limits;
+  const common = {
+    keepAliveTimeout: keepAliveMs,
+    headersTimeout: headersMs,
+    connectionsCheckingInterval: Math.ceil(headersMs / 4),
+  };
   const { websocket, shouldUpgradeCallback } = acceptWebSockets(maxConsoleMessageBytes);
   const server = tls
     ? createAdaptorServer({
@@ -40,11 +56,12 @@ export async function startServer(
         websocket,
         createServer: createTlsServer,
         serverOptions: {
+          ...common,
           shouldUpgradeCallback,
+          handshakeTimeout: headersMs,
           key: tls.keyPem,
           cert: tls.certificatePem,
           minVersion: tls.minVersion,
-          keepAliveTimeout: keepAliveMs,
           ...(tls.ciphers === undefined ? {} : { ciphers: tls.ciphers }),
         },
       })
@@ -52,8 +69,9 @@ export async function startServer(
         fetch: app.fetch,
         websocket,
         createServer,
-        serverOptions: { keepAliveTimeout: keepAliveMs, shouldUpgradeCallback },
+        serverOptions: { ...common, shouldUpgradeCallback },
       });
+  limitConnections(server as Server, limits);
   const listenOn = (host: string): Promise<void> =>
     new Promise((resolve, reject) => {
       server.once('error', reject);
@@ -80,4 +98,20 @@ export async function startServer(
         setTimeout(() => 'closeAllConnections' in server && server.closeAllConnections(), closeGraceMs).unref();
       }),
   };
+}
+
+function limitConnections(server: Server, { ofAddress, all }: ConnectionLimits): void {
+  const open = new Map<string, number>();
+  server.maxConnections = all;
+  server.on('connection', (socket: Socket) => {
+    const address = socket.remoteAddress ?? '';
+    const count = (open.get(address) ?? 0) + 1;
+    open.set(address, count);
+    socket.once('close', () => {
+      const left = (open.get(address) ?? 1) - 1;
+      if (left > 0) open.set(address, left);
+      else open.delete(address);
+    });
+    if (count > ofAddress) socket.destroy();
+  });
 }
