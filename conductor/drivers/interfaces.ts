@@ -85,9 +85,12 @@ export interface FirmwareComponent {
   readonly version: string | null;
 }
 
-/** How an update goes on; `lost` = the BMC knows nothing of it any more, as after its own restart. */
+/**
+ * How an update goes on; `pending` = it has not begun, which may be for want of a reset; `lost` = the BMC knows nothing of
+ * it any more, as after its own restart.
+ */
 export interface FirmwareUpdateProgress {
-  readonly state: 'running' | 'done' | 'lost';
+  readonly state: 'pending' | 'running' | 'done' | 'lost';
   readonly percent: number | undefined;
 }
 

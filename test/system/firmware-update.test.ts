@@ -77,6 +77,14 @@ test.each([
   });
 });
 
+test('updates that begin at a reset, which the BMC does not say, are given one', async () => {
+  Object.assign(machine.bmc.quirks, { updatesAtReset: true });
+  const before = resets();
+  await clean(bmc, bios);
+  expect(resets()).toBe(before + 1);
+  expect(await firmware()).toMatchObject([{ current_version: '2.1.0' }, { current_version: '3.0.0' }, {}]);
+});
+
 test('the BMC itself, which forgets its task: its version shows what came of it, and nothing is reset', async () => {
   Object.assign(machine.bmc.quirks, { forgetsTasks: true });
   const before = resets();

@@ -64,10 +64,7 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
         const answer = await client.request({ method: 'GET', path: task, signal });
         throwIfFailed(answer, `firmware update at ${client.origin}`);
         const { data } = Task.safeParse(answer.body);
-        return {
-          state: isRunning(answer.status, data?.TaskState) ? 'running' : 'done',
-          percent: data?.PercentComplete ?? undefined,
-        };
+        return { state: stateOf(answer.status, data?.TaskState), percent: data?.PercentComplete ?? undefined };
       } catch (error) {
         if (httpStatusOf(error) !== 404) throw error;
         return { state: 'lost', percent: undefined };
@@ -76,9 +73,13 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
   };
 }
 
-/** A monitor answers 202 as long as its task runs; a task itself is always 200 (DSP0266, asynchronous operations). */
-function isRunning(status: number, state: string | null | undefined): boolean {
-  return status === 202 || ['New', 'Pending', 'Running', 'Starting', 'Stopping', 'Service'].includes(state ?? '');
+/**
+ * A monitor answers 202 as long as its task runs; a task itself is always 200 (DSP0266, asynchronous operations). A job
+ * that Dell has scheduled for the next reset is `Starting`.
+ */
+function stateOf(status: number, state: string | null | undefined): 'pending' | 'running' | 'done' {
+  if (['New', 'Pending', 'Starting', 'Suspended'].includes(state ?? '')) return 'pending';
+  return status === 202 || ['Running', 'Stopping', 'Service'].includes(state ?? '') ? 'running' : 'done';
 }
 
 /** As Ironic sends it; Supermicro wants the protocol, and an inventory's item is named as the target. */

@@ -11,6 +11,9 @@ import { checkOutboundUrl } from '#shared/peers/outbound-url.ts';
 const pollMs = 5_000;
 /** BMCs write for minutes each, and are away for as long when it is their own. */
 const updateMs = 60 * 60_000;
+/** How long an update may wait before the machine is reset for it, and reset again. */
+const firstResetMs = 30_000;
+const nextResetMs = 10 * 60_000;
 
 const UpdateArgs = z.strictObject({
   settings: z
@@ -36,6 +39,9 @@ const Done = z.object({
       /** The path at the BMC; `null` = done when it was asked for. */
       task: z.string().nullable(),
       hasEnded: z.boolean(),
+      /** Milliseconds since the epoch: from then on it has not begun. */
+      pendingSince: z.number().nullable(),
+      resets: z.number(),
     }),
   ),
   wasReset: z.boolean(),
@@ -65,13 +71,13 @@ async function goOn(context: StepContext): Promise<ConductorStepOutcome> {
     if ('kind' in update) return update;
     done.updates[index] = update;
     if (update.hasEnded) continue;
-    const waits = await awaitEnd(context, update);
+    const waits = await awaitEnd(context, done, update);
     if (waits) return waits;
     update.hasEnded = true;
     await note(context, done);
   }
   // the BMC restarts by itself
-  if (!done.wasReset && settings.some(({ component }) => component !== 'bmc')) {
+  if (!done.wasReset && done.updates.some(({ component, resets }) => component !== 'bmc' && resets === 0)) {
     const outcome = await resetMachine(context, () => Promise.resolve({ kind: 'done' }));
     done.wasReset = true;
     await note(context, done);
@@ -99,13 +105,20 @@ async function start(
     const reason = `the BMC to accept the update of ${component}: ${errorChain(error)}`;
     return { kind: 'again', reason, timeoutMs: updateMs, checkEveryMs: pollMs };
   }
-  const update = { component, before: before?.version ?? null, task: task ?? null, hasEnded: task === undefined };
+  const update: Update = {
+    component,
+    before: before?.version ?? null,
+    task: task ?? null,
+    hasEnded: task === undefined,
+    pendingSince: null,
+    resets: 0,
+  };
   await note(context, { ...done, updates: [...done.updates, update] });
   return update;
 }
 
 /** `undefined` = it has ended. */
-async function awaitEnd(context: StepContext, update: Update): Promise<ConductorStepOutcome | undefined> {
+async function awaitEnd(context: StepContext, done: Done, update: Update): Promise<ConductorStepOutcome | undefined> {
   if (update.task === null) return undefined;
   const about = `the BMC to update ${update.component}`;
   let progress: FirmwareUpdateProgress;
@@ -115,11 +128,26 @@ async function awaitEnd(context: StepContext, update: Update): Promise<Conductor
     if (context.signal.aborted || !['unavailable', 'timeout'].includes(errorCode(error))) throw error;
     return waiting(`${about}, which does not answer now`);
   }
+  if (progress.state === 'pending') return resetForUpdate(context, done, update);
   if (progress.state === 'running') {
     return waiting(progress.percent === undefined ? about : `${about} (${progress.percent} %)`);
   }
   if (progress.state === 'lost') await requireChanged(context, update);
   return undefined;
+}
+
+/** Some BMCs write at the next reset, but do not say so: what has not begun for a while gets one. */
+async function resetForUpdate(context: StepContext, done: Done, update: Update): Promise<ConductorStepOutcome> {
+  const waits = waiting(`the BMC to begin the update of ${update.component}`);
+  const now = context.clock.now().getTime();
+  const since = update.pendingSince ?? now;
+  const isDue = now - since >= (update.resets === 0 ? firstResetMs : nextResetMs);
+  if (isDue || update.pendingSince === null) {
+    update.pendingSince = isDue ? now : since;
+    update.resets += isDue ? 1 : 0;
+    await note(context, done);
+  }
+  return isDue ? resetMachine(context, () => Promise.resolve(waits)) : waits;
 }
 
 /** A BMC that has restarted knows no task: its versions have to show what came of it. @throws AppError `bmc_error` */

@@ -99,6 +99,8 @@ export interface Quirks {
   virtualMedia: 'of the manager' | 'of the system' | 'by PATCH' | 'by its protocol' | 'none';
   /** How firmware is updated. */
   simpleUpdate: 'by its URL' | 'with its protocol' | 'none';
+  /** Its tasks begin at the machine's next reset. */
+  updatesAtReset: boolean;
   /** Its own update ends its sessions, and it forgets its tasks. */
   forgetsTasks: boolean;
   /** No Bios resource. */
@@ -145,6 +147,7 @@ export const standardQuirks: Readonly<Quirks> = {
   volumeDrivesAtTop: false,
   virtualMedia: 'of the manager',
   simpleUpdate: 'by its URL',
+  updatesAtReset: false,
   forgetsTasks: false,
   noBios: false,
   noBiosSettings: false,

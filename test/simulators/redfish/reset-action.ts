@@ -58,7 +58,7 @@ export async function reset(state: ServiceState, request: ServiceRequest): Promi
 
 function startFirmware(state: ServiceState): void {
   bootStorage(state.storage);
-  bootFirmware(state.firmware);
+  bootFirmware(state);
   const { biosAppliesAfter } = state.quirks;
   if (biosAppliesAfter === undefined) bootBios(state.bios, state.quirks);
   else void biosAppliesAfter.then(() => bootBios(state.bios, state.quirks));

@@ -34,7 +34,7 @@ export interface ServiceOptions {
 /** What a BMC has in memory. */
 export interface ServiceState extends ServiceOptions {
   readonly sessions: Map<string, string>;
-  readonly tasks: Map<string, { polls: number; readonly failed: boolean }>;
+  readonly tasks: Map<string, { polls: number; readonly failed: boolean; readonly shown?: 'Pending' }>;
   readonly bios: SimulatedBios;
   readonly storage: SimulatedStorage;
   readonly firmware: SimulatedFirmware;

@@ -17,7 +17,7 @@ export async function perform(state: ServiceState, act: () => Promise<void>): Pr
 
 /** A task that begins with the machine's next reset, and is not followed to its end here. */
 export function awaitReset(state: ServiceState, id: string): Answer {
-  state.tasks.set(id, { polls: Number.POSITIVE_INFINITY, failed: false });
+  state.tasks.set(id, { polls: Number.POSITIVE_INFINITY, failed: false, shown: 'Pending' });
   return { status: 202, headers: { Location: monitorPath(id) }, body: task(id, 'Pending') };
 }
 
@@ -26,7 +26,7 @@ export function pollTask(state: ServiceState, id: string): Answer {
   if (!found) return errorAnswer(404, 'ResourceNotFound');
   if (found.polls > 0) {
     found.polls -= 1;
-    return { status: 202, headers: { Location: monitorPath(id) }, body: task(id, 'Running') };
+    return { status: 202, headers: { Location: monitorPath(id) }, body: task(id, found.shown ?? 'Running') };
   }
   return { status: 200, body: task(id, found.failed ? 'Exception' : 'Completed') };
 }

@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { type Answer, errorAnswer, parseObject } from '#test/simulators/redfish/answers.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { ServiceState } from '#test/simulators/redfish/service-state.ts';
-import { perform } from '#test/simulators/redfish/tasks.ts';
+import { awaitReset, perform } from '#test/simulators/redfish/tasks.ts';
 
 /** UpdateService with SimpleUpdate and a firmware inventory (DMTF UpdateService, SoftwareInventory). */
 
@@ -17,16 +18,19 @@ export interface SimulatedFirmware {
   versions: Readonly<Record<Part, string>>;
   /** What the machine runs from its next reset on. */
   pending: Partial<Record<Part, string>>;
+  /** Those that its next reset ends. */
+  tasks: string[];
 }
 
 export function createSimulatedFirmware(): SimulatedFirmware {
-  return { versions: { bios: '1.0.0', bmc: '1.0.0', nic: '1.0.0' }, pending: {} };
+  return { versions: { bios: '1.0.0', bmc: '1.0.0', nic: '1.0.0' }, pending: {}, tasks: [] };
 }
 
 /** What the machine does when it starts. */
-export function bootFirmware(firmware: SimulatedFirmware): void {
+export function bootFirmware({ firmware, tasks }: Pick<ServiceState, 'firmware' | 'tasks'>): void {
   firmware.versions = { ...firmware.versions, ...firmware.pending };
   firmware.pending = {};
+  for (const id of firmware.tasks.splice(0)) tasks.set(id, { polls: 0, failed: false });
 }
 
 /** Images name what they are in their URL, as `…/bios-2.1.0.bin`; the BMC's own is at work at once, and ends its sessions and tasks. */
@@ -45,6 +49,12 @@ export async function simpleUpdate(state: ServiceState, text: string): Promise<A
   const targets = body['Targets'] as readonly string[] | undefined;
   if (part === 'nic' && targets?.[0] !== nicPath) {
     return errorAnswer(400, 'PropertyValueError', { text: 'The image is not for the target.' });
+  }
+  if (quirks.updatesAtReset && part !== 'bmc') {
+    const id = randomUUID().slice(0, 8);
+    firmware.pending[part] = version;
+    firmware.tasks.push(id);
+    return awaitReset(state, id);
   }
   // python3-sushy takes nothing but a task from it
   const answer = await perform({ ...state, quirks: { ...quirks, tasks: true } }, () => {
