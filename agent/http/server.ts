@@ -71,7 +71,7 @@ export async function startServer(
         createServer,
         serverOptions: { ...common, shouldUpgradeCallback },
       });
-  limitConnections(server as Server, limits);
+  limitConnections(server, limits);
   const listenOn = (host: string): Promise<void> =>
     new Promise((resolve, reject) => {
       server.once('error', reject);

@@ -149,7 +149,11 @@ test('drivers', async () => {
     enabled_network_interfaces: ['noop', 'flat', 'switchport'],
   });
   const some = (await api.call('GET', '/v1/drivers?fields=name,default_power_interface')).body['drivers'] as object[];
-  expect(some[1]).toEqual({ name: 'ipmi', default_power_interface: 'ipmitool', links: expect.any(Array) as unknown });
+  expect(some).toContainEqual({
+    name: 'ipmi',
+    default_power_interface: 'ipmitool',
+    links: expect.any(Array) as unknown,
+  });
   expect((await api.call('GET', '/v1/drivers/ipmi?fields=bogus')).fault).toBe("fields: a driver has no field 'bogus'");
   expect((await api.call('GET', '/v1/drivers?fields=name', undefined, '1.76')).status).toBe(406);
   expect((await api.call('GET', '/v1/drivers?type=classic')).body).toEqual({ drivers: [] });

@@ -37,7 +37,7 @@ beforeAll(async () => {
     const { body } = await stage.as('admin', 'GET', path);
     known[name] = (body[list] as { uuid: string }[]).map((each) => each.uuid);
   }
-  known['driver'] = ['fake-hardware', 'redfish', 'ipmi'];
+  known['driver'] = ['fake-hardware', 'redfish', 'idrac', 'ipmi'];
   known['collection'] = known['revision'] = known['version'] = ['1', 'site'];
   known['limit'] = ['1', '1000', '-1', '9007199254740993'];
   known['address'] = ['52:54:00:00:00:01'];

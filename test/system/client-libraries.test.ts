@@ -105,7 +105,7 @@ test('gophercloud: the same in the order of metal3', async () => {
   expect(seen).toEqual([
     ['stranger', true],
     ['version', 'v1'],
-    ['drivers', 3],
+    ['drivers', 4],
     ['absent', true],
     ['interfaces', ['ipxe', 'redfish', 'redfish', 'redfish']],
     ['enrolled', ['metal3~host-0', 'enroll', 1]],
