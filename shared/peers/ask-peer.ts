@@ -1,5 +1,6 @@
 import { type Dispatcher, request } from 'undici';
 import { createJsonMeter, type JsonMeter } from '#shared/peers/json-meter.ts';
+import { largeBytes, takePlace } from '#shared/peers/large-answers.ts';
 import { parseJson } from '#shared/peers/parse-json.ts';
 import { type PeerKind, type PeerLimits, peerLimits } from '#shared/peers/peer-limits.ts';
 
@@ -31,27 +32,36 @@ export interface PeerAnswer {
  */
 export async function askPeer(kind: PeerKind, url: URL | string, options: PeerRequest): Promise<PeerAnswer> {
   const limits = peerLimits[kind];
-  const answer = await send(limits, url, options);
+  const signal = signalOf(limits, options);
+  const answer = await requestOf(url, options, signal);
   const meter = createJsonMeter(options.who, limits);
   const parts: Uint8Array[] = [];
-  // leaving the loop by an error destroys the stream, and with it the connection
-  for await (const part of answer.body as AsyncIterable<Uint8Array>) {
-    meter.push(part);
-    parts.push(part);
+  let length = 0;
+  let leave: (() => void) | undefined;
+  try {
+    // leaving the loop by an error destroys the stream, and with it the connection
+    for await (const part of answer.body as AsyncIterable<Uint8Array>) {
+      meter.push(part);
+      parts.push(part);
+      length += part.length;
+      if (length > largeBytes) leave ??= await takePlace(signal);
+    }
+    const bytes = Buffer.concat(parts);
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      body: await parseJson(bytes, meter.values()),
+      text: () => bytes.toString('utf8'),
+    };
+  } finally {
+    leave?.();
   }
-  const bytes = Buffer.concat(parts);
-  return {
-    status: answer.statusCode,
-    headers: answer.headers,
-    body: await parseJson(bytes, meter.values()),
-    text: () => bytes.toString('utf8'),
-  };
 }
 
 /** The status alone; what comes with it is read up to the limit, so that the connection can be used again. */
 export async function askPeerForStatus(kind: PeerKind, url: URL | string, options: PeerRequest): Promise<number> {
   const limits = peerLimits[kind];
-  const answer = await send(limits, url, options);
+  const answer = await requestOf(url, options, signalOf(limits, options));
   await answer.body.dump({ limit: limits.bytes, signal: AbortSignal.timeout(limits.timeoutMs) });
   return answer.statusCode;
 }
@@ -95,9 +105,9 @@ async function* readLines(
   }
 }
 
-function send(limits: PeerLimits, url: URL | string, options: PeerRequest): Promise<Dispatcher.ResponseData> {
-  const limit = AbortSignal.timeout(options.timeoutMs ?? limits.timeoutMs);
-  return requestOf(url, options, options.signal ? AbortSignal.any([options.signal, limit]) : limit);
+function signalOf(limits: PeerLimits, { signal, timeoutMs }: PeerRequest): AbortSignal {
+  const limit = AbortSignal.timeout(timeoutMs ?? limits.timeoutMs);
+  return signal ? AbortSignal.any([signal, limit]) : limit;
 }
 
 function requestOf(

@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { askPeer } from '#shared/peers/ask-peer.ts';
+import { eventually } from '#test/support/eventually.ts';
+
+const largeText = 'x'.repeat(2 * 1024 * 1024);
+/** Answers `/small` and `/whole`; of `/large` the end is left to the test. */
+const open: ServerResponse[] = [];
+const server = createServer((request, response) => {
+  response.on('error', () => undefined);
+  if (request.url === '/small') return response.end('{"size":"small"}');
+  response.write(`{"size":"${largeText}`);
+  if (request.url === '/whole') response.end('"}');
+  else open.push(response);
+  return undefined;
+});
+let url: string;
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const ask = (path: string, timeoutMs = 240_000) =>
+  askPeer('agentCommands', `${url}${path}`, { who: 'the agent', method: 'GET', timeoutMs });
+
+test('four large answers are read at a time; small ones go past them, and those that wait give up in their time', async () => {
+  const holders = Array.from({ length: 4 }, () => ask('/large'));
+  await expect.poll(() => open.length, { timeout: 240_000 }).toBe(4);
+  // once each of them has come to its second MiB
+  await eventually(() => expect(ask('/whole', 300)).rejects.toThrow(/timeout/i));
+  expect((await ask('/small')).body).toEqual({ size: 'small' });
+  const waits = ask('/whole');
+  for (const response of open) response.end('"}');
+  const sizes = (await Promise.all([...holders, waits])).map(({ body }) => (body as { size: string }).size.length);
+  expect(sizes).toEqual(Array.from({ length: 5 }, () => largeText.length));
+});
