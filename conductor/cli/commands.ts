@@ -18,6 +18,7 @@ import { credentialCommands } from '#conductor/cli/credential-commands.ts';
 import { databaseCommands } from '#conductor/cli/database-commands.ts';
 import { demoCommand } from '#conductor/cli/demo-command.ts';
 import { deployCommands } from '#conductor/cli/deploy-commands.ts';
+import { firmwareCommand } from '#conductor/cli/firmware-command.ts';
 import { helpText } from '#conductor/cli/help-text.ts';
 import { historyCommand } from '#conductor/cli/history-command.ts';
 import { imageCommands } from '#conductor/cli/image-commands.ts';
@@ -94,7 +95,10 @@ interface CommandGroup {
 
 /** THE table of commands; the longest words that the arguments begin with select one. */
 const groups: readonly CommandGroup[] = [
-  { title: 'See', commands: [statusCommand, nodeListCommand, historyCommand, ...logCommands, ...consoleCommands] },
+  {
+    title: 'See',
+    commands: [statusCommand, nodeListCommand, historyCommand, firmwareCommand, ...logCommands, ...consoleCommands],
+  },
   { title: 'Nodes', commands: [createNodeCommand, ...nodeCommands, ...portCommands, ...credentialCommands] },
   { title: 'Power and maintenance', commands: powerCommands },
   {

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { silentLog } from '#shared/log.ts';
+import { run } from '#shared/process/run.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
+import { batonProgram } from '#test/support/programs.ts';
 
 /** Firmware updates through the BMC, in whole flows: a conductor, a Redfish BMC and a real agent over HTTP. */
 
@@ -55,6 +57,8 @@ test('versions are known once the node is managed', async () => {
     { component: 'bmc', current_version: '1.0.0' },
     { component: 'NIC.Slot.1', current_version: '1.0.0' },
   ]);
+  const shown = await run(batonProgram, ['firmware', name], { env: { BATON_URL: conductor.url }, timeoutMs: 300_000 });
+  expect(shown.stdout).toMatch(/^bios +1\.0\.0 +1\.0\.0 +-$/m);
 });
 
 test.each([
