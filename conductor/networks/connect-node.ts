@@ -8,6 +8,7 @@ import {
   switchPortTargets,
 } from '#conductor/networks/network-interfaces.ts';
 import { findSwitch, type Network, type Networks } from '#conductor/networks/networks-file.ts';
+import { isolated, portVlans } from '#conductor/networks/port-vlans.ts';
 import { switchAccess } from '#conductor/networks/switch-access.ts';
 import type { LldpPort, SwitchConnection, SwitchDriver } from '#conductor/networks/switch-driver.ts';
 import { createSwitchRounds, type OneWriter, type SwitchRounds } from '#conductor/networks/switch-rounds.ts';
@@ -76,7 +77,7 @@ export function createNetworkConnector(
       const placements: SwitchPortPlacement[] = [];
       for (const group of bySwitch(targets)) {
         await roundsOf(group.first).move(
-          group.targets.map(({ portId }) => ({ portId, accessVlan: network?.vlan })),
+          group.targets.map(({ portId }) => ({ portId, vlans: network ? portVlans(network.vlan) : isolated })),
           request.signal,
         );
         placements.push(
