@@ -126,6 +126,19 @@ describe('the ovs driver', () => {
     expect(await hears(2, 1)).toBe(false);
   });
 
+  test('really carries a trunk: its untagged VLAN, its tagged ones, and no other', async () => {
+    await connection.apply([
+      { portId: 'p1', vlans: portVlans(100, [300]) },
+      { portId: 'p2', vlans: portVlans(100) },
+      { portId: 'p3', vlans: portVlans(undefined, [300, 301]) },
+    ]);
+    await connects(2, 1);
+    await expect.poll(() => hears(3, 1, 300), { timeout: 60_000 }).toBe(true);
+    expect(await hears(3, 1)).toBe(false);
+    expect(await hears(2, 1, 300)).toBe(false);
+    expect(await hears(1, 3, 301)).toBe(false);
+  });
+
   test('really isolates: from a network, from an uplink, and from another isolated node, tagged or not', async () => {
     await real.vsctl('clear', 'port', 'p3', 'tag', '--', 'clear', 'port', 'p3', 'vlan_mode'); // an uplink: all VLANs
     await connection.apply([
