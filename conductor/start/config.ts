@@ -92,6 +92,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     retryTimeoutMs: env.BATON_RETRY_TIMEOUT * 1000,
     powerTimeoutMs: env.BATON_POWER_TIMEOUT * 1000,
     powerSyncIntervalMs: env.BATON_POWER_SYNC_INTERVAL * 1000,
+    switchLookIntervalMs: env.BATON_SWITCH_LOOK_INTERVAL * 1000,
     leaseMs: env.BATON_LEASE_SECONDS * 1000,
     allocationErrorDays: env.BATON_ALLOCATION_ERROR_DAYS,
     reconcileIntervalMs: env.BATON_RECONCILE_INTERVAL * 1000,

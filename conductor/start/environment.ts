@@ -141,6 +141,7 @@ export const Environment = z.object({
   ),
   BATON_POWER_TIMEOUT: seconds(120).describe('seconds for a power action of a flow, or for reading the power state'),
   BATON_POWER_SYNC_INTERVAL: seconds(60).describe("seconds between two reads of every node's power state"),
+  BATON_SWITCH_LOOK_INTERVAL: seconds(600).describe('seconds between two looks at the switch ports that Baton has set'),
   BATON_LEASE_SECONDS: seconds(60).describe('seconds after which the work of a dead conductor is taken over'),
   ...allocationEnvironment,
   BATON_RECONCILE_INTERVAL: seconds(5).describe('seconds between two looks for work that is due'),
