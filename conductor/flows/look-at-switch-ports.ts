@@ -109,7 +109,7 @@ async function recordDifference(context: EngineContext, { port, set }: SetPort, 
       severity: isDifferent ? 'ERROR' : 'INFO',
       eventType: 'network',
       event: isDifferent
-        ? `${where} was found on ${describeVlans(found)}; it was set to ${wanted}: something else has changed it`
+        ? `${where} differs: found ${describeVlans(found)}, set by Baton to ${wanted}`
         : `${where} is on ${wanted} again`,
       conductor: config.conductorName,
     });

@@ -155,11 +155,9 @@ test('a port that somebody else has changed is found, shown, and set again when 
   await real.vsctl('set', 'port', 'p1', 'vlan_mode=access', 'tag=999', 'trunks=[]');
   await lookAtSwitchPorts(conductor.context(), signal);
   await lookAtSwitchPorts(conductor.context(), signal);
-  const found = 'switch port of 52:54:00:00:b7:01 (00:00:5e:00:53:01 p1) was found on VLAN 999';
+  const found = 'switch port of 52:54:00:00:b7:01 (00:00:5e:00:53:01 p1) differs: found VLAN 999';
   const reports = async () => (await events()).filter((event) => event.startsWith('switch port of'));
-  expect(await reports()).toEqual([
-    `${found}; it was set to VLAN 300 with tagged 301,310-311 (network blue): something else has changed it`,
-  ]);
+  expect(await reports()).toEqual([`${found}, set by Baton to VLAN 300 with tagged 301,310-311 (network blue)`]);
   expect(await (await fetch(`${conductor.url}/metrics`)).text()).toMatch(/^baton_switch_ports_differing 1$/m);
   const diff = await cli('network', 'diff', name);
   expect(diff).toContain('VLAN 999');
