@@ -26,6 +26,7 @@ export interface CallWatch {
  */
 export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
   const { power, management } = bmc;
+  const pressPowerButton = power.pressPowerButton?.bind(power);
   const getBootMode = management.getBootMode?.bind(management);
   const injectNmi = management.injectNmi?.bind(management);
   const resetBmc = management.resetBmc?.bind(management);
@@ -38,6 +39,12 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
       getPowerState: (options) => logged(watch, 'get power state', 'debug', {}, () => power.getPowerState(options)),
       setPowerState: (target, options) =>
         logged(watch, 'set power state', 'info', { target }, () => power.setPowerState(target, options)),
+      ...(pressPowerButton
+        ? {
+            pressPowerButton: (options?: CallOptions) =>
+              logged(watch, 'press power button', 'info', {}, () => pressPowerButton(options)),
+          }
+        : {}),
     },
     management: {
       supportedBootDevices: management.supportedBootDevices,
