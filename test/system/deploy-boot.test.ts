@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
 import type { FlowView, PlanView } from '#conductor/api/flows.ts';
 import { silentLog } from '#shared/log.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
@@ -53,7 +54,9 @@ test('the machine starts once, and is in its own system', async () => {
   expect(await deploy()).toEqual([loaded, 'went on by kexec']);
   expect(machine.state()).toEqual({ power: 'on', runs: 'instance' });
   expect(machine.boots() - before).toBe(1);
-  expect(await operator.node(name)).toMatchObject({ power_state: 'power on', last_error: null });
+  const view = await operator.node(name);
+  expect(view).toMatchObject({ power_state: 'power on', last_error: null });
+  expect(await findAgentSession(conductor.context().db, String(view['uuid']))).toBeUndefined();
 });
 
 test('the plan says so before, with a reboot less; a node may have it for all its deploys', async () => {

@@ -6,7 +6,6 @@ import { switchPower } from '#conductor/flows/conductor-steps/power-off.ts';
 import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import { together } from '#conductor/kernel/db/together.ts';
 import { renewBootDevice } from '#conductor/nodes/lasting-boot-device.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
@@ -78,6 +77,8 @@ export async function goByKexec(context: StepContext): Promise<ConductorStepOutc
   if (context.isRepeated) return awaitDeparture('the button may have been pressed before the conductor was restarted');
   if ((await context.bmc().power.getPowerState({ signal })) === 'power off') return fallBack(context);
   await renewBootDevice(context.bmc(), 'power on', context);
+  // the ramdisk's memory, with its token, is the next kernel's to read
+  await context.record((tx) => forgetAgentSession(tx, context.node.uuid));
   try {
     await context.bmc().power.pressPowerButton?.({ signal });
   } catch (error) {
@@ -116,12 +117,6 @@ export async function checkDeparture(context: StepContext, until: Date): Promise
   return {
     kind: 'done',
     output: { deploy_boot: 'kexec' },
-    record: async (tx) => {
-      const { uuid } = context.node;
-      await together([
-        updateNode(tx, uuid, { powerState: 'power on', powerFailures: 0 }),
-        forgetAgentSession(tx, uuid),
-      ]);
-    },
+    record: (tx) => updateNode(tx, context.node.uuid, { powerState: 'power on', powerFailures: 0 }),
   };
 }
