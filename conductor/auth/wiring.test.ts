@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { portVlans } from '#conductor/networks/port-vlans.ts';
 import { type ApiAnswer, openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 /** What a project's administrator may not do to the project's own nodes: reach others' machines, networks and BMCs. */
@@ -14,8 +15,8 @@ beforeAll(async () => {
     networks: {
       switches: [],
       networks: [
-        { name: 'blue', vlan: 10, projects: ['ours'] },
-        { name: 'red', vlan: 20, projects: ['theirs'] },
+        { name: 'blue', vlans: portVlans(10), projects: ['ours'] },
+        { name: 'red', vlans: portVlans(20), projects: ['theirs'] },
       ],
       defaults: undefined,
     },

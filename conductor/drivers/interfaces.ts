@@ -99,14 +99,14 @@ export interface FirmwareUpdateProgress {
 export interface FirmwareInterface {
   getComponents(options?: CallOptions): Promise<readonly FirmwareComponent[]>;
   /**
-   * Has the BMC fetch the image and write it. Returns once the BMC has accepted it, with the path of its task;
-   * `undefined` = it is done.
+   * Has the BMC fetch the image and write it. Returns once the BMC has accepted it, with the version before and the path
+   * of its task; no task = it is done.
    * @throws AppError `bmc_error` with the BMC's words when it refuses, `not_supported`
    */
   startUpdate(
     update: { readonly component: string; readonly url: string },
     options?: CallOptions,
-  ): Promise<string | undefined>;
+  ): Promise<{ readonly before: string | null; readonly task: string | undefined }>;
   /** @throws AppError `bmc_error` with the BMC's words for an update that failed */
   getUpdateProgress(task: string, options?: CallOptions): Promise<FirmwareUpdateProgress>;
 }

@@ -1,7 +1,6 @@
 import type {
   BiosInterface,
   Bmc,
-  CallOptions,
   FirmwareBootInterface,
   FirmwareInterface,
   RaidController,
@@ -26,25 +25,15 @@ export interface CallWatch {
  */
 export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
   const { power, management } = bmc;
-  const pressPowerButton = power.pressPowerButton?.bind(power);
-  const getBootMode = management.getBootMode?.bind(management);
-  const injectNmi = management.injectNmi?.bind(management);
-  const resetBmc = management.resetBmc?.bind(management);
-  const clearJobQueue = management.clearJobQueue?.bind(management);
-  const setBmcClock = management.setBmcClock?.bind(management);
-  const resetSecureBootKeys = management.resetSecureBootKeys?.bind(management);
   return {
     power: {
       supportedTargets: power.supportedTargets,
       getPowerState: (options) => logged(watch, 'get power state', 'debug', {}, () => power.getPowerState(options)),
       setPowerState: (target, options) =>
         logged(watch, 'set power state', 'info', { target }, () => power.setPowerState(target, options)),
-      ...(pressPowerButton
-        ? {
-            pressPowerButton: (options?: CallOptions) =>
-              logged(watch, 'press power button', 'info', {}, () => pressPowerButton(options)),
-          }
-        : {}),
+      ...ifGiven('pressPowerButton', power.pressPowerButton?.bind(power), (press) => {
+        return (options) => logged(watch, 'press power button', 'info', {}, () => press(options));
+      }),
     },
     management: {
       supportedBootDevices: management.supportedBootDevices,
@@ -56,43 +45,36 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
           management.setBootDevice(bootDevice, options),
         );
       },
-      ...(getBootMode
-        ? {
-            getBootMode: (options?: CallOptions) =>
-              logged(watch, 'get boot mode', 'debug', {}, () => getBootMode(options)),
-          }
-        : {}),
-      ...(injectNmi
-        ? { injectNmi: (options?: CallOptions) => logged(watch, 'inject NMI', 'info', {}, () => injectNmi(options)) }
-        : {}),
-      ...(resetBmc
-        ? { resetBmc: (options?: CallOptions) => logged(watch, 'reset the BMC', 'info', {}, () => resetBmc(options)) }
-        : {}),
-      ...(clearJobQueue
-        ? {
-            clearJobQueue: (options?: CallOptions) =>
-              logged(watch, 'clear the job queue', 'info', {}, () => clearJobQueue(options)),
-          }
-        : {}),
-      ...(setBmcClock
-        ? {
-            setBmcClock: (now: Date, options?: CallOptions) =>
-              logged(watch, 'set BMC clock', 'info', { now }, () => setBmcClock(now, options)),
-          }
-        : {}),
-      ...(resetSecureBootKeys
-        ? {
-            resetSecureBootKeys: (to: 'maker' | 'none', options?: CallOptions) =>
-              logged(watch, 'reset secure boot keys', 'info', { to }, () => resetSecureBootKeys(to, options)),
-          }
-        : {}),
+      ...ifGiven('getBootMode', management.getBootMode?.bind(management), (read) => {
+        return (options) => logged(watch, 'get boot mode', 'debug', {}, () => read(options));
+      }),
+      ...ifGiven('injectNmi', management.injectNmi?.bind(management), (inject) => {
+        return (options) => logged(watch, 'inject NMI', 'info', {}, () => inject(options));
+      }),
+      ...ifGiven('resetBmc', management.resetBmc?.bind(management), (reset) => {
+        return (options) => logged(watch, 'reset the BMC', 'info', {}, () => reset(options));
+      }),
+      ...ifGiven('clearJobQueue', management.clearJobQueue?.bind(management), (clear) => {
+        return (options) => logged(watch, 'clear the job queue', 'info', {}, () => clear(options));
+      }),
+      ...ifGiven('setBmcClock', management.setBmcClock?.bind(management), (set) => {
+        return (now, options) => logged(watch, 'set BMC clock', 'info', { now }, () => set(now, options));
+      }),
+      ...ifGiven('resetSecureBootKeys', management.resetSecureBootKeys?.bind(management), (reset) => {
+        return (to, options) => logged(watch, 'reset secure boot keys', 'info', { to }, () => reset(to, options));
+      }),
     },
-    ...(bmc.firmware ? { firmware: firmwareWithLogging(bmc.firmware, watch) } : {}),
-    ...(bmc.firmwareBoot ? { firmwareBoot: firmwareBootWithLogging(bmc.firmwareBoot, watch) } : {}),
-    ...(bmc.virtualMedia ? { virtualMedia: virtualMediaWithLogging(bmc.virtualMedia, watch) } : {}),
-    ...(bmc.raid ? { raid: raidWithLogging(bmc.raid, watch) } : {}),
-    ...(bmc.bios ? { bios: biosWithLogging(bmc.bios, watch) } : {}),
+    ...ifGiven('firmware', bmc.firmware, (firmware) => firmwareWithLogging(firmware, watch)),
+    ...ifGiven('firmwareBoot', bmc.firmwareBoot, (firmware) => firmwareBootWithLogging(firmware, watch)),
+    ...ifGiven('virtualMedia', bmc.virtualMedia, (media) => virtualMediaWithLogging(media, watch)),
+    ...ifGiven('raid', bmc.raid, (raid) => raidWithLogging(raid, watch)),
+    ...ifGiven('bios', bmc.bios, (bios) => biosWithLogging(bios, watch)),
   };
+}
+
+/** A BMC lacks what it does not offer: the key too. */
+function ifGiven<Key extends string, T>(key: Key, given: T | undefined, wrap: (given: T) => T): { [K in Key]?: T } {
+  return given === undefined ? {} : ({ [key]: wrap(given) } as { [K in Key]?: T });
 }
 
 /** The URL is left out: it may be signed. */

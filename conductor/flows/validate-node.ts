@@ -61,7 +61,6 @@ async function readChecks(
     isAsked('deploy') ? findBootVolume(context.db, node.uuid) : undefined,
     isAsked('deploy') ? listNodeConnectors(context.db, node.uuid) : [],
   ]);
-  const [vif] = vifs;
   const isFake = hasFakeDeploy(node);
   let reached: InterfaceValidation | undefined;
   const bmc = (): InterfaceValidation => (reached ??= check(() => context.drivers.connect(node)));
@@ -100,7 +99,7 @@ async function readChecks(
           networkInterface: parseNetworkInterface(node.networkInterface),
           ports,
           networks: context.networks.networks,
-          networkNames: vif ? { tenant: vif } : {},
+          vifs,
         });
         if (!result) throw new AppError('invalid_argument', reason ?? 'the network is not set up');
       }),

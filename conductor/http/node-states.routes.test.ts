@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { portVlans } from '#conductor/networks/port-vlans.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -8,7 +9,11 @@ let api: TestApi;
 let uuid: string;
 beforeAll(async () => {
   api = await openTestApi({
-    networks: { switches: [], networks: [{ name: 'tenant-a', vlan: 10 }], defaults: undefined },
+    networks: {
+      switches: [],
+      networks: ['tenant-a', 'tenant-c'].map((name) => ({ name, vlans: portVlans(10) })),
+      defaults: undefined,
+    },
   });
 });
 beforeEach(async () => {
@@ -176,6 +181,48 @@ describe('vifs', () => {
     expect(await get('vifs')).toEqual({ vifs: [{ id: 'tenant-a' }] });
     expect((await api.call('DELETE', '/v1/nodes/n1/vifs/tenant-a')).status).toBe(204);
     expect((await api.call('DELETE', '/v1/nodes/n1/vifs/tenant-a')).status).toBe(400);
+  });
+
+  test('several take ports of their own, by request or where there is room', async () => {
+    await api.call('PATCH', '/v1/nodes/n1', [{ op: 'add', path: '/network_interface', value: 'switchport' }]);
+    const plug = async (address: string, more: object = {}) => {
+      const body = { node_uuid: uuid, address, local_link_connection: { switch_id: 's', port_id: address }, ...more };
+      return (await api.call('POST', '/v1/ports', body)).uuid;
+    };
+    const first = await plug('52:54:00:00:01:01');
+    const body = (id: string, more: object) => api.call('POST', '/v1/nodes/n1/vifs', { id, ...more });
+    expect((await body('tenant-a', { port_uuid: first })).status).toBe(204);
+    expect(await attach('tenant-c')).toMatchObject({
+      status: 400,
+      fault: containing('not enough free physical ports'),
+    });
+    const { uuid: portgroup } = await api.call('POST', '/v1/portgroups', { node_uuid: uuid });
+    await plug('52:54:00:00:01:02', { portgroup_uuid: portgroup });
+    expect(await body('tenant-c', { port_uuid: first })).toMatchObject({
+      status: 400,
+      fault: containing('has another VIF'),
+    });
+    const elsewhere = crypto.randomUUID();
+    expect(await body('tenant-c', { port_uuid: elsewhere })).toMatchObject({
+      status: 400,
+      fault: containing(`has no port ${elsewhere}`),
+    });
+    expect(await body('tenant-c', { portgroup_uuid: elsewhere })).toMatchObject({
+      status: 400,
+      fault: containing(`has no port group ${elsewhere}`),
+    });
+    expect(await body('tenant-c', { port_uuid: first, portgroup_uuid: portgroup })).toMatchObject({
+      status: 400,
+      fault: containing('not both'),
+    });
+    expect((await body('tenant-c', { portgroup_uuid: portgroup })).status).toBe(204);
+    expect(await get('vifs')).toEqual({ vifs: [{ id: 'tenant-a' }, { id: 'tenant-c' }] });
+    expect(await api.call('DELETE', `/v1/ports/${first}`)).toMatchObject({
+      status: 409,
+      fault: containing('VIF tenant-a is attached'),
+    });
+    await api.call('DELETE', '/v1/nodes/n1/vifs/tenant-a');
+    expect((await api.call('DELETE', `/v1/ports/${first}`)).status).toBe(204);
   });
 
   test.each(['active', 'deploying', 'wait call-back'] as const)('stay as they are while %s', async (state) => {

@@ -11,6 +11,18 @@ import { listVifs } from '#conductor/nodes/vifs/vif-store.ts';
 
 const tags = ['node networks'];
 const vifVersion = 28;
+const vifPlaceVersion = 67;
+
+const VifRequest = z
+  .looseObject({
+    id: z.string().min(1).max(255),
+    port_uuid: z.uuid().optional().meta({ description: 'The port it takes; from 1.67.' }),
+    portgroup_uuid: z.uuid().optional().meta({ description: 'The port group it takes; from 1.67.' }),
+  })
+  .refine((vif) => vif.port_uuid === undefined || vif.portgroup_uuid === undefined, {
+    error: 'give port_uuid or portgroup_uuid, not both',
+    path: ['portgroup_uuid'],
+  });
 
 const list = createRoute({
   method: 'get',
@@ -26,7 +38,9 @@ const attach = createRoute({
   path: '/v1/nodes/{node}/vifs',
   tags,
   summary: 'Attach a tenant network: the id is its name in the networks file',
-  request: { params: NodeParams, body: jsonBody(z.looseObject({ id: z.string().min(1).max(255) })) },
+  description:
+    'With neither port_uuid nor portgroup_uuid a single network takes all ports, and each of several a free one.',
+  request: { params: NodeParams, body: jsonBody(VifRequest) },
   responses: answers(204, 'attached; the next deploy puts the node there'),
 });
 
@@ -47,14 +61,15 @@ export function nodeVifRoutes(context: HttpContext): ApiApp {
     requireEndpoint(c.get('version'), vifVersion);
     const node = await getNode(context.db, c.req.valid('param').node);
     const vifs = await listVifs(context.db, node.uuid);
-    return c.json({ vifs: vifs.map((id) => ({ id })) });
+    return c.json({ vifs: vifs.map(({ id }) => ({ id })) });
   });
 
   app.openapi(attach, async (c) => {
     requireEndpoint(c.get('version'), vifVersion);
-    const { id } = c.req.valid('json');
+    const { id, port_uuid: portUuid = null, portgroup_uuid: portgroupUuid = null } = c.req.valid('json');
+    if (portUuid !== null || portgroupUuid !== null) requireEndpoint(c.get('version'), vifPlaceVersion);
     const node = await getNode(context.db, c.req.valid('param').node);
-    await attachNetwork(context, node, id, c.get('caller'));
+    await attachNetwork(context, node, { id, portUuid, portgroupUuid }, c.get('caller'));
     return c.body(null, 204);
   });
 

@@ -1,31 +1,29 @@
-import type { NetworkPurpose } from '#conductor/model/network-purposes.ts';
 import {
+  type Destination,
   type NetworkPort,
-  networkInterfaces,
   parseNetworkInterface,
   planNetworkMove,
   type SwitchPortTarget,
-  switchPortTargets,
 } from '#conductor/networks/network-interfaces.ts';
-import { findSwitch, type Network, type Networks } from '#conductor/networks/networks-file.ts';
+import { findSwitch, type Networks } from '#conductor/networks/networks-file.ts';
+import { isolated } from '#conductor/networks/port-vlans.ts';
 import { switchAccess } from '#conductor/networks/switch-access.ts';
 import type { LldpPort, SwitchConnection, SwitchDriver } from '#conductor/networks/switch-driver.ts';
 import { createSwitchRounds, type OneWriter, type SwitchRounds } from '#conductor/networks/switch-rounds.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 /** Where a port was read back to be. */
 export interface SwitchPortPlacement {
-  readonly portUuid: string;
+  readonly port: NetworkPort;
   /** A name of the networks file; null = isolated. */
   readonly network: string | null;
+  /** The untagged one. */
   readonly vlan: number | null;
 }
 
 export interface ConnectRequest {
   readonly networkInterface: string;
-  readonly ports: readonly (NetworkPort & { readonly uuid: string })[];
-  /** `isolated`, or the purpose's default network unless another is named. */
-  readonly destination: 'isolated' | { readonly purpose: NetworkPurpose; readonly networkName?: string | undefined };
+  readonly ports: readonly NetworkPort[];
+  readonly destination: Destination;
   readonly signal?: AbortSignal;
 }
 
@@ -71,58 +69,24 @@ export function createNetworkConnector(
       const entry = findSwitch(networks, switchId);
       return (entry && switchDriver(entry.driver).portIdOf?.(said)) ?? said.portId;
     },
-    connect: async (request) => {
-      const { network, targets } = targetsOf(request, networks);
-      const placements: SwitchPortPlacement[] = [];
-      for (const group of bySwitch(targets)) {
-        await roundsOf(group.first).move(
-          group.targets.map(({ portId }) => ({ portId, accessVlan: network?.vlan })),
-          request.signal,
-        );
-        placements.push(
-          ...group.targets.map((target) => ({
-            portUuid: uuidOf(request, target),
-            network: network?.name ?? null,
-            vlan: network?.vlan ?? null,
-          })),
-        );
+    connect: async ({ networkInterface, ports, destination, signal }) => {
+      const name = parseNetworkInterface(networkInterface);
+      const moves = planNetworkMove({ networkInterface: name, ports, networks, destination });
+      for (const atSwitch of Map.groupBy(moves, ({ switchEntry }) => switchEntry).values()) {
+        const [first] = atSwitch;
+        if (!first) continue;
+        const settings = atSwitch.map(({ portId, network }) => ({ portId, vlans: network?.vlans ?? isolated }));
+        await roundsOf(first).move(settings, signal);
       }
-      return placements;
+      return moves.map(({ port, network }) => ({
+        port,
+        network: network?.name ?? null,
+        vlan: network?.vlans.untagged ?? null,
+      }));
     },
     close: async () => {
       await Promise.all([...switches.values()].map(({ connection }) => connection.close()));
       switches.clear();
     },
   };
-}
-
-function targetsOf(
-  request: ConnectRequest,
-  networks: Networks,
-): { readonly network: Network | undefined; readonly targets: readonly SwitchPortTarget[] } {
-  const networkInterface = parseNetworkInterface(request.networkInterface);
-  const { destination, ports } = request;
-  if (destination === 'isolated') {
-    const { switches } = networkInterfaces[networkInterface];
-    return { network: undefined, targets: switches ? switchPortTargets(ports, networks) : [] };
-  }
-  const { purpose, networkName } = destination;
-  const move = planNetworkMove({ networkInterface, ports, networks, purpose, networkName });
-  return { network: move.network, targets: move.targets };
-}
-
-interface SwitchGroup {
-  readonly first: SwitchPortTarget;
-  readonly targets: readonly SwitchPortTarget[];
-}
-
-function bySwitch(targets: readonly SwitchPortTarget[]): SwitchGroup[] {
-  const groups = Map.groupBy(targets, (target) => target.switchEntry.switchId);
-  return [...groups.values()].flatMap(([first, ...rest]) => (first ? [{ first, targets: [first, ...rest] }] : []));
-}
-
-function uuidOf(request: ConnectRequest, target: SwitchPortTarget): string {
-  const port = request.ports.find((each) => each.address === target.portAddress);
-  if (!port) throw new AppError('internal', `no port ${target.portAddress}`);
-  return port.uuid;
 }

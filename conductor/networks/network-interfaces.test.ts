@@ -5,24 +5,27 @@ import {
   networkInterfaces,
   parseNetworkInterface,
   planNetworkMove,
-  switchPortTargets,
   validateNetwork,
 } from '#conductor/networks/network-interfaces.ts';
 import { type Networks, noNetworks } from '#conductor/networks/networks-file.ts';
+import { portVlans } from '#conductor/networks/port-vlans.ts';
 
 const networks: Networks = {
   switches: [{ switchId: '00:11:22:AA:44:55', driver: 'ovs', endpoint: 'unix:/x' }],
   networks: [
-    { name: 'p', vlan: 100 },
-    { name: 't', vlan: 200 },
-    { name: 'blue', vlan: 300 },
+    { name: 'p', vlans: portVlans(100) },
+    { name: 't', vlans: portVlans(200) },
+    { name: 'blue', vlans: portVlans(300) },
   ],
   defaults: { provisioning: 'p', cleaning: 'p', tenant: 't' },
 };
 
 const port = (overrides: Partial<NetworkPort> = {}): NetworkPort => ({
+  uuid: overrides.address ?? 'the port',
   address: '52:54:00:00:00:01',
   pxeEnabled: true,
+  portgroupUuid: null,
+  physicalNetwork: null,
   localLinkConnection: { switch_id: '00:11:22:aa:44:55', port_id: 'tap1' },
   ...overrides,
 });
@@ -33,9 +36,9 @@ describe('planNetworkMove', () => {
       networkInterface,
       ports: [port({ localLinkConnection: {} })],
       networks: noNetworks,
-      purpose: 'tenant',
+      destination: { purpose: 'tenant' },
     });
-    expect(move).toEqual({ network: undefined, targets: [] });
+    expect(move).toEqual([]);
   });
 
   test('switchport moves every port with a link, PXE-enabled or not', () => {
@@ -49,20 +52,37 @@ describe('planNetworkMove', () => {
       networkInterface: 'switchport',
       ports: [port(), second, third],
       networks,
-      purpose: 'tenant',
+      destination: { purpose: 'tenant' },
     });
-    expect(move.network).toEqual({ name: 't', vlan: 200 });
-    expect(move.targets.map((target) => [target.portAddress, target.portId, target.switchEntry.driver])).toEqual([
-      ['52:54:00:00:00:01', 'tap1', 'ovs'],
-      ['52:54:00:00:00:02', 'tap2', 'ovs'],
+    expect(
+      move.map((target) => [target.port.address, target.portId, target.switchEntry.driver, target.network?.name]),
+    ).toEqual([
+      ['52:54:00:00:00:01', 'tap1', 'ovs', 't'],
+      ['52:54:00:00:00:02', 'tap2', 'ovs', 't'],
     ]);
   });
 
-  test('switchport takes a named network', () => {
-    const plan = (networkName: string) =>
-      planNetworkMove({ networkInterface: 'switchport', ports: [port()], networks, purpose: 'tenant', networkName });
-    expect(plan('blue').network?.vlan).toBe(300);
-    expect(() => plan('red')).toThrow('tenant network red does not exist; networks are: p, t, blue');
+  test('switchport takes the networks that are attached, and isolates ports that get none', () => {
+    const second = port({
+      address: '52:54:00:00:00:02',
+      pxeEnabled: false,
+      localLinkConnection: { switch_id: '00:11:22:AA:44:55', port_id: 'tap2' },
+    });
+    const plan = (...vifs: [id: string, portUuid?: string][]) =>
+      planNetworkMove({
+        networkInterface: 'switchport',
+        ports: [port(), second],
+        networks,
+        destination: {
+          purpose: 'tenant',
+          vifs: vifs.map(([id, portUuid = null]) => ({ id, portUuid, portgroupUuid: null })),
+        },
+      }).map(({ network }) => network?.name);
+    expect(plan(['blue'])).toEqual(['blue', 'blue']);
+    expect(plan(['blue', second.uuid])).toEqual([undefined, 'blue']);
+    expect(plan(['blue'], ['t'])).toEqual(['t', 'blue']);
+    expect(() => plan(['red'])).toThrow('tenant network red does not exist; networks are: p, t, blue');
+    expect(() => plan(['blue'], ['t'], ['p'])).toThrow('VIF p: not enough free physical ports');
   });
 
   const bad: [name: string, ports: NetworkPort[], says: string][] = [
@@ -98,16 +118,21 @@ describe('planNetworkMove', () => {
     if (!entry) throw new Error('no switch');
     const guarded = { ...networks, switches: [{ ...entry, ports: ['tap*'], uplinks: ['tap1'] }] };
     const plan = (portId: string) =>
-      switchPortTargets([port({ localLinkConnection: { switch_id: entry.switchId, port_id: portId } })], guarded);
+      planNetworkMove({
+        networkInterface: 'switchport',
+        ports: [port({ localLinkConnection: { switch_id: entry.switchId, port_id: portId } })],
+        networks: guarded,
+        destination: 'isolated',
+      });
     expect(() => plan('tap1')).toThrow('local_link_connection.port_id tap1 is an uplink of the switch');
     expect(() => plan('eth0')).toThrow("eth0 is not among the switch's ports in the networks file, which are: tap*");
     expect(plan('tap2')).toHaveLength(1);
   });
 
   test.each(bad)('refuses %s', (_name, ports, says) => {
-    expect(() => planNetworkMove({ networkInterface: 'switchport', ports, networks, purpose: 'provisioning' })).toThrow(
-      says,
-    );
+    expect(() =>
+      planNetworkMove({ networkInterface: 'switchport', ports, networks, destination: { purpose: 'provisioning' } }),
+    ).toThrow(says);
     expect(validateNetwork({ networkInterface: 'switchport', ports, networks })).toEqual({
       result: false,
       reason: expect.stringContaining(says),
@@ -127,9 +152,9 @@ describe('validateNetwork', () => {
       networkInterface: 'switchport',
       ports: [port({ localLinkConnection: {} }), port({ localLinkConnection: { switch_id: 'x', port_id: 'y' } })],
       networks,
-      networkNames: { tenant: 'red' },
+      vifs: [{ id: 'red', portUuid: null, portgroupUuid: null }],
     });
-    expect(answer.reason).toMatch(/tenant network red .*; port .* lacks .*; port .* is not in the networks file/);
+    expect(answer.reason).toMatch(/port .* lacks .*; port .* is not in the networks file.*; tenant network red /);
   });
 
   test('says that switchport needs a networks file', () => {

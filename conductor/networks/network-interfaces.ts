@@ -7,30 +7,30 @@ import {
   resolveNetwork,
   type SwitchEntry,
 } from '#conductor/networks/networks-file.ts';
+import { placeVifs, type Vif, type VifPort } from '#conductor/networks/place-vifs.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Ironic's network interfaces: what connecting a node to a network means. Pure; acting is `connect-node.ts`. */
 
 /** What of a port is read here. */
-export interface NetworkPort {
-  /** Lower-case MAC address. */
-  readonly address: string;
-  readonly pxeEnabled: boolean;
+export interface NetworkPort extends VifPort {
   /** `{switch_id, port_id, switch_info?}`; `{}` when the operator gave none. */
   readonly localLinkConnection: Readonly<Record<string, unknown>>;
 }
 
 export interface SwitchPortTarget {
-  readonly portAddress: string;
+  readonly port: NetworkPort;
   readonly switchEntry: SwitchEntry;
   readonly portId: string;
 }
 
-export interface NetworkMove {
-  /** `undefined` when the interface knows no networks. */
+export interface SwitchPortMove extends SwitchPortTarget {
+  /** `undefined` = isolated. */
   readonly network: Network | undefined;
-  readonly targets: readonly SwitchPortTarget[];
 }
+
+/** The purpose's default network, unless tenant networks are attached. */
+export type Destination = 'isolated' | { readonly purpose: NetworkPurpose; readonly vifs?: readonly Vif[] };
 
 interface NetworkInterface {
   readonly description: string;
@@ -61,31 +61,40 @@ export function parseNetworkInterface(name: string): NetworkInterfaceName {
 }
 
 /**
- * What connecting a node for a purpose means: no targets for `noop` and `flat`; for `switchport` each port that has a
- * `local_link_connection`. A PXE-enabled port must have one, other ports may go without and stay as they are.
+ * What connecting a node means: nothing for `noop` and `flat`; for `switchport` a network, or none, for each port that has
+ * a `local_link_connection`. A PXE-enabled port must have one, other ports may go without and stay as they are.
  * @throws AppError `invalid_argument` listing every fault with the port's address and what would be right.
  */
 export function planNetworkMove(options: {
   readonly networkInterface: NetworkInterfaceName;
   readonly ports: readonly NetworkPort[];
   readonly networks: Networks;
-  readonly purpose: NetworkPurpose;
-  /** A network other than the purpose's default. */
-  readonly networkName?: string | undefined;
-}): NetworkMove {
-  if (!networkInterfaces[options.networkInterface].switches) return { network: undefined, targets: [] };
-  const network = resolveNetwork(options.networks, options.purpose, options.networkName);
-  return { network, targets: switchPortTargets(options.ports, options.networks) };
+  readonly destination: Destination;
+}): SwitchPortMove[] {
+  const { networkInterface, ports, networks, destination } = options;
+  if (!networkInterfaces[networkInterface].switches) return [];
+  const { targets, faults } = readPorts(ports, networks);
+  const { networkOf, faults: unplaced } = networksOf(targets, networks, destination);
+  const all = [...faults, ...unplaced];
+  if (all.length > 0) throw new AppError('invalid_argument', all.join('; '), { details: { faults: all } });
+  return targets.map((target) => ({ ...target, network: networkOf(target.port) }));
 }
 
-/**
- * The switch ports of a node under `switchport`, whatever network they shall join (also for isolating them).
- * @throws AppError `invalid_argument`, as `planNetworkMove`.
- */
-export function switchPortTargets(ports: readonly NetworkPort[], networks: Networks): SwitchPortTarget[] {
-  const { targets, faults } = readPorts(ports, networks);
-  if (faults.length > 0) throw new AppError('invalid_argument', faults.join('; '), { details: { faults } });
-  return targets;
+function networksOf(
+  targets: readonly SwitchPortTarget[],
+  networks: Networks,
+  destination: Destination,
+): { readonly networkOf: (port: NetworkPort) => Network | undefined; readonly faults: readonly string[] } {
+  if (destination === 'isolated') return { networkOf: () => undefined, faults: [] };
+  const { purpose, vifs = [] } = destination;
+  if (vifs.length === 0) {
+    const network = resolveNetwork(networks, purpose);
+    return { networkOf: () => network, faults: [] };
+  }
+  const byName = new Map(vifs.map(({ id }) => [id, resolveNetwork(networks, purpose, id)]));
+  const connected = targets.map(({ port }) => port);
+  const { networks: places, faults } = placeVifs(vifs, connected, networks.networks);
+  return { networkOf: ({ uuid }) => byName.get(places.get(uuid) ?? ''), faults };
 }
 
 /** The `network` entry of `GET /v1/nodes/{node}/validate`: all faults in one reason. */
@@ -93,20 +102,20 @@ export function validateNetwork(options: {
   readonly networkInterface: NetworkInterfaceName;
   readonly ports: readonly NetworkPort[];
   readonly networks: Networks;
-  readonly networkNames?: Readonly<Partial<Record<NetworkPurpose, string>>>;
+  readonly vifs?: readonly Vif[];
 }): { readonly result: boolean; readonly reason?: string } {
   if (!networkInterfaces[options.networkInterface].switches) return { result: true };
-  const networkFaults = networkPurposes.flatMap((purpose) => {
+  const faults = networkPurposes.flatMap((purpose) => {
+    const destination = purpose === 'tenant' ? { purpose, vifs: options.vifs ?? [] } : { purpose };
     try {
-      resolveNetwork(options.networks, purpose, options.networkNames?.[purpose]);
+      planNetworkMove({ ...options, destination });
       return [];
     } catch (error) {
-      if (error instanceof AppError) return [error.message];
-      throw error;
+      if (!(error instanceof AppError)) throw error;
+      return (error.details['faults'] as readonly string[] | undefined) ?? [error.message];
     }
   });
-  const faults = [...networkFaults, ...readPorts(options.ports, options.networks).faults];
-  return faults.length === 0 ? { result: true } : { result: false, reason: faults.join('; ') };
+  return faults.length === 0 ? { result: true } : { result: false, reason: [...new Set(faults)].join('; ') };
 }
 
 function readPorts(
@@ -145,5 +154,5 @@ function readPort(port: NetworkPort, networks: Networks): SwitchPortTarget | str
   }
   const fault = portFault(entry, portId);
   if (fault !== undefined) return `port ${port.address}: local_link_connection.port_id ${portId} ${fault}`;
-  return { portAddress: port.address, switchEntry: entry, portId };
+  return { port, switchEntry: entry, portId };
 }

@@ -26,13 +26,28 @@ describe('parseNetworksFile', () => {
     expect(networks.switches).toEqual([
       { switchId: '00:11:22:AA:44:55', driver: 'ovs', endpoint: 'unix:/run/openvswitch/db.sock' },
     ]);
-    expect(networks.networks.map((network) => `${network.name}=${network.vlan}`)).toEqual([
+    expect(networks.networks.map((network) => `${network.name}=${network.vlans.untagged}`)).toEqual([
       'provisioning=100',
       'cleaning=100',
       'tenant=200',
       'blue-team.2=4094',
     ]);
     expect(networks.defaults?.tenant).toBe('tenant');
+  });
+
+  test('reads trunks, and physical networks', () => {
+    const text = good.replace('{vlan: 4094}', '{vlan: 300, tagged: [401, "310-312"], physical_network: rack7}');
+    expect(resolveNetwork(parse(text), 'tenant', 'blue-team.2')).toEqual({
+      name: 'blue-team.2',
+      vlans: { untagged: 300, tagged: [310, 311, 312, 401] },
+      physicalNetwork: 'rack7',
+    });
+    expect(
+      resolveNetwork(parse(good.replace('{vlan: 4094}', '{tagged: [310]}')), 'tenant', 'blue-team.2').vlans,
+    ).toEqual({
+      untagged: undefined,
+      tagged: [310],
+    });
   });
 
   test('reads how to log in, and which ports may be moved', () => {
@@ -67,6 +82,34 @@ describe('parseNetworksFile', () => {
   });
 
   const bad: [name: string, from: string | RegExp, to: string, says: string][] = [
+    ['a network without VLANs', '{vlan: 200}', '{}', 'networks.tenant.vlan: give the network a vlan'],
+    [
+      'an untagged VLAN that is tagged',
+      '{vlan: 200}',
+      '{vlan: 200, tagged: ["199-201"]}',
+      'networks.tenant.tagged: 200 is',
+    ],
+    [
+      'a tagged VLAN twice',
+      '{vlan: 200}',
+      '{vlan: 200, tagged: [7, "5-9"]}',
+      'networks.tenant.tagged: has a VLAN twice',
+    ],
+    ['a tagged VLAN 1 alone', '{vlan: 200}', '{tagged: [1, 2]}', 'networks.tenant.tagged: VLAN 1 is untagged'],
+    [
+      'a range beyond the last VLAN',
+      '{vlan: 200}',
+      '{tagged: ["4090-4095"]}',
+      'networks.tenant.tagged: VLANs are 1 to 4094',
+    ],
+    ['a range that is none', '{vlan: 200}', '{tagged: [a-b]}', 'networks.tenant.tagged[0]: must be a VLAN'],
+    ['a range backwards', '{vlan: 200}', '{tagged: ["9-5"]}', 'networks.tenant.vlan: give the network a vlan'],
+    [
+      'a network without tags that machines boot on',
+      'provisioning: {vlan: 100}',
+      'provisioning: {tagged: [100]}',
+      'defaults.provisioning: network provisioning has no vlan',
+    ],
     ['a VLAN of 0', 'vlan: 200', 'vlan: 0', 'networks.tenant.vlan: '],
     ['a VLAN of 4095', 'vlan: 200', 'vlan: 4095', 'networks.tenant.vlan: '],
     ['a VLAN that is text', 'vlan: 200', 'vlan: "200"', 'networks.tenant.vlan: '],
@@ -146,8 +189,8 @@ describe('findSwitch', () => {
 
 describe('resolveNetwork', () => {
   test('answers the default, and a network by name', () => {
-    expect(resolveNetwork(parse(good), 'tenant')).toEqual({ name: 'tenant', vlan: 200 });
-    expect(resolveNetwork(parse(good), 'tenant', 'blue-team.2').vlan).toBe(4094);
+    expect(resolveNetwork(parse(good), 'tenant')).toEqual({ name: 'tenant', vlans: { untagged: 200, tagged: [] } });
+    expect(resolveNetwork(parse(good), 'tenant', 'blue-team.2').vlans.untagged).toBe(4094);
   });
 
   test('names the networks there are', () => {

@@ -2,6 +2,7 @@ import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { type NetworkPurpose, networkPurposes } from '#conductor/model/network-purposes.ts';
 import type { PortRules } from '#conductor/networks/allowed-ports.ts';
+import { type PortVlans, portVlans, vlansIn } from '#conductor/networks/port-vlans.ts';
 import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -23,8 +24,10 @@ export interface SwitchEntry extends PortRules {
 
 export interface Network {
   readonly name: string;
-  /** 1 to 4094. */
-  readonly vlan: number;
+  /** Never isolated. */
+  readonly vlans: PortVlans;
+  /** As ports have it (`physical_network`); default: any port may carry it. */
+  readonly physicalNetwork?: string | undefined;
   /** Whose callers may attach it, beside those without a project; default: nobody's. */
   readonly projects?: readonly string[] | undefined;
 }
@@ -41,16 +44,38 @@ export const noNetworks: Networks = { switches: [], networks: [], defaults: unde
 
 const name = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must be letters, digits, dots, dashes or underscores');
 
-const NetworkEntry = z.strictObject({
-  vlan: z.int().min(1).max(4094),
-  projects: z.array(z.string('must be a string; put it in quotes').min(1, 'must not be empty')).optional(),
-});
+const words = z.string('must be a string; put it in quotes').min(1, 'must not be empty');
+const vlan = z.int().min(1).max(4094);
+const noVlan = 'must be a VLAN (1 to 4094) or a range such as "300-310"';
 
-const ports = z.array(z.string('must be a string; put it in quotes').min(1, 'must not be empty')).min(1).optional();
+const NetworkEntry = z
+  .strictObject({
+    vlan: vlan.optional(),
+    tagged: z
+      .array(z.union([vlan, z.string().regex(/^\d{1,4}-\d{1,4}$/, noVlan)], noVlan))
+      .min(1)
+      .transform((list) => list.flatMap((each) => vlansIn(String(each))))
+      .optional(),
+    physical_network: words.optional(),
+    projects: z.array(words).optional(),
+  })
+  .superRefine(({ vlan: untagged, tagged = [] }, context) => {
+    const fault = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
+    if (untagged === undefined && tagged.length === 0) fault('vlan', 'give the network a vlan, tagged VLANs, or both');
+    if (untagged !== undefined && tagged.includes(untagged))
+      fault('tagged', `${untagged} is the network's untagged vlan`);
+    // where a trunk has no untagged VLAN, switches take this one
+    if (untagged === undefined && tagged.includes(1))
+      fault('tagged', 'VLAN 1 is untagged at most switches; give a vlan');
+    if (tagged.some((each) => each > 4094)) fault('tagged', 'VLANs are 1 to 4094');
+    if (new Set(tagged).size < tagged.length) fault('tagged', 'has a VLAN twice');
+  });
+
+const ports = z.array(words).min(1).optional();
 const file = z.string().startsWith('/', 'must be an absolute path').optional();
 
 const SwitchInFile = z.strictObject({
-  switch_id: z.string('must be a string; put it in quotes').min(1, 'must not be empty'),
+  switch_id: words,
   driver: z.string(),
   endpoint: z.string().min(1, 'must not be empty'),
   username: z.string().min(1, 'must not be empty').optional(),
@@ -124,7 +149,12 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
       ports: entry.ports,
       uplinks: entry.uplinks,
     })),
-    networks: Object.entries(parsed.data.networks).map(([name, entry]) => ({ name, ...entry })),
+    networks: Object.entries(parsed.data.networks).map(([name, entry]) => ({
+      name,
+      vlans: portVlans(entry.vlan, entry.tagged),
+      physicalNetwork: entry.physical_network,
+      projects: entry.projects,
+    })),
     defaults: parsed.data.defaults,
   };
 }
@@ -172,9 +202,15 @@ function crossFaults(file: Legible, knownDrivers: readonly KnownDriver[]): strin
     const wanted = file.defaults[purpose];
     if (wanted !== undefined && !names.includes(wanted)) {
       faults.push(`defaults.${purpose}: network ${wanted} does not exist; networks are: ${names.join(', ') || 'none'}`);
+    } else if (wanted !== undefined && purpose !== 'tenant' && isTaggedOnly(file.networks[wanted])) {
+      faults.push(`defaults.${purpose}: network ${wanted} has no vlan, and machines boot without tags`);
     }
   }
   return faults;
+}
+
+function isTaggedOnly(network: unknown): boolean {
+  return typeof network === 'object' && network !== null && 'tagged' in network && !('vlan' in network);
 }
 
 const loginKeys = ['username', 'password_file', 'key_file', 'enable_password_file', 'host_key', 'create_vlans'];

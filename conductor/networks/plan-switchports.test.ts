@@ -1,83 +1,82 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
-import type { SwitchPortOperation, SwitchPortState } from '#conductor/networks/switch-driver.ts';
+import { type FoundVlans, isIsolated, isolated, portVlans, sameVlans } from '#conductor/networks/port-vlans.ts';
+import type { SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
 
 const portId = fc.constantFrom('p1', 'p2', 'p3', 'p4', 'p5');
-const wantedVlan = fc.option(fc.integer({ min: 1, max: 4094 }), { nil: undefined });
-const actualVlan = fc.option(fc.integer({ min: 0, max: 4094 }), { nil: undefined });
-const states = (vlan: fc.Arbitrary<number | undefined>): fc.Arbitrary<SwitchPortState[]> =>
-  fc.uniqueArray(fc.record({ portId, accessVlan: vlan }), { selector: (port) => port.portId });
+const vlan = fc.integer({ min: 1, max: 4094 });
+const wanted = fc
+  .record({ untagged: fc.option(vlan, { nil: undefined }), tagged: fc.array(vlan, { maxLength: 3 }) })
+  .map(({ untagged, tagged }) => portVlans(untagged, tagged));
+const found: fc.Arbitrary<FoundVlans> = fc.oneof(wanted, fc.constant('other' as const));
+const states = <Vlans>(vlans: fc.Arbitrary<Vlans>) =>
+  fc.uniqueArray(fc.record({ portId, vlans }), { selector: (port) => port.portId });
 
-function applied(actual: readonly SwitchPortState[], operations: readonly SwitchPortOperation[]): SwitchPortState[] {
-  const ports = new Map(actual.map((port) => [port.portId, port.accessVlan]));
-  for (const operation of operations) {
-    ports.set(operation.portId, operation.kind === 'isolate' ? undefined : operation.vlan);
-  }
-  return [...ports].map(([portId, accessVlan]) => ({ portId, accessVlan }));
+function applied(actual: readonly SwitchPortState[], settings: readonly SwitchPortSetting[]): SwitchPortState[] {
+  const ports = new Map(actual.map((port) => [port.portId, port.vlans]));
+  for (const setting of settings) ports.set(setting.portId, setting.vlans);
+  return [...ports].map(([id, vlans]) => ({ portId: id, vlans }));
 }
 
 describe('planSwitchports', () => {
-  test('moves a port with one operation, and leaves a port that stands right alone', () => {
+  test('moves a port with one operation, and leaves a port that is right alone', () => {
     expect(
       planSwitchports(
         [
-          { portId: 'a', accessVlan: 200 },
-          { portId: 'b', accessVlan: 100 },
+          { portId: 'a', vlans: portVlans(200) },
+          { portId: 'b', vlans: portVlans(100) },
         ],
         [
-          { portId: 'a', accessVlan: 100 },
-          { portId: 'b', accessVlan: 100 },
+          { portId: 'a', vlans: portVlans(100) },
+          { portId: 'b', vlans: portVlans(100) },
         ],
       ),
-    ).toEqual([{ kind: 'set access VLAN', portId: 'a', vlan: 200 }]);
+    ).toEqual([{ portId: 'a', vlans: portVlans(200) }]);
   });
 
   test('isolates before it connects', () => {
-    const kinds = planSwitchports(
+    const order = planSwitchports(
       [
-        { portId: 'a', accessVlan: 200 },
-        { portId: 'b', accessVlan: undefined },
+        { portId: 'a', vlans: portVlans(200) },
+        { portId: 'b', vlans: isolated },
       ],
-      [{ portId: 'b', accessVlan: 200 }],
-    ).map((operation) => `${operation.kind} ${operation.portId}`);
-    expect(kinds).toEqual(['isolate b', 'set access VLAN a']);
+      [{ portId: 'b', vlans: portVlans(200) }],
+    ).map((setting) => setting.portId);
+    expect(order).toEqual(['b', 'a']);
   });
 
   test('isolates a port that carries traffic outside every known network', () => {
-    expect(planSwitchports([{ portId: 'a', accessVlan: undefined }], [{ portId: 'a', accessVlan: 0 }])).toEqual([
-      { kind: 'isolate', portId: 'a' },
+    expect(planSwitchports([{ portId: 'a', vlans: isolated }], [{ portId: 'a', vlans: 'other' }])).toEqual([
+      { portId: 'a', vlans: isolated },
     ]);
   });
 
-  test('sets a port of unknown standing', () => {
-    expect(planSwitchports([{ portId: 'a', accessVlan: undefined }], [])).toEqual([{ kind: 'isolate', portId: 'a' }]);
+  test('sets a port that was not read', () => {
+    expect(planSwitchports([{ portId: 'a', vlans: isolated }], [])).toEqual([{ portId: 'a', vlans: isolated }]);
   });
 
   test('takes a repeated request once, and refuses two for one port', () => {
-    const request = { portId: 'a', accessVlan: 100 };
+    const request = { portId: 'a', vlans: portVlans(100) };
     expect(planSwitchports([request, request], [])).toHaveLength(1);
-    expect(() => planSwitchports([request, { portId: 'a', accessVlan: undefined }], [])).toThrow(
-      'switch port a is wanted in two places: 100 and isolated',
+    expect(() => planSwitchports([request, { portId: 'a', vlans: isolated }], [])).toThrow(
+      'switch port a is wanted in two places: VLAN 100 and isolated',
     );
   });
 
   test('always reaches what is desired, touches each wrong port once and no other, and is then idle', () => {
     fc.assert(
-      fc.property(states(wantedVlan), states(actualVlan), (desired, actual) => {
-        const operations = planSwitchports(desired, actual);
-        const result = applied(actual, operations);
-        const vlans = new Map(result.map((port) => [port.portId, port.accessVlan]));
-        for (const port of desired) expect(vlans.get(port.portId)).toBe(port.accessVlan);
-        const before = new Map(actual.map((port) => [port.portId, port]));
-        const wrong = desired.filter((port) => {
-          const now = before.get(port.portId);
-          return now === undefined || now.accessVlan !== port.accessVlan;
-        });
-        expect(operations.map((operation) => operation.portId).sort()).toEqual(wrong.map((port) => port.portId).sort());
-        const firstSet = operations.findIndex((operation) => operation.kind === 'set access VLAN');
-        const afterFirstSet = firstSet === -1 ? [] : operations.slice(firstSet);
-        expect(afterFirstSet.some((operation) => operation.kind === 'isolate')).toBe(false);
+      fc.property(states(wanted), states(found), (desired, actual) => {
+        const settings = planSwitchports(desired, actual);
+        const result = applied(actual, settings);
+        const now = new Map(result.map((port) => [port.portId, port.vlans]));
+        for (const port of desired) expect(now.get(port.portId)).toEqual(port.vlans);
+        const before = new Map(actual.map((port) => [port.portId, port.vlans]));
+        const wrong = desired.filter((port) => !sameVlans(before.get(port.portId), port.vlans));
+        expect(settings.map((setting) => setting.portId).sort()).toEqual(wrong.map((port) => port.portId).sort());
+        const firstJoin = settings.findIndex((setting) => !isIsolated(setting.vlans));
+        const afterFirstJoin = firstJoin === -1 ? [] : settings.slice(firstJoin);
+        expect(afterFirstJoin.some((setting) => isIsolated(setting.vlans))).toBe(false);
         expect(planSwitchports(desired, result)).toEqual([]);
       }),
     );

@@ -1,26 +1,25 @@
+import type { FoundVlans, PortVlans } from '#conductor/networks/port-vlans.ts';
+
 /**
  * A switch driver answers for one switch and knows no database. It throws `AppError` (`switch_error`, `unavailable`,
  * `not_found` for an unknown port, `invalid_argument` for a bad endpoint).
  */
 
-/**
- * How a switch port stands: `undefined` = isolated from every network that Baton knows; 0 = anything else that is no
- * access port (a trunk, a port that nobody has set up), which no request matches, so that it is always put right.
- */
 export interface SwitchPortState {
   readonly portId: string;
-  readonly accessVlan: number | undefined;
+  readonly vlans: FoundVlans;
 }
 
-export type SwitchPortOperation =
-  | { readonly kind: 'set access VLAN'; readonly portId: string; readonly vlan: number }
-  | { readonly kind: 'isolate'; readonly portId: string };
+export interface SwitchPortSetting {
+  readonly portId: string;
+  readonly vlans: PortVlans;
+}
 
 export interface SwitchConnection {
   /** States of the named ports, in the same order. */
   readPorts(portIds: readonly string[], signal?: AbortSignal): Promise<SwitchPortState[]>;
-  /** All operations in one transaction where the switch can; safe to repeat. */
-  apply(operations: readonly SwitchPortOperation[], signal?: AbortSignal): Promise<void>;
+  /** All of them in one transaction where the switch can, in this order where it can't; safe to repeat. */
+  apply(settings: readonly SwitchPortSetting[], signal?: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 

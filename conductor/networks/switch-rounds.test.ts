@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import type { SwitchPortState } from '#conductor/networks/switch-driver.ts';
+import { portVlans } from '#conductor/networks/port-vlans.ts';
+import type { SwitchPortSetting } from '#conductor/networks/switch-driver.ts';
 import { createSwitchRounds, type OneWriter } from '#conductor/networks/switch-rounds.ts';
 import { createFakeSwitch } from '#conductor/networks/switches/fake.ts';
 
@@ -11,8 +12,8 @@ function start(oneWriter = alone) {
   const connection = fake.driver.connect({ endpoint: fake.endpoint });
   const apply = vi.spyOn(connection, 'apply');
   const rounds = createSwitchRounds('leaf1', connection, oneWriter);
-  const to = (accessVlan: number | undefined, ...ports: string[]): SwitchPortState[] =>
-    ports.map((portId) => ({ portId, accessVlan }));
+  const to = (vlan: number, ...ports: string[]): SwitchPortSetting[] =>
+    ports.map((portId) => ({ portId, vlans: portVlans(vlan) }));
   return { fake, apply, rounds, to };
 }
 
@@ -20,7 +21,7 @@ test('48 nodes that move at once are one change of the switch', async () => {
   const { fake, apply, rounds, to } = start();
   await Promise.all(portIds.map((portId) => rounds.move(to(100, portId))));
   expect(apply).toHaveBeenCalledTimes(1);
-  expect(new Set(fake.ports.values())).toEqual(new Set([100]));
+  expect([...fake.ports.values()]).toEqual(portIds.map(() => portVlans(100)));
 });
 
 test('what comes during a round waits for the next one', async () => {
@@ -53,7 +54,7 @@ test('a port that the switch does not have fails its own node, and no other', as
     'fulfilled',
   ]);
   expect(outcomes[2]).toMatchObject({ reason: { code: 'not_found', message: expect.stringContaining('gone') } });
-  expect(['p1', 'p2', 'p4', 'p5'].map((portId) => fake.ports.get(portId))).toEqual([100, 100, 100, 100]);
+  expect(['p1', 'p2', 'p4', 'p5'].map((portId) => fake.ports.get(portId))).toEqual(Array(4).fill(portVlans(100)));
 });
 
 test('who gives up leaves the round, and nothing is done for him', async () => {
@@ -64,14 +65,14 @@ test('who gives up leaves the round, and nothing is done for him', async () => {
   const [first, second] = await Promise.allSettled(moves);
   expect(first).toMatchObject({ status: 'rejected', reason: { code: 'aborted' } });
   expect(second).toMatchObject({ status: 'fulfilled' });
-  expect(fake.ports.get('p1')).toBe(0);
-  expect(fake.ports.get('p2')).toBe(100);
+  expect(fake.ports.get('p1')).toBe('other');
+  expect(fake.ports.get('p2')).toEqual(portVlans(100));
 });
 
 test('two requests for one port go one after the other, in their order', async () => {
   const { fake, apply, rounds, to } = start();
   await Promise.all([rounds.move(to(100, 'p1', 'p2')), rounds.move(to(200, 'p2')), rounds.move(to(300, 'p2'))]);
   expect(apply).toHaveBeenCalledTimes(3);
-  expect(fake.ports.get('p1')).toBe(100);
-  expect(fake.ports.get('p2')).toBe(300);
+  expect(fake.ports.get('p1')).toEqual(portVlans(100));
+  expect(fake.ports.get('p2')).toEqual(portVlans(300));
 });

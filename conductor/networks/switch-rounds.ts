@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
-import type { SwitchConnection, SwitchPortState } from '#conductor/networks/switch-driver.ts';
+import { type PortVlans, sameVlans } from '#conductor/networks/port-vlans.ts';
+import type { SwitchConnection, SwitchPortSetting } from '#conductor/networks/switch-driver.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import { overdueTimers } from '#shared/overdue-timers.ts';
 
@@ -17,11 +18,11 @@ export interface SwitchRounds {
    * that is given up leaves the round that has not begun; when all of a round are, it stops.
    * @throws AppError what the driver throws; another node's port that the switch refuses is no fault of this one.
    */
-  move(desired: readonly SwitchPortState[], signal?: AbortSignal): Promise<void>;
+  move(desired: readonly SwitchPortSetting[], signal?: AbortSignal): Promise<void>;
 }
 
 interface Request {
-  readonly desired: readonly SwitchPortState[];
+  readonly desired: readonly SwitchPortSetting[];
   readonly signal: AbortSignal | undefined;
   readonly settle: (error?: unknown) => void;
 }
@@ -58,15 +59,15 @@ export function createSwitchRounds(switchId: string, connection: SwitchConnectio
 
 /** Those that want different things of one port go one after the other. */
 function compatible(waiting: readonly Request[]): { readonly round: Request[]; readonly rest: Request[] } {
-  const taken = new Map<string, number | undefined>();
+  const taken = new Map<string, PortVlans>();
   const fits = ({ desired }: Request): boolean =>
-    desired.every(({ portId, accessVlan }) => !taken.has(portId) || taken.get(portId) === accessVlan);
+    desired.every(({ portId, vlans }) => !taken.has(portId) || sameVlans(taken.get(portId), vlans));
   const round: Request[] = [];
   const rest: Request[] = [];
   for (const request of waiting) {
     (fits(request) ? round : rest).push(request);
     // what comes later must not overtake either
-    for (const { portId, accessVlan } of request.desired) if (!taken.has(portId)) taken.set(portId, accessVlan);
+    for (const { portId, vlans } of request.desired) if (!taken.has(portId)) taken.set(portId, vlans);
   }
   return { round, rest };
 }
@@ -120,18 +121,18 @@ async function runTogether(
 async function moveAndProve(
   switchId: string,
   connection: SwitchConnection,
-  desired: readonly SwitchPortState[],
+  desired: readonly SwitchPortSetting[],
   signal: AbortSignal,
 ): Promise<void> {
   const portIds = [...new Set(desired.map(({ portId }) => portId))];
-  const operations = planSwitchports(desired, await connection.readPorts(portIds, signal));
-  if (operations.length === 0) return;
+  const settings = planSwitchports(desired, await connection.readPorts(portIds, signal));
+  if (settings.length === 0) return;
   await overdueTimers();
   signal.throwIfAborted();
-  await connection.apply(operations, signal);
+  await connection.apply(settings, signal);
   const left = planSwitchports(desired, await connection.readPorts(portIds, signal));
   if (left.length > 0) {
-    const ports = left.map((operation) => operation.portId).join(', ');
+    const ports = left.map(({ portId }) => portId).join(', ');
     throw new AppError('switch_error', `switch ${switchId} did not move ${ports}`);
   }
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { portVlans } from '#conductor/networks/port-vlans.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { claimLease, type Lease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -7,7 +8,9 @@ let api: TestApi;
 let uuid: string;
 let lease: Lease | undefined;
 beforeAll(async () => {
-  api = await openTestApi({ networks: { switches: [], networks: [{ name: 't', vlan: 10 }], defaults: undefined } });
+  api = await openTestApi({
+    networks: { switches: [], networks: [{ name: 't', vlans: portVlans(10) }], defaults: undefined },
+  });
 });
 beforeEach(async () => {
   await api.reset();

@@ -26,7 +26,21 @@ export interface ConductorInProcess {
   deaths(): number;
   /** Waits until the life that follows the last death serves. */
   reborn(): Promise<void>;
+  /**
+   * The work over and over: the conductor dies at its first checkpoint, then at its second, …, until the work has ended
+   * without a death.
+   * @returns how often it has died
+   */
+  dieAtEach(work: RepeatedWork): Promise<number>;
   close(): Promise<void>;
+}
+
+export interface RepeatedWork {
+  /** Brings everything to where the work starts. */
+  readonly prepare?: () => Promise<void>;
+  /** Until the work has ended. */
+  readonly act: (checkpoint: number) => Promise<void>;
+  readonly check: (checkpoint: number) => Promise<void>;
 }
 
 export async function startConductorInProcess(options: {
@@ -80,7 +94,7 @@ export async function startConductorInProcess(options: {
     }
   };
   const reconciling = reconcile();
-  return {
+  const conductor: Omit<ConductorInProcess, 'dieAtEach'> = {
     url: server.url,
     context: () => life.context,
     atCheckpoints: (next) => {
@@ -99,4 +113,28 @@ export async function startConductorInProcess(options: {
       await database.close();
     },
   };
+  return { ...conductor, dieAtEach: (work) => dieAtEach(conductor, work) };
+}
+
+async function dieAtEach(
+  conductor: Omit<ConductorInProcess, 'dieAtEach'>,
+  { prepare, act, check }: RepeatedWork,
+): Promise<number> {
+  const before = conductor.deaths();
+  let hasDied = true;
+  for (let checkpoint = 1; hasDied; checkpoint += 1) {
+    await prepare?.();
+    hasDied = false;
+    conductor.atCheckpoints((_, passed) => {
+      if (passed !== checkpoint) return 'go on';
+      hasDied = true;
+      return 'die';
+    });
+    await act(checkpoint);
+    conductor.atCheckpoints(() => 'go on');
+    // the last step's record is the flow's end: after it a life dies that has nothing left to do
+    await conductor.reborn();
+    await check(checkpoint);
+  }
+  return conductor.deaths() - before;
 }

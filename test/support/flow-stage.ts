@@ -88,7 +88,15 @@ export async function openFlowStage(
       const { kind, state } = await operator.call('GET', `/v1/nodes/${name}/flow`);
       return `${String(kind)} ${String(state)}`;
     },
-    dieAtEach: (work, check) => dieAtEach(conductor, ways.rest, work, check),
+    dieAtEach: ({ prepare, start }, check) =>
+      conductor.dieAtEach({
+        prepare,
+        act: async () => {
+          await start();
+          await ways.rest();
+        },
+        check: async (checkpoint) => check(await ways.rest(), checkpoint),
+      }),
     failEach: (work, check) => failEach(conductor, ways.rest, work, check),
     close: async () => {
       await machine.close();
@@ -164,30 +172,6 @@ function createWays(name: string, conductor: ConductorInProcess, operator: Opera
     },
   };
   return ways;
-}
-
-async function dieAtEach(
-  conductor: ConductorInProcess,
-  rest: FlowStage['rest'],
-  { prepare, start }: Beginning,
-  check: (node: NodeView, checkpoint: number) => Promise<void>,
-): Promise<number> {
-  const before = conductor.deaths();
-  let struck = true;
-  for (let checkpoint = 1; struck; checkpoint += 1) {
-    // a death at the flow's end: the life that leaves refuses what it would have to leave to others
-    await conductor.reborn();
-    await prepare();
-    struck = false;
-    conductor.atCheckpoints((_, passed) => {
-      if (passed !== checkpoint) return 'go on';
-      struck = true;
-      return 'die';
-    });
-    await start();
-    await check(await rest(), checkpoint);
-  }
-  return conductor.deaths() - before;
 }
 
 async function failEach(

@@ -234,29 +234,25 @@ test('manual cleaning: changed, then back to defaults', async () => {
 });
 
 test('a conductor that dies at any checkpoint of the step ends with the values in place', async () => {
-  for (let checkpoint = 1, struck = true; struck; checkpoint += 1) {
-    await operator.provision(name, 'manage');
-    await operator.waitForState(name, 'manageable');
-    struck = false;
-    conductor.atCheckpoints((_, passed) => {
-      if (passed !== checkpoint) return 'go on';
-      struck = true;
-      return 'die';
-    });
-    const value = checkpoint % 2 === 0 ? 'Performance' : 'Custom';
-    const clean_steps = [
-      { interface: 'bios', step: 'apply_configuration', args: { settings: [{ name: 'SysProfile', value }] } },
-    ];
-    await operator.provision(name, 'clean', { clean_steps });
-    await operator.waitForState(name, 'manageable');
-    conductor.atCheckpoints(() => 'go on');
-    // the last step's record is the flow's end: a death after it is one of a conductor that has nothing left to do
-    await conductor.reborn();
-    expect([checkpoint, await cached('SysProfile')]).toEqual([checkpoint, value]);
-    await operator.provision(name, 'provide');
-    await operator.waitForState(name, 'available');
-  }
-  expect(conductor.deaths()).toBeGreaterThanOrEqual(5);
+  const valueAt = (checkpoint: number): string => (checkpoint % 2 === 0 ? 'Performance' : 'Custom');
+  const deaths = await conductor.dieAtEach({
+    prepare: async () => {
+      await operator.provision(name, 'manage');
+      await operator.waitForState(name, 'manageable');
+    },
+    act: async (checkpoint) => {
+      const settings = [{ name: 'SysProfile', value: valueAt(checkpoint) }];
+      const clean_steps = [{ interface: 'bios', step: 'apply_configuration', args: { settings } }];
+      await operator.provision(name, 'clean', { clean_steps });
+      await operator.waitForState(name, 'manageable');
+    },
+    check: async (checkpoint) => {
+      expect([checkpoint, await cached('SysProfile')]).toEqual([checkpoint, valueAt(checkpoint)]);
+      await operator.provision(name, 'provide');
+      await operator.waitForState(name, 'available');
+    },
+  });
+  expect(deaths).toBeGreaterThanOrEqual(5);
 });
 
 test('the baremetal CLI lists and shows settings', async () => {

@@ -119,21 +119,15 @@ test.each([
 
 test('a conductor that dies at any checkpoint of the step ends with the versions in place', async () => {
   machine.bmc.quirks.taskPolls = 0;
-  for (let checkpoint = 1, struck = true; struck; checkpoint += 1) {
-    struck = false;
-    conductor.atCheckpoints((_, passed) => {
-      if (passed !== checkpoint) return 'go on';
-      struck = true;
-      return 'die';
-    });
-    const version = `2.${checkpoint}.0`;
-    await clean({ ...bios, url: image(`bios-${version}`) });
-    conductor.atCheckpoints(() => 'go on');
-    // the last step's record is the flow's end: a death after it is one of a conductor that has nothing left to do
-    await conductor.reborn();
-    expect([checkpoint, await firmware()]).toMatchObject([checkpoint, [{ current_version: version }, {}, {}]]);
-  }
-  expect(conductor.deaths()).toBeGreaterThanOrEqual(3);
+  const version = (checkpoint: number): string => `2.${checkpoint}.0`;
+  const deaths = await conductor.dieAtEach({
+    act: (checkpoint) => clean({ ...bios, url: image(`bios-${version(checkpoint)}`) }),
+    check: async (checkpoint) => {
+      const found = [checkpoint, await firmware()];
+      expect(found).toMatchObject([checkpoint, [{ current_version: version(checkpoint) }, {}, {}]]);
+    },
+  });
+  expect(deaths).toBeGreaterThanOrEqual(3);
 });
 
 test('bad arguments are refused before anything is begun', async () => {

@@ -1,6 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isolated, portVlans } from '#conductor/networks/port-vlans.ts';
 import type { SwitchConnection } from '#conductor/networks/switch-driver.ts';
 import { ovsDriver } from '#conductor/networks/switches/ovs.ts';
 import { testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
@@ -114,37 +115,50 @@ describe('the ovs driver', () => {
 
   test('really connects nodes of one VLAN and separates those of two', async () => {
     await connection.apply([
-      { kind: 'set access VLAN', portId: 'p1', vlan: 100 },
-      { kind: 'set access VLAN', portId: 'p2', vlan: 100 },
-      { kind: 'set access VLAN', portId: 'p3', vlan: 200 },
+      { portId: 'p1', vlans: portVlans(100) },
+      { portId: 'p2', vlans: portVlans(100) },
+      { portId: 'p3', vlans: portVlans(200) },
     ]);
     await connects(2, 1);
     expect(await hears(3, 1)).toBe(false);
-    await connection.apply([{ kind: 'set access VLAN', portId: 'p2', vlan: 200 }]);
+    await connection.apply([{ portId: 'p2', vlans: portVlans(200) }]);
     await connects(2, 3);
     expect(await hears(2, 1)).toBe(false);
+  });
+
+  test('really carries a trunk: its untagged VLAN, its tagged ones, and no other', async () => {
+    await connection.apply([
+      { portId: 'p1', vlans: portVlans(100, [300]) },
+      { portId: 'p2', vlans: portVlans(100) },
+      { portId: 'p3', vlans: portVlans(undefined, [300, 301]) },
+    ]);
+    await connects(2, 1);
+    await expect.poll(() => hears(3, 1, 300), { timeout: 60_000 }).toBe(true);
+    expect(await hears(3, 1)).toBe(false);
+    expect(await hears(2, 1, 300)).toBe(false);
+    expect(await hears(1, 3, 301)).toBe(false);
   });
 
   test('really isolates: from a network, from an uplink, and from another isolated node, tagged or not', async () => {
     await real.vsctl('clear', 'port', 'p3', 'tag', '--', 'clear', 'port', 'p3', 'vlan_mode'); // an uplink: all VLANs
     await connection.apply([
-      { kind: 'isolate', portId: 'p1' },
-      { kind: 'isolate', portId: 'p2' },
+      { portId: 'p1', vlans: isolated },
+      { portId: 'p2', vlans: isolated },
     ]);
     expect([await hears(2, 1), await hears(3, 1), await hears(1, 3)]).toEqual([false, false, false]);
     expect([await hears(2, 1, 4095), await hears(2, 1, 100), await hears(3, 1, 100)]).toEqual([false, false, false]);
-    await connection.apply([{ kind: 'set access VLAN', portId: 'p2', vlan: 100 }]);
+    await connection.apply([{ portId: 'p2', vlans: portVlans(100) }]);
     expect([await hears(2, 1), await hears(1, 2)]).toEqual([false, false]);
   });
 
   test('clears what isolation set, and keeps the operator’s protected', async () => {
-    await connection.apply([{ kind: 'set access VLAN', portId: 'p1', vlan: 5 }]);
+    await connection.apply([{ portId: 'p1', vlans: portVlans(5) }]);
     expect(await real.column('p1', 'protected')).toBe('false');
     expect(await real.column('p1', 'trunks')).toBe('[]');
     await real.vsctl('set', 'port', 'p1', 'protected=true', 'external_ids:rack=7');
-    await connection.apply([{ kind: 'isolate', portId: 'p1' }]);
-    await connection.apply([{ kind: 'isolate', portId: 'p1' }]);
-    await connection.apply([{ kind: 'set access VLAN', portId: 'p1', vlan: 6 }]);
+    await connection.apply([{ portId: 'p1', vlans: isolated }]);
+    await connection.apply([{ portId: 'p1', vlans: isolated }]);
+    await connection.apply([{ portId: 'p1', vlans: portVlans(6) }]);
     expect(await real.column('p1', 'protected')).toBe('true');
     expect(await real.column('p1', 'external_ids')).toBe('{rack="7"}');
     expect(await real.column('p1', 'vlan_mode')).toBe('access');
@@ -153,15 +167,18 @@ describe('the ovs driver', () => {
   });
 
   test.each([
-    ['a tag without a mode', ['tag=7'], 7],
-    ['access without a tag', ['vlan_mode=access'], 0],
-    ['a trunk', ['vlan_mode=trunk', 'trunks=100,200'], 0],
-    ['native-untagged', ['vlan_mode=native-untagged', 'tag=9'], 0],
-    ['a trunk of 4095 that is not protected', ['vlan_mode=trunk', 'trunks=4095'], 0],
-  ])('reads %s', async (_name, columns, vlan) => {
+    ['a tag without a mode', ['tag=7'], portVlans(7)],
+    ['access without a tag', ['vlan_mode=access'], 'other'],
+    ['a trunk', ['vlan_mode=trunk', 'trunks=100,200'], portVlans(undefined, [100, 200])],
+    ['a trunk of all VLANs', ['vlan_mode=trunk'], 'other'],
+    ['native-untagged', ['vlan_mode=native-untagged', 'tag=9', 'trunks=100'], portVlans(9, [100])],
+    ['native-untagged of all VLANs', ['vlan_mode=native-untagged', 'tag=9'], 'other'],
+    ['native-tagged', ['vlan_mode=native-tagged', 'tag=9', 'trunks=100'], 'other'],
+    ['a trunk of 4095 that is not protected', ['vlan_mode=trunk', 'trunks=4095'], 'other'],
+  ])('reads %s', async (_name, columns, vlans) => {
     await real.vsctl('clear', 'port', 'p3', 'tag', 'trunks', 'vlan_mode');
     await real.vsctl('set', 'port', 'p3', ...columns);
-    expect(await connection.readPorts(['p3'])).toEqual([{ portId: 'p3', accessVlan: vlan }]);
+    expect(await connection.readPorts(['p3'])).toEqual([{ portId: 'p3', vlans }]);
   });
 
   test('works over TCP', async () => {
@@ -172,24 +189,24 @@ describe('the ovs driver', () => {
     const script = `
       import { ovsDriver } from '#conductor/networks/switches/ovs.ts';
       const connection = ovsDriver.connect({ endpoint: '${real.tcpEndpoint}' });
-      await connection.apply([{ kind: 'set access VLAN', portId: 'p1', vlan: 77 }]);
+      await connection.apply([{ portId: 'p1', vlans: { untagged: 77, tagged: [] } }]);
       console.log(JSON.stringify(await connection.readPorts(['p1'])));
       await connection.close();`;
     const inside = ['netns', 'exec', prefix, process.execPath, '--input-type=module-typescript', '--eval', script];
     const result = await run('ip', inside, { cwd: join(import.meta.dirname, '../..') });
-    expect(JSON.parse(result.stdout)).toEqual([{ portId: 'p1', accessVlan: 77 }]);
+    expect(JSON.parse(result.stdout)).toEqual([{ portId: 'p1', vlans: { untagged: 77, tagged: [] } }]);
   });
 
   test('does not call a change done that ovs-vswitchd has not taken over, and recovers', async () => {
-    await connection.apply([{ kind: 'set access VLAN', portId: 'p1', vlan: 10 }]);
+    await connection.apply([{ portId: 'p1', vlans: portVlans(10) }]);
     await real.stopDaemon();
-    const change = connection.apply([{ kind: 'set access VLAN', portId: 'p1', vlan: 20 }]);
+    const change = connection.apply([{ portId: 'p1', vlans: portVlans(20) }]);
     const failure = await change.catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(AppError);
     expect(failure).toMatchObject({ code: 'timeout', message: expect.stringContaining('ovs-vswitchd') });
     // the database says 20 by now, which must not pass for the port's standing
     await expect(connection.readPorts(['p1'], AbortSignal.timeout(1000))).rejects.toMatchObject({ code: 'aborted' });
     await real.startDaemon();
-    expect(await connection.readPorts(['p1'])).toEqual([{ portId: 'p1', accessVlan: 20 }]);
+    expect(await connection.readPorts(['p1'])).toEqual([{ portId: 'p1', vlans: portVlans(20) }]);
   });
 });

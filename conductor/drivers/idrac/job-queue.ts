@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { CallOptions } from '#conductor/drivers/interfaces.ts';
+import { attempted } from '#conductor/drivers/redfish/errors.ts';
 import { readManager } from '#conductor/drivers/redfish/manager.ts';
 import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/task.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const timeoutMs = 120_000;
 
@@ -24,10 +24,8 @@ export async function clearJobQueue(system: RedfishSystem, options?: CallOptions
   const { data, path } = await readManager(system, signal);
   const named = Links.safeParse(data['Links']).data?.Oem?.Dell?.DellJobService?.['@odata.id'];
   const action = `${named ?? `${path}/Oem/Dell/DellJobService`}/Actions/DellJobService.DeleteJobQueue`;
-  try {
+  await attempted(what, async () => {
     const answer = await client.request({ method: 'POST', path: action, body: { JobID: 'JID_CLEARALL' }, signal });
     await finishTask(client, answer, what, { clock, signal });
-  } catch (cause) {
-    throw new AppError(errorCode(cause), what, { cause });
-  }
+  });
 }

@@ -2,11 +2,12 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.ts';
 import { readAttributeRegistry } from '#conductor/drivers/redfish/bios-registry.ts';
 import { Bios, type RegistryAttribute } from '#conductor/drivers/redfish/bios-schemas.ts';
+import { attempted } from '#conductor/drivers/redfish/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { peekTask } from '#conductor/drivers/redfish/task.ts';
 import { type BiosSetting, bareSetting, type WantedBiosSetting, withoutPassword } from '#shared/bios/bios-setting.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const readTimeoutMs = 120_000;
 const writeTimeoutMs = 120_000;
@@ -32,13 +33,11 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
       const what = `set BIOS settings ${settings.map(({ name }) => name).join(', ')} at ${client.origin}`;
       const bios = await readBios(system, signal);
       const place = await readSettingsObject(system, bios, signal);
-      try {
+      await attempted(what, async () => {
         const answer = await patchResource(client, place, patchBody(bios.data, settings), signal);
         // a task that ends with the next reset only is not waited for; one that has failed already is told
         await peekTask(client, answer, what, signal);
-      } catch (cause) {
-        throw new AppError(errorCode(cause), what, { cause });
-      }
+      });
     },
     factoryReset: async (options) => {
       const { signal } = callDeadline(options, writeTimeoutMs);
@@ -46,12 +45,10 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
       const bios = await readBios(system, signal);
       const path = bios.data.Actions?.['#Bios.ResetBios']?.target;
       if (!path) throw new AppError('not_supported', `${what}: its Bios resource has no ResetBios action`);
-      try {
+      await attempted(what, async () => {
         const answer = await client.request({ method: 'POST', path, body: {}, signal });
         await peekTask(client, answer, what, signal);
-      } catch (cause) {
-        throw new AppError(errorCode(cause), what, { cause });
-      }
+      });
     },
   };
 }

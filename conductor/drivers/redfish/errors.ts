@@ -1,5 +1,5 @@
 import { ErrorBody } from '#conductor/drivers/redfish/schemas.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const maxText = 500;
 
@@ -50,6 +50,15 @@ export function statusError(
   const message = `${what} answered ${status}${hint}${text === '' ? '' : `: ${text}`}`;
   const busy = [429, 502, 503, 504].includes(status);
   return new AppError(busy ? 'unavailable' : 'bmc_error', message, { details: { status } });
+}
+
+/** What fails in `act` fails as `what`, with the same code and itself as the cause. */
+export async function attempted<T>(what: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (cause) {
+    throw new AppError(errorCode(cause), what, { cause });
+  }
 }
 
 /** The HTTP status behind an error of the Redfish client, if it was one. */

@@ -1,13 +1,14 @@
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { FirmwareBootInterface } from '#conductor/drivers/interfaces.ts';
 import { bootModeOf } from '#conductor/drivers/redfish/boot-override.ts';
-import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { attempted } from '#conductor/drivers/redfish/errors.ts';
+import { firstTaken } from '#conductor/drivers/redfish/first-taken.ts';
 import { readBoot } from '#conductor/drivers/redfish/management.ts';
 import { patchResource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { SecureBoot } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/task.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const readTimeoutMs = 60_000;
 const setTimeoutMs = 120_000;
@@ -38,16 +39,11 @@ export function redfishFirmwareBoot(system: RedfishSystem): FirmwareBootInterfac
       // some BMCs take the mode only with the override that it is part of
       const whole = { ...plain, BootSourceOverrideTarget: target, BootSourceOverrideEnabled: enabled };
       const plans = target && enabled ? [plain, whole] : [plain];
-      for (const plan of plans) {
-        try {
-          const answer = await patchResource(system.client, resource, { Boot: plan }, signal);
-          await finishTask(system.client, answer, what, { clock: system.clock, signal });
-          return;
-        } catch (cause) {
-          const refused = [400, 409, 422, 501].includes(httpStatusOf(cause) ?? 0);
-          if (!refused || plan === plans.at(-1)) throw new AppError(errorCode(cause), what, { cause });
-        }
-      }
+      const send = async (plan: object): Promise<void> => {
+        const answer = await patchResource(system.client, resource, { Boot: plan }, signal);
+        await finishTask(system.client, answer, what, { clock: system.clock, signal });
+      };
+      await attempted(what, () => firstTaken(plans, send));
     },
     setSecureBoot: async (on, options) => {
       const { signal } = callDeadline(options, setTimeoutMs);
@@ -56,12 +52,10 @@ export function redfishFirmwareBoot(system: RedfishSystem): FirmwareBootInterfac
       const path = data.SecureBoot?.['@odata.id'];
       if (path === undefined) throw new AppError('not_supported', `${what}: the system has no SecureBoot resource`);
       const resource = await readResource(system.client, path, SecureBoot, signal);
-      try {
+      await attempted(what, async () => {
         const answer = await patchResource(system.client, resource, { SecureBootEnable: on }, signal);
         await finishTask(system.client, answer, what, { clock: system.clock, signal });
-      } catch (cause) {
-        throw new AppError(errorCode(cause), what, { cause });
-      }
+      });
     },
   };
 }

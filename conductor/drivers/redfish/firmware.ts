@@ -1,22 +1,22 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { FirmwareComponent, FirmwareInterface } from '#conductor/drivers/interfaces.ts';
-import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { attempted, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
 import { firstTaken } from '#conductor/drivers/redfish/first-taken.ts';
+import { findManager } from '#conductor/drivers/redfish/manager.ts';
 import { readResource } from '#conductor/drivers/redfish/resource.ts';
-import { Collection, lenient, Reference, ServiceRoot, Task } from '#conductor/drivers/redfish/schemas.ts';
+import { Action, Collection, lenient, Reference, ServiceRoot, Task } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { monitorOf, throwIfFailed } from '#conductor/drivers/redfish/task.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const readTimeoutMs = 120_000;
 /** Some BMCs answer once they have fetched the image. */
 const startTimeoutMs = 10 * 60_000;
 
-const Manager = z.looseObject({ FirmwareVersion: lenient(z.string()) });
 const UpdateService = z.looseObject({
   FirmwareInventory: lenient(Reference),
-  Actions: lenient(z.looseObject({ '#UpdateService.SimpleUpdate': lenient(z.looseObject({ target: z.string() })) })),
+  Actions: lenient(z.looseObject({ '#UpdateService.SimpleUpdate': Action })),
 });
 const SoftwareInventory = z.looseObject({
   Id: lenient(z.string()),
@@ -34,29 +34,26 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
   const { client } = system;
   return {
     getComponents: async (options) => {
-      const components = await readComponents(system, callDeadline(options, readTimeoutMs).signal);
+      const { components } = await readFirmware(system, callDeadline(options, readTimeoutMs).signal);
       return components.map(({ component, version }) => ({ component, version }));
     },
     startUpdate: async ({ component, url }, options) => {
       const { signal } = callDeadline(options, startTimeoutMs);
       const what = `update ${component} at ${client.origin}`;
-      const components = await readComponents(system, signal);
+      const { components, path } = await readFirmware(system, signal);
       const found = components.find((each) => each.component === component);
       if (!found) {
         const known = components.map((each) => each.component).join(', ');
         throw new AppError('invalid_argument', `${what}: the BMC has no such component; it has ${known || 'none'}`);
       }
-      const path = (await readUpdateService(system, signal))?.Actions?.['#UpdateService.SimpleUpdate']?.target;
       if (path === undefined) throw new AppError('not_supported', `${what}: its update service has no SimpleUpdate`);
-      try {
+      return attempted(what, async () => {
         const answer = await firstTaken(bodies(url, found.target), (body) =>
           client.request({ method: 'POST', path, body, signal }),
         );
         throwIfFailed(answer, what);
-        return answer.status === 202 ? monitorOf(answer, client.origin) : undefined;
-      } catch (cause) {
-        throw new AppError(errorCode(cause), what, { cause });
-      }
+        return { before: found.version, task: answer.status === 202 ? monitorOf(answer, client.origin) : undefined };
+      });
     },
     getUpdateProgress: async (task, options) => {
       const { signal } = callDeadline(options, readTimeoutMs);
@@ -88,35 +85,27 @@ function bodies(url: string, target: string | undefined): readonly object[] {
   return [plain, { ...plain, TransferProtocol: url.startsWith('https:') ? 'HTTPS' : 'HTTP' }];
 }
 
-async function readUpdateService(
-  { client }: RedfishSystem,
+/** What there is, and where `SimpleUpdate` is asked for. */
+async function readFirmware(
+  system: RedfishSystem,
   signal: AbortSignal,
-): Promise<z.infer<typeof UpdateService> | undefined> {
-  const path = (await readResource(client, '/redfish/v1/', ServiceRoot, signal)).data.UpdateService?.['@odata.id'];
-  return path === undefined ? undefined : (await readResource(client, path, UpdateService, signal)).data;
-}
-
-async function readComponents(system: RedfishSystem, signal: AbortSignal): Promise<readonly Found[]> {
+): Promise<{ readonly components: readonly Found[]; readonly path: string | undefined }> {
   const { client } = system;
-  const { data } = await system.read(signal);
-  const found: Found[] = [];
-  if (data.BiosVersion) found.push({ component: 'bios', version: data.BiosVersion, target: undefined });
-  const manager = data.Links?.ManagedBy?.[0]?.['@odata.id'];
-  if (manager !== undefined) {
-    const version = (await readResource(client, manager, Manager, signal)).data.FirmwareVersion;
-    if (version) found.push({ component: 'bmc', version, target: undefined });
+  const bios = (await system.read(signal)).data.BiosVersion;
+  const bmc = (await findManager(system, signal))?.data.FirmwareVersion;
+  const service = (await readResource(client, '/redfish/v1/', ServiceRoot, signal)).data.UpdateService?.['@odata.id'];
+  const updates = service === undefined ? undefined : (await readResource(client, service, UpdateService, signal)).data;
+  const components: Found[] = [
+    ...(bios ? [{ component: 'bios', version: bios, target: undefined }] : []),
+    ...(bmc ? [{ component: 'bmc', version: bmc, target: undefined }] : []),
+  ];
+  const inventory = updates?.FirmwareInventory?.['@odata.id'];
+  const members =
+    inventory === undefined ? [] : (await readResource(client, inventory, Collection, signal)).data.Members;
+  for (const { '@odata.id': target } of members) {
+    const { data } = await readResource(client, target, SoftwareInventory, signal);
+    if (data.Updateable === false || components.some(({ component }) => component === data.Id)) continue;
+    components.push({ component: data.Id ?? target, version: data.Version ?? null, target });
   }
-  const inventory = (await readUpdateService(system, signal))?.FirmwareInventory?.['@odata.id'];
-  if (inventory === undefined) return found;
-  const { data: members } = await readResource(client, inventory, Collection, signal);
-  for (const { '@odata.id': target } of members.Members) {
-    const {
-      Id: id,
-      Version: version,
-      Updateable: isUpdateable,
-    } = (await readResource(client, target, SoftwareInventory, signal)).data;
-    if (isUpdateable === false || found.some(({ component }) => component === id)) continue;
-    found.push({ component: id ?? target, version: version ?? null, target });
-  }
-  return found;
+  return { components, path: updates?.Actions?.['#UpdateService.SimpleUpdate']?.target };
 }

@@ -6,14 +6,15 @@ import {
   planBootPatches,
   redfishBootDevices,
 } from '#conductor/drivers/redfish/boot-override.ts';
-import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { attempted } from '#conductor/drivers/redfish/errors.ts';
+import { firstTaken } from '#conductor/drivers/redfish/first-taken.ts';
 import { managerActions } from '#conductor/drivers/redfish/manager.ts';
 import { resetSystem } from '#conductor/drivers/redfish/power.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { type Boot, ComputerSystem } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/task.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const readTimeoutMs = 60_000;
 const setTimeoutMs = 120_000;
@@ -42,17 +43,12 @@ export function redfishManagement(system: RedfishSystem): ManagementInterface {
         boot,
         manufacturer,
       );
-      for (const plan of plans) {
-        try {
-          const answer = await patchResource(system.client, resource, { Boot: plan.patch }, signal);
-          await finishTask(system.client, answer, what, { clock: system.clock, signal });
-          return { persistent: plan.persistent };
-        } catch (error) {
-          const refused = [400, 409, 422, 501].includes(httpStatusOf(error) ?? 0);
-          if (!refused || plan === plans.at(-1)) throw new AppError(errorCode(error), what, { cause: error });
-        }
-      }
-      throw new AppError('internal', `${what}: no way to ask for it`);
+      const send = async ({ patch, persistent }: (typeof plans)[number]): Promise<{ persistent: boolean }> => {
+        const answer = await patchResource(system.client, resource, { Boot: patch }, signal);
+        await finishTask(system.client, answer, what, { clock: system.clock, signal });
+        return { persistent };
+      };
+      return attempted(what, () => firstTaken(plans, send));
     },
   };
 }

@@ -1,18 +1,17 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
+import { attempted } from '#conductor/drivers/redfish/errors.ts';
 import { firstTaken } from '#conductor/drivers/redfish/first-taken.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { lenient, SecureBoot } from '#conductor/drivers/redfish/schemas.ts';
+import { Action, lenient, Manager, SecureBoot } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/task.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const timeoutMs = 120_000;
 
-const Action = lenient(z.looseObject({ target: z.string() }));
-const Manager = z.looseObject({ Actions: lenient(z.looseObject({ '#Manager.Reset': Action })) });
 const Keys = SecureBoot.extend({ Actions: lenient(z.looseObject({ '#SecureBoot.ResetKeys': Action })) });
 
 /** What is done to the BMC itself and to the firmware's keys (DMTF Manager, SecureBoot). */
@@ -20,13 +19,8 @@ export function managerActions(
   system: RedfishSystem,
 ): Pick<ManagementInterface, 'resetBmc' | 'setBmcClock' | 'resetSecureBootKeys'> {
   const { client, clock } = system;
-  const perform = async (what: string, signal: AbortSignal, ask: () => Promise<RedfishAnswer>): Promise<void> => {
-    try {
-      await finishTask(client, await ask(), what, { clock, signal });
-    } catch (cause) {
-      throw new AppError(errorCode(cause), what, { cause });
-    }
-  };
+  const perform = (what: string, signal: AbortSignal, ask: () => Promise<RedfishAnswer>): Promise<void> =>
+    attempted(what, async () => finishTask(client, await ask(), what, { clock, signal }));
   const post = (path: string, body: object, signal: AbortSignal): Promise<RedfishAnswer> =>
     client.request({ method: 'POST', path, body, signal });
   return {
@@ -36,11 +30,7 @@ export function managerActions(
       const path = (await readManager(system, signal)).data.Actions?.['#Manager.Reset']?.target;
       if (path === undefined) throw new AppError('not_supported', `${what}: it has no Reset action`);
       const bodies = ['GracefulRestart', 'ForceRestart'].map((type) => ({ ResetType: type }));
-      try {
-        await firstTaken(bodies, (body) => post(path, body, signal));
-      } catch (cause) {
-        throw new AppError(errorCode(cause), what, { cause });
-      }
+      await attempted(what, () => firstTaken(bodies, (body) => post(path, body, signal)));
     },
     setBmcClock: async (now, options) => {
       const { signal } = callDeadline(options, timeoutMs);
@@ -63,15 +53,15 @@ export function managerActions(
   };
 }
 
+/** The system's first manager; `undefined` for a system that names none. */
+export async function findManager(system: RedfishSystem, signal: AbortSignal): Promise<Resource<Manager> | undefined> {
+  const path = (await system.read(signal)).data.Links?.ManagedBy?.[0]?.['@odata.id'];
+  return path === undefined ? undefined : readResource(system.client, path, Manager, signal);
+}
+
 /** @throws AppError `not_supported` for a system that names no manager. */
-export async function readManager(
-  system: RedfishSystem,
-  signal: AbortSignal,
-): Promise<Resource<z.infer<typeof Manager>>> {
-  const { data, path } = await system.read(signal);
-  const manager = data.Links?.ManagedBy?.[0]?.['@odata.id'];
-  if (manager === undefined) {
-    throw new AppError('not_supported', `the system ${path} at ${system.client.origin} names no manager`);
-  }
-  return readResource(system.client, manager, Manager, signal);
+export async function readManager(system: RedfishSystem, signal: AbortSignal): Promise<Resource<Manager>> {
+  const manager = await findManager(system, signal);
+  if (manager) return manager;
+  throw new AppError('not_supported', `the system at ${system.client.origin} names no manager`);
 }

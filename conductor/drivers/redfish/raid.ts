@@ -6,6 +6,7 @@ import type {
   RaidInterface,
   RaidVolume,
 } from '#conductor/drivers/interfaces.ts';
+import { attempted } from '#conductor/drivers/redfish/errors.ts';
 import { firstTaken } from '#conductor/drivers/redfish/first-taken.ts';
 import { Drive, Storage, Volume, VolumeCollection } from '#conductor/drivers/redfish/raid-schemas.ts';
 import { readResource } from '#conductor/drivers/redfish/resource.ts';
@@ -13,7 +14,7 @@ import { Collection } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { finishTask, peekTask } from '#conductor/drivers/redfish/task.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const readTimeoutMs = 300_000;
 /** A controller takes minutes for a volume of many drives. */
@@ -190,12 +191,4 @@ async function follow(
 ): Promise<void> {
   if (applyTimes.includes('Immediate')) await finishTask(client, answer, what, { clock, signal });
   else await peekTask(client, answer, what, signal);
-}
-
-async function attempted(what: string, act: () => Promise<void>): Promise<void> {
-  try {
-    await act();
-  } catch (cause) {
-    throw new AppError(errorCode(cause), what, { cause });
-  }
 }

@@ -52,6 +52,16 @@ export const ComputerSystem = z.looseObject({
 });
 export type ComputerSystem = z.infer<typeof ComputerSystem>;
 
+export const Action = lenient(z.looseObject({ target: z.string() }));
+
+/** A BMC. */
+export const Manager = z.looseObject({
+  FirmwareVersion: lenient(z.string()),
+  VirtualMedia: lenient(Reference),
+  Actions: lenient(z.looseObject({ '#Manager.Reset': Action })),
+});
+export type Manager = z.infer<typeof Manager>;
+
 /** `SecureBootEnable` is what was asked for; it holds from the next boot on. */
 export const SecureBoot = z.looseObject({ SecureBootEnable: lenient(z.boolean()) });
 

@@ -1,19 +1,18 @@
 import { z } from 'zod';
 import { callDeadline, stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { VirtualMediaInterface } from '#conductor/drivers/interfaces.ts';
-import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { attempted } from '#conductor/drivers/redfish/errors.ts';
+import { firstTaken } from '#conductor/drivers/redfish/first-taken.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { Collection, lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
+import { Action, Collection, lenient, Manager } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/task.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 /** BMCs answer once they have looked at the image, which they fetch for it. */
 const timeoutMs = 180_000;
 const pollMs = 1000;
 
-const Action = lenient(z.looseObject({ target: z.string() }));
-const Manager = z.looseObject({ VirtualMedia: lenient(Reference) });
 const VirtualMedia = z.looseObject({
   MediaTypes: lenient(z.array(z.string())),
   Image: lenient(z.string()),
@@ -27,25 +26,19 @@ export function redfishVirtualMedia(system: RedfishSystem): VirtualMediaInterfac
   const { client, clock } = system;
   const read = (path: string, signal: AbortSignal): Promise<Drive> => readResource(client, path, VirtualMedia, signal);
 
-  /** Tries each body in turn; the next one is for a BMC that refuses the one before. */
-  const write = async (
+  const write = (
     drive: Drive,
     ask: { readonly what: string; readonly action: string | undefined; readonly bodies: readonly object[] },
     signal: AbortSignal,
   ): Promise<void> => {
     const { what, action, bodies } = ask;
-    for (const body of bodies) {
-      try {
-        const answer = await (action === undefined
-          ? patchResource(client, drive, body, signal)
-          : client.request({ method: 'POST', path: action, body, signal }));
-        await finishTask(client, answer, what, { clock, signal });
-        return;
-      } catch (cause) {
-        const isRefused = [400, 409, 422, 501].includes(httpStatusOf(cause) ?? 0);
-        if (!isRefused || body === bodies.at(-1)) throw new AppError(errorCode(cause), what, { cause });
-      }
-    }
+    const send = async (body: object): Promise<void> => {
+      const answer = await (action === undefined
+        ? patchResource(client, drive, body, signal)
+        : client.request({ method: 'POST', path: action, body, signal }));
+      await finishTask(client, answer, what, { clock, signal });
+    };
+    return attempted(what, () => firstTaken(bodies, send));
   };
 
   const confirm = async (drive: Drive, isFull: boolean, what: string, signal: AbortSignal): Promise<void> => {

@@ -1,33 +1,41 @@
 import { staysInRamdisk } from '#conductor/flows/conductor-steps/fast-track.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
-import type { ConnectRequest } from '#conductor/networks/connect-node.ts';
+import type { ConnectRequest, SwitchPortPlacement } from '#conductor/networks/connect-node.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { recordSwitchPort } from '#conductor/nodes/ports/port-store.ts';
 
-/** Puts the node's switch ports somewhere and records where they were read back; answers the network's name. */
+/** Puts the node's switch ports somewhere and records where they were read back; answers that. */
 export async function connectNode(
   context: StepContext,
   destination: ConnectRequest['destination'],
-): Promise<string | null> {
+): Promise<readonly SwitchPortPlacement[]> {
   const placements = await context.networks.connect({
     networkInterface: context.node.networkInterface,
     ports: await context.ports(),
     destination,
     signal: context.signal,
   });
-  const [first] = placements;
-  if (!first) return null;
+  if (placements.length === 0) return [];
   await context.record(async (tx) => {
-    for (const placement of placements) await recordSwitchPort(tx, placement);
+    for (const { port, network, vlan } of placements)
+      await recordSwitchPort(tx, { portUuid: port.uuid, network, vlan });
     await addHistory(tx, {
       nodeUuid: context.node.uuid,
       severity: 'INFO',
       eventType: 'network',
-      event: first.network ? `switch ports moved to network ${first.network}` : 'switch ports isolated',
+      event: describeMove(placements),
       conductor: context.config.conductorName,
     });
   });
-  return first.network;
+  return placements;
+}
+
+/** `switch ports moved to network blue`, `switch ports isolated`, or port by port. */
+function describeMove(placements: readonly SwitchPortPlacement[]): string {
+  const [network, ...others] = new Set(placements.map((placement) => placement.network));
+  if (others.length === 0) return network ? `switch ports moved to network ${network}` : 'switch ports isolated';
+  const each = placements.map(({ port, network: to }) => `${port.address} ${to ? `to network ${to}` : 'isolated'}`);
+  return `switch ports moved: ${each.join(', ')}`;
 }
 
 export const leaveNetwork: ConductorStep = {

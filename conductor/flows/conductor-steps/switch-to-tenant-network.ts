@@ -5,11 +5,17 @@ import { listVifs } from '#conductor/nodes/vifs/vif-store.ts';
 export const switchToTenantNetwork: ConductorStep = {
   interface: 'deploy',
   step: 'switch_to_tenant_network',
-  description: "Moves the node's switch ports from the provisioning network to the tenant's (its VIF, or the default).",
+  description:
+    "Moves the node's switch ports from the provisioning network to the tenant's (its VIFs, or the default).",
   run: async (context) => {
-    // power is off here, so that the ramdisk never sees the tenant's network
-    const [vif] = await context.ask(listVifs(context.db, context.node.uuid));
-    const network = await connectNode(context, { purpose: 'tenant', networkName: vif });
-    return { kind: 'done', output: { network } };
+    // power is off here, so that the ramdisk never sees the tenant's network; with kexec it waits there for its button alone
+    const vifs = await context.ask(listVifs(context.db, context.node.uuid));
+    const placements = await connectNode(context, { purpose: 'tenant', vifs });
+    const [network = null, ...others] = new Set(placements.map((placement) => placement.network));
+    if (others.length === 0) return { kind: 'done', output: { network } };
+    return {
+      kind: 'done',
+      output: { networks: Object.fromEntries(placements.map((each) => [each.port.address, each.network])) },
+    };
   },
 };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.ts';
+import type { BiosProgress } from '#conductor/drivers/interfaces.ts';
 import { listBiosSettings, settingOfRow } from '#conductor/flows/bios/bios-store.ts';
 import { cacheBiosSettings, rememberBiosSettings } from '#conductor/flows/bios/cache-bios-settings.ts';
 import {
@@ -12,7 +12,7 @@ import { rememberInBandSettings } from '#conductor/flows/bios/remember-in-band-s
 import { hasCalledIn } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { awaitReset, ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/reset-machine.ts';
 import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
-import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
+import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import {
   type BiosSetting,
@@ -90,7 +90,7 @@ function agentsOwn(context: StepContext): string | undefined {
 
 async function hasSettings(context: StepContext): Promise<boolean> {
   try {
-    await biosOf(context).getProgress({ signal: context.signal });
+    await requireOffered(context, (bmc) => bmc.bios).getProgress({ signal: context.signal });
     return true;
   } catch (error) {
     if (errorCode(error) === 'not_supported') return false;
@@ -99,12 +99,12 @@ async function hasSettings(context: StepContext): Promise<boolean> {
 }
 
 async function runReset(context: StepContext): Promise<ConductorStepOutcome> {
-  await biosOf(context).factoryReset({ signal: context.signal });
+  await requireOffered(context, (bmc) => bmc.bios).factoryReset({ signal: context.signal });
   return resetMachine(context, resumeReset);
 }
 
 async function runApply(context: StepContext): Promise<ConductorStepOutcome> {
-  const bios = biosOf(context);
+  const bios = requireOffered(context, (bmc) => bmc.bios);
   const { signal } = context;
   const settings = await bios.getSettings({ signal });
   await rememberBiosSettings(context, settings);
@@ -148,7 +148,7 @@ async function resumeApply(context: StepContext): Promise<ConductorStepOutcome> 
 }
 
 async function resumeReset(context: StepContext): Promise<ConductorStepOutcome> {
-  const { defaultsPending } = await biosOf(context).getProgress({ signal: context.signal });
+  const { defaultsPending } = await requireOffered(context, (bmc) => bmc.bios).getProgress({ signal: context.signal });
   if (!defaultsPending) return finish(context);
   return {
     kind: 'wait',
@@ -168,7 +168,7 @@ interface Comparison {
 
 /** What is not as wanted. What can't be read is taken as soon as it is not known to wait. */
 async function compare(context: StepContext): Promise<Comparison> {
-  const progress = await biosOf(context).getProgress({ signal: context.signal });
+  const progress = await requireOffered(context, (bmc) => bmc.bios).getProgress({ signal: context.signal });
   const rows = await context.ask(listBiosSettings(context.db, context.node.uuid));
   const known = new Map(rows.map((row) => [row.name, settingOfRow(row)]));
   const pending = new Set(progress.pending.map(({ name }) => name));
@@ -198,11 +198,4 @@ async function finish(context: StepContext): Promise<ConductorStepOutcome> {
 
 function wantedSettings(context: StepContext): readonly WantedBiosSetting[] {
   return ApplyArgs.parse(stepArgs(context)).settings;
-}
-
-/** @throws AppError `not_supported` */
-function biosOf(context: StepContext): BiosInterface {
-  const { bios } = context.bmc();
-  if (bios) return bios;
-  throw new AppError('not_supported', `driver ${context.node.driver} has no BIOS interface`);
 }

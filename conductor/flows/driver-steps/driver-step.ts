@@ -1,5 +1,6 @@
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
-import type { ConductorStep } from '#conductor/flows/step-context.ts';
+import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import type { StepDefinition } from '#shared/steps/define-step.ts';
 
 /**
@@ -15,4 +16,11 @@ export interface DriverStep
   readonly interfaceName?: string;
   /** Whether this node's BMC can do it; asked of the connection object, not of the BMC. */
   isOffered(bmc: Bmc): boolean;
+}
+
+/** What the node's BMC has for this. @throws AppError `not_supported` */
+export function requireOffered<T>(context: StepContext, find: (bmc: Bmc) => T | undefined): T {
+  const offered = find(context.bmc());
+  if (offered !== undefined) return offered;
+  throw new AppError('not_supported', `driver ${context.node.driver} does not support the step ${context.step.step}`);
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { FirmwareInterface, FirmwareUpdateProgress } from '#conductor/drivers/interfaces.ts';
 import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/reset-machine.ts';
-import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
+import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { readFirmware, rememberFirmware } from '#conductor/flows/firmware/firmware-store.ts';
 import { noteOutput } from '#conductor/flows/flow-store.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
@@ -94,11 +94,9 @@ async function start(
 ): Promise<Update | ConductorStepOutcome> {
   checkOutboundUrl(`firmware.update: settings: ${component}`, url, context.config.outbound.images);
   const { signal } = context;
-  const firmware = firmwareOf(context);
-  const before = (await firmware.getComponents({ signal })).find((each) => each.component === component);
-  let task: string | undefined;
+  let started: Awaited<ReturnType<FirmwareInterface['startUpdate']>>;
   try {
-    task = await firmware.startUpdate({ component, url }, { signal });
+    started = await requireOffered(context, (bmc) => bmc.firmware).startUpdate({ component, url }, { signal });
   } catch (error) {
     // the BMC may still be at what a conductor asked for that died before it could note its task
     if (!context.isRepeated || errorCode(error) !== 'bmc_error') throw error;
@@ -107,9 +105,9 @@ async function start(
   }
   const update: Update = {
     component,
-    before: before?.version ?? null,
-    task: task ?? null,
-    hasEnded: task === undefined,
+    before: started.before,
+    task: started.task ?? null,
+    hasEnded: started.task === undefined,
     pendingSince: null,
     resets: 0,
   };
@@ -123,7 +121,9 @@ async function awaitEnd(context: StepContext, done: Done, update: Update): Promi
   const about = `the BMC to update ${update.component}`;
   let progress: FirmwareUpdateProgress;
   try {
-    progress = await firmwareOf(context).getUpdateProgress(update.task, { signal: context.signal });
+    progress = await requireOffered(context, (bmc) => bmc.firmware).getUpdateProgress(update.task, {
+      signal: context.signal,
+    });
   } catch (error) {
     if (context.signal.aborted || !['unavailable', 'timeout'].includes(errorCode(error))) throw error;
     return waiting(`${about}, which does not answer now`);
@@ -152,7 +152,7 @@ async function resetForUpdate(context: StepContext, done: Done, update: Update):
 
 /** A BMC that has restarted knows no task: its versions have to show what came of it. @throws AppError `bmc_error` */
 async function requireChanged(context: StepContext, { component, before }: Update): Promise<void> {
-  const components = await firmwareOf(context).getComponents({ signal: context.signal });
+  const components = await requireOffered(context, (bmc) => bmc.firmware).getComponents({ signal: context.signal });
   const now = components.find((each) => each.component === component)?.version ?? null;
   if (now !== before) return;
   throw new AppError(
@@ -180,11 +180,4 @@ function note(context: StepContext, done: Done): Promise<void> {
 
 function waiting(reason: string): ConductorStepOutcome {
   return { kind: 'wait', reason, timeoutMs: updateMs, checkEveryMs: pollMs };
-}
-
-/** @throws AppError `not_supported` */
-function firmwareOf(context: StepContext): FirmwareInterface {
-  const { firmware } = context.bmc();
-  if (firmware) return firmware;
-  throw new AppError('not_supported', `driver ${context.node.driver} updates no firmware`);
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Bmc, ManagementInterface } from '#conductor/drivers/interfaces.ts';
-import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
+import type { Bmc } from '#conductor/drivers/interfaces.ts';
+import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
 
 const pollMs = 10_000;
 /** Some BMCs take five minutes until they answer again. */
@@ -33,7 +33,9 @@ export const managementSteps: readonly DriverStep[] = [
     step: 'reset_bmc',
     description: 'Restarts the BMC itself, not the machine, and waits until it answers again.',
     run: async (context) => {
-      await callOf(context, 'resetBmc')({ signal: context.signal });
+      await requireOffered(context, ({ management }) => management.resetBmc?.bind(management))({
+        signal: context.signal,
+      });
       return comesBack;
     },
     resume: awaitBmc,
@@ -43,7 +45,9 @@ export const managementSteps: readonly DriverStep[] = [
     step: 'clear_job_queue',
     description: "Deletes the jobs that wait in the BMC's queue (Dell).",
     run: async (context) => {
-      await callOf(context, 'clearJobQueue')({ signal: context.signal });
+      await requireOffered(context, ({ management }) => management.clearJobQueue?.bind(management))({
+        signal: context.signal,
+      });
       return { kind: 'done' };
     },
   },
@@ -55,7 +59,9 @@ export const managementSteps: readonly DriverStep[] = [
     run: async (context) => {
       const { target_datetime: given } = ClockArgs.parse(stepArgs(context));
       const now = given === undefined ? context.clock.now() : new Date(given);
-      await callOf(context, 'setBmcClock')(now, { signal: context.signal });
+      await requireOffered(context, ({ management }) => management.setBmcClock?.bind(management))(now, {
+        signal: context.signal,
+      });
       return { kind: 'done' };
     },
   },
@@ -91,14 +97,8 @@ async function awaitBmc(context: StepContext): Promise<ConductorStepOutcome> {
 }
 
 async function resetKeys(context: StepContext, to: 'maker' | 'none'): Promise<ConductorStepOutcome> {
-  await callOf(context, 'resetSecureBootKeys')(to, { signal: context.signal });
+  await requireOffered(context, ({ management }) => management.resetSecureBootKeys?.bind(management))(to, {
+    signal: context.signal,
+  });
   return { kind: 'done' };
-}
-
-/** @throws AppError `not_supported` */
-function callOf<Name extends Call>(context: StepContext, name: Name): NonNullable<ManagementInterface[Name]> {
-  const { management } = context.bmc();
-  const call = management[name];
-  if (call) return call;
-  throw new AppError('not_supported', `driver ${context.node.driver} can't do this: ${context.step.step}`);
 }

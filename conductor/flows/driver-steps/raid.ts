@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { RaidController, RaidInterface, RaidVolume } from '#conductor/drivers/interfaces.ts';
+import type { RaidController, RaidVolume } from '#conductor/drivers/interfaces.ts';
 import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/reset-machine.ts';
-import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
+import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type PlannedVolume, planVolumes } from '#conductor/flows/raid/plan-volumes.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
@@ -74,7 +74,7 @@ function targetConfig({ node }: StepContext): Wanted {
 
 /** Run again after a crash it goes on with what is missing: drives are chosen the same way each time. */
 async function makeVolumes(context: StepContext, wanted: Wanted): Promise<ConductorStepOutcome> {
-  const raid = raidOf(context);
+  const raid = requireOffered(context, (bmc) => bmc.raid);
   const { signal } = context;
   const controllers = await raid.getControllers({ signal });
   const plan = planVolumes(wanted.config, controllers);
@@ -117,7 +117,7 @@ async function clearTheWay(
     throw new AppError('storage_error', `the drives are those of ${names}: run raid.delete_configuration first`);
   }
   if (!deleteExisting || others.length === 0) return;
-  const raid = raidOf(context);
+  const raid = requireOffered(context, (bmc) => bmc.raid);
   for (const { controller, volume } of others) {
     if (!controller.applyTimes.includes('Immediate')) {
       throw new AppError(
@@ -130,7 +130,10 @@ async function clearTheWay(
 }
 
 async function awaitVolumes(context: StepContext, { config }: Wanted): Promise<ConductorStepOutcome> {
-  const plan = planVolumes(config, await raidOf(context).getControllers({ signal: context.signal }));
+  const plan = planVolumes(
+    config,
+    await requireOffered(context, (bmc) => bmc.raid).getControllers({ signal: context.signal }),
+  );
   const missing = plan.filter(({ existing }) => !existing);
   if (missing.length === 0) return finish(context, plan);
   const shown = missing.map(({ level, controller, drives }) => {
@@ -157,7 +160,7 @@ function describeVolume({ wanted, controller, drives, existing }: PlannedVolume)
 }
 
 async function deleteVolumes(context: StepContext): Promise<ConductorStepOutcome> {
-  const raid = raidOf(context);
+  const raid = requireOffered(context, (bmc) => bmc.raid);
   const { signal } = context;
   for (const { controller, volume } of volumesOf(await raid.getControllers({ signal }))) {
     try {
@@ -172,7 +175,7 @@ async function deleteVolumes(context: StepContext): Promise<ConductorStepOutcome
 }
 
 async function awaitDeletion(context: StepContext): Promise<ConductorStepOutcome> {
-  const left = volumesOf(await raidOf(context).getControllers({ signal: context.signal }));
+  const left = volumesOf(await requireOffered(context, (bmc) => bmc.raid).getControllers({ signal: context.signal }));
   if (left.length === 0) return awaitReset(context);
   return waiting(context, `the controller to delete ${left.map(({ volume }) => volume.name).join(', ')}`);
 }
@@ -185,11 +188,4 @@ function volumesOf(
   controllers: readonly RaidController[],
 ): { readonly controller: RaidController; readonly volume: RaidVolume }[] {
   return controllers.flatMap((controller) => controller.volumes.map((volume) => ({ controller, volume })));
-}
-
-/** @throws AppError `not_supported` */
-function raidOf(context: StepContext): RaidInterface {
-  const { raid } = context.bmc();
-  if (raid) return raid;
-  throw new AppError('not_supported', `driver ${context.node.driver} makes no RAID`);
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { isolated, portVlans } from '#conductor/networks/port-vlans.ts';
 import { createFakeSwitch } from '#conductor/networks/switches/fake.ts';
 import { testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -11,7 +12,7 @@ testSwitchDriver('fake', async () => {
     access: { endpoint: fake.endpoint },
     portIds: ['p1', 'p2', 'p3'],
     morePorts,
-    setByHand: async (portId, vlan) => void fake.ports.set(portId, vlan),
+    setByHand: async (portId, vlan) => void fake.ports.set(portId, portVlans(vlan)),
     deadEndpoint: 'fake:elsewhere',
     stop: async () => undefined,
   };
@@ -21,8 +22,8 @@ test('a fake switch fails on request, and records what was applied', async () =>
   const fake = createFakeSwitch({ ports: ['p1'] });
   const connection = fake.driver.connect({ endpoint: fake.endpoint });
   fake.failure = new AppError('switch_error', 'out of order');
-  await expect(connection.apply([{ kind: 'isolate', portId: 'p1' }])).rejects.toThrow('out of order');
+  await expect(connection.apply([{ portId: 'p1', vlans: isolated }])).rejects.toThrow('out of order');
   fake.failure = undefined;
-  await connection.apply([{ kind: 'isolate', portId: 'p1' }]);
-  expect(fake.applied).toEqual([{ kind: 'isolate', portId: 'p1' }]);
+  await connection.apply([{ portId: 'p1', vlans: isolated }]);
+  expect(fake.applied).toEqual([{ portId: 'p1', vlans: isolated }]);
 });

@@ -1,14 +1,14 @@
-import type { SwitchDriver, SwitchPortOperation } from '#conductor/networks/switch-driver.ts';
+import type { FoundVlans } from '#conductor/networks/port-vlans.ts';
+import type { SwitchDriver, SwitchPortSetting } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A switch in memory, for tests: the driver and what a test may look at and break. */
 export interface FakeSwitch {
   readonly driver: SwitchDriver;
   readonly endpoint: string;
-  /** Port → access VLAN; `undefined` = isolated, 0 = in no known network. */
-  readonly ports: Map<string, number | undefined>;
-  /** Every operation ever applied, in order. */
-  readonly applied: SwitchPortOperation[];
+  readonly ports: Map<string, FoundVlans>;
+  /** Every setting ever applied, in order. */
+  readonly applied: SwitchPortSetting[];
   /** The error that every call throws, until it is set back to `undefined`. */
   failure: AppError | undefined;
 }
@@ -18,7 +18,7 @@ export function createFakeSwitch(options: { readonly ports: readonly string[]; r
   const endpoint = `fake:${options.name ?? 'switch'}`;
   const fake: FakeSwitch = {
     endpoint,
-    ports: new Map(options.ports.map((portId) => [portId, 0])),
+    ports: new Map(options.ports.map((portId) => [portId, 'other'])),
     applied: [],
     failure: undefined,
     driver: {
@@ -38,16 +38,16 @@ export function createFakeSwitch(options: { readonly ports: readonly string[]; r
         return {
           readPorts: async (portIds, signal) => {
             check(portIds, signal);
-            return portIds.map((portId) => ({ portId, accessVlan: fake.ports.get(portId) }));
+            return portIds.map((portId) => ({ portId, vlans: fake.ports.get(portId) ?? 'other' }));
           },
-          apply: async (operations, signal) => {
+          apply: async (settings, signal) => {
             check(
-              operations.map((operation) => operation.portId),
+              settings.map(({ portId }) => portId),
               signal,
             );
-            for (const operation of operations) {
-              fake.ports.set(operation.portId, operation.kind === 'isolate' ? undefined : operation.vlan);
-              fake.applied.push(operation);
+            for (const setting of settings) {
+              fake.ports.set(setting.portId, setting.vlans);
+              fake.applied.push(setting);
             }
           },
           close: async () => undefined,

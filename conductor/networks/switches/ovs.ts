@@ -1,7 +1,16 @@
+import {
+  describeVlans,
+  type FoundVlans,
+  isIsolated,
+  isolated,
+  type PortVlans,
+  portVlans,
+  sameVlans,
+} from '#conductor/networks/port-vlans.ts';
 import type {
   SwitchConnection,
   SwitchDriver,
-  SwitchPortOperation,
+  SwitchPortSetting,
   SwitchPortState,
 } from '#conductor/networks/switch-driver.ts';
 import { createOvsdbClient, type OvsdbClient, type OvsdbOperation } from '#conductor/networks/switches/ovsdb-client.ts';
@@ -32,13 +41,12 @@ export const ovsDriver: SwitchDriver = {
     const client = createOvsdbClient(endpoint);
     return {
       readPorts: (portIds, signal) => readPorts(client, endpoint, portIds, signal),
-      apply: (operations, signal) => apply(client, endpoint, operations, signal),
+      apply: (settings, signal) => apply(client, endpoint, settings, signal),
       close: async () => client.close(),
     } satisfies SwitchConnection;
   },
 };
 
-/** The ports' VLANs; 0 for a port in any other mode, which carries traffic outside the known networks. */
 async function readPorts(
   client: OvsdbClient,
   endpoint: string,
@@ -51,33 +59,32 @@ async function readPorts(
   return portIds.map((portId, index) => {
     const row = rowsOf(ports[index])[0];
     if (row === undefined) throw new AppError('not_found', `switch ${endpoint} has no port ${portId}`);
-    return { portId, accessVlan: accessVlanOf(row) };
+    return { portId, vlans: vlansOf(row) };
   });
 }
 
 async function apply(
   client: OvsdbClient,
   endpoint: string,
-  operations: readonly SwitchPortOperation[],
+  settings: readonly SwitchPortSetting[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  if (operations.length === 0) return;
-  const portIds = operations.map((operation) => operation.portId);
+  if (settings.length === 0) return;
+  const portIds = settings.map(({ portId }) => portId);
   await readPorts(client, endpoint, portIds, signal); // names an unknown port, which the transaction below could not
   const results = await client.transact(
     database,
-    [...portIds.map(expectPort), ...operations.flatMap(changePort), bumpConfig, selectConfig],
+    [...portIds.map(expectPort), ...settings.flatMap(changePort), bumpConfig, selectConfig],
     { signal },
   );
   await waitUntilRealised(client, endpoint, results.at(-1), signal);
-  const expected = new Map(
-    operations.map((operation) => [operation.portId, operation.kind === 'isolate' ? undefined : operation.vlan]),
-  );
-  for (const { portId, accessVlan } of await readPorts(client, endpoint, [...expected.keys()], signal)) {
-    if (accessVlan === expected.get(portId)) continue;
+  const found = await readPorts(client, endpoint, portIds, signal);
+  for (const [index, { portId, vlans }] of settings.entries()) {
+    const now = found[index]?.vlans ?? 'other';
+    if (sameVlans(now, vlans)) continue;
     throw new AppError(
       'switch_error',
-      `port ${portId} of switch ${endpoint} was set to ${describeVlan(expected.get(portId))} and reads ${describeVlan(accessVlan)}: something else writes it too`,
+      `port ${portId} of switch ${endpoint} was set to ${describeVlans(vlans)} and reads ${describeVlans(now)}: something else writes it too`,
     );
   }
 }
@@ -112,23 +119,30 @@ function expectPort(portId: string): OvsdbOperation {
   return { op: 'wait', timeout: 0, table: 'Port', where, columns: ['name'], until: '==', rows: [{ name: portId }] };
 }
 
-function changePort(operation: SwitchPortOperation): OvsdbOperation[] {
+function changePort({ portId, vlans }: SwitchPortSetting): OvsdbOperation[] {
   const table = 'Port';
-  const port = ['name', '==', operation.portId];
-  if (operation.kind === 'isolate') {
-    const isolated = { vlan_mode: 'trunk', trunks: ['set', [deadTrunk]], tag: emptySet, protected: true };
+  const port = ['name', '==', portId];
+  if (isIsolated(vlans)) {
+    const dead = { vlan_mode: 'trunk', trunks: ['set', [deadTrunk]], tag: emptySet, protected: true };
     const notYet = [port, ['protected', '==', true], ['trunks', '!=', deadTrunk]];
     return [
       { op: 'mutate', table, where: notYet, mutations: [['external_ids', 'insert', wasProtected]] },
-      { op: 'update', table, where: [port], row: isolated },
+      { op: 'update', table, where: [port], row: dead },
     ];
   }
   const protectedByUs = [port, ['trunks', '==', deadTrunk], ['external_ids', 'excludes', wasProtected]];
   return [
     { op: 'update', table, where: protectedByUs, row: { protected: false } },
     { op: 'mutate', table, where: [port], mutations: [['external_ids', 'delete', wasProtected]] },
-    { op: 'update', table, where: [port], row: { vlan_mode: 'access', tag: operation.vlan, trunks: emptySet } },
+    { op: 'update', table, where: [port], row: rowOf(vlans) },
   ];
+}
+
+/** A trunk of no VLANs is one of all, and carries its native VLAN whether or not it lists it. */
+function rowOf({ untagged, tagged }: PortVlans): Record<string, unknown> {
+  const tag = untagged ?? emptySet;
+  if (tagged.length === 0) return { vlan_mode: 'access', tag, trunks: emptySet };
+  return { vlan_mode: untagged === undefined ? 'trunk' : 'native-untagged', tag, trunks: ['set', tagged] };
 }
 
 async function waitUntilRealised(
@@ -160,15 +174,17 @@ async function waitUntilRealised(
   }
 }
 
-function accessVlanOf(row: Readonly<Record<string, unknown>>): number | undefined {
+function vlansOf(row: Readonly<Record<string, unknown>>): FoundVlans {
   const [mode] = atoms(row['vlan_mode']);
-  const [tag] = atoms(row['tag']);
-  const trunks = atoms(row['trunks']);
-  const isolated = mode === 'trunk' && trunks.length === 1 && trunks[0] === deadTrunk && row['protected'] === true;
-  if (isolated) return undefined;
+  const [tag] = atoms(row['tag']).map(Number);
+  const trunks = atoms(row['trunks']).map(Number);
+  const isDead = mode === 'trunk' && trunks.length === 1 && trunks[0] === deadTrunk && row['protected'] === true;
+  if (isDead) return isolated;
   // without a mode, a tag makes an access port
-  const access = mode === 'access' || (mode === undefined && tag !== undefined);
-  return access && typeof tag === 'number' ? tag : 0;
+  if (tag !== undefined && (mode === 'access' || mode === undefined)) return portVlans(tag);
+  if (trunks.length === 0 || trunks.includes(deadTrunk)) return 'other';
+  if (mode === 'trunk' && tag === undefined) return portVlans(undefined, trunks);
+  return mode === 'native-untagged' && tag !== undefined ? portVlans(tag, trunks) : 'other';
 }
 
 /** A set's members: a set of one is written as the atom itself (RFC 7047 §5.1). */
@@ -178,9 +194,4 @@ function atoms(value: unknown): unknown[] {
 
 function rowsOf(result: Record<string, unknown> | undefined): Record<string, unknown>[] {
   return Array.isArray(result?.['rows']) ? (result['rows'] as Record<string, unknown>[]) : [];
-}
-
-function describeVlan(vlan: number | undefined): string {
-  if (vlan === undefined) return 'isolated';
-  return vlan === 0 ? 'no access VLAN' : `VLAN ${vlan}`;
 }

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
-import type { SwitchAccess, SwitchConnection, SwitchDriver } from '#conductor/networks/switch-driver.ts';
+import { isolated, portVlans } from '#conductor/networks/port-vlans.ts';
+import type {
+  SwitchAccess,
+  SwitchConnection,
+  SwitchDriver,
+  SwitchPortSetting,
+} from '#conductor/networks/switch-driver.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
 
 /** A switch with ports that nobody has set yet. */
 export interface SwitchUnderTest {
@@ -16,10 +23,13 @@ export interface SwitchUnderTest {
    * function that says whether that came to pass, and has it no more. `undefined` = there are no connections.
    */
   readonly cutAt?: (request: number, done: boolean) => () => boolean;
+  readonly trunkNeedsUntagged?: boolean | undefined;
   /** An endpoint in the driver's form where nobody answers. */
   readonly deadEndpoint: string;
   stop(): Promise<void>;
 }
+
+const to = (portId: string, vlan?: number): SwitchPortSetting => ({ portId, vlans: portVlans(vlan) });
 
 /** What every switch driver must do. */
 export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderTest>): void {
@@ -40,43 +50,59 @@ export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderT
       await subject?.stop();
     });
 
-    const vlans = async (): Promise<(number | undefined)[]> =>
-      (await connection.readPorts(subject.portIds)).map((port) => port.accessVlan);
+    const read = async (portIds: readonly string[] = subject.portIds) =>
+      (await connection.readPorts(portIds)).map((port) => port.vlans);
+    /** In place of an access port its VLAN. */
+    const vlans = async (): Promise<(number | string)[]> =>
+      (await read()).map((each) =>
+        each === 'other' || each.tagged.length > 0 ? 'other' : (each.untagged ?? 'isolated'),
+      );
 
     test('a port that nobody has set is neither isolated nor in a network', async () => {
-      expect(await vlans()).toEqual([0, 0, 0]);
+      expect(await vlans()).toEqual(['other', 'other', 'other']);
     });
 
     test('isolates a new port, and again', async () => {
-      await connection.apply([{ kind: 'isolate', portId: first }]);
-      await connection.apply([{ kind: 'isolate', portId: first }]);
-      expect(await vlans()).toEqual([undefined, 0, 0]);
+      await connection.apply([to(first)]);
+      await connection.apply([to(first)]);
+      expect(await vlans()).toEqual(['isolated', 'other', 'other']);
     });
 
     test('sets an access VLAN, moves to another, and isolates', async () => {
-      await connection.apply([{ kind: 'set access VLAN', portId: first, vlan: 100 }]);
-      expect(await vlans()).toEqual([100, 0, 0]);
-      await connection.apply([{ kind: 'set access VLAN', portId: first, vlan: 200 }]);
-      await connection.apply([{ kind: 'set access VLAN', portId: first, vlan: 200 }]);
-      expect(await vlans()).toEqual([200, 0, 0]);
-      await connection.apply([{ kind: 'isolate', portId: first }]);
-      expect(await vlans()).toEqual([undefined, 0, 0]);
+      await connection.apply([to(first, 100)]);
+      expect(await vlans()).toEqual([100, 'other', 'other']);
+      await connection.apply([to(first, 200)]);
+      await connection.apply([to(first, 200)]);
+      expect(await vlans()).toEqual([200, 'other', 'other']);
+      await connection.apply([to(first)]);
+      expect(await vlans()).toEqual(['isolated', 'other', 'other']);
+    });
+
+    test('makes a trunk of VLANs with and without an untagged one, and an access port of it', async () => {
+      const trunk = portVlans(100, [300, 301, 302, 400]);
+      await connection.apply([{ portId: first, vlans: trunk }]);
+      await connection.apply([{ portId: first, vlans: trunk }]);
+      expect(await read([first])).toEqual([trunk]);
+      const less = portVlans(200, [301]);
+      await connection.apply([{ portId: first, vlans: less }]);
+      expect(await read([first])).toEqual([less]);
+      const onlyTagged = portVlans(undefined, [301, 400]);
+      const fault = await connection.apply([{ portId: first, vlans: onlyTagged }]).catch(errorCode);
+      const { trunkNeedsUntagged = false } = subject;
+      expect(fault).toBe(trunkNeedsUntagged ? 'invalid_argument' : undefined);
+      expect(await read([first])).toEqual([trunkNeedsUntagged ? less : onlyTagged]);
+      await connection.apply([to(first, 300)]);
+      expect(await vlans()).toEqual([300, 'other', 'other']);
+      await connection.apply([to(first)]);
     });
 
     test('takes the lowest and the highest VLAN', async () => {
-      await connection.apply([
-        { kind: 'set access VLAN', portId: second, vlan: 1 },
-        { kind: 'set access VLAN', portId: third, vlan: 4094 },
-      ]);
-      expect(await vlans()).toEqual([undefined, 1, 4094]);
+      await connection.apply([to(second, 1), to(third, 4094)]);
+      expect(await vlans()).toEqual(['isolated', 1, 4094]);
     });
 
     test('applies a plan, after which there is nothing to do', async () => {
-      const desired = [
-        { portId: first, accessVlan: 300 },
-        { portId: second, accessVlan: undefined },
-        { portId: third, accessVlan: 4094 },
-      ];
+      const desired = [to(first, 300), to(second), to(third, 4094)];
       await connection.apply(planSwitchports(desired, await connection.readPorts(subject.portIds)));
       expect(planSwitchports(desired, await connection.readPorts(subject.portIds))).toEqual([]);
     });
@@ -94,20 +120,16 @@ export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderT
         code: 'not_found',
         message: expect.stringContaining('nowhere'),
       });
-      const operations = [
-        { kind: 'set access VLAN', portId: first, vlan: 999 },
-        { kind: 'isolate', portId: 'nowhere' },
-      ] as const;
-      await expect(connection.apply(operations)).rejects.toMatchObject({ code: 'not_found' });
+      await expect(connection.apply([to(first, 999), to('nowhere')])).rejects.toMatchObject({ code: 'not_found' });
       expect(await vlans()).toEqual(before);
     });
 
     test('takes calls at the same time, over several connections', async () => {
       const other = subject.driver.connect(subject.access);
       await Promise.all([
-        connection.apply([{ kind: 'set access VLAN', portId: first, vlan: 11 }]),
-        other.apply([{ kind: 'set access VLAN', portId: second, vlan: 12 }]),
-        connection.apply([{ kind: 'set access VLAN', portId: third, vlan: 13 }]),
+        connection.apply([to(first, 11)]),
+        other.apply([to(second, 12)]),
+        connection.apply([to(third, 13)]),
       ]);
       await other.close();
       expect(await vlans()).toEqual([11, 12, 13]);
@@ -116,27 +138,24 @@ export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderT
     test('stops at once when the signal has fired, and changes nothing', async () => {
       const signal = AbortSignal.abort();
       await expect(connection.readPorts([first], signal)).rejects.toMatchObject({ code: 'aborted' });
-      await expect(connection.apply([{ kind: 'isolate', portId: first }], signal)).rejects.toMatchObject({
+      await expect(connection.apply([to(first)], signal)).rejects.toMatchObject({
         code: 'aborted',
       });
       expect(await vlans()).toEqual([11, 12, 13]);
     });
 
     test('sees what somebody else has changed, and puts it right', async () => {
-      await connection.apply([{ kind: 'set access VLAN', portId: first, vlan: 200 }]);
+      await connection.apply([to(first, 200)]);
       await subject.setByHand(first, 300);
       expect(await vlans()).toEqual([300, 12, 13]);
-      const desired = [{ portId: first, accessVlan: 200 }];
+      const desired = [to(first, 200)];
       await connection.apply(planSwitchports(desired, await connection.readPorts([first])));
       expect(await vlans()).toEqual([200, 12, 13]);
     });
 
     test('two who write the same port at the same time: it ends as one of them wanted', async () => {
       const other = subject.driver.connect(subject.access);
-      await Promise.allSettled([
-        connection.apply([{ kind: 'set access VLAN', portId: first, vlan: 100 }]),
-        other.apply([{ kind: 'set access VLAN', portId: first, vlan: 300 }]),
-      ]);
+      await Promise.allSettled([connection.apply([to(first, 100)]), other.apply([to(first, 300)])]);
       await other.close();
       const [vlan, ...others] = await vlans();
       expect([100, 300]).toContain(vlan);
@@ -146,11 +165,11 @@ export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderT
     test('a connection that is lost at any request leaves a port as before or as wanted', async () => {
       const { cutAt } = subject;
       if (!cutAt) return;
-      await connection.apply([{ kind: 'isolate', portId: first }]);
+      await connection.apply([to(first)]);
       // lost before the first; lost after each, which is before the next
       for (let request = 0, wasCut = true; wasCut; request += 1) {
-        const [before, wanted] = request % 2 ? [100, undefined] : [undefined, 100];
-        const desired = [{ portId: first, accessVlan: wanted }];
+        const [before, wanted] = request % 2 ? [100, 'isolated'] : ['isolated', 100];
+        const desired = [to(first, request % 2 ? undefined : 100)];
         const move = async (by: SwitchConnection) => by.apply(planSwitchports(desired, await by.readPorts([first])));
         const isCut = cutAt(Math.max(request, 1), request > 0);
         const outcome = await move(connection).then(
@@ -172,10 +191,8 @@ export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderT
     test('moves 48 ports at once', async () => {
       const portIds = [...subject.portIds, ...subject.morePorts];
       expect(portIds).toHaveLength(48);
-      const desired = portIds.map((portId, index) => ({
-        portId,
-        accessVlan: [undefined, 100, 200][index % 3],
-      }));
+      const kinds = [portVlans(undefined), portVlans(100), portVlans(200), portVlans(100, [300, 301])];
+      const desired = portIds.map((portId, index) => ({ portId, vlans: kinds[index % kinds.length] ?? isolated }));
       await connection.apply(planSwitchports(desired, await connection.readPorts(portIds)));
       expect(await connection.readPorts(portIds)).toEqual(desired);
     });

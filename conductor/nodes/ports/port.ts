@@ -4,6 +4,7 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
 import { findPortAtSwitchPort, listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { portgroupResource } from '#conductor/nodes/ports/portgroup.ts';
+import { requireNoVif } from '#conductor/nodes/ports/require-no-vif.ts';
 import { requireNotInUse } from '#conductor/nodes/require-not-in-use.ts';
 import type { Resource, ResourceChange } from '#conductor/nodes/resources/resource.ts';
 import { findRow } from '#conductor/nodes/resources/resource-store.ts';
@@ -33,6 +34,8 @@ export const portResource: Resource<PortRow> = {
     requireWiringRights(change);
     const isRewired = !before || !after || rewiring.some((column) => changed.includes(column));
     if (node && isRewired) requireNotInUse(node, 'port', before ? (after ? 'changed' : 'deleted') : 'created');
+    if (before?.uuid && (!after || changed.includes('portgroupUuid')))
+      await requireNoVif(tx, before.nodeUuid, before.uuid);
     if (!after) return;
     if (changed.includes('localLinkConnection')) await requireOwnSwitchPort(tx, after);
     await checkMembership(tx, { pxeEnabled: true, physicalNetwork: null, ...after });

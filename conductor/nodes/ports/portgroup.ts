@@ -1,6 +1,7 @@
 import { PortgroupDescription, portgroupFields } from '#conductor/api/portgroups.ts';
 import { type PortgroupRow, portgroups } from '#conductor/kernel/db/schema/portgroup.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
+import { requireNoVif } from '#conductor/nodes/ports/require-no-vif.ts';
 import { requireNotInUse } from '#conductor/nodes/require-not-in-use.ts';
 import type { Resource } from '#conductor/nodes/resources/resource.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -21,6 +22,7 @@ export const portgroupResource: Resource<PortgroupRow> = {
     if (node && isRewired) requireNotInUse(node, 'port group', before ? (after ? 'changed' : 'deleted') : 'created');
     if (!before) return;
     const { uuid, nodeUuid } = before;
+    if (!after) await requireNoVif(tx, nodeUuid, uuid);
     const members = (await listNodePorts(tx, nodeUuid)).filter(({ portgroupUuid }) => portgroupUuid === uuid);
     if (!after && members.length > 0) {
       throw new AppError(

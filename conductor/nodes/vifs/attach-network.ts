@@ -1,5 +1,6 @@
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { Vif } from '#conductor/networks/place-vifs.ts';
 import { requireAttachable } from '#conductor/networks/require-attachable.ts';
 import { changeNote } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
@@ -16,12 +17,13 @@ type NetworkNode = Pick<NodeRow, 'uuid' | 'networkInterface'>;
 export async function attachNetwork(
   context: NetworkContext,
   node: NetworkNode,
-  network: string,
+  vif: Vif,
   caller: Caller,
 ): Promise<void> {
-  if (node.networkInterface === 'switchport') requireAttachable(context.networks.networks, network, caller);
-  const note = changeNote(context, caller, `network ${network} attached`);
-  await changeUnlocked(context, node.uuid, (tx, current) => attachVif(tx, current, network), note);
+  const { networks } = context.networks;
+  if (node.networkInterface === 'switchport') requireAttachable(networks, vif.id, caller);
+  const note = changeNote(context, caller, `network ${vif.id} attached`);
+  await changeUnlocked(context, node.uuid, (tx, current) => attachVif(tx, current, vif, networks.networks), note);
 }
 
 /** `DELETE /v1/nodes/{node}/vifs/{vif}`. @throws AppError `invalid_argument`, `conflict`, `node_locked`. */

@@ -1,21 +1,41 @@
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { transientStates } from '#conductor/model/provision-states.ts';
+import { networkInterfaces, parseNetworkInterface } from '#conductor/networks/network-interfaces.ts';
+import type { Network } from '#conductor/networks/networks-file.ts';
+import { placeVifs, type Vif } from '#conductor/networks/place-vifs.ts';
+import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
+import { portgroupResource } from '#conductor/nodes/ports/portgroup.ts';
+import { findRow } from '#conductor/nodes/resources/resource-store.ts';
 import { deleteVif, insertVif, listVifs } from '#conductor/nodes/vifs/vif-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** @throws AppError `conflict` when another network is attached, or the node is in use. */
-export async function attachVif(tx: Transaction, node: NodeRow, vifId: string): Promise<void> {
+/**
+ * @throws AppError `conflict` when it is attached already or the node is in use, `invalid_argument` for a port or port
+ * group that is not the node's, or when no port is free for it.
+ */
+export async function attachVif(tx: Transaction, node: NodeRow, vif: Vif, networks: readonly Network[]): Promise<void> {
   if (node.networkInterface === 'noop') return;
-  requireNotInUse(node, `attach VIF ${vifId} to`);
-  if (await insertVif(tx, node.uuid, vifId)) return;
-  const [attached] = await listVifs(tx, node.uuid);
-  throw new AppError(
-    'conflict',
-    attached === vifId
-      ? `Unable to attach VIF ${vifId} to node ${node.uuid}: it is attached already.`
-      : `Unable to attach VIF ${vifId} to node ${node.uuid}: all its switch ports are on one network, and ${attached} is attached. Detach that first.`,
-  );
+  requireNotInUse(node, `attach VIF ${vif.id} to`);
+  const attached = await listVifs(tx, node.uuid);
+  const what = `Unable to attach VIF ${vif.id} to node ${node.uuid}`;
+  if (attached.some(({ id }) => id === vif.id)) {
+    throw new AppError('conflict', `${what}: it is attached already.`);
+  }
+  const ports = await listNodePorts(tx, node.uuid);
+  if (vif.portUuid !== null && !ports.some(({ uuid }) => uuid === vif.portUuid)) {
+    throw new AppError('invalid_argument', `port_uuid: node ${node.uuid} has no port ${vif.portUuid}.`);
+  }
+  const group = vif.portgroupUuid === null ? undefined : await findRow(tx, portgroupResource, vif.portgroupUuid);
+  if (vif.portgroupUuid !== null && group?.nodeUuid !== node.uuid) {
+    throw new AppError('invalid_argument', `portgroup_uuid: node ${node.uuid} has no port group ${vif.portgroupUuid}.`);
+  }
+  if (networkInterfaces[parseNetworkInterface(node.networkInterface)].switches) {
+    const connected = ports.filter(({ localLinkConnection }) => Object.keys(localLinkConnection).length > 0);
+    const [fault] = placeVifs([...attached, vif], connected, networks).faults;
+    if (fault !== undefined) throw new AppError('invalid_argument', `${what}: ${fault}.`);
+  }
+  await insertVif(tx, node.uuid, vif);
 }
 
 /** @throws AppError `invalid_argument` when it is not attached, `conflict` while the node is in use. */

@@ -1,25 +1,17 @@
 import { and, eq } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { nodeVifs } from '#conductor/kernel/db/schema/node-vif.ts';
+import type { Vif } from '#conductor/networks/place-vifs.ts';
 
-/** The node's VIF ids: none, or one, which is the name of its tenant network. */
-export async function listVifs(db: Queryable, nodeUuid: string): Promise<string[]> {
-  const rows = await db
-    .select({ vifId: nodeVifs.vifId })
-    .from(nodeVifs)
-    .where(eq(nodeVifs.nodeUuid, nodeUuid))
-    .orderBy(nodeVifs.id);
-  return rows.map((row) => row.vifId);
+/** In the order of their attachment. */
+export function listVifs(db: Queryable, nodeUuid: string): Promise<Vif[]> {
+  const { vifId, portUuid, portgroupUuid } = nodeVifs;
+  const selected = db.select({ id: vifId, portUuid, portgroupUuid }).from(nodeVifs);
+  return selected.where(eq(nodeVifs.nodeUuid, nodeUuid)).orderBy(nodeVifs.id);
 }
 
-/** `false` when the node has one already. */
-export async function insertVif(db: Queryable, nodeUuid: string, vifId: string): Promise<boolean> {
-  const rows = await db
-    .insert(nodeVifs)
-    .values({ nodeUuid, vifId })
-    .onConflictDoNothing()
-    .returning({ id: nodeVifs.id });
-  return rows.length > 0;
+export async function insertVif(db: Queryable, nodeUuid: string, { id, ...place }: Vif): Promise<void> {
+  await db.insert(nodeVifs).values({ nodeUuid, vifId: id, ...place });
 }
 
 /** `false` when the node does not have it. */

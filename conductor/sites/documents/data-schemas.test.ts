@@ -5,7 +5,7 @@ const schema = (name: string, data: string) => yamlOf('deckhand/DataSchema/v1', 
 const faultsOf = (...texts: string[]) => readText(goodNode() + texts.join('')).faults.map(faultText);
 const chart = (data: string) => yamlOf('armada/Chart/v1', 'chart', data);
 
-test('documents are as the site’s own schemas say, or it is told where they are not', () => {
+test('documents are as the site’s own schemas say, or each fault is named with its place', () => {
   const rules = `
 $schema: http://json-schema.org/schema#
 id: http://example/chart

@@ -6,7 +6,7 @@ import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
 import { runWithin } from '#conductor/sites/rendering/run-within.ts';
 import { isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
 
-/** Deckhand's: `metadata.name` is the schema whose documents' `data` must be as this one's `data` says. */
+/** Deckhand's `DataSchema`: `metadata.name` is a kind of documents, whose `data` must match the JSON Schema in this one's `data`. */
 export const dataSchema = 'deckhand/DataSchema/v1';
 
 type BySchema = ReadonlyMap<string, ReadonlyMap<string, SiteDocument>>;

@@ -166,7 +166,7 @@ describe('ports', () => {
         "Error InvalidValue BaremetalNode n1 data.interfaces.a.pxe: pxe is false, and metadata.boot_mac is this interface: one of them must go",
         "Warning NoBootPort BaremetalNode n1 data.interfaces: interfaces have none that boots from the network: one of them needs pxe: true",
         "Error NotSupported BaremetalNode n1 data.interfaces.a.networks: networks are 2; a switch port is on one: keep one, and take inherited ones away with "!y"",
-        "Error NotSupported BaremetalNode n1 data.interfaces.d.networks: networks is y, and port 52:54:00:00:00:01 is on x: all switch ports of a node move together, so they are on one network",
+        "Error NotSupported BaremetalNode n1 data.interfaces: interfaces have 52:54:00:00:00:01 and 52:54:00:00:00:02 on x: where a node is on several networks, each takes one port",
       ]
     `);
   });

@@ -21,11 +21,6 @@ export function sitePorts(design: NodeDesign, report: Report): SitePort[] {
       );
     }
     const [network, ...others] = each.networks ?? [];
-    const elsewhere = ports.find((port) => port.network !== undefined && port.network !== network);
-    if (network !== undefined && elsewhere) {
-      const message = `is ${network}, and port ${elsewhere.address} is on ${elsewhere.network ?? ''}: all switch ports of a node move together, so they are on one network`;
-      report([...path, 'networks'], message, 'NotSupported');
-    }
     if (others.length > 0) {
       const message = `are ${others.length + 1}; a switch port is on one: keep one, and take inherited ones away with "!${others[0] ?? ''}"`;
       report([...path, 'networks'], message, 'NotSupported');
@@ -38,6 +33,7 @@ export function sitePorts(design: NodeDesign, report: Report): SitePort[] {
       ...(network === undefined ? {} : { network }),
     });
   }
+  reportSharedNetworks(ports, (message) => report(['data', 'interfaces'], message, 'NotSupported'));
   if (bootMac !== undefined && !ports.some(({ address }) => address === bootMac)) {
     ports.push({ address: bootMac, pxeEnabled: true });
   }
@@ -49,4 +45,14 @@ export function sitePorts(design: NodeDesign, report: Report): SitePort[] {
     report(['data', 'interfaces'], message, 'NoBootPort', 'Warning');
   }
   return ports;
+}
+
+/** A network is attached to the node once: to all of its ports, or to one. */
+function reportSharedNetworks(ports: readonly SitePort[], report: (message: string) => void): void {
+  const networks = Map.groupBy(ports, ({ network }) => network);
+  networks.delete(undefined);
+  const [first, second, ...more] = [...networks].find(([, each]) => each.length > 1)?.[1] ?? [];
+  if (networks.size < 2 || !first || !second) return;
+  const addresses = [first, second, ...more].map(({ address }) => address).join(' and ');
+  report(`have ${addresses} on ${first.network ?? ''}: where a node is on several networks, each takes one port`);
 }

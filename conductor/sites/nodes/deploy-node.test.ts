@@ -9,6 +9,7 @@ import { configDrives, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { inWords } from '#conductor/model/testing/in-words.ts';
+import { portVlans } from '#conductor/networks/port-vlans.ts';
 import { insertVif, listVifs } from '#conductor/nodes/vifs/vif-store.ts';
 import { defaultSettings } from '#conductor/sites/documents/configuration-document.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
@@ -24,7 +25,7 @@ import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
 beforeAll(async () => {
-  const networks = ['provisioning', 'blue', 'red'].map((name, index) => ({ name, vlan: 100 + index }));
+  const networks = ['provisioning', 'blue', 'red'].map((name, index) => ({ name, vlans: portVlans(100 + index) }));
   api = await openTestApi({
     networks: {
       switches: [{ switchId: 's1', driver: 'ovs', endpoint: 'unix:/nowhere' }],
@@ -80,7 +81,7 @@ async function addPreparedNode(): Promise<string> {
     address,
     localLinkConnection: { switch_id: 's1', port_id: 'p1' },
   });
-  await insertVif(db, uuid, 'red');
+  await insertVif(db, uuid, { id: 'red', portUuid: null, portgroupUuid: null });
   return uuid;
 }
 
@@ -107,7 +108,7 @@ test('image, network and config drive are the documents’, and nothing stays of
   const [row] = await db.select().from(nodes).where(eq(nodes.uuid, uuid));
   expect(row).toMatchObject({ provisionState: 'deploying', targetProvisionState: 'active' });
   expect(row?.instanceInfo).toEqual({ ...document.instanceInfo, hostname: 'n1' });
-  expect(await listVifs(db, uuid)).toEqual(['blue']);
+  expect(await listVifs(db, uuid)).toEqual([{ id: 'blue', portUuid: null, portgroupUuid: null }]);
   expect(await db.select().from(configDrives).where(eq(configDrives.nodeUuid, uuid))).toHaveLength(1);
   const flow = await findOpenFlow(db, uuid);
   expect(flow).toMatchObject({ kind: 'deploy', actionId: action.id, requestedBy: 'alice' });
@@ -137,12 +138,25 @@ test('what can’t be deployed fails with the reason, and begins nothing', async
   });
   const nowhere = { ...document, ports: [{ address, pxeEnabled: true, network: 'green' }] };
   expect(inWords(await beat(nowhere))).toMatchObject({ state: 'failed', error: expect.stringContaining("'green'") });
-  const torn = {
-    ...document,
-    ports: [...document.ports, { address: '52:54:00:08:00:02', pxeEnabled: false, network: 'red' }],
-  };
-  expect(inWords(await beat(torn))).toMatchObject({ state: 'failed', error: expect.stringContaining('blue and red') });
   expect(await findOpenFlow(api.context.db, uuid)).toBeUndefined();
+});
+
+test('of several networks each takes its port', async () => {
+  const uuid = await addPreparedNode();
+  const { db } = api.context;
+  const second = {
+    address: '52:54:00:08:00:02',
+    pxeEnabled: false,
+    localLinkConnection: { switch_id: 's1', port_id: 'p2' },
+  };
+  await db.insert(ports).values({ uuid: crypto.randomUUID(), nodeUuid: uuid, ...second });
+  const both = { ...document, ports: [...document.ports, { ...second, network: 'red' }] };
+  expect(inWords(await beat(both))).toEqual({ state: 'working', doing: 'beginning its deploy' });
+  const rows = await db.select().from(ports).where(eq(ports.nodeUuid, uuid)).orderBy(ports.address);
+  expect((await listVifs(db, uuid)).toSorted((a, b) => a.id.localeCompare(b.id))).toEqual([
+    { id: 'blue', portUuid: rows[0]?.uuid, portgroupUuid: null },
+    { id: 'red', portUuid: rows[1]?.uuid, portgroupUuid: null },
+  ]);
 });
 
 test('a node that was given away since it was looked at is left alone', async () => {

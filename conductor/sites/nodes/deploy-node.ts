@@ -2,17 +2,19 @@ import { isDeepStrictEqual } from 'node:util';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import type { SeenNode } from '#conductor/flows/require-unmoved.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
+import type { Vif } from '#conductor/networks/place-vifs.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';
+import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { attachNetwork, detachNetwork } from '#conductor/nodes/vifs/attach-network.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
 import { noteBeforeDeploy } from '#conductor/sites/nodes/request-service.ts';
 import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
-import type { SiteNode } from '#conductor/sites/site.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import type { SiteNode, SitePort } from '#conductor/sites/site.ts';
 
 /**
  * Image, networks and config drive from the documents, then the deploy, with the plugins' tasks for the node's roles.
@@ -38,7 +40,7 @@ export async function deployNode(
   const node = isDeepStrictEqual(instanceInfo, before)
     ? design.row
     : await changeNode(context, design.row.uuid, patch, { version: requestVersion, caller, isUnowned: true });
-  await attachNetworks(context, { action, wanted, node, attached: design.networks });
+  await attachNetworks(context, { action, wanted, node, attached: design.vifs });
   await noteBeforeDeploy(context, node);
   await requestProvision(context, node, {
     verb: 'active',
@@ -62,30 +64,33 @@ function instanceInfoOf(wanted: SiteNode): NodeRow['instanceInfo'] {
   };
 }
 
-/** A node is on one network: all its switch ports move together. */
+/** One network for all ports of the node, or one for each port. */
 async function attachNetworks(
   context: SitesContext,
   work: {
     readonly action: SiteWork['action'];
     readonly wanted: SiteNode;
     readonly node: NodeRow;
-    readonly attached: readonly string[];
+    readonly attached: readonly Vif[];
   },
 ): Promise<void> {
   const { node, attached } = work;
-  const caller = siteCaller(work.action);
-  const wanted = [...new Set(work.wanted.ports.flatMap(({ network }) => network ?? []))];
-  if (wanted.length > 1) {
-    throw new AppError(
-      'invalid_argument',
-      `its ports are to be on ${wanted.join(' and ')}: all ports of a node are on one network`,
-    );
-  }
   if (node.networkInterface === 'noop') return;
-  for (const network of attached.filter((each) => !wanted.includes(each))) {
-    await detachNetwork(context, node, network, caller);
+  const caller = siteCaller(work.action);
+  const wanted = wantedVifs(work.wanted.ports, await listNodePorts(context.db, node.uuid));
+  const isIn = (vifs: readonly Vif[], vif: Vif): boolean => vifs.some((each) => isDeepStrictEqual(each, vif));
+  for (const { id } of attached.filter((vif) => !isIn(wanted, vif))) {
+    await detachNetwork(context, node, id, caller);
   }
-  for (const network of wanted.filter((each) => !attached.includes(each))) {
-    await attachNetwork(context, node, network, caller);
-  }
+  for (const vif of wanted.filter((each) => !isIn(attached, each))) await attachNetwork(context, node, vif, caller);
+}
+
+function wantedVifs(documents: readonly SitePort[], ports: readonly PortRow[]): Vif[] {
+  const connected = documents.flatMap(({ address, network }) => (network === undefined ? [] : [{ address, network }]));
+  const names = [...new Set(connected.map(({ network }) => network))];
+  return names.map((id) => {
+    const address = connected.find(({ network }) => network === id)?.address;
+    const port = names.length > 1 ? ports.find((each) => each.address === address) : undefined;
+    return { id, portUuid: port?.uuid ?? null, portgroupUuid: null };
+  });
 }

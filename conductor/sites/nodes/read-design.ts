@@ -7,6 +7,7 @@ import { nodeVifs } from '#conductor/kernel/db/schema/node-vif.ts';
 import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
+import type { Vif } from '#conductor/networks/place-vifs.ts';
 import { hasFakeDeploy, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
@@ -27,8 +28,8 @@ export interface NodeDesign {
   /** Manual cleaning that RAID and BIOS settings still need. */
   readonly hardware: readonly RequestedStep[];
   readonly needsInspection: boolean;
-  /** Networks attached, by name. */
-  readonly networks: readonly string[];
+  /** Networks attached. */
+  readonly vifs: readonly Vif[];
 }
 
 /**
@@ -66,7 +67,7 @@ export async function readDesigns(
       hardware: hardwareSteps(node, { raidConfig: row.raidConfig, biosSettings: known.settings(row.uuid) }),
       // no agent ever comes to a machine that is only pretended
       needsInspection: row.inspectionFinishedAt === null && !hasFakeDeploy(row) && !isSwitchedOff(row, 'inspect'),
-      networks: known.vifs.get(row.uuid) ?? [],
+      vifs: known.vifsOf(row.uuid),
     };
     return [[node.name, design] as const];
   });
@@ -88,7 +89,12 @@ async function readSurroundings(
       .where(isAmong(ports.address, addresses)),
     listTraits(db, uuids),
     db
-      .select({ nodeUuid: nodeVifs.nodeUuid, vifId: nodeVifs.vifId })
+      .select({
+        nodeUuid: nodeVifs.nodeUuid,
+        id: nodeVifs.vifId,
+        portUuid: nodeVifs.portUuid,
+        portgroupUuid: nodeVifs.portgroupUuid,
+      })
       .from(nodeVifs)
       .where(isAmong(nodeVifs.nodeUuid, uuids)),
     asksBios
@@ -105,7 +111,8 @@ async function readSurroundings(
   const vifs = Map.groupBy(vifRows, ({ nodeUuid }) => nodeUuid);
   return {
     traits,
-    vifs: new Map([...vifs].map(([uuid, each]) => [uuid, each.map(({ vifId }) => vifId)])),
+    vifsOf: (uuid: string): Vif[] =>
+      (vifs.get(uuid) ?? []).map(({ id, portUuid, portgroupUuid }) => ({ id, portUuid, portgroupUuid })),
     settings: (uuid: string) => new Map((settingsByNode.get(uuid) ?? []).map(({ name, value }) => [name, value])),
     nameOf: (uuid: string): string => owners.get(uuid) ?? uuid,
     /** Its own, and those of others with an address of its document. */

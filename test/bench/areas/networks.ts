@@ -1,4 +1,5 @@
 import { createNetworkConnector, type NetworkConnector } from '#conductor/networks/connect-node.ts';
+import { portVlans } from '#conductor/networks/port-vlans.ts';
 import type { SwitchConnection, SwitchDriver } from '#conductor/networks/switch-driver.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
 import { run } from '#shared/process/run.ts';
@@ -47,7 +48,7 @@ function connectorOf(
   return createNetworkConnector(
     {
       switches: entries.map(({ id, driver, endpoint }) => ({ switchId: id, driver, endpoint })),
-      networks: Object.entries(networksOf).map(([name, vlan]) => ({ name, vlan })),
+      networks: Object.entries(networksOf).map(([name, vlan]) => ({ name, vlans: portVlans(vlan) })),
       defaults: { provisioning: 'provisioning', cleaning: 'cleaning', tenant: 'tenant' },
     },
     driverOf,
@@ -73,6 +74,8 @@ const nodeOn = (id: string, port: string, purpose: 'provisioning' | 'tenant') =>
   ports: [
     {
       uuid: `${id} ${port}`,
+      portgroupUuid: null,
+      physicalNetwork: null,
       address: `${id} ${port}`,
       pxeEnabled: true,
       localLinkConnection: { switch_id: id, port_id: port },

@@ -147,7 +147,7 @@ const os10: TextSystem = {
 const aosCx: TextSystem = {
   name: 'aos-cx',
   port: (number) => `1/1/${number}`,
-  fresh: { routing: 'no routing', 'vlan trunk': 'vlan trunk native 1' },
+  fresh: { routing: 'no routing', 'vlan trunk native': 'vlan trunk native 1' },
   byHand: (vlan) => ['no routing', `vlan access ${vlan}`],
   interfaces: (command) => {
     const name = /^interface (\d\S+)$/.exec(command)?.[1];
@@ -157,11 +157,13 @@ const aosCx: TextSystem = {
   interfaceCommands: [
     { form: /^routing$/, key: 'routing' },
     { form: /^vlan access \d+$/, key: 'vlan access' },
-    { form: /^vlan trunk (native \d+|allowed (all|[\d,-]+))$/, key: 'vlan trunk' },
+    { form: /^vlan trunk native \d+$/, key: 'vlan trunk native' },
+    { form: /^vlan trunk allowed (all|[\d,-]+)$/, key: 'vlan trunk allowed' },
   ],
   clears: (command) => {
-    if (command === 'routing') return ['routing', 'vlan access', 'vlan trunk'];
-    return command.startsWith('vlan access') ? ['vlan trunk'] : [];
+    const trunk = ['vlan trunk native', 'vlan trunk allowed'];
+    if (command === 'routing') return ['routing', 'vlan access', ...trunk];
+    return command.startsWith('vlan access') ? trunk : [];
   },
   prompt: (mode) =>
     ({

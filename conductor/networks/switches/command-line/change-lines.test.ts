@@ -1,36 +1,52 @@
-import { array, assert, constantFrom, option, property, record } from 'fast-check';
+import { array, assert, constantFrom, option, property, record, subarray } from 'fast-check';
 import { expect, test } from 'vitest';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
+import {
+  allVlans,
+  type FoundVlans,
+  isIsolated,
+  isolated,
+  type PortVlans,
+  portVlans,
+} from '#conductor/networks/port-vlans.ts';
 import { changeLines, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
 
 /** A system whose commands are the changes themselves. */
+const join = (portIds: readonly string[], vlans: PortVlans) =>
+  portIds.map((portId) => `${portId} joins ${JSON.stringify(vlans)}`);
 const plain = {
   isolate: (portIds: readonly string[]) => portIds.map((portId) => `${portId} leaves`),
-  access: (portIds: readonly string[], vlan: number) => portIds.map((portId) => `${portId} joins ${vlan}`),
+  access: (portIds: readonly string[], vlan: number) => join(portIds, portVlans(vlan)),
+  trunk: join,
 };
 
 const vlan = option(constantFrom(100, 200, 300), { nil: undefined });
-const racks = array(record({ before: vlan, wanted: vlan }), { minLength: 1, maxLength: 40 });
+const setting = record({ vlan, tagged: subarray([300, 400]) }).map(({ vlan: untagged, tagged }) =>
+  portVlans(untagged, tagged),
+);
+const racks = array(record({ before: setting, wanted: setting }), { minLength: 1, maxLength: 40 });
+const meet = (one: PortVlans | undefined, other: PortVlans | undefined): boolean =>
+  allVlans(one ?? isolated).some((each) => allVlans(other ?? isolated).includes(each));
 
 test('at no line two ports are in a VLAN together that neither the old nor the new state has them share', () => {
   assert(
     property(racks, (ports) => {
-      const state = new Map<string, number | undefined>(ports.map(({ before }, index) => [`p${index}`, before]));
+      const state = new Map(ports.map(({ before }, index) => [`p${index}`, before]));
       const before = new Map(state);
-      const wanted = ports.map((port, index) => ({ portId: `p${index}`, accessVlan: port.wanted }));
-      const operations = planSwitchports(
+      const wanted = ports.map((port, index) => ({ portId: `p${index}`, vlans: port.wanted }));
+      const settings = planSwitchports(
         wanted,
-        [...state].map(([portId, accessVlan]) => ({ portId, accessVlan })),
+        [...state].map(([portId, vlans]) => ({ portId, vlans })),
       );
-      const inSome = new Set([...before].filter(([, now]) => now !== undefined).map(([portId]) => portId));
-      const after = new Map(wanted.map(({ portId, accessVlan }) => [portId, accessVlan]));
-      for (const line of changeLines(plain, operations, inSome)) {
+      const inSome = new Set([...before].filter(([, now]) => !isIsolated(now)).map(([portId]) => portId));
+      const after = new Map(wanted.map(({ portId, vlans }) => [portId, vlans]));
+      for (const line of changeLines(plain, settings, inSome)) {
         const [portId = '', , joined] = line.split(' ');
-        state.set(portId, joined === undefined ? undefined : Number(joined));
+        state.set(portId, joined === undefined ? isolated : (JSON.parse(joined) as PortVlans));
         for (const [one, its] of state) {
           for (const [other, others] of state) {
-            if (one >= other || its === undefined || its !== others) continue;
-            const shared = [before, after].some((then) => then.get(one) === then.get(other));
+            if (one >= other || !meet(its, others)) continue;
+            const shared = [before, after].some((then) => meet(then.get(one), then.get(other)));
             expect(shared, `${one} and ${other} after ${line}`).toBe(true);
           }
         }
@@ -41,30 +57,26 @@ test('at no line two ports are in a VLAN together that neither the old nor the n
 });
 
 test('the way back leads to what was, and to isolation where that is not known', () => {
-  const operations = [
-    { kind: 'set access VLAN', portId: 'p1', vlan: 100 },
-    { kind: 'isolate', portId: 'p2' },
-    { kind: 'set access VLAN', portId: 'p3', vlan: 100 },
-  ] as const;
-  const before = new Map([
-    ['p1', undefined],
-    ['p2', 200],
-    ['p3', 0],
+  const settings = [
+    { portId: 'p1', vlans: portVlans(100) },
+    { portId: 'p2', vlans: isolated },
+    { portId: 'p3', vlans: portVlans(100) },
+  ];
+  const before = new Map<string, FoundVlans>([
+    ['p1', isolated],
+    ['p2', portVlans(200, [300])],
+    ['p3', 'other'],
   ]);
-  expect(wayBack(operations, before)).toEqual([
-    { kind: 'isolate', portId: 'p1' },
-    { kind: 'isolate', portId: 'p3' },
-    { kind: 'set access VLAN', portId: 'p2', vlan: 200 },
+  expect(wayBack(settings, before)).toEqual([
+    { portId: 'p1', vlans: isolated },
+    { portId: 'p3', vlans: isolated },
+    { portId: 'p2', vlans: portVlans(200, [300]) },
   ]);
 });
 
 test('many ports of one VLAN are few commands', () => {
-  const operations = Array.from({ length: 48 }, (_, index) => ({
-    kind: 'set access VLAN' as const,
-    portId: `p${index}`,
-    vlan: 100,
-  }));
+  const settings = Array.from({ length: 48 }, (_, index) => ({ portId: `p${index}`, vlans: portVlans(100) }));
   const sizes: number[] = [];
-  changeLines({ ...plain, access: (portIds) => [String(sizes.push(portIds.length))] }, operations, new Set());
+  changeLines({ ...plain, access: (portIds) => [String(sizes.push(portIds.length))] }, settings, new Set());
   expect(sizes).toEqual([16, 16, 16]);
 });

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { isolated, portVlans } from '#conductor/networks/port-vlans.ts';
 import type { SwitchAccess, SwitchConnection } from '#conductor/networks/switch-driver.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
@@ -22,7 +23,7 @@ async function startEos(): Promise<{ eos: EosSwitch; connect: (changes?: Partial
   return { eos, connect };
 }
 
-const toVlan100 = [{ kind: 'set access VLAN', portId: 'Ethernet1', vlan: 100 }] as const;
+const toVlan100 = [{ portId: 'Ethernet1', vlans: portVlans(100) }];
 const failure = (call: Promise<unknown>) =>
   call.then(
     () => ({ message: 'nothing failed', retryable: false }),
@@ -66,7 +67,7 @@ describe('logging in', () => {
     const { eos, connect } = await startEos();
     eos.faults.maximumLogins = 2;
     const connection = connect();
-    for (const vlan of [100, 200, 100]) await connection.apply([{ ...toVlan100[0], vlan }]);
+    for (const vlan of [100, 200, 100]) await connection.apply([{ portId: 'Ethernet1', vlans: portVlans(vlan) }]);
     expect(eos.logins.most).toBe(2);
   });
 
@@ -93,7 +94,7 @@ test.each([1, 7, 4096])(
       message: expect.stringContaining("the switch's answer is not what was asked for"),
     });
     eos.faults.chatter = '';
-    expect(await connection.readPorts(['Ethernet1'])).toEqual([{ portId: 'Ethernet1', accessVlan: 100 }]);
+    expect(await connection.readPorts(['Ethernet1'])).toEqual([{ portId: 'Ethernet1', vlans: portVlans(100) }]);
   },
 );
 
@@ -102,9 +103,9 @@ describe('a change', () => {
     const { eos, connect } = await startEos();
     const connection = connect({ createVlans: false });
     await connection.apply(toVlan100);
-    const { message } = await failure(connection.apply([{ ...toVlan100[0], vlan: 200 }]));
+    const { message } = await failure(connection.apply([{ portId: 'Ethernet1', vlans: portVlans(200) }]));
     expect(message).toContain('has no VLAN 200: create it there, or give the switch create_vlans: true');
-    expect(await connection.readPorts(['Ethernet1'])).toEqual([{ portId: 'Ethernet1', accessVlan: 100 }]);
+    expect(await connection.readPorts(['Ethernet1'])).toEqual([{ portId: 'Ethernet1', vlans: portVlans(100) }]);
     expect([...eos.state.running.keys()]).not.toContain('vlan 200');
   });
 
@@ -157,7 +158,7 @@ describe('a change', () => {
     eos.state.saveFails = false;
     await connection.readPorts(['Ethernet1']);
     eos.reboot();
-    expect(await connection.readPorts(['Ethernet1'])).toEqual([{ portId: 'Ethernet1', accessVlan: 100 }]);
+    expect(await connection.readPorts(['Ethernet1'])).toEqual([{ portId: 'Ethernet1', vlans: portVlans(100) }]);
   });
 
   test('outlasts a restart of a Linux switch, whose ports are set from the file', async () => {
@@ -166,11 +167,15 @@ describe('a change', () => {
     const connection = findSwitchDriver('linux').connect(accessTo(linux));
     stops.push(() => connection.close());
     const portIds = ['swp1', 'swp1.5', 'swp2'];
-    await connection.apply(portIds.map((portId) => ({ kind: 'set access VLAN', portId, vlan: 100 })));
-    await connection.apply([{ kind: 'isolate', portId: 'swp2' }]);
-    await connection.apply([{ kind: 'set access VLAN', portId: 'swp1', vlan: 200 }]);
+    await connection.apply(portIds.map((portId) => ({ portId, vlans: portVlans(100) })));
+    await connection.apply([{ portId: 'swp2', vlans: isolated }]);
+    await connection.apply([{ portId: 'swp1', vlans: portVlans(200) }]);
     await linux.reboot('bridge -batch - < /var/lib/baton/ports.batch');
-    expect((await connection.readPorts(portIds)).map(({ accessVlan }) => accessVlan)).toEqual([200, 100, undefined]);
+    expect((await connection.readPorts(portIds)).map(({ vlans }) => vlans)).toEqual([
+      portVlans(200),
+      portVlans(100),
+      isolated,
+    ]);
   });
 });
 
@@ -180,7 +185,7 @@ test.each(['Ethernet1\nreload', 'Ethernet1;reload', 'Ethernet 1', '$(reboot)', "
     const { eos, connect } = await startEos();
     const connection = connect();
     expect(await failure(connection.readPorts([portId]))).toMatchObject({ code: 'not_found' });
-    expect(await failure(connection.apply([{ kind: 'isolate', portId }]))).toMatchObject({ code: 'not_found' });
+    expect(await failure(connection.apply([{ portId, vlans: isolated }]))).toMatchObject({ code: 'not_found' });
     expect(eos.commands.join('\n')).not.toContain(portId);
   },
 );

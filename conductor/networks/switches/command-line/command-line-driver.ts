@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { allVlans, describeVlans, isIsolated, sameVlans } from '#conductor/networks/port-vlans.ts';
 import type {
   SwitchAccess,
   SwitchConnection,
   SwitchDriver,
-  SwitchPortOperation,
+  SwitchPortSetting,
   SwitchPortState,
 } from '#conductor/networks/switch-driver.ts';
 import { changeLines, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
@@ -47,10 +48,10 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
             await save(switchAt, signal);
             return statesOf(switchAt, await read(switchAt, portIds, signal), portIds);
           }),
-        apply: (operations, signal) =>
+        apply: (settings, signal) =>
           inTurn(access.endpoint, async () => {
             requireWanted(signal);
-            if (operations.length > 0) await apply(switchAt, operations, signal);
+            if (settings.length > 0) await apply(switchAt, settings, signal);
           }),
         close: () => inTurn(access.endpoint, async () => logins.close()),
       } satisfies SwitchConnection;
@@ -87,20 +88,21 @@ function statesOf(
     if (!ports.has(portId)) {
       throw new AppError('not_found', `switch ${access.endpoint} has no port ${portId} that could be in a VLAN`);
     }
-    return { portId, accessVlan: ports.get(portId) };
+    return { portId, vlans: ports.get(portId) ?? 'other' };
   });
 }
 
 async function apply(
   switchAt: ConnectedSwitch,
-  operations: readonly SwitchPortOperation[],
+  settings: readonly SwitchPortSetting[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { os, access } = switchAt;
-  const portIds = operations.map(({ portId }) => portId);
+  const portIds = settings.map(({ portId }) => portId);
   const before = await read(switchAt, portIds, signal);
   statesOf(switchAt, before, portIds); // names an unknown port before anything is changed
-  const missing = missingVlans(operations, before);
+  requireTrunks(os, settings);
+  const missing = missingVlans(settings, before);
   const [absent] = missing;
   if (absent !== undefined && !(access.createVlans && os.createVlan)) {
     throw new AppError(
@@ -109,9 +111,9 @@ async function apply(
     );
   }
   const vlanLines = missing.flatMap((vlan) => os.createVlan?.(vlan) ?? []);
-  if (os.transaction) await applyWhole(switchAt, os.transaction, { operations, vlanLines }, signal);
-  else await applyLineByLine(switchAt, { operations, vlanLines, before }, signal);
-  switchAt.unsaved = os.save(portIds, changeLines(os, operations, new Set()));
+  if (os.transaction) await applyWhole(switchAt, os.transaction, { settings, vlanLines }, signal);
+  else await applyLineByLine(switchAt, { settings, vlanLines, before }, signal);
+  switchAt.unsaved = os.save(portIds, changeLines(os, settings, new Set()));
   await save(switchAt, signal);
 }
 
@@ -134,15 +136,15 @@ async function save(switchAt: ConnectedSwitch, signal: AbortSignal | undefined):
 async function applyWhole(
   switchAt: ConnectedSwitch,
   transaction: SwitchTransaction,
-  change: { readonly operations: readonly SwitchPortOperation[]; readonly vlanLines: readonly string[] },
+  change: { readonly settings: readonly SwitchPortSetting[]; readonly vlanLines: readonly string[] },
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { os, logins } = switchAt;
-  const { operations, vlanLines } = change;
+  const { settings, vlanLines } = change;
   const name = `baton-${randomBytes(4).toString('hex')}`;
   const first = await logins.current(signal);
   try {
-    const lines = [...vlanLines, ...changeLines(os, operations, new Set())];
+    const lines = [...vlanLines, ...changeLines(os, settings, new Set())];
     await runAll(first, [...transaction.open(name), ...lines, transaction.diff], signal);
     await runAll(first, transaction.commit(name), signal);
   } catch (error) {
@@ -151,7 +153,7 @@ async function applyWhole(
   }
   try {
     const second = await logins.another(signal);
-    await requireMoved(switchAt, operations, signal);
+    await requireMoved(switchAt, settings, signal);
     await runAll(second, transaction.confirm(name), signal);
   } catch (error) {
     // the next login takes back what is not confirmed; without one, the switch does
@@ -165,24 +167,24 @@ async function applyWhole(
 async function applyLineByLine(
   switchAt: ConnectedSwitch,
   change: {
-    readonly operations: readonly SwitchPortOperation[];
+    readonly settings: readonly SwitchPortSetting[];
     readonly vlanLines: readonly string[];
     readonly before: SwitchSnapshot;
   },
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const { operations, vlanLines, before } = change;
-  const inSome = operations.filter(({ portId }) => before.ports.get(portId) !== undefined).map(({ portId }) => portId);
+  const { settings, vlanLines, before } = change;
+  const portIds = settings.map(({ portId }) => portId);
+  const inSome = portIds.filter((portId) => !isIsolated(before.ports.get(portId) ?? 'other'));
   try {
-    await runChange(switchAt, [...vlanLines], changeLines(switchAt.os, operations, new Set(inSome)), signal);
-    await requireMoved(switchAt, operations, signal);
+    await runChange(switchAt, [...vlanLines], changeLines(switchAt.os, settings, new Set(inSome)), signal);
+    await requireMoved(switchAt, settings, signal);
   } catch (error) {
-    const back = changeLines(switchAt.os, wayBack(operations, before.ports), new Set());
+    const back = changeLines(switchAt.os, wayBack(settings, before.ports), new Set());
     await runChange(switchAt, [], back, undefined).catch((second: unknown) => {
-      const ports = operations.map(({ portId }) => portId).join(', ');
       throw new AppError(
         'switch_error',
-        `switch ${switchAt.access.endpoint} failed amid a change of ${ports}, nor could that be undone (${errorChain(second)})`,
+        `switch ${switchAt.access.endpoint} failed amid a change of ${portIds.join(', ')}, nor could that be undone (${errorChain(second)})`,
         { cause: error, retryable: isRetryable(error) },
       );
     });
@@ -210,13 +212,12 @@ async function runChange(
 /** @throws AppError `switch_error` for a switch that says yes and does nothing. */
 async function requireMoved(
   switchAt: ConnectedSwitch,
-  operations: readonly SwitchPortOperation[],
+  settings: readonly SwitchPortSetting[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const portIds = operations.map(({ portId }) => portId);
+  const portIds = settings.map(({ portId }) => portId);
   const { ports } = await read(switchAt, portIds, signal);
-  const wanted = new Map(operations.map((each) => [each.portId, each.kind === 'isolate' ? undefined : each.vlan]));
-  const left = [...wanted].filter(([portId, vlan]) => ports.get(portId) !== vlan).map(([portId]) => portId);
+  const left = settings.filter(({ portId, vlans }) => !sameVlans(ports.get(portId), vlans)).map(({ portId }) => portId);
   if (left.length === 0) return;
   throw new AppError(
     'switch_error',
@@ -224,10 +225,19 @@ async function requireMoved(
   );
 }
 
-function missingVlans(operations: readonly SwitchPortOperation[], { vlans }: SwitchSnapshot): number[] {
+/** @throws AppError `invalid_argument` for VLANs that a port of this system can't carry. */
+function requireTrunks(os: SwitchOs, settings: readonly SwitchPortSetting[]): void {
+  const odd = os.trunkNeedsUntagged && settings.find(({ vlans }) => vlans.untagged === undefined && !isIsolated(vlans));
+  if (!odd) return;
+  throw new AppError(
+    'invalid_argument',
+    `port ${odd.portId} can't carry ${describeVlans(odd.vlans)}: a trunk of ${os.name} has an untagged VLAN, too; give the network a vlan`,
+  );
+}
+
+function missingVlans(settings: readonly SwitchPortSetting[], { vlans }: SwitchSnapshot): number[] {
   if (!vlans) return [];
-  const wanted = operations.flatMap((operation) => (operation.kind === 'isolate' ? [] : [operation.vlan]));
-  return [...new Set(wanted)].filter((vlan) => !vlans.has(vlan));
+  return [...new Set(settings.flatMap((setting) => allVlans(setting.vlans)))].filter((vlan) => !vlans.has(vlan));
 }
 
 /** @throws AppError `aborted` for a call that was given up while it waited. */

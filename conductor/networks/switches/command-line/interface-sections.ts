@@ -20,15 +20,6 @@ export function numberAfter(lines: readonly string[], beginning: string): number
   return line !== undefined && Number.isInteger(number) ? number : undefined;
 }
 
-/** `1,10,20-22` */
-export function numbersIn(list: string): number[] {
-  return list.split(',').flatMap((part) => {
-    const [from, to = from] = part.split('-').map(Number);
-    if (from === undefined || to === undefined || !(from <= to)) return [];
-    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
-  });
-}
-
 /** The VLANs of a table whose lines begin with their number. */
 export function vlansInTable(text: string): Set<number> {
   return new Set([...text.matchAll(/^[*\s]*(\d{1,4})\s/gm)].map((match) => Number(match[1])));

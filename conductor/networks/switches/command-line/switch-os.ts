@@ -1,8 +1,8 @@
+import type { FoundVlans, PortVlans } from '#conductor/networks/port-vlans.ts';
 import type { ShellForm } from '#conductor/networks/switches/command-line/shell.ts';
 
 export interface SwitchSnapshot {
-  /** Port → access VLAN; `undefined` = isolated, 0 = anything else. As `SwitchPortState` has it. */
-  readonly ports: ReadonlyMap<string, number | undefined>;
+  readonly ports: ReadonlyMap<string, FoundVlans>;
   /** The VLANs that exist; `undefined` where a VLAN needs no making. */
   readonly vlans: ReadonlySet<number> | undefined;
 }
@@ -51,11 +51,15 @@ export interface SwitchOs {
   /** Ports may be many; all get the same. */
   readonly isolate: (portIds: readonly string[]) => readonly string[];
   readonly access: (portIds: readonly string[], vlan: number) => readonly string[];
+  /** With tagged VLANs, and perhaps an untagged one. */
+  readonly trunk: (portIds: readonly string[], vlans: PortVlans) => readonly string[];
+  /** Whether a trunk can't do without an untagged VLAN. */
+  readonly trunkNeedsUntagged?: true;
   readonly createVlan?: (vlan: number) => readonly string[];
   /** Around the commands of a change that is no transaction: `configure terminal`, `end`. */
   readonly begin?: readonly string[];
   readonly end?: readonly string[];
-  /** Lines of `isolate` and `access` as one command. */
+  /** Lines of `isolate`, `access` and `trunk` as one command. */
   readonly joined?: (lines: readonly string[]) => string;
   readonly transaction?: SwitchTransaction;
   /**

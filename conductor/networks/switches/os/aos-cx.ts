@@ -1,8 +1,5 @@
-import {
-  interfaceSections,
-  numberAfter,
-  numbersIn,
-} from '#conductor/networks/switches/command-line/interface-sections.ts';
+import { allVlans, type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/networks/port-vlans.ts';
+import { interfaceSections, numberAfter } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 /** HPE Aruba AOS-CX: a trunk of no VLANs is one of all, so an isolated port is one that is routed and has no address. */
@@ -16,8 +13,8 @@ export const aosCx: SwitchOs = {
   read: {
     commands: ['show running-config'],
     parse: ([config = '']) => ({
-      ports: new Map([...interfaceSections(config)].map(([portId, lines]) => [portId, vlanOf(lines)])),
-      vlans: new Set([...config.matchAll(/^vlan ([\d,-]+)\s*$/gm)].flatMap((match) => numbersIn(match[1] ?? ''))),
+      ports: new Map([...interfaceSections(config)].map(([portId, lines]) => [portId, vlansOf(lines)])),
+      vlans: new Set([...config.matchAll(/^vlan ([\d,-]+)\s*$/gm)].flatMap((match) => vlansIn(match[1] ?? ''))),
     }),
   },
   begin: ['configure terminal'],
@@ -31,6 +28,15 @@ export const aosCx: SwitchOs = {
       `vlan access ${vlan}`,
       'exit',
     ]),
+  trunk: (portIds, vlans) =>
+    portIds.flatMap((portId) => [
+      `interface ${spaced(portId)}`,
+      'routing',
+      'no routing',
+      `vlan trunk native ${vlans.untagged ?? 1}`,
+      `vlan trunk allowed ${vlanList(allVlans(vlans))}`,
+      'exit',
+    ]),
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
   save: () => ['write memory'],
 };
@@ -40,8 +46,14 @@ function spaced(portId: string): string {
   return portId.replace(/^lag/, 'lag ');
 }
 
-function vlanOf(lines: readonly string[]): number | undefined {
-  if (lines.some((line) => /^(ip|ipv6) address /.test(line) || line.startsWith('lag '))) return 0;
-  if (!lines.includes('no routing')) return undefined;
-  return lines.some((line) => line.startsWith('vlan trunk ')) ? 0 : (numberAfter(lines, 'vlan access') ?? 0);
+function vlansOf(lines: readonly string[]): FoundVlans {
+  if (lines.some((line) => /^(ip|ipv6) address /.test(line) || line.startsWith('lag '))) return 'other';
+  if (!lines.includes('no routing')) return isolated;
+  const access = numberAfter(lines, 'vlan access');
+  if (!lines.some((line) => line.startsWith('vlan trunk '))) return access === undefined ? 'other' : portVlans(access);
+  const allowed = lines.flatMap((line) => /^vlan trunk allowed ([\d,-]+)$/.exec(line)?.[1] ?? []).flatMap(vlansIn);
+  // `native 100 tag` has no untagged VLAN, and is nothing that Baton sets
+  if (allowed.length === 0 || lines.some((line) => /^vlan trunk native \d+ tag$/.test(line))) return 'other';
+  const native = numberAfter(lines, 'vlan trunk native') ?? 1;
+  return portVlans(allowed.includes(native) ? native : undefined, allowed);
 }

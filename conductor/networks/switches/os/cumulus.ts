@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/networks/port-vlans.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
@@ -45,7 +46,7 @@ export const cumulus: SwitchOs = {
       const names = Object.keys(parseAnswer(Interfaces, interfaces));
       const vlans = set.flatMap((part) => Object.keys(part.bridge?.domain[bridge]?.vlan ?? {}));
       return {
-        ports: new Map(names.map((portId) => [portId, vlanOf(settings.get(portId))])),
+        ports: new Map(names.map((portId) => [portId, vlansOf(settings.get(portId))])),
         vlans: new Set(vlans.map(Number)),
       };
     },
@@ -56,6 +57,12 @@ export const cumulus: SwitchOs = {
       `nv unset interface ${portId} bridge`,
       `nv set interface ${portId} bridge domain ${bridge} access ${vlan}`,
     ]),
+  trunk: (portIds, { untagged, tagged }) =>
+    portIds.flatMap((portId) => [
+      `nv unset interface ${portId} bridge`,
+      `nv set interface ${portId} bridge domain ${bridge} untagged ${untagged ?? 'none'}`,
+      `nv set interface ${portId} bridge domain ${bridge} vlan ${vlanList(tagged)}`,
+    ]),
   createVlan: (vlan) => [`nv set bridge domain ${bridge} vlan ${vlan}`],
   // what an earlier, lost session left pending would be applied with it
   begin: ['nv config detach'],
@@ -64,11 +71,14 @@ export const cumulus: SwitchOs = {
   save: () => ['nv config save'],
 };
 
-function vlanOf(port: z.infer<typeof Port> | undefined): number | undefined {
-  const domains = Object.entries(port?.bridge?.domain ?? {});
-  const [first, ...more] = domains;
-  if (!first) return Object.keys(port?.ip?.address ?? {}).length > 0 ? 0 : undefined;
-  const [name, domain] = first;
-  const isAccess = more.length === 0 && name === bridge && domain.untagged === undefined && domain.vlan === undefined;
-  return isAccess ? (domain.access ?? 0) : 0;
+function vlansOf(port: z.infer<typeof Port> | undefined): FoundVlans {
+  const [first, ...more] = Object.entries(port?.bridge?.domain ?? {});
+  if (!first) return Object.keys(port?.ip?.address ?? {}).length > 0 ? 'other' : isolated;
+  const [name, { access, untagged, vlan }] = first;
+  if (more.length > 0 || name !== bridge) return 'other';
+  if (access !== undefined) return untagged === undefined && vlan === undefined ? portVlans(access) : 'other';
+  const tagged = Object.keys(vlan ?? {}).flatMap(vlansIn);
+  // without settings it carries all of the bridge, and VLAN 1 untagged
+  if (tagged.length === 0 || untagged === undefined) return 'other';
+  return portVlans(typeof untagged === 'number' ? untagged : undefined, tagged);
 }

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { type FoundVlans, isolated, portVlans, vlansIn } from '#conductor/networks/port-vlans.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { accessLines, isolateLines, trunkLines } from '#conductor/networks/switches/command-line/switchport-lines.ts';
 
 /** Arista EOS: configuration sessions, committed with a timer. */
 
@@ -12,6 +14,7 @@ const Switchports = z.object({
       switchportInfo: z.object({
         mode: z.string(),
         accessVlanId: z.number().optional(),
+        trunkingNativeVlanId: z.number().optional(),
         trunkAllowedVlans: z.string().optional(),
         staticTrunkGroups: z.array(z.unknown()).default([]),
       }),
@@ -33,30 +36,15 @@ export const eos: SwitchOs = {
       ports: new Map(
         Object.entries(parseAnswer(Switchports, switchports).switchports).map(([portId, port]) => [
           portId,
-          vlanOf(port),
+          vlansOf(port),
         ]),
       ),
       vlans: new Set(Object.keys(parseAnswer(Vlans, vlans).vlans).map(Number)),
     }),
   },
-  isolate: (portIds) => [
-    `interface ${range(portIds)}`,
-    'switchport',
-    'switchport mode trunk',
-    'switchport trunk allowed vlan none',
-    'no switchport trunk native vlan',
-    'no switchport access vlan',
-    'exit',
-  ],
-  access: (portIds, vlan) => [
-    `interface ${range(portIds)}`,
-    'switchport',
-    'switchport mode access',
-    `switchport access vlan ${vlan}`,
-    'switchport trunk allowed vlan none',
-    'no switchport trunk native vlan',
-    'exit',
-  ],
+  isolate: (portIds) => isolateLines(`interface ${range(portIds)}`),
+  access: (portIds, vlan) => accessLines(`interface ${range(portIds)}`, vlan),
+  trunk: (portIds, vlans) => trunkLines(`interface ${range(portIds)}`, vlans),
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
   transaction: {
     open: (name) => [`configure session ${name}`],
@@ -77,11 +65,16 @@ export const eos: SwitchOs = {
 };
 
 /** An access VLAN is shown for trunks, too: the mode decides. */
-function vlanOf({ enabled, switchportInfo: port }: Switchport): number | undefined {
-  if (!enabled) return 0;
-  if (port.mode === 'access') return port.accessVlanId ?? 0;
-  const isolated = port.mode === 'trunk' && port.trunkAllowedVlans === 'NONE' && port.staticTrunkGroups.length === 0;
-  return isolated ? undefined : 0;
+function vlansOf({ enabled, switchportInfo: port }: Switchport): FoundVlans {
+  if (!enabled) return 'other';
+  if (port.mode === 'access') return port.accessVlanId === undefined ? 'other' : portVlans(port.accessVlanId);
+  if (port.mode !== 'trunk' || port.staticTrunkGroups.length > 0) return 'other';
+  if (port.trunkAllowedVlans === 'NONE') return isolated;
+  const allowed = vlansIn(port.trunkAllowedVlans ?? '');
+  const native = port.trunkingNativeVlanId;
+  return allowed.length === 0
+    ? 'other'
+    : portVlans(native !== undefined && allowed.includes(native) ? native : undefined, allowed);
 }
 
 /** `Ethernet1,2,Port-Channel7`. */

@@ -1,9 +1,16 @@
+import { type FoundVlans, portVlans } from '#conductor/networks/port-vlans.ts';
 import {
   interfaceSections,
   numberAfter,
   vlansInTable,
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import {
+  accessLines,
+  isolateLines,
+  trunkLines,
+  trunkVlans,
+} from '#conductor/networks/switches/command-line/switchport-lines.ts';
 
 /** What LLDP's short names stand for: `Gi1/0/1` is `GigabitEthernet1/0/1`. */
 const longNames: Readonly<Record<string, string>> = {
@@ -30,31 +37,15 @@ export const iosXe: SwitchOs = {
   read: {
     commands: ['show running-config | section ^interface', 'show vlan brief'],
     parse: ([config = '', vlans = '']) => ({
-      ports: new Map([...interfaceSections(config)].map(([portId, lines]) => [portId, vlanOf(lines)])),
+      ports: new Map([...interfaceSections(config)].map(([portId, lines]) => [portId, vlansOf(lines)])),
       vlans: vlansInTable(vlans),
     }),
   },
   begin: ['configure terminal'],
   end: ['end'],
-  isolate: (portIds) =>
-    ranges(portIds).flatMap((range) => [
-      range,
-      'switchport',
-      'switchport mode trunk',
-      'switchport trunk allowed vlan none',
-      'no switchport trunk native vlan',
-      'no switchport access vlan',
-      'exit',
-    ]),
-  access: (portIds, vlan) =>
-    ranges(portIds).flatMap((range) => [
-      range,
-      'switchport',
-      'switchport mode access',
-      `switchport access vlan ${vlan}`,
-      'switchport trunk allowed vlan none',
-      'exit',
-    ]),
+  isolate: (portIds) => ranges(portIds).flatMap(isolateLines),
+  access: (portIds, vlan) => ranges(portIds).flatMap((range) => accessLines(range, vlan)),
+  trunk: (portIds, vlans) => ranges(portIds).flatMap((range) => trunkLines(range, vlans)),
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
   save: () => ['write memory'],
 };
@@ -70,9 +61,8 @@ function ranges(portIds: readonly string[]): string[] {
   );
 }
 
-function vlanOf(lines: readonly string[]): number | undefined {
-  if (lines.includes('no switchport')) return 0;
-  if (lines.includes('switchport mode access')) return numberAfter(lines, 'switchport access vlan') ?? 1;
-  const isIsolated = lines.includes('switchport mode trunk') && lines.includes('switchport trunk allowed vlan none');
-  return isIsolated ? undefined : 0;
+function vlansOf(lines: readonly string[]): FoundVlans {
+  if (lines.includes('no switchport')) return 'other';
+  if (lines.includes('switchport mode access')) return portVlans(numberAfter(lines, 'switchport access vlan') ?? 1);
+  return lines.includes('switchport mode trunk') ? trunkVlans(lines) : 'other';
 }

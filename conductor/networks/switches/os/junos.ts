@@ -1,3 +1,4 @@
+import { allVlans, type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/networks/port-vlans.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 /**
@@ -27,7 +28,7 @@ export const junos: SwitchOs = {
       // the port itself, not its units
       const names = [...terse.matchAll(/^((?:ge|mge|xe|et)-[\d/:]+|ae\d+)\s/gm)].map((match) => match[1] ?? '');
       return {
-        ports: new Map(names.map((portId) => [portId, vlanOf(linesOf.get(portId) ?? [], portId, numbers)])),
+        ports: new Map(names.map((portId) => [portId, vlansOf(linesOf.get(portId) ?? [], portId, numbers)])),
         vlans: new Set(numbers.values()),
       };
     },
@@ -38,6 +39,16 @@ export const junos: SwitchOs = {
       ...withoutVlans(portId),
       `set interfaces ${portId} unit 0 family ethernet-switching interface-mode access`,
       `set interfaces ${portId} unit 0 family ethernet-switching vlan members ${vlan}`,
+    ]),
+  // the native VLAN is one of the members, too
+  trunk: (portIds, vlans) =>
+    portIds.flatMap((portId) => [
+      ...withoutVlans(portId),
+      ...(vlans.untagged === undefined ? [] : [`set interfaces ${portId} native-vlan-id ${vlans.untagged}`]),
+      `set interfaces ${portId} unit 0 family ethernet-switching interface-mode trunk`,
+      ...vlanList(allVlans(vlans))
+        .split(',')
+        .map((range) => `set interfaces ${portId} unit 0 family ethernet-switching vlan members ${range}`),
     ]),
   createVlan: (vlan) => [`set vlans baton-${vlan} vlan-id ${vlan}`],
   transaction: {
@@ -60,19 +71,23 @@ function withoutVlans(portId: string): string[] {
   return [`delete interfaces ${portId} native-vlan-id`, `delete interfaces ${portId} unit 0 family ethernet-switching`];
 }
 
-function vlanOf(lines: readonly string[], portId: string, numbers: ReadonlyMap<string, number>): number | undefined {
+function vlansOf(lines: readonly string[], portId: string, numbers: ReadonlyMap<string, number>): FoundVlans {
   const settings = lines.map((line) => line.slice(`set interfaces ${portId} `.length));
   const switching = settings.filter((line) => line.startsWith('unit 0 family ethernet-switching'));
   const isMore = settings.some(
     (line) =>
-      /^native-vlan-id |^(gigether|ether)-options .*802\.3ad |^unit [1-9]/.test(line) ||
-      /family (?!ethernet-switching)/.test(line),
+      /^(gigether|ether)-options .*802\.3ad |^unit [1-9]/.test(line) || /family (?!ethernet-switching)/.test(line),
   );
-  if (isMore) return 0;
-  if (switching.length === 0) return undefined;
-  const members = switching.flatMap((line) => / vlan members (\S+)$/.exec(line)?.[1] ?? []);
-  const [member = ''] = members;
-  const isAccess = switching.some((line) => line.endsWith(' interface-mode access'));
-  if (!isAccess || members.length !== 1) return 0;
-  return numbers.get(member) ?? (/^\d+$/.test(member) ? Number(member) : 0);
+  if (isMore) return 'other';
+  const natives = settings.flatMap((line) => /^native-vlan-id (\d+)$/.exec(line)?.[1] ?? []);
+  if (switching.length === 0) return natives.length === 0 ? isolated : 'other';
+  const names = switching.flatMap((line) => / vlan members (\S+)$/.exec(line)?.[1] ?? []);
+  const members = names.flatMap((name) => numbers.get(name) ?? (/^[\d-]+$/.test(name) ? vlansIn(name) : [0]));
+  const mode = switching.flatMap((line) => / interface-mode (\S+)$/.exec(line)?.[1] ?? [])[0];
+  const [first = 0, ...more] = members;
+  if (members.includes(0) || first === 0) return 'other';
+  if (mode === 'access') return more.length === 0 && natives.length === 0 ? portVlans(first) : 'other';
+  const native = natives[0] === undefined ? undefined : Number(natives[0]);
+  if (mode !== 'trunk' || (native !== undefined && !members.includes(native))) return 'other';
+  return portVlans(native, members);
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/networks/port-vlans.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
@@ -29,7 +30,7 @@ export const linux: SwitchOs = {
       const byName = new Map(parseAnswer(Vlans, vlans).map((entry) => [entry.ifname, entry.vlans]));
       const ports = parseAnswer(Links, links).filter(({ master }) => master !== undefined);
       return {
-        ports: new Map(ports.map(({ ifname, isolated }) => [ifname, vlanOf(byName.get(ifname) ?? [], isolated)])),
+        ports: new Map(ports.map(({ ifname, isolated }) => [ifname, vlansOf(byName.get(ifname) ?? [], isolated)])),
         vlans: undefined,
       };
     },
@@ -41,6 +42,15 @@ export const linux: SwitchOs = {
       `vlan del dev ${portId} vid 1-4094`,
       `link set dev ${portId} isolated off`,
       `vlan add dev ${portId} vid ${vlan} pvid untagged`,
+    ]),
+  trunk: (portIds, { untagged, tagged }) =>
+    portIds.flatMap((portId) => [
+      `vlan del dev ${portId} vid 1-4094`,
+      `link set dev ${portId} isolated off`,
+      ...(untagged === undefined ? [] : [`vlan add dev ${portId} vid ${untagged} pvid untagged`]),
+      ...vlanList(tagged)
+        .split(',')
+        .map((range) => `vlan add dev ${portId} vid ${range}`),
     ]),
   joined: (lines) => `bridge -batch - <<'END'\n${lines.join('\n')}\nEND`,
   save: (portIds, lines) => [
@@ -54,13 +64,15 @@ export const linux: SwitchOs = {
   ],
 };
 
-function vlanOf(vlans: z.infer<typeof Vlans>[number]['vlans'], isolated: boolean): number | undefined {
-  const [first, ...more] = vlans;
-  if (!first) return isolated ? undefined : 0;
-  const isAccess =
-    more.length === 0 &&
-    first.vlanEnd === undefined &&
-    first.flags.includes('PVID') &&
-    first.flags.includes('Egress Untagged');
-  return isAccess && !isolated ? first.vlan : 0;
+function vlansOf(entries: z.infer<typeof Vlans>[number]['vlans'], hasFence: boolean): FoundVlans {
+  if (hasFence) return entries.length === 0 ? isolated : 'other';
+  const untagged = entries.filter(({ flags }) => flags.includes('PVID') && flags.includes('Egress Untagged'));
+  const tagged = entries.filter(({ flags }) => !flags.includes('PVID') && !flags.includes('Egress Untagged'));
+  const [access] = untagged;
+  const isKnown = entries.length > 0 && untagged.length + tagged.length === entries.length && untagged.length <= 1;
+  if (!isKnown || access?.vlanEnd !== undefined) return 'other';
+  return portVlans(
+    access?.vlan,
+    tagged.flatMap(({ vlan, vlanEnd = vlan }) => vlansIn(`${vlan}-${vlanEnd}`)),
+  );
 }

@@ -1,5 +1,12 @@
+import { type FoundVlans, portVlans } from '#conductor/networks/port-vlans.ts';
 import { interfaceSections, vlansInTable } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import {
+  accessLines,
+  isolateLines,
+  trunkLines,
+  trunkVlans,
+} from '#conductor/networks/switches/command-line/switchport-lines.ts';
 
 /** Cisco NX-OS. A port without link does not show its mode as a switchport, and the configuration shows no defaults: hence both. */
 export const nxos: SwitchOs = {
@@ -12,7 +19,7 @@ export const nxos: SwitchOs = {
       const shown = shownPorts(switchports);
       return {
         ports: new Map(
-          [...interfaceSections(config)].map(([portId, lines]) => [portId, vlanOf(lines, shown.get(portId))]),
+          [...interfaceSections(config)].map(([portId, lines]) => [portId, vlansOf(lines, shown.get(portId))]),
         ),
         vlans: vlansInTable(vlans),
       };
@@ -20,23 +27,9 @@ export const nxos: SwitchOs = {
   },
   begin: ['configure terminal'],
   end: ['end'],
-  isolate: (portIds) => [
-    `interface ${portIds.join(', ')}`,
-    'switchport',
-    'switchport mode trunk',
-    'switchport trunk allowed vlan none',
-    'no switchport trunk native vlan',
-    'no switchport access vlan',
-    'exit',
-  ],
-  access: (portIds, vlan) => [
-    `interface ${portIds.join(', ')}`,
-    'switchport',
-    'switchport mode access',
-    `switchport access vlan ${vlan}`,
-    'switchport trunk allowed vlan none',
-    'exit',
-  ],
+  isolate: (portIds) => isolateLines(`interface ${portIds.join(', ')}`),
+  access: (portIds, vlan) => accessLines(`interface ${portIds.join(', ')}`, vlan),
+  trunk: (portIds, vlans) => trunkLines(`interface ${portIds.join(', ')}`, vlans),
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
   save: () => ['copy running-config startup-config'],
 };
@@ -58,9 +51,10 @@ function shownPorts(text: string): Map<string, ShownPort> {
   );
 }
 
-function vlanOf(lines: readonly string[], shown: ShownPort | undefined): number | undefined {
+function vlansOf(lines: readonly string[], shown: ShownPort | undefined): FoundVlans {
   const mode = lines.find((line) => line.startsWith('switchport mode '));
-  if (!shown?.isSwitchport || lines.includes('no switchport')) return 0;
-  if (mode === 'switchport mode trunk') return lines.includes('switchport trunk allowed vlan none') ? undefined : 0;
-  return mode === undefined || mode === 'switchport mode access' ? shown.accessVlan : 0;
+  if (!shown?.isSwitchport || lines.includes('no switchport')) return 'other';
+  if (mode === 'switchport mode trunk') return trunkVlans(lines);
+  const isAccess = mode === undefined || mode === 'switchport mode access';
+  return isAccess && shown.accessVlan > 0 ? portVlans(shown.accessVlan) : 'other';
 }

@@ -21,6 +21,7 @@ function testSystem<Switch extends SwitchServer>(
   ports: readonly string[],
   start: () => Promise<Switch>,
   setByHand: (simulated: Switch, port: string, vlan: number) => unknown,
+  trunkNeedsUntagged?: boolean,
 ): void {
   testSwitchDriver(name, async () => {
     const simulated = await start();
@@ -30,6 +31,7 @@ function testSystem<Switch extends SwitchServer>(
       ...split(ports),
       setByHand: async (port, vlan) => void (await setByHand(simulated, port, vlan)),
       cutAt: cutsOf(simulated),
+      trunkNeedsUntagged,
       deadEndpoint: 'ssh:127.0.0.1:1',
       stop: () => simulated.stop(),
     };
@@ -114,5 +116,6 @@ for (const system of textSystems) {
     ports48(system.port),
     () => startTextSwitch(system),
     (simulated, port, vlan) => simulated.configure(`interface ${port}`, ...system.byHand(vlan)),
+    system.name === 'os10',
   );
 }

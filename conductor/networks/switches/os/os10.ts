@@ -1,3 +1,4 @@
+import { type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/networks/port-vlans.ts';
 import {
   interfaceSections,
   numberAfter,
@@ -13,7 +14,7 @@ export const os10: SwitchOs = {
   read: {
     commands: ['show running-configuration interface', 'show vlan'],
     parse: ([config = '', vlans = '']) => ({
-      ports: new Map([...interfaceSections(config)].map(([portId, lines]) => [portId, vlanOf(lines)])),
+      ports: new Map([...interfaceSections(config)].map(([portId, lines]) => [portId, vlansOf(lines)])),
       vlans: vlansInTable(vlans),
     }),
   },
@@ -28,13 +29,28 @@ export const os10: SwitchOs = {
       `switchport access vlan ${vlan}`,
       'exit',
     ]),
+  trunk: (portIds, { untagged, tagged }) =>
+    portIds.flatMap((portId) => [
+      `interface ${portId}`,
+      'no switchport',
+      'switchport mode trunk',
+      `switchport access vlan ${untagged ?? 1}`,
+      `switchport trunk allowed vlan ${vlanList(tagged)}`,
+      'exit',
+    ]),
+  trunkNeedsUntagged: true,
   createVlan: (vlan) => [`interface vlan ${vlan}`, `description baton-${vlan}`, 'exit'],
   save: () => ['copy running-configuration startup-configuration'],
 };
 
-function vlanOf(lines: readonly string[]): number | undefined {
+/** A trunk's access VLAN is its untagged one. */
+function vlansOf(lines: readonly string[]): FoundVlans {
   const isRouted = lines.includes('no switchport');
-  if (isRouted) return lines.some((line) => /^(ip|ipv6) address /.test(line)) ? 0 : undefined;
-  if (lines.some((line) => line.startsWith('switchport mode ') && line !== 'switchport mode access')) return 0;
-  return numberAfter(lines, 'switchport access vlan') ?? 0;
+  if (isRouted) return lines.some((line) => /^(ip|ipv6) address /.test(line)) ? 'other' : isolated;
+  const vlan = numberAfter(lines, 'switchport access vlan');
+  const mode = lines.find((line) => line.startsWith('switchport mode '));
+  if (vlan === undefined) return 'other';
+  if (mode === undefined || mode === 'switchport mode access') return portVlans(vlan);
+  const lists = lines.flatMap((line) => /^switchport trunk allowed vlan ([\d,-]+)$/.exec(line)?.[1] ?? []);
+  return mode === 'switchport mode trunk' && lists.length > 0 ? portVlans(vlan, lists.flatMap(vlansIn)) : 'other';
 }

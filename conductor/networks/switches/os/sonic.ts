@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type FoundVlans, portVlans } from '#conductor/networks/port-vlans.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
@@ -25,7 +26,7 @@ export const sonic: SwitchOs = {
       const database = parseAnswer(Database, text);
       const names = [...Object.keys(database.PORT), ...Object.keys(database.PORTCHANNEL)];
       return {
-        ports: new Map(names.map((portId) => [portId, vlanOf(database, portId)])),
+        ports: new Map(names.map((portId) => [portId, vlansOf(database, portId)])),
         vlans: new Set(Object.keys(database.VLAN).map((name) => Number(name.replace('Vlan', '')))),
       };
     },
@@ -33,6 +34,12 @@ export const sonic: SwitchOs = {
   isolate: (portIds) => portIds.map(leaveVlans),
   access: (portIds, vlan) =>
     portIds.flatMap((portId) => [leaveVlans(portId), `sudo -n config vlan member add -u ${vlan} ${portId}`]),
+  trunk: (portIds, { untagged, tagged }) =>
+    portIds.flatMap((portId) => [
+      leaveVlans(portId),
+      ...(untagged === undefined ? [] : [`sudo -n config vlan member add -u ${untagged} ${portId}`]),
+      ...tagged.map((vlan) => `sudo -n config vlan member add ${vlan} ${portId}`),
+    ]),
   createVlan: (vlan) => [`sudo -n config vlan add ${vlan}`],
   joined: (lines) => ['set -e', ...lines].join('\n'),
   save: () => ['sudo -n config save -y'],
@@ -46,13 +53,20 @@ function leaveVlans(portId: string): string {
   ].join(' ');
 }
 
-function vlanOf(database: Database, portId: string): number | undefined {
+function vlansOf(database: Database, portId: string): FoundVlans {
   const of = (entries: Record<string, unknown>) =>
     Object.keys(entries).filter((key) => key.split('|').at(1) === portId);
   const addresses = Object.keys({ ...database.INTERFACE, ...database.PORTCHANNEL_INTERFACE });
-  if (of(database.PORTCHANNEL_MEMBER).length > 0 || addresses.some((key) => key.startsWith(`${portId}|`))) return 0;
-  const [first, ...more] = of(database.VLAN_MEMBER);
-  if (first === undefined) return undefined;
-  const isUntagged = database.VLAN_MEMBER[first]?.['tagging_mode'] === 'untagged';
-  return isUntagged && more.length === 0 ? Number(first.split('|')[0]?.replace('Vlan', '')) : 0;
+  if (of(database.PORTCHANNEL_MEMBER).length > 0 || addresses.some((key) => key.startsWith(`${portId}|`)))
+    return 'other';
+  const members = of(database.VLAN_MEMBER).map((key) => ({
+    vlan: Number(key.split('|')[0]?.replace('Vlan', '')),
+    isUntagged: database.VLAN_MEMBER[key]?.['tagging_mode'] === 'untagged',
+  }));
+  const [untagged, ...more] = members.filter(({ isUntagged }) => isUntagged);
+  if (more.length > 0) return 'other';
+  return portVlans(
+    untagged?.vlan,
+    members.map(({ vlan }) => vlan),
+  );
 }

@@ -1,0 +1,111 @@
+import type { Network } from '#conductor/networks/networks-file.ts';
+
+/** A VIF is a tenant network attached to a node: its id is the network's name. */
+export interface Vif {
+  readonly id: string;
+  /** Where it was asked for, one of the two at most; with neither it goes where there is room. */
+  readonly portUuid: string | null;
+  readonly portgroupUuid: string | null;
+}
+
+/** What of a port counts here. */
+export interface VifPort {
+  readonly uuid: string;
+  readonly address: string;
+  readonly pxeEnabled: boolean;
+  readonly portgroupUuid: string | null;
+  readonly physicalNetwork: string | null;
+}
+
+export interface VifPlaces {
+  /** Port uuid → network name. Ports that are missing get no network. */
+  readonly networks: ReadonlyMap<string, string>;
+  readonly faults: readonly string[];
+}
+
+/** What takes one VIF: a port, or a group of ports. */
+interface Plug {
+  readonly portgroupUuid: string | null;
+  readonly ports: readonly VifPort[];
+}
+
+/**
+ * Which network each port of a node gets from its VIFs.
+ *
+ * A single VIF that was asked for nowhere takes all ports, without regard to physical networks. Otherwise each takes one
+ * port or one group, as in Ironic: those asked for by name first, then in the order of their attachment those whose
+ * physical network agrees, groups before ports, and ports that boot from the network last. A port of a group that is
+ * asked for by name dissolves the group. Pure.
+ *
+ * @param ports those that are connected to a switch
+ */
+export function placeVifs(vifs: readonly Vif[], ports: readonly VifPort[], networks: readonly Network[]): VifPlaces {
+  const [only, ...more] = vifs;
+  if (only && more.length === 0 && isFree(only)) {
+    return { networks: new Map(ports.map(({ uuid }) => [uuid, only.id])), faults: [] };
+  }
+  const places = new Map<string, string>();
+  const faults: string[] = [];
+  const take = (vif: Vif, plug: Plug | undefined): void => {
+    if (!plug) faults.push(describeNoPlace(vif));
+    else for (const { uuid } of plug.ports) places.set(uuid, vif.id);
+  };
+  const isTaken = ({ ports: members }: Plug): boolean => members.some(({ uuid }) => places.has(uuid));
+  const byName = vifs.filter((vif) => !isFree(vif));
+  const plugs = plugsOf(ports, byName);
+  for (const vif of byName)
+    take(
+      vif,
+      plugs.find((plug) => isNamed(vif, plug) && !isTaken(plug)),
+    );
+  for (const vif of vifs.filter(isFree)) {
+    const physicalNetwork = networks.find(({ name }) => name === vif.id)?.physicalNetwork;
+    const free = plugs.filter((plug) => !isTaken(plug) && canCarry(plug, physicalNetwork));
+    take(vif, free.sort((a, b) => rank(a, physicalNetwork) - rank(b, physicalNetwork))[0]);
+  }
+  return { networks: places, faults };
+}
+
+function isFree({ portUuid, portgroupUuid }: Vif): boolean {
+  return portUuid === null && portgroupUuid === null;
+}
+
+function isNamed({ portUuid, portgroupUuid }: Vif, plug: Plug): boolean {
+  if (portgroupUuid !== null) return plug.portgroupUuid === portgroupUuid;
+  return plug.portgroupUuid === null && plug.ports.some(({ uuid }) => uuid === portUuid);
+}
+
+function plugsOf(ports: readonly VifPort[], byName: readonly Vif[]): Plug[] {
+  const alone = new Set(ports.filter(({ uuid }) => byName.some(({ portUuid }) => portUuid === uuid)).map(groupOf));
+  const groups = Map.groupBy(ports, (port) => (alone.has(groupOf(port)) ? port.uuid : groupOf(port)));
+  return [...groups].map(([key, members]) => ({
+    portgroupUuid: members.some(({ portgroupUuid }) => portgroupUuid === key) ? key : null,
+    ports: members,
+  }));
+}
+
+function groupOf({ uuid, portgroupUuid }: VifPort): string {
+  return portgroupUuid ?? uuid;
+}
+
+function canCarry({ ports }: Plug, physicalNetwork: string | undefined): boolean {
+  return (
+    physicalNetwork === undefined ||
+    ports.every((port) => port.physicalNetwork === null || port.physicalNetwork === physicalNetwork)
+  );
+}
+
+/** The lower, the sooner it is taken. */
+function rank({ ports, portgroupUuid }: Plug, physicalNetwork: string | undefined): number {
+  const agrees = physicalNetwork !== undefined && ports.every((port) => port.physicalNetwork === physicalNetwork);
+  const boots = ports.some(({ pxeEnabled }) => pxeEnabled);
+  return (agrees ? 0 : 4) + (portgroupUuid === null ? 2 : 0) + (boots ? 1 : 0);
+}
+
+function describeNoPlace({ id, portUuid, portgroupUuid }: Vif): string {
+  if (portUuid !== null) return `VIF ${id}: port ${portUuid} is not connected to a switch, or has another VIF`;
+  if (portgroupUuid !== null) {
+    return `VIF ${id}: port group ${portgroupUuid} has no port that is connected to a switch, or has another VIF`;
+  }
+  return `VIF ${id}: not enough free physical ports, on its physical network if it has one`;
+}

@@ -1,0 +1,63 @@
+/** The VLANs that a switch port carries. */
+
+/**
+ * Frames without a tag belong to `untagged`, where there is one; those with the tag of another VLAN than `tagged` has are
+ * dropped. None at all = isolated from every network.
+ */
+export interface PortVlans {
+  /** 1 to 4094. */
+  readonly untagged: number | undefined;
+  /** Ascending, each once, without `untagged`. */
+  readonly tagged: readonly number[];
+}
+
+/** What a port is found with: `other` is what no request matches, so that it is always put right. */
+export type FoundVlans = PortVlans | 'other';
+
+export const isolated: PortVlans = { untagged: undefined, tagged: [] };
+
+export function portVlans(untagged: number | undefined, tagged: Iterable<number> = []): PortVlans {
+  return { untagged, tagged: [...new Set(tagged)].filter((vlan) => vlan !== untagged).sort((a, b) => a - b) };
+}
+
+/** All of them, the untagged one first. */
+export function allVlans({ untagged, tagged }: PortVlans): readonly number[] {
+  return untagged === undefined ? tagged : [untagged, ...tagged];
+}
+
+export function isIsolated(vlans: FoundVlans): boolean {
+  return vlans !== 'other' && allVlans(vlans).length === 0;
+}
+
+export function sameVlans(a: FoundVlans | undefined, b: FoundVlans | undefined): boolean {
+  if (a === undefined || b === undefined || a === 'other' || b === 'other') return a === b;
+  return a.untagged === b.untagged && vlanList(a.tagged) === vlanList(b.tagged);
+}
+
+/** `isolated`, `VLAN 100`, `VLAN 100 with tagged 200,300-302`, `tagged 200`, `none that Baton sets`. */
+export function describeVlans(vlans: FoundVlans): string {
+  if (vlans === 'other') return 'none that Baton sets';
+  if (isIsolated(vlans)) return 'isolated';
+  const tagged = vlans.tagged.length === 0 ? [] : [`tagged ${vlanList(vlans.tagged)}`];
+  return [...(vlans.untagged === undefined ? [] : [`VLAN ${vlans.untagged}`]), ...tagged].join(' with ');
+}
+
+/** `10,20-22`, as most switches write it. */
+export function vlanList(vlans: readonly number[]): string {
+  const ranges: { from: number; to: number }[] = [];
+  for (const vlan of [...vlans].sort((a, b) => a - b)) {
+    const last = ranges.at(-1);
+    if (last && vlan === last.to + 1) last.to = vlan;
+    else ranges.push({ from: vlan, to: vlan });
+  }
+  return ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}-${to}`)).join(',');
+}
+
+/** `10,20-22` → 10, 20, 21, 22. What is no such list has none. */
+export function vlansIn(list: string): number[] {
+  return list.split(',').flatMap((part) => {
+    const [from, to = from] = part.split('-').map(Number);
+    if (from === undefined || to === undefined || !(from <= to)) return [];
+    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  });
+}
