@@ -19,6 +19,7 @@ const grubFolders = ['boot/grub', 'boot/grub2', 'grub', 'grub2'];
 const otherLoaders = ['loader/entries', 'EFI/Linux'];
 const readable: ReadonlySet<string> = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'vfat']);
 const maxEntries = 100;
+const maxEntryBytes = 64 * 1024;
 
 /**
  * What the boot loader of a deployed system would start. Its file systems are mounted read-only, one after the other.
@@ -53,7 +54,7 @@ async function readGrub(root: string, folder: string): Promise<BootChoice | unde
   const names = (await listImageNames(root, entries)).filter((name) => name.endsWith('.conf'));
   if (names.length > maxEntries) throw notUnderstood(`more than ${maxEntries} entries in ${entries}`);
   const files = new Map<string, string>();
-  for (const name of names) files.set(name, (await readImageText(root, `${entries}/${name}`)) ?? '');
+  for (const name of names) files.set(name, (await readImageText(root, `${entries}/${name}`, maxEntryBytes)) ?? '');
   return chooseGrubEntry(text, {
     platform: (await readBootMode()) === 'uefi' ? 'efi' : 'pc',
     files: new Set(await listImageNames(root, folder)),

@@ -63,6 +63,11 @@ describe("GRUB's words", () => {
     expect(commandLine).toBe(String.raw`"dyndbg=file a" x y "x y" "b c" it\'s`);
   });
 
+  test('spaces around what a variable has are none of the words', () => {
+    const { commandLine, initrds } = chooseGrubEntry(boot("a=' x '; b=' '; linux /k $a $b y$a; initrd /i $b"), facts);
+    expect([commandLine, initrds.length]).toEqual(['x y x', 1]);
+  });
+
   test('a partition is named before the path, or by root; without either it is that of the configuration', () => {
     const device = (text: string): string | undefined => chooseGrubEntry(boot(text), facts).kernel.device;
     expect(device('linux (hd0,gpt2)/k')).toBe('hd0,gpt2');
@@ -94,7 +99,8 @@ describe("GRUB's words", () => {
     ['a pipe', '`| b', 'a | b', {}],
     ['an open block', '`}` is missing', 'menuentry a {', {}],
     ['an open quote', 'is not understood', "set a='b", {}],
-    ['a variable that doubles itself', 'too long', `a=xx\n${'a=$a$a\n'.repeat(40)}`, {}],
+    ['a variable that doubles itself', 'a word is longer', `a=xx\n${'a=$a$a\n'.repeat(40)}`, {}],
+    ['a word of very many variables', 'a word is longer', `a='${'x '.repeat(2000)}'\necho ${'$a'.repeat(300_000)}`, {}],
     ['deep nesting', 'nested more than', 'if a; then '.repeat(60), {}],
     ['a long command line', 'longer than 2047', boot(`linux /k ${'a'.repeat(2048)}`), {}],
   ])('refused: %s', (_what, why, text, more) => {

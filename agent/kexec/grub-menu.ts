@@ -1,5 +1,6 @@
 import { notUnderstood, parseGrubScript, type Statement, type Word } from '#agent/kexec/grub-script.ts';
 import { evaluateTest, type Truth } from '#agent/kexec/grub-test.ts';
+import { expand, quoteForKernel, type Variables } from '#agent/kexec/grub-words.ts';
 import type { LoaderEntry } from '#agent/kexec/loader-entries.ts';
 
 /** What GRUB knows beside its configuration. */
@@ -36,9 +37,6 @@ interface MenuEntry {
   readonly isSubmenu: boolean;
 }
 
-/** `undefined` = set to what can't be known. */
-type Variables = Map<string, string | undefined>;
-
 interface Running {
   readonly facts: GrubFacts;
   readonly variables: Variables;
@@ -49,7 +47,6 @@ interface Running {
 
 const prefix = '(prefix)';
 const features = ['all_video_module', 'chainloader_bpb', 'default_font_path', 'menuentry_id', 'menuentry_options'];
-const maxValueLength = 64 * 1024;
 /** The kernel's `COMMAND_LINE_SIZE` on x86, less its NUL. */
 const maxCommandLineBytes = 2047;
 /** They boot something else, or change what `linux` boots. */
@@ -214,12 +211,6 @@ function bootPath({ variables }: Running, text: string): BootPath {
   return { device: variables.get('root')?.replace(/^\((.*)\)$/, '$1') || undefined, path };
 }
 
-/** As GRUB's `grub_create_loader_cmdline`. */
-function quoteForKernel(word: string): string {
-  const escaped = word.replaceAll(/[\\'"]/g, String.raw`\$&`);
-  return word.includes(' ') ? `"${escaped}"` : escaped;
-}
-
 function runSearch(running: Running, name: string, args: readonly (string | undefined)[], isCertain: boolean): Truth {
   const options = args.filter((each) => each?.startsWith('-'));
   const [key, second] = args.filter((each) => !each?.startsWith('-'));
@@ -252,7 +243,6 @@ function loadEnvironment(running: Running, args: readonly (string | undefined)[]
 }
 
 function setVariable({ variables }: Running, name: string, value: string | undefined, isCertain: boolean): Truth {
-  if ((value?.length ?? 0) > maxValueLength) throw notUnderstood(`the variable ${name} is too long`);
   variables.set(name, isCertain || variables.get(name) === value ? value : undefined);
   return true;
 }
@@ -267,25 +257,6 @@ function setUnknown({ variables }: Running, word: Word | undefined): Truth {
 
 function hasFile({ files }: GrubFacts, path: string): Truth {
   return path.startsWith(`${prefix}/`) ? files.has(path.slice(prefix.length + 1)) : undefined;
-}
-
-/** A word is several where a variable outside of quotes has spaces, and none where that is empty. */
-function expand(word: Word, variables: Variables): (string | undefined)[] {
-  let words: string[] = [];
-  let isWord = false;
-  for (const piece of word) {
-    let text = 'text' in piece ? piece.text : '';
-    if ('variable' in piece) {
-      const value = /^[?#@*\d]/.test(piece.variable) ? undefined : variables.get(piece.variable);
-      if (value === undefined && (variables.has(piece.variable) || /^[?#@*\d]/.test(piece.variable)))
-        return [undefined];
-      text = value ?? '';
-    }
-    const parts = piece.quoted || 'text' in piece ? [text] : text.split(/[ \t\n]+/);
-    isWord ||= piece.quoted || text !== '';
-    words = [...words.slice(0, -1), `${words.at(-1) ?? ''}${parts[0] ?? ''}`, ...parts.slice(1)];
-  }
-  return isWord ? words : [];
 }
 
 function readEntry(

@@ -18,7 +18,7 @@ export function readLoaderEntries(files: ReadonlyMap<string, string>): readonly 
 
 function readEntry(id: string, text: string): LoaderEntry {
   const values = (key: string): string[] =>
-    [...text.matchAll(new RegExp(`^[ \\t]*${key}[ \\t]+(.*?)[ \\t\\r]*$`, 'gm'))].map(([, value = '']) => value);
+    [...text.matchAll(new RegExp(`^[ \\t]*${key}[ \\t]+(.*)$`, 'gm'))].map(([, value = '']) => value.trim());
   const options = values('options');
   return {
     id,

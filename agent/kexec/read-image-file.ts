@@ -9,8 +9,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 const maxTextBytes = 1024 * 1024;
 
 /** `undefined` where there is none. @throws AppError `not_supported` for what is too large, or no file */
-export async function readImageText(root: string, path: string): Promise<string | undefined> {
-  const file = await findFile(root, path, maxTextBytes);
+export async function readImageText(root: string, path: string, maxBytes = maxTextBytes): Promise<string | undefined> {
+  const file = await findFile(root, path, maxBytes);
   return file && readFile(file.path, 'utf8');
 }
 
