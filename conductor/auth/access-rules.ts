@@ -128,6 +128,8 @@ export const accessRules: readonly AccessRule[] = [
     ['GET', `${node}/vendor_passthru/methods`, 'baremetal:node:vendor_passthru', administerOwn],
     ['PUT', `${node}/states/boot_mode`, 'baremetal:node:set_boot_mode', operate],
     ['PUT', `${node}/states/secure_boot`, 'baremetal:node:set_secure_boot', operate],
+    ['GET', `${node}/network`, 'baton:node:network', ownerReads],
+    ['POST', `${node}/network/repair`, 'baton:node:network:repair', operate],
     ['GET', `${node}/vifs`, 'baremetal:node:vif:list', read],
     ['POST', `${node}/vifs`, 'baremetal:node:vif:attach', operate],
     ['DELETE', `${node}/vifs/{vif}`, 'baremetal:node:vif:detach', operate],

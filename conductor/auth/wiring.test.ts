@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { portVlans } from '#conductor/networks/port-vlans.ts';
+import { portVlans } from '#conductor/model/port-vlans.ts';
 import { type ApiAnswer, openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 /** What a project's administrator may not do to the project's own nodes: reach others' machines, networks and BMCs. */

@@ -23,6 +23,7 @@ import { helpText } from '#conductor/cli/help-text.ts';
 import { historyCommand } from '#conductor/cli/history-command.ts';
 import { imageCommands } from '#conductor/cli/image-commands.ts';
 import { logCommands } from '#conductor/cli/log-commands.ts';
+import { networkCommands } from '#conductor/cli/network-commands.ts';
 import { nodeCommands } from '#conductor/cli/node-commands.ts';
 import { nodeListCommand } from '#conductor/cli/node-list-command.ts';
 import { parseInput } from '#conductor/cli/parse-input.ts';
@@ -99,7 +100,10 @@ const groups: readonly CommandGroup[] = [
     title: 'See',
     commands: [statusCommand, nodeListCommand, historyCommand, firmwareCommand, ...logCommands, ...consoleCommands],
   },
-  { title: 'Nodes', commands: [createNodeCommand, ...nodeCommands, ...portCommands, ...credentialCommands] },
+  {
+    title: 'Nodes',
+    commands: [createNodeCommand, ...nodeCommands, ...portCommands, ...networkCommands, ...credentialCommands],
+  },
   { title: 'Power and maintenance', commands: powerCommands },
   {
     title: 'Deploy',

@@ -8,7 +8,7 @@ import { buildImageInfo } from '#conductor/nodes/image-info.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
 import { bootsFromVirtualMedia, hasFakeDeploy, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
-import { listVifs } from '#conductor/nodes/vifs/vif-store.ts';
+import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
 import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
 import { openTarget } from '#conductor/nodes/volumes/target-secrets.ts';
 import { findBootVolume, listNodeConnectors } from '#conductor/nodes/volumes/volume-store.ts';

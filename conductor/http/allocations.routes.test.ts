@@ -117,6 +117,7 @@ describe('asking', () => {
       expect(await desk.show(asked.uuid)).toMatchObject({ state: 'error' });
     });
     expect((await desk.show(asked.uuid))['last_error']).toContain('could not reserve any of 1 suitable nodes');
+    api.patience.patienceMs = 600_000;
     const second = await desk.ask();
     await api.context.allocator.idle();
     if (lease) await releaseLease(api.context.db, lease);

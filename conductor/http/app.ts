@@ -39,6 +39,7 @@ import { nodeFirmwareRoutes } from '#conductor/http/node-firmware.routes.ts';
 import { nodeHistoryRoutes } from '#conductor/http/node-history.routes.ts';
 import { nodeLogRoutes } from '#conductor/http/node-logs.routes.ts';
 import { nodeManagementRoutes } from '#conductor/http/node-management.routes.ts';
+import { nodeNetworkRoutes } from '#conductor/http/node-network.routes.ts';
 import { nodePlanRoutes } from '#conductor/http/node-plan.routes.ts';
 import { nodeRaidRoutes } from '#conductor/http/node-raid.routes.ts';
 import { nodeStateRoutes } from '#conductor/http/node-states.routes.ts';
@@ -76,6 +77,7 @@ const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   nodeStateRoutes,
   nodeBootModeRoutes,
   nodeRaidRoutes,
+  nodeNetworkRoutes,
   nodeVifRoutes,
   nodeTraitRoutes,
   nodeBiosRoutes,

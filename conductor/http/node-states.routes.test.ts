@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { portVlans } from '#conductor/networks/port-vlans.ts';
+import { portVlans } from '#conductor/model/port-vlans.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

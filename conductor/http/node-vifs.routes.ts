@@ -6,8 +6,8 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
+import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
 import { attachNetwork, detachNetwork } from '#conductor/nodes/vifs/attach-network.ts';
-import { listVifs } from '#conductor/nodes/vifs/vif-store.ts';
 
 const tags = ['node networks'];
 const vifVersion = 28;

@@ -40,6 +40,7 @@ const irregular: Readonly<Record<string, string>> = {
   'get /v1/nodes/validate': 'validateNodeByName',
   'get /v1/nodes/{node}/validate': 'validateNode',
   'post /v1/nodes/{node}/plan': 'planNode',
+  'post /v1/nodes/{node}/network/repair': 'repairNodeNetwork',
   'post /v1/nodes/{node}/vifs': 'attachNodeVif',
   'delete /v1/nodes/{node}/vifs/{vif}': 'detachNodeVif',
   'get /v1/lookup': 'lookupAgent',

@@ -1,15 +1,17 @@
+import { type FoundVlans, isolated, sameVlans } from '#conductor/model/port-vlans.ts';
 import {
   type Destination,
   type NetworkPort,
   parseNetworkInterface,
   planNetworkMove,
+  type SwitchPortMove,
   type SwitchPortTarget,
 } from '#conductor/networks/network-interfaces.ts';
 import { findSwitch, type Networks } from '#conductor/networks/networks-file.ts';
-import { isolated } from '#conductor/networks/port-vlans.ts';
 import { switchAccess } from '#conductor/networks/switch-access.ts';
-import type { LldpPort, SwitchConnection, SwitchDriver } from '#conductor/networks/switch-driver.ts';
+import type { LldpPort, SwitchConnection, SwitchDriver, SwitchPortSetting } from '#conductor/networks/switch-driver.ts';
 import { createSwitchRounds, type OneWriter, type SwitchRounds } from '#conductor/networks/switch-rounds.ts';
+import { isRetryable } from '#shared/errors/app-error.ts';
 
 /** Where a port was read back to be. */
 export interface SwitchPortPlacement {
@@ -36,7 +38,24 @@ export interface NetworkConnector {
    * @throws AppError `invalid_argument`, `switch_error`, `unavailable`, `not_found`.
    */
   connect(request: ConnectRequest): Promise<SwitchPortPlacement[]>;
+  /**
+   * Reads where switch ports are, and what it would take to put them where these moves want them.
+   * @returns also the switches that did not answer, or refused a port.
+   */
+  look(moves: readonly SwitchPortMove[], signal?: AbortSignal): Promise<SwitchPortLooks>;
   close(): Promise<void>;
+}
+
+export interface SwitchPortLook {
+  readonly move: SwitchPortMove;
+  readonly found: FoundVlans;
+  /** In the switch's words; none for a port that is where it should be. */
+  readonly commands: readonly string[];
+}
+
+export interface SwitchPortLooks {
+  readonly looks: readonly SwitchPortLook[];
+  readonly failures: readonly { readonly moves: readonly SwitchPortMove[]; readonly error: unknown }[];
 }
 
 interface KnownSwitch {
@@ -54,14 +73,14 @@ export function createNetworkConnector(
   oneWriter: OneWriter = (_switchId, _signal, work) => work(),
 ): NetworkConnector {
   const switches = new Map<string, KnownSwitch>();
-  const roundsOf = ({ switchEntry }: SwitchPortTarget): SwitchRounds => {
+  const switchOf = ({ switchEntry }: SwitchPortTarget): KnownSwitch => {
     const { switchId, driver } = switchEntry;
     const known = switches.get(switchId);
-    if (known) return known.rounds;
+    if (known) return known;
     const connection = switchDriver(driver).connect(switchAccess(switchEntry));
-    const rounds = createSwitchRounds(switchId, connection, oneWriter);
-    switches.set(switchId, { connection, rounds });
-    return rounds;
+    const opened = { connection, rounds: createSwitchRounds(switchId, connection, oneWriter) };
+    switches.set(switchId, opened);
+    return opened;
   };
   return {
     networks,
@@ -72,11 +91,8 @@ export function createNetworkConnector(
     connect: async ({ networkInterface, ports, destination, signal }) => {
       const name = parseNetworkInterface(networkInterface);
       const moves = planNetworkMove({ networkInterface: name, ports, networks, destination });
-      for (const atSwitch of Map.groupBy(moves, ({ switchEntry }) => switchEntry).values()) {
-        const [first] = atSwitch;
-        if (!first) continue;
-        const settings = atSwitch.map(({ portId, network }) => ({ portId, vlans: network?.vlans ?? isolated }));
-        await roundsOf(first).move(settings, signal);
+      for (const { first, atSwitch } of bySwitch(moves)) {
+        await switchOf(first).rounds.move(atSwitch.map(settingOf), signal);
       }
       return moves.map(({ port, network }) => ({
         port,
@@ -84,9 +100,50 @@ export function createNetworkConnector(
         vlan: network?.vlans.untagged ?? null,
       }));
     },
+    look: async (moves, signal) => {
+      const each = bySwitch(moves).map(({ first, atSwitch }) => lookTogether(switchOf(first), atSwitch, signal));
+      const all = await Promise.all(each);
+      return { looks: all.flatMap(({ looks }) => looks), failures: all.flatMap(({ failures }) => failures) };
+    },
     close: async () => {
       await Promise.all([...switches.values()].map(({ connection }) => connection.close()));
       switches.clear();
     },
   };
+}
+
+/** All at once; when the switch refuses one, in halves, until that one is alone. */
+async function lookTogether(
+  at: KnownSwitch,
+  moves: readonly SwitchPortMove[],
+  signal: AbortSignal | undefined,
+): Promise<SwitchPortLooks> {
+  const { connection } = at;
+  try {
+    const states = await connection.readPorts(
+      moves.map(({ portId }) => portId),
+      signal,
+    );
+    const looks = moves.map((move, index) => {
+      const found = states[index]?.vlans ?? 'other';
+      const setting = settingOf(move);
+      return { move, found, commands: sameVlans(found, setting.vlans) ? [] : connection.describe([setting]) };
+    });
+    return { looks, failures: [] };
+  } catch (error) {
+    if (moves.length === 1 || isRetryable(error) || signal?.aborted) return { looks: [], failures: [{ moves, error }] };
+    const middle = Math.ceil(moves.length / 2);
+    const first = await lookTogether(at, moves.slice(0, middle), signal);
+    const second = await lookTogether(at, moves.slice(middle), signal);
+    return { looks: [...first.looks, ...second.looks], failures: [...first.failures, ...second.failures] };
+  }
+}
+
+export function settingOf({ portId, network }: SwitchPortMove): SwitchPortSetting {
+  return { portId, vlans: network?.vlans ?? isolated };
+}
+
+function bySwitch(moves: readonly SwitchPortMove[]) {
+  const groups = [...Map.groupBy(moves, ({ switchEntry }) => switchEntry).values()];
+  return groups.flatMap((atSwitch) => (atSwitch[0] ? [{ first: atSwitch[0], atSwitch }] : []));
 }

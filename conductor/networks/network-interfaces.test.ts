@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { portVlans } from '#conductor/model/port-vlans.ts';
 import {
   type NetworkPort,
   networkInterfaceNames,
@@ -8,7 +9,6 @@ import {
   validateNetwork,
 } from '#conductor/networks/network-interfaces.ts';
 import { type Networks, noNetworks } from '#conductor/networks/networks-file.ts';
-import { portVlans } from '#conductor/networks/port-vlans.ts';
 
 const networks: Networks = {
   switches: [{ switchId: '00:11:22:AA:44:55', driver: 'ovs', endpoint: 'unix:/x' }],

@@ -29,8 +29,12 @@ export interface SwitchPortMove extends SwitchPortTarget {
   readonly network: Network | undefined;
 }
 
-/** The purpose's default network, unless tenant networks are attached. */
-export type Destination = 'isolated' | { readonly purpose: NetworkPurpose; readonly vifs?: readonly Vif[] };
+export type Destination =
+  | 'isolated'
+  /** The purpose's default network, unless tenant networks are attached. */
+  | { readonly purpose: NetworkPurpose; readonly vifs?: readonly Vif[] }
+  /** Port uuid → network name; `null` = isolated. Ports that are missing stay as they are. */
+  | { readonly networks: ReadonlyMap<string, string | null> };
 
 interface NetworkInterface {
   readonly description: string;
@@ -73,7 +77,9 @@ export function planNetworkMove(options: {
 }): SwitchPortMove[] {
   const { networkInterface, ports, networks, destination } = options;
   if (!networkInterfaces[networkInterface].switches) return [];
-  const { targets, faults } = readPorts(ports, networks);
+  const isMeant = ({ uuid }: NetworkPort): boolean =>
+    destination === 'isolated' || !('networks' in destination) || destination.networks.has(uuid);
+  const { targets, faults } = readPorts(ports.filter(isMeant), networks);
   const { networkOf, faults: unplaced } = networksOf(targets, networks, destination);
   const all = [...faults, ...unplaced];
   if (all.length > 0) throw new AppError('invalid_argument', all.join('; '), { details: { faults: all } });
@@ -86,6 +92,11 @@ function networksOf(
   destination: Destination,
 ): { readonly networkOf: (port: NetworkPort) => Network | undefined; readonly faults: readonly string[] } {
   if (destination === 'isolated') return { networkOf: () => undefined, faults: [] };
+  if ('networks' in destination) {
+    const names = [...destination.networks.values()].filter((name) => name !== null);
+    const byName = new Map(names.map((name) => [name, resolveNetwork(networks, 'tenant', name)]));
+    return { networkOf: ({ uuid }) => byName.get(destination.networks.get(uuid) ?? ''), faults: [] };
+  }
   const { purpose, vifs = [] } = destination;
   if (vifs.length === 0) {
     const network = resolveNetwork(networks, purpose);

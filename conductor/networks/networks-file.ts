@@ -1,8 +1,8 @@
 import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { type NetworkPurpose, networkPurposes } from '#conductor/model/network-purposes.ts';
+import { type PortVlans, portVlans, vlansIn } from '#conductor/model/port-vlans.ts';
 import type { PortRules } from '#conductor/networks/allowed-ports.ts';
-import { type PortVlans, portVlans, vlansIn } from '#conductor/networks/port-vlans.ts';
 import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

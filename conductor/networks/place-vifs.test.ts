@@ -1,8 +1,8 @@
 import { array, assert, boolean, constantFrom, option, property, record, uniqueArray } from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { portVlans } from '#conductor/model/port-vlans.ts';
 import type { Network } from '#conductor/networks/networks-file.ts';
 import { placeVifs, type Vif, type VifPort } from '#conductor/networks/place-vifs.ts';
-import { portVlans } from '#conductor/networks/port-vlans.ts';
 
 const port = (uuid: string, more: Partial<VifPort> = {}): VifPort => ({
   uuid,
@@ -55,6 +55,11 @@ describe('placeVifs', () => {
       '1': 'left',
       '2': 'a',
     });
+  });
+
+  test('one of no physical network leaves those ports that name one to others', () => {
+    const ports = [port('1', { pxeEnabled: true }), port('2', { physicalNetwork: 'left' })];
+    expect(placed([vif('a'), vif('left')], ports)).toEqual({ '1': 'a', '2': 'left' });
   });
 
   test('those without a place are named', () => {

@@ -97,7 +97,7 @@ function canCarry({ ports }: Plug, physicalNetwork: string | undefined): boolean
 
 /** The lower, the sooner it is taken. */
 function rank({ ports, portgroupUuid }: Plug, physicalNetwork: string | undefined): number {
-  const agrees = physicalNetwork !== undefined && ports.every((port) => port.physicalNetwork === physicalNetwork);
+  const agrees = ports.every((port) => port.physicalNetwork === (physicalNetwork ?? null));
   const boots = ports.some(({ pxeEnabled }) => pxeEnabled);
   return (agrees ? 0 : 4) + (portgroupUuid === null ? 2 : 0) + (boots ? 1 : 0);
 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { type FoundVlans, isIsolated, isolated, portVlans, sameVlans } from '#conductor/model/port-vlans.ts';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
-import { type FoundVlans, isIsolated, isolated, portVlans, sameVlans } from '#conductor/networks/port-vlans.ts';
 import type { SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
 
 const portId = fc.constantFrom('p1', 'p2', 'p3', 'p4', 'p5');

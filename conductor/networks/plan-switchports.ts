@@ -1,4 +1,4 @@
-import { describeVlans, isIsolated, sameVlans } from '#conductor/networks/port-vlans.ts';
+import { describeVlans, isIsolated, sameVlans } from '#conductor/model/port-vlans.ts';
 import type { SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

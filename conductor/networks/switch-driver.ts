@@ -1,4 +1,4 @@
-import type { FoundVlans, PortVlans } from '#conductor/networks/port-vlans.ts';
+import type { FoundVlans, PortVlans } from '#conductor/model/port-vlans.ts';
 
 /**
  * A switch driver answers for one switch and knows no database. It throws `AppError` (`switch_error`, `unavailable`,
@@ -20,6 +20,8 @@ export interface SwitchConnection {
   readPorts(portIds: readonly string[], signal?: AbortSignal): Promise<SwitchPortState[]>;
   /** All of them in one transaction where the switch can, in this order where it can't; safe to repeat. */
   apply(settings: readonly SwitchPortSetting[], signal?: AbortSignal): Promise<void>;
+  /** What `apply` would send, in the switch's own words. */
+  describe(settings: readonly SwitchPortSetting[]): readonly string[];
   close(): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { portVlans } from '#conductor/networks/port-vlans.ts';
+import { portVlans } from '#conductor/model/port-vlans.ts';
 import type { SwitchPortSetting } from '#conductor/networks/switch-driver.ts';
 import { createSwitchRounds, type OneWriter } from '#conductor/networks/switch-rounds.ts';
 import { createFakeSwitch } from '#conductor/networks/switches/fake.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type PortVlans, sameVlans } from '#conductor/model/port-vlans.ts';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
-import { type PortVlans, sameVlans } from '#conductor/networks/port-vlans.ts';
 import type { SwitchConnection, SwitchPortSetting } from '#conductor/networks/switch-driver.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import { overdueTimers } from '#shared/overdue-timers.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { portVlans } from '#conductor/networks/port-vlans.ts';
+import { portVlans } from '#conductor/model/port-vlans.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { claimLease, type Lease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

@@ -93,6 +93,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     powerTimeoutMs: env.BATON_POWER_TIMEOUT * 1000,
     kexecTimeoutMs: env.BATON_KEXEC_TIMEOUT * 1000,
     powerSyncIntervalMs: env.BATON_POWER_SYNC_INTERVAL * 1000,
+    switchLookIntervalMs: env.BATON_SWITCH_LOOK_INTERVAL * 1000,
     leaseMs: env.BATON_LEASE_SECONDS * 1000,
     allocationErrorDays: env.BATON_ALLOCATION_ERROR_DAYS,
     reconcileIntervalMs: env.BATON_RECONCILE_INTERVAL * 1000,

@@ -17,6 +17,7 @@ export interface ConductorConfig extends HttpConfig {
   /** Below which nodes may name authorities of BMCs. */
   readonly caDirectory: string;
   readonly powerSyncIntervalMs: number;
+  readonly switchLookIntervalMs: number;
 }
 
 /** Everything that a conductor's parts share, each of which declares what it needs: made once, by `openContext`. */

@@ -150,6 +150,7 @@ export const Environment = z.object({
       'seconds within which a machine that is to boot by kexec gets to its tenant network; else it is rebooted',
     ),
   BATON_POWER_SYNC_INTERVAL: seconds(60).describe("seconds between two reads of every node's power state"),
+  BATON_SWITCH_LOOK_INTERVAL: seconds(600).describe('seconds between two looks at the switch ports that Baton has set'),
   BATON_LEASE_SECONDS: seconds(60).describe('seconds after which the work of a dead conductor is taken over'),
   ...allocationEnvironment,
   BATON_RECONCILE_INTERVAL: seconds(5).describe('seconds between two looks for work that is due'),

@@ -3,6 +3,7 @@ import { authWarnings } from '#conductor/auth/auth-warnings.ts';
 import { startDhcpServer } from '#conductor/boot/dhcp/dhcp-server.ts';
 import { ramdiskWarning } from '#conductor/boot/ramdisk-files.ts';
 import { forgetDiscovered } from '#conductor/flows/forget-discovered.ts';
+import { lookAtSwitchPorts } from '#conductor/flows/look-at-switch-ports.ts';
 import { pruneFlows } from '#conductor/flows/prune-flows.ts';
 import type { Scheduler } from '#conductor/flows/scheduler.ts';
 import { syncPower } from '#conductor/flows/sync-power.ts';
@@ -97,6 +98,11 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
     { name: 'forget discovered machines', periodMs: pruneIntervalMs, run: () => forgetDiscovered(context) },
     { name: 'prune site actions', periodMs: pruneIntervalMs, run: () => pruneActions(context) },
     { name: 'prune webhook deliveries', periodMs: pruneIntervalMs, run: () => pruneDeliveries(context) },
+    {
+      name: 'look at switch ports',
+      periodMs: config.switchLookIntervalMs,
+      run: (signal) => lookAtSwitchPorts(context, signal),
+    },
     { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },
   ];
 }

@@ -47,6 +47,10 @@ export const coreTests: readonly CoreTest[] = [
   { file: 'system/redfish-sushy.test.ts', proves: "the Redfish simulator, by Debian's sushy" },
   { file: 'system/ipmi.test.ts', proves: 'the IPMI driver on ipmi_sim' },
   { file: 'system/ovs.test.ts', proves: 'switch ports on Open vSwitch' },
+  {
+    file: 'system/tenant-networks.test.ts',
+    proves: "several networks a node, trunks, what others change, by Ironic's client and Open vSwitch",
+  },
   { file: 'system/lldp.test.ts', proves: 'LLDP on real cables' },
   {
     file: 'system/dhcp.test.ts',

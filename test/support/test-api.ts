@@ -44,6 +44,8 @@ export interface ApiAnswer {
 }
 
 /** The whole API in process, on a database in memory, with fake hardware and nobody who works on nodes. */
+const shortPatienceMs = 100;
+
 export interface TestApi {
   readonly context: ConductorContext;
   /** UUIDs of nodes that were nudged since the last reset. */
@@ -57,6 +59,8 @@ export interface TestApi {
   ): Promise<ApiAnswer>;
   /** As it is, with what is no JSON object, too; a path, or a whole URL. */
   request(path: string, init?: RequestInit): Promise<Response>;
+  /** Of the allocator; `reset` makes it short again. */
+  readonly patience: { patienceMs: number; readonly retryMs: number };
   /** Forgets all nodes. */
   reset(): Promise<void>;
   close(): Promise<void>;
@@ -115,10 +119,11 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
   const nudged: string[] = [];
   const engine = await openEngine(config, database, options);
   const basics = { db: database.db, clock: systemClock, log: silentLog };
+  const patience = { patienceMs: shortPatienceMs, retryMs: 10 };
   const allocator = createAllocator({
     context: engine,
     clock: systemClock,
-    patience: { patienceMs: 100, retryMs: 10 },
+    patience,
   });
   const context: ConductorContext = {
     ...engine,
@@ -134,10 +139,12 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
   return {
     context,
     nudged,
+    patience,
     call: callsOf(request),
     request,
     reset: async () => {
       nudged.length = 0;
+      patience.patienceMs = shortPatienceMs;
       // a round under way would go on among the next test's rows
       await allocator.idle();
       await database.db.execute(sql`truncate nodes, allocations cascade`);

@@ -1,7 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isolated, portVlans } from '#conductor/networks/port-vlans.ts';
+import { isolated, portVlans } from '#conductor/model/port-vlans.ts';
 import type { SwitchConnection } from '#conductor/networks/switch-driver.ts';
 import { ovsDriver } from '#conductor/networks/switches/ovs.ts';
 import { testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';

@@ -2,7 +2,7 @@ import type { ConductorStep, WriteFacts } from '#conductor/flows/step-context.ts
 import { together } from '#conductor/kernel/db/together.ts';
 import { forgetAllocation } from '#conductor/nodes/node-allocation.ts';
 import { deleteConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
-import { deleteVifs } from '#conductor/nodes/vifs/vif-store.ts';
+import { deleteVifs } from '#conductor/nodes/ports/vif-store.ts';
 
 export const releaseInstance: ConductorStep = {
   interface: 'deploy',

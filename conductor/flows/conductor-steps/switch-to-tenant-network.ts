@@ -1,6 +1,6 @@
 import { connectNode } from '#conductor/flows/conductor-steps/leave-network.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
-import { listVifs } from '#conductor/nodes/vifs/vif-store.ts';
+import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
 
 export const switchToTenantNetwork: ConductorStep = {
   interface: 'deploy',

@@ -30,6 +30,12 @@ export const alerts: readonly {
     why: 'Every tenth call to BMCs of this driver fails: the network, or a changed password. A single machine shows as `baton_nodes_with_fault`.',
   },
   {
+    name: 'BatonSwitchPortsDiffer',
+    expr: 'max(baton_switch_ports_differing) > 0',
+    for: '0m',
+    why: 'Somebody else has changed switch ports of nodes, or a switch has restarted without its saved configuration: machines may be on networks that are not theirs. `baton network NODE` shows what differs, `baton network repair NODE` sets it again.',
+  },
+  {
     name: 'BatonWebhooksFailing',
     expr: 'max by (webhook) (baton_webhook_oldest_pending_seconds) > 900 or increase(baton_webhook_deliveries_total{outcome="given_up"}[1h]) > 0',
     for: '5m',

@@ -68,6 +68,10 @@ export const metricTable = {
   flowAgeSecondsMax: fleet('baton_flow_age_seconds_max', 'How long the oldest flow that has not ended has run.', [
     'kind',
   ]),
+  switchPortsDiffering: fleet(
+    'baton_switch_ports_differing',
+    'Switch ports that were found otherwise than Baton has set them.',
+  ),
   siteActions: fleet('baton_site_actions', 'Site actions by name and state.', ['action', 'state']),
   siteActionGroups: fleet('baton_site_action_groups', 'Groups of the site action under way by stage.', ['stage']),
   siteActionNodes: fleet(

@@ -22,6 +22,7 @@ const Fleet = z.array(
       'conductorsKnown',
       'webhooksPending',
       'webhookOldestSeconds',
+      'switchPortsDiffering',
     ]),
     a: z.string().nullable(),
     b: z.string().nullable(),
@@ -73,6 +74,7 @@ export async function readFleet(
       where stopped_at is null and updated_at > now() - make_interval(secs => ${options.conductorTimeoutMs / 1000})
     union all select 'conductorsKnown', ${none}, ${none}, ${none}, count(*)::float8 from conductors
       where stopped_at is null and updated_at > now() - interval '1 day'
+    union all select 'switchPortsDiffering', ${none}, ${none}, ${none}, count(*)::float8 from switch_ports where found is not null
     union all select 'webhooksPending', name, ${none}, ${none}, count(d.id)::float8 from webhooks w
       left join webhook_deliveries d on d.webhook_uuid = w.uuid and d.state = 'pending' group by 2
     union all select 'webhookOldestSeconds', name, ${none}, ${none}, coalesce(max(${age('d.created_at')}), 0) from webhooks w

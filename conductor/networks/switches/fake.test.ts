@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isolated, portVlans } from '#conductor/networks/port-vlans.ts';
+import { isolated, portVlans } from '#conductor/model/port-vlans.ts';
 import { createFakeSwitch } from '#conductor/networks/switches/fake.ts';
 import { testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,4 +1,4 @@
-import type { FoundVlans } from '#conductor/networks/port-vlans.ts';
+import { describeVlans, type FoundVlans } from '#conductor/model/port-vlans.ts';
 import type { SwitchDriver, SwitchPortSetting } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -50,6 +50,7 @@ export function createFakeSwitch(options: { readonly ports: readonly string[]; r
               fake.applied.push(setting);
             }
           },
+          describe: (settings) => settings.map(({ portId, vlans }) => `${portId}: ${describeVlans(vlans)}`),
           close: async () => undefined,
         };
       },

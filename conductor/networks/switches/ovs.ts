@@ -6,7 +6,7 @@ import {
   type PortVlans,
   portVlans,
   sameVlans,
-} from '#conductor/networks/port-vlans.ts';
+} from '#conductor/model/port-vlans.ts';
 import type {
   SwitchConnection,
   SwitchDriver,
@@ -42,6 +42,7 @@ export const ovsDriver: SwitchDriver = {
     return {
       readPorts: (portIds, signal) => readPorts(client, endpoint, portIds, signal),
       apply: (settings, signal) => apply(client, endpoint, settings, signal),
+      describe: (settings) => settings.map(describeSetting),
       close: async () => client.close(),
     } satisfies SwitchConnection;
   },
@@ -138,11 +139,28 @@ function changePort({ portId, vlans }: SwitchPortSetting): OvsdbOperation[] {
   ];
 }
 
+/** As one would type it. */
+function describeSetting({ portId, vlans }: SwitchPortSetting): string {
+  const { untagged, tagged } = vlans;
+  const columns = isIsolated(vlans)
+    ? ['vlan_mode=trunk', `trunks=${deadTrunk}`, 'tag=[]', 'protected=true']
+    : [
+        `vlan_mode=${modeOf(vlans)}`,
+        `tag=${untagged ?? '[]'}`,
+        `trunks=${tagged.join(',') || '[]'}`,
+        'protected=false',
+      ];
+  return `ovs-vsctl set port ${portId} ${columns.join(' ')}`;
+}
+
+function modeOf({ untagged, tagged }: PortVlans): string {
+  if (tagged.length === 0) return 'access';
+  return untagged === undefined ? 'trunk' : 'native-untagged';
+}
+
 /** A trunk of no VLANs is one of all, and carries its native VLAN whether or not it lists it. */
-function rowOf({ untagged, tagged }: PortVlans): Record<string, unknown> {
-  const tag = untagged ?? emptySet;
-  if (tagged.length === 0) return { vlan_mode: 'access', tag, trunks: emptySet };
-  return { vlan_mode: untagged === undefined ? 'trunk' : 'native-untagged', tag, trunks: ['set', tagged] };
+function rowOf(vlans: PortVlans): Record<string, unknown> {
+  return { vlan_mode: modeOf(vlans), tag: vlans.untagged ?? emptySet, trunks: ['set', vlans.tagged] };
 }
 
 async function waitUntilRealised(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isolated, portVlans } from '#conductor/model/port-vlans.ts';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
-import { isolated, portVlans } from '#conductor/networks/port-vlans.ts';
 import type {
   SwitchAccess,
   SwitchConnection,

@@ -35,7 +35,8 @@ export async function recordSwitchPort(
   db: Queryable,
   row: { readonly portUuid: string; readonly network: string | null; readonly vlan: number | null },
 ): Promise<void> {
-  const change = { network: row.network, vlan: row.vlan, appliedAt: new Date() };
+  const now = new Date();
+  const change = { network: row.network, vlan: row.vlan, appliedAt: now, found: null, lookedAt: now };
   await db
     .insert(switchPorts)
     .values({ portUuid: row.portUuid, ...change })

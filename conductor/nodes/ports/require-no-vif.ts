@@ -1,5 +1,5 @@
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import { listVifs } from '#conductor/nodes/vifs/vif-store.ts';
+import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** @throws AppError `conflict` for a port or port group that a VIF was attached to by name. */

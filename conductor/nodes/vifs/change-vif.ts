@@ -6,8 +6,8 @@ import type { Network } from '#conductor/networks/networks-file.ts';
 import { placeVifs, type Vif } from '#conductor/networks/place-vifs.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { portgroupResource } from '#conductor/nodes/ports/portgroup.ts';
+import { deleteVif, insertVif, listVifs } from '#conductor/nodes/ports/vif-store.ts';
 import { findRow } from '#conductor/nodes/resources/resource-store.ts';
-import { deleteVif, insertVif, listVifs } from '#conductor/nodes/vifs/vif-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

@@ -1,5 +1,5 @@
+import { portVlans } from '#conductor/model/port-vlans.ts';
 import { createNetworkConnector, type NetworkConnector } from '#conductor/networks/connect-node.ts';
-import { portVlans } from '#conductor/networks/port-vlans.ts';
 import type { SwitchConnection, SwitchDriver } from '#conductor/networks/switch-driver.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
 import { run } from '#shared/process/run.ts';

@@ -14,6 +14,7 @@ import {
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { portgroups } from '#conductor/kernel/db/schema/portgroup.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
+import type { FoundVlans } from '#conductor/model/port-vlans.ts';
 
 export const ports = pgTable(
   'ports',
@@ -58,4 +59,9 @@ export const switchPorts = pgTable('switch_ports', {
   network: text(),
   vlan: integer(),
   appliedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  /** What it was found with when it was last read; null = what was applied. */
+  found: jsonb().$type<FoundVlans>(),
+  lookedAt: timestamp({ withTimezone: true, precision: 3 }),
 });
+
+export type SwitchPortRow = typeof switchPorts.$inferSelect;

@@ -1,6 +1,5 @@
 import { array, assert, constantFrom, option, property, record, subarray } from 'fast-check';
 import { expect, test } from 'vitest';
-import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
 import {
   allVlans,
   type FoundVlans,
@@ -8,7 +7,8 @@ import {
   isolated,
   type PortVlans,
   portVlans,
-} from '#conductor/networks/port-vlans.ts';
+} from '#conductor/model/port-vlans.ts';
+import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
 import { changeLines, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
 
 /** A system whose commands are the changes themselves. */

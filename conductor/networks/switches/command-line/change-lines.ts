@@ -1,4 +1,4 @@
-import { type FoundVlans, isIsolated, isolated, vlanList } from '#conductor/networks/port-vlans.ts';
+import { type FoundVlans, isIsolated, isolated, vlanList } from '#conductor/model/port-vlans.ts';
 import type { SwitchPortSetting } from '#conductor/networks/switch-driver.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 

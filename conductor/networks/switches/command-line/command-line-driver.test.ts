@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { isolated, portVlans } from '#conductor/networks/port-vlans.ts';
+import { isolated, portVlans } from '#conductor/model/port-vlans.ts';
 import type { SwitchAccess, SwitchConnection } from '#conductor/networks/switch-driver.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
 import { errorChain } from '#shared/errors/app-error.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { allVlans, describeVlans, isIsolated, sameVlans } from '#conductor/networks/port-vlans.ts';
+import { allVlans, describeVlans, isIsolated, sameVlans } from '#conductor/model/port-vlans.ts';
 import type {
   SwitchAccess,
   SwitchConnection,
@@ -53,6 +53,7 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
             requireWanted(signal);
             if (settings.length > 0) await apply(switchAt, settings, signal);
           }),
+        describe: (settings) => changeLines(os, settings, new Set()),
         close: () => inTurn(access.endpoint, async () => logins.close()),
       } satisfies SwitchConnection;
     },

@@ -1,4 +1,4 @@
-import type { FoundVlans, PortVlans } from '#conductor/networks/port-vlans.ts';
+import type { FoundVlans, PortVlans } from '#conductor/model/port-vlans.ts';
 import type { ShellForm } from '#conductor/networks/switches/command-line/shell.ts';
 
 export interface SwitchSnapshot {

@@ -6,7 +6,7 @@ import {
   portVlans,
   vlanList,
   vlansIn,
-} from '#conductor/networks/port-vlans.ts';
+} from '#conductor/model/port-vlans.ts';
 import { numberAfter } from '#conductor/networks/switches/command-line/interface-sections.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { allVlans, type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/networks/port-vlans.ts';
+import { allVlans, type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
 import { interfaceSections, numberAfter } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 

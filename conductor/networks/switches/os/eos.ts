@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type FoundVlans, isolated, portVlans, vlansIn } from '#conductor/networks/port-vlans.ts';
+import { type FoundVlans, isolated, portVlans, vlansIn } from '#conductor/model/port-vlans.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { accessLines, isolateLines, trunkLines } from '#conductor/networks/switches/command-line/switchport-lines.ts';

@@ -1,4 +1,4 @@
-import { type FoundVlans, portVlans } from '#conductor/networks/port-vlans.ts';
+import { type FoundVlans, portVlans } from '#conductor/model/port-vlans.ts';
 import {
   interfaceSections,
   numberAfter,

@@ -1,4 +1,4 @@
-import { type FoundVlans, portVlans } from '#conductor/networks/port-vlans.ts';
+import { type FoundVlans, portVlans } from '#conductor/model/port-vlans.ts';
 import { interfaceSections, vlansInTable } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import {

@@ -1,4 +1,4 @@
-import { type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/networks/port-vlans.ts';
+import { type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
 import {
   interfaceSections,
   numberAfter,

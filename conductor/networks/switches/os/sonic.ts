@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type FoundVlans, portVlans } from '#conductor/networks/port-vlans.ts';
+import { type FoundVlans, portVlans } from '#conductor/model/port-vlans.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 

@@ -34,9 +34,9 @@ export function sameVlans(a: FoundVlans | undefined, b: FoundVlans | undefined):
   return a.untagged === b.untagged && vlanList(a.tagged) === vlanList(b.tagged);
 }
 
-/** `isolated`, `VLAN 100`, `VLAN 100 with tagged 200,300-302`, `tagged 200`, `none that Baton sets`. */
+/** `isolated`, `VLAN 100`, `VLAN 100 with tagged 200,300-302`, `tagged 200`, `other settings`. */
 export function describeVlans(vlans: FoundVlans): string {
-  if (vlans === 'other') return 'none that Baton sets';
+  if (vlans === 'other') return 'other settings';
   if (isIsolated(vlans)) return 'isolated';
   const tagged = vlans.tagged.length === 0 ? [] : [`tagged ${vlanList(vlans.tagged)}`];
   return [...(vlans.untagged === undefined ? [] : [`VLAN ${vlans.untagged}`]), ...tagged].join(' with ');

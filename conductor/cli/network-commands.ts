@@ -1,0 +1,47 @@
+import type { NodeSwitchPort } from '#conductor/api/node-network.ts';
+import { type Command, pathOperand } from '#conductor/cli/command.ts';
+import { noNode } from '#conductor/cli/get-node.ts';
+import { cell, print, table } from '#conductor/cli/print.ts';
+import { describeVlans, portVlans } from '#conductor/model/port-vlans.ts';
+
+export const networkCommands: readonly Command[] = [
+  {
+    words: 'network diff',
+    operands: ['NODE'],
+    meaning: "a node's switch ports as Baton has set them, as their switches have them now, and what would repair them",
+    details: 'Reads the switches; changes nothing.',
+    run: async (context, input) => {
+      const answer = await context.client.call('GET', `/v1/nodes/${pathOperand(input)}/network?look=true`);
+      if (!answer) throw noNode(pathOperand(input));
+      const ports = answer['ports'] as NodeSwitchPort[];
+      const rows = ports.map((port) => [
+        port.address,
+        `${port.switch_id} ${port.port_id}`,
+        port.network ?? '-',
+        describe(port.wanted),
+        port.error === null ? describe(port.found) : `not read: ${cell(port.error)}`,
+      ]);
+      const commands = ports.flatMap((port) => port.commands.map((command) => `  ${command}`));
+      const repair = commands.length === 0 ? [] : ['', 'A repair would send:', ...commands];
+      print(context, input, {
+        json: ports,
+        text: [table([['port', 'switch port', 'network', 'set to', 'found'], ...rows]), ...repair].join('\n'),
+      });
+    },
+  },
+  {
+    words: 'network repair',
+    operands: ['NODE'],
+    meaning: "put a node's switch ports back where Baton has set them last",
+    run: async (context, input) => {
+      if (!(await context.client.call('POST', `/v1/nodes/${pathOperand(input)}/network/repair`))) {
+        throw noNode(pathOperand(input));
+      }
+    },
+  },
+];
+
+function describe(vlans: NodeSwitchPort['found']): string {
+  if (vlans === null) return '-';
+  return describeVlans(vlans === 'other' ? vlans : portVlans(vlans.untagged ?? undefined, vlans.tagged));
+}

@@ -1,0 +1,122 @@
+import { and, eq, isNull, notExists, sql } from 'drizzle-orm';
+import type { EngineContext } from '#conductor/flows/context.ts';
+import { responsibleConductor } from '#conductor/kernel/conductors/responsible.ts';
+import { isAmong } from '#conductor/kernel/db/is-among.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { type PortRow, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
+import { describeVlans, type FoundVlans, sameVlans } from '#conductor/model/port-vlans.ts';
+import { type SwitchPortLook, settingOf } from '#conductor/networks/connect-node.ts';
+import { planNetworkMove, type SwitchPortMove } from '#conductor/networks/network-interfaces.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import { ofGroup } from '#conductor/nodes/node-lease.ts';
+
+/** A port that Baton has set, and what it has set it to. */
+export interface SetPort {
+  readonly port: PortRow;
+  readonly set: SwitchPortRow;
+}
+
+/**
+ * Reads the switch ports of this conductor's nodes that no flow moves, and records which are otherwise than they were set:
+ * somebody else has changed them, or a switch has restarted without its configuration. Nothing is put right. A switch that
+ * does not answer is looked at again in the next period.
+ */
+export async function lookAtSwitchPorts(context: EngineContext, signal: AbortSignal): Promise<void> {
+  const { db, config, networks, log } = context;
+  const live = await context.conductors.live();
+  const rows = await db
+    .select({ port: ports, set: switchPorts, node: nodes })
+    .from(switchPorts)
+    .innerJoin(ports, eq(ports.uuid, switchPorts.portUuid))
+    .innerJoin(nodes, eq(nodes.uuid, ports.nodeUuid))
+    .where(and(ofGroup(config.conductorGroup), eq(nodes.networkInterface, 'switchport'), noOpenFlow(db, nodes.uuid)));
+  const ours = rows.filter(({ node }) => responsibleConductor(live, node) === config.conductorName);
+  const moves = [...Map.groupBy(ours, ({ node }) => node.uuid).values()].flatMap((ofNode) => {
+    try {
+      return movesTo(context, ofNode);
+    } catch (error) {
+      log.warn({ node: ofNode[0]?.node.uuid, err: error }, 'switch ports not looked at');
+      return [];
+    }
+  });
+  const { looks, failures } = await networks.look(moves, signal);
+  if (signal.aborted) return;
+  for (const { moves: missed, error } of failures) {
+    log.warn({ switch: missed[0]?.switchEntry.switchId, ports: missed.length, err: error }, 'switch ports not read');
+  }
+  const byUuid = new Map(ours.map((row) => [row.port.uuid, row]));
+  const same: string[] = [];
+  for (const look of looks) {
+    const row = byUuid.get(look.move.port.uuid);
+    if (!row) continue;
+    const differing = differs(look) ? look.found : null;
+    if (isSame(differing, row.set.found)) same.push(row.port.uuid);
+    else await recordDifference(context, row, look);
+  }
+  if (same.length > 0) {
+    await db.update(switchPorts).set({ lookedAt: new Date() }).where(isAmong(switchPorts.portUuid, same));
+  }
+}
+
+export function listSetPorts(db: Queryable, nodeUuid: string): Promise<SetPort[]> {
+  return db
+    .select({ port: ports, set: switchPorts })
+    .from(switchPorts)
+    .innerJoin(ports, eq(ports.uuid, switchPorts.portUuid))
+    .where(eq(ports.nodeUuid, nodeUuid))
+    .orderBy(ports.id);
+}
+
+/** The moves that would put ports back where they were set. @throws AppError `invalid_argument` */
+export function movesTo({ networks }: Pick<EngineContext, 'networks'>, ofNode: readonly SetPort[]): SwitchPortMove[] {
+  if (ofNode.length === 0) return [];
+  return planNetworkMove({
+    networkInterface: 'switchport',
+    ports: ofNode.map(({ port }) => port),
+    networks: networks.networks,
+    destination: { networks: new Map(ofNode.map(({ port, set }) => [port.uuid, set.network])) },
+  });
+}
+
+export function differs({ move, found }: SwitchPortLook): boolean {
+  return !sameVlans(found, settingOf(move).vlans);
+}
+
+function isSame(one: FoundVlans | null, other: FoundVlans | null): boolean {
+  return sameVlans(one ?? undefined, other ?? undefined);
+}
+
+/** Unless a flow has come in between: what was read then is worth nothing. */
+async function recordDifference(context: EngineContext, { port, set }: SetPort, look: SwitchPortLook): Promise<void> {
+  const { db, config } = context;
+  const { move, found } = look;
+  const isDifferent = differs(look);
+  const where = `switch port of ${port.address} (${move.switchEntry.switchId} ${move.portId})`;
+  const wanted = `${describeVlans(settingOf(move).vlans)}${set.network === null ? '' : ` (network ${set.network})`}`;
+  await db.transaction(async (tx) => {
+    const isUnmoved = and(
+      eq(switchPorts.portUuid, port.uuid),
+      eq(switchPorts.appliedAt, set.appliedAt),
+      noOpenFlow(tx, sql`${port.nodeUuid}::uuid`),
+    );
+    const change = { found: isDifferent ? found : null, lookedAt: new Date() };
+    const changed = await tx.update(switchPorts).set(change).where(isUnmoved).returning({ uuid: switchPorts.portUuid });
+    if (changed.length === 0) return;
+    await addHistory(tx, {
+      nodeUuid: port.nodeUuid,
+      severity: isDifferent ? 'ERROR' : 'INFO',
+      eventType: 'network',
+      event: isDifferent
+        ? `${where} differs: found ${describeVlans(found)}, set by Baton to ${wanted}`
+        : `${where} is on ${wanted} again`,
+      conductor: config.conductorName,
+    });
+  });
+}
+
+function noOpenFlow(db: Queryable, nodeUuid: Parameters<typeof eq>[1]) {
+  const open = and(eq(flows.nodeUuid, nodeUuid as string), isNull(flows.endedAt));
+  return notExists(db.select({ one: sql`1` }).from(flows).where(open));
+}

@@ -1,0 +1,50 @@
+import type { NodeSwitchPort } from '#conductor/api/node-network.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
+import { differs, listSetPorts, movesTo } from '#conductor/flows/look-at-switch-ports.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { FoundVlans } from '#conductor/model/port-vlans.ts';
+import { settingOf } from '#conductor/networks/connect-node.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+
+/**
+ * The node's switch ports that Baton has set.
+ * @param look Reads them at their switches now.
+ * @throws AppError `invalid_argument` for a network or a switch that is no more in the networks file.
+ */
+export async function readNodeNetwork(
+  context: Pick<EngineContext, 'db' | 'networks'>,
+  node: NodeRow,
+  { look }: { readonly look: boolean },
+): Promise<NodeSwitchPort[]> {
+  const setPorts = await listSetPorts(context.db, node.uuid);
+  const moves = movesTo(context, setPorts);
+  const now = new Date();
+  const { looks, failures } = look ? await context.networks.look(moves) : { looks: [], failures: [] };
+  return moves.flatMap((move) => {
+    const { uuid, address } = move.port;
+    const set = setPorts.find(({ port }) => port.uuid === uuid)?.set;
+    if (!set) return [];
+    const seen = looks.find((each) => each.move === move);
+    const failure = failures.find((each) => each.moves.includes(move));
+    return {
+      port_uuid: uuid,
+      address,
+      switch_id: move.switchEntry.switchId,
+      port_id: move.portId,
+      network: set.network,
+      applied_at: set.appliedAt.toISOString(),
+      looked_at: (seen ? now : set.lookedAt)?.toISOString() ?? null,
+      wanted: viewVlans(settingOf(move).vlans),
+      found: seen ? viewVlans(seen.found) : set.found && viewVlans(set.found),
+      differs: seen ? differs(seen) : set.found !== null,
+      commands: [...(seen?.commands ?? [])],
+      error: failure ? errorChain(failure.error) : null,
+    };
+  });
+}
+
+function viewVlans(vlans: Exclude<FoundVlans, 'other'>): { untagged: number | null; tagged: number[] };
+function viewVlans(vlans: FoundVlans): { untagged: number | null; tagged: number[] } | 'other';
+function viewVlans(vlans: FoundVlans): { untagged: number | null; tagged: number[] } | 'other' {
+  return vlans === 'other' ? vlans : { untagged: vlans.untagged ?? null, tagged: [...vlans.tagged] };
+}
