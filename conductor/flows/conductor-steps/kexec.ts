@@ -4,7 +4,7 @@ import { dumpNode } from '#conductor/agents/node-dump.ts';
 import { ejectBootMedium } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import { switchPower } from '#conductor/flows/conductor-steps/power-off.ts';
 import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
-import { listSteps } from '#conductor/flows/flow-store.ts';
+import { listSteps, noteOutput } from '#conductor/flows/flow-store.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { renewBootDevice } from '#conductor/nodes/lasting-boot-device.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
@@ -94,20 +94,20 @@ function awaitDeparture(why: string): ConductorStepOutcome {
   return { kind: 'wait', reason, timeoutMs: Infinity, checkEveryMs };
 }
 
-const fellBack = 'the machine to be switched on: it was off, and so has not gone into its system by kexec';
+const FellBack = z.object({ deploy_boot: z.literal('reboot'), reason: z.string() });
 
 /** It stands in the flow before it is done: after a crash the machine is on either way. */
-function fallBack({ step, log }: Pick<StepContext, 'step' | 'log'>): ConductorStepOutcome {
+async function fallBack({ step, log, record }: StepContext): Promise<ConductorStepOutcome> {
   log.warn({ step: step.step }, 'kexec: the machine is off, it is started from its disk');
-  return { kind: 'wait', reason: fellBack, timeoutMs: Infinity, checkEveryMs: 1 };
+  const reason = 'the machine was off, and so had not gone into its system by kexec';
+  await record((tx) => noteOutput(tx, step.uuid, { deploy_boot: 'reboot', reason } satisfies z.infer<typeof FellBack>));
+  return { kind: 'wait', reason: 'the machine to be switched on', timeoutMs: Infinity, checkEveryMs: 1 };
 }
 
 /** @param until when the agent has powered off a machine that has not gone */
 export async function checkDeparture(context: StepContext, until: Date): Promise<ConductorStepOutcome> {
-  if (context.step.waitingFor === fellBack) {
-    const reason = 'the machine was off, and so had not gone into its system by kexec';
-    return { kind: 'done', output: { deploy_boot: 'reboot', reason }, record: await switchPower(context, 'power on') };
-  }
+  const fellBack = FellBack.safeParse(context.step.output);
+  if (fellBack.success) return { kind: 'done', output: fellBack.data, record: await switchPower(context, 'power on') };
   const power = await context.bmc().power.getPowerState({ signal: context.signal });
   if (power === 'power off') return fallBack(context);
   const isOver = context.clock.now().getTime() > until.getTime() + graceMs;
