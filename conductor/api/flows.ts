@@ -137,6 +137,17 @@ export const Plan = z
         predicted_seconds: seconds,
       }),
     ),
+    switch_ports: z
+      .array(
+        z.strictObject({
+          address: z.string(),
+          switch_id: z.string(),
+          port_id: z.string(),
+          network: line.meta({ description: 'null = isolated.' }),
+          vlans: z.string(),
+        }),
+      )
+      .meta({ description: 'Where switch ports will be while the instance runs.' }),
     warnings: z.array(z.string()),
   })
   .meta({ id: 'Plan' });

@@ -24,6 +24,10 @@ const plan: PlanView = {
   boot_mode: 'uefi',
   reboots: 1,
   predicted_seconds: 75,
+  switch_ports: [
+    { address: '52:54:00:00:00:01', switch_id: 'leaf1', port_id: 'Ethernet1', network: 'blue', vlans: 'VLAN 300' },
+    { address: '52:54:00:00:00:02', switch_id: 'leaf2', port_id: 'Ethernet1', network: null, vlans: 'isolated' },
+  ],
   destroys: [
     {
       name: '/dev/vda',
@@ -62,6 +66,10 @@ test('a plan says what, why, what is lost, and its hash', () => {
       'arguments:',
       '  1  raid.apply_configuration  {"raid_config":{}}',
       '',
+      'switch ports while the instance runs:',
+      '  52:54:00:00:00:01  leaf1 Ethernet1  blue  VLAN 300',
+      '  52:54:00:00:00:02  leaf2 Ethernet1  -     isolated',
+      '',
       'DESTROYS what is on:',
       '  /dev/vda  S1  -  8.0 GB  /dev/vda1: ext4 "root"  by raid.apply_configuration',
       '',
@@ -76,7 +84,15 @@ test('a plan says what, why, what is lost, and its hash', () => {
 });
 
 test('what is not known is not made up', () => {
-  const text = renderPlan({ ...plan, steps: [], destroys: [], warnings: [], predicted_seconds: null, reboots: 0 });
+  const text = renderPlan({
+    ...plan,
+    steps: [],
+    destroys: [],
+    switch_ports: [],
+    warnings: [],
+    predicted_seconds: null,
+    reboots: 0,
+  });
   expect(text).toContain('deploy: 0 steps, 0 reboots, uefi boot, time not known');
   expect(text).not.toContain('DESTROYS');
 });

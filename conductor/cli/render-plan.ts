@@ -16,6 +16,7 @@ export function renderPlan(plan: PlanView): string {
   const parts = [
     table([['#', 'prio', 'step', 'by', 'about', 'why it is there'], ...steps]),
     ...argsPart(plan),
+    ...networksPart(plan),
     ...destroysPart(plan),
     summary(plan),
     ...(plan.warnings.length === 0 ? [] : [plan.warnings.map((warning) => `! ${warning}\n`).join('')]),
@@ -29,6 +30,16 @@ function argsPart(plan: PlanView): string[] {
     .filter(({ args }) => typeof args === 'object' && args !== null && Object.keys(args).length > 0)
     .map((step) => [`  ${step.position}`, stepTitle(step), cell(step.args)]);
   return rows.length === 0 ? [] : [`arguments:\n${table(rows)}`];
+}
+
+function networksPart(plan: PlanView): string[] {
+  const rows = plan.switch_ports.map((port) => [
+    `  ${port.address}`,
+    `${port.switch_id} ${port.port_id}`,
+    port.network ?? '-',
+    port.vlans,
+  ]);
+  return rows.length === 0 ? [] : [`switch ports while the instance runs:\n${table(rows)}`];
 }
 
 function destroysPart(plan: PlanView): string[] {

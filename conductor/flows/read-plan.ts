@@ -12,6 +12,7 @@ import type { PlanFacts, PlannedStep } from '#conductor/model/planned-step.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { readConfigDrive } from '#conductor/nodes/node-store.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
+import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
 import { propertiesIn } from '#conductor/nodes/spared-disks.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { AdvertisedStep } from '#shared/wire/step.ts';
@@ -85,9 +86,11 @@ async function readSubject(
   };
   if (request.kind !== 'deploy') return subject;
   const { hashed_rescue_password: _, ...instance } = openNodeDocument(secrets, node, 'instanceInfo');
+  const vifs = await listVifs(db, node.uuid);
   return {
     ...subject,
     instance,
+    ...(vifs.length === 0 ? {} : { vifs }),
     root_device: node.properties['root_device'] ?? null,
     config_drive: openConfigDrive(secrets, node.uuid, await readConfigDrive(db, node.uuid)) ?? null,
   };

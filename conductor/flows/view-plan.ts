@@ -5,25 +5,31 @@ import { planWarnings } from '#conductor/flows/plan-warnings.ts';
 import { readPlan } from '#conductor/flows/read-plan.ts';
 import type { PlanRequest } from '#conductor/flows/read-plan-facts.ts';
 import { predictSeconds, typicalSeconds } from '#conductor/flows/step-durations.ts';
+import { tenantMoves } from '#conductor/flows/tenant-moves.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import type { PlannedStep } from '#conductor/model/planned-step.ts';
+import { describeVlans, isolated } from '#conductor/model/port-vlans.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isFastTracked } from '#conductor/nodes/fast-tracked.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
+import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 /**
  * The plan as operators read it; nothing is touched.
  * @throws AppError `invalid_argument` naming the step and what would be right.
  */
 export async function viewPlan(
-  context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets'>,
+  context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets' | 'networks'>,
   node: NodeRow,
   request: PlanRequest,
 ): Promise<PlanView> {
   const plan = await readPlan(context, node, request);
   const seconds = predictSeconds(plan.steps, await typicalSeconds(context.db, plan.steps));
+  const switching = plan.steps.some(({ step }) => step === 'switch_to_tenant_network')
+    ? await viewMoves(context, node)
+    : { switch_ports: [] };
   return {
     node: node.uuid,
     kind: request.kind,
@@ -40,14 +46,39 @@ export async function viewPlan(
       contents: describeContents(disk),
       by,
     })),
+    switch_ports: switching.switch_ports,
     steps: plan.steps.map((step, index) => viewStep(step, index + 1, seconds.each[index] ?? null)),
-    warnings: planWarnings(plan, request, {
-      isFastTracked: isFastTracked(context.config, node),
-      sparedDisks: node.sparedDisks,
-      owedWipe: node.owedWipe,
-      fakesWipe: fakesFlow('wipe', node),
-    }),
+    warnings: [
+      ...(switching.warning ?? []),
+      ...planWarnings(plan, request, {
+        isFastTracked: isFastTracked(context.config, node),
+        sparedDisks: node.sparedDisks,
+        owedWipe: node.owedWipe,
+        fakesWipe: fakesFlow('wipe', node),
+      }),
+    ],
   };
+}
+
+async function viewMoves(
+  context: Pick<EngineContext, 'db' | 'networks'>,
+  node: NodeRow,
+): Promise<{ switch_ports: PlanView['switch_ports']; warning?: string[] }> {
+  try {
+    const moves = await tenantMoves(context, node);
+    return {
+      switch_ports: moves.map(({ port, switchEntry, portId, network }) => ({
+        address: port.address,
+        switch_id: switchEntry.switchId,
+        port_id: portId,
+        network: network?.name ?? null,
+        vlans: describeVlans(network?.vlans ?? isolated),
+      })),
+    };
+  } catch (error) {
+    if (errorCode(error) !== 'invalid_argument') throw error;
+    return { switch_ports: [], warning: [`The network is not set up: ${errorChain(error)}.`] };
+  }
 }
 
 const rebootSteps = new Set(['deploy', 'boot_ramdisk', 'reboot_ramdisk', 'boot_instance', 'reboot', 'power_on']);

@@ -94,6 +94,12 @@ async function configDrive(): Promise<string> {
   return gunzipSync(Buffer.from(content, 'base64')).toString();
 }
 
+async function baton(...args: string[]): Promise<string> {
+  const program = join(import.meta.dirname, '../../conductor/start/baton.ts');
+  const env = { ...process.env, BATON_URL: conductor.url };
+  return (await run(process.execPath, [program, ...args], { env, timeoutMs: 60_000 })).stdout;
+}
+
 async function events(): Promise<string[]> {
   const answer = await operator.call('GET', `/v1/nodes/${name}/history?detail=true`);
   return (answer['history'] as { event: string }[]).map(({ event }) => event);
@@ -111,6 +117,9 @@ test('each network takes its port: named by Ironic’s client, or found by physi
   await baremetal('node', 'vif', 'attach', name, 'storage');
   const { stdout } = await baremetal('node', 'vif', 'list', name, '-f', 'json');
   expect(JSON.parse(stdout)).toEqual([{ ID: 'blue' }, { ID: 'storage' }]);
+  const plan = await baton('plan', name);
+  expect(plan).toContain('VLAN 300 with tagged 301,310-311');
+  expect(plan).toContain('00:00:5e:00:53:01 p2');
   await deploy({ configdrive: {} });
   expect(await switchPorts()).toEqual(['native-untagged 300 [301, 310, 311]', 'access 400 []']);
   const drive = await configDrive();
@@ -154,11 +163,6 @@ test('a conductor that dies at any checkpoint of the deploy ends with both ports
 });
 
 test('a port that somebody else has changed is found, shown, and set again when asked', async () => {
-  const cli = async (...args: string[]): Promise<string> => {
-    const program = join(import.meta.dirname, '../../conductor/start/baton.ts');
-    const env = { ...process.env, BATON_URL: conductor.url };
-    return (await run(process.execPath, [program, ...args], { env, timeoutMs: 60_000 })).stdout;
-  };
   await operator.call('POST', `/v1/nodes/${name}/vifs`, { id: 'blue' });
   await deploy();
   const { ports } = (await operator.call('GET', `/v1/nodes/${name}/network?look=true`)) as { ports: object[] };
@@ -174,12 +178,12 @@ test('a port that somebody else has changed is found, shown, and set again when 
   const reports = async () => (await events()).filter((event) => event.startsWith('switch port of'));
   expect(await reports()).toEqual([`${found}, set by Baton to VLAN 300 with tagged 301,310-311 (network blue)`]);
   expect(await (await fetch(`${conductor.url}/metrics`)).text()).toMatch(/^baton_switch_ports_differing 1$/m);
-  const diff = await cli('network', 'diff', name);
+  const diff = await baton('network', 'diff', name);
   expect(diff).toContain('VLAN 999');
   expect(diff).toContain('ovs-vsctl set port p1 vlan_mode=native-untagged tag=300 trunks=301,310,311');
-  await cli('network', 'repair', name);
+  await baton('network', 'repair', name);
   expect(await switchPorts()).toEqual(Array(2).fill('native-untagged 300 [301, 310, 311]'));
-  expect(await cli('network', 'diff', name)).not.toContain('A repair would send');
+  expect(await baton('network', 'diff', name)).not.toContain('A repair would send');
   await real.vsctl('set', 'port', 'p1', 'tag=999');
   await lookAtSwitchPorts(conductor.context(), signal);
   await real.vsctl('set', 'port', 'p1', 'tag=300');

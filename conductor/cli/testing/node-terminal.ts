@@ -16,7 +16,16 @@ export interface NodeTerminal {
   readonly run: (...args: string[]) => Promise<void>;
 }
 
-const planView = { kind: 'deploy', hash: 'abc', steps: [], destroys: [], warnings: [], reboots: 0, boot_mode: 'uefi' };
+const planView = {
+  kind: 'deploy',
+  hash: 'abc',
+  steps: [],
+  destroys: [],
+  switch_ports: [],
+  warnings: [],
+  reboots: 0,
+  boot_mode: 'uefi',
+};
 
 export function createNodeTerminal(): NodeTerminal {
   const client: ApiClient = {
