@@ -27,7 +27,8 @@ export async function startProgramSwitch(fresh: unknown): Promise<ProgramSwitch>
   const anyCode = Array.from({ length: 256 }, (_, code) => code);
   const shell = async (command: string) => {
     const there = command.replaceAll('/var/lib/baton', join(folder, 'baton'));
-    const result = await run('sh', ['-c', there], { env, okExitCodes: anyCode });
+    // as long as the driver waits: a change of 48 ports starts hundreds of programs
+    const result = await run('sh', ['-c', there], { env, okExitCodes: anyCode, timeoutMs: 180_000 });
     return { stdout: result.stdout, stderr: result.stderr, code: result.exitCode };
   };
   const server = await startSwitchServer({ run: shell });
