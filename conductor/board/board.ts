@@ -176,6 +176,8 @@ element('confirm-yes').addEventListener('click', () => {
   if (state.asked) send(state.asked.request).then(() => change(), refuse);
 });
 setInterval(() => {
-  if (!document.hidden && element('login').hidden) showSoon();
+  if (document.hidden || !element('login').hidden) return;
+  if (element('board').hidden) showSoon();
+  else showWindow(state.rows);
 }, tickMs);
 void begin();
