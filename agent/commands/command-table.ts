@@ -3,7 +3,7 @@ import { installBootloader } from '#agent/boot/install-bootloader.ts';
 import { AgentFault } from '#agent/commands/agent-fault.ts';
 import { collectSystemLogs } from '#agent/commands/collect-system-logs.ts';
 import { type CommandDefinition, defineCommand } from '#agent/commands/command.ts';
-import { getPartitionUuids, powerOff, sync } from '#agent/commands/standby.ts';
+import { getPartitionUuids, parkForKexec, powerOff, sync } from '#agent/commands/standby.ts';
 import { executeStepCommand, getStepsCommand } from '#agent/commands/step-commands.ts';
 import { finalizeRescue } from '#agent/rescue/finalize-rescue.ts';
 
@@ -58,7 +58,7 @@ export const commandTable: CommandTable = {
     get_service_steps: getStepsCommand('service'),
     execute_service_step: executeStepCommand('service'),
   },
-  standby: { power_off: powerOff, sync, get_partition_uuids: getPartitionUuids },
+  standby: { power_off: powerOff, sync, get_partition_uuids: getPartitionUuids, park_for_kexec: parkForKexec },
   image: { install_bootloader: installBootloaderCommand },
   log: { collect_system_logs: collectSystemLogs },
   rescue: { finalize_rescue: finalizeRescue() },

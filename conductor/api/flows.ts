@@ -60,6 +60,7 @@ export const Flow = z
         image_bytes: z.strictObject({ kept: whole, copied: whole, fetched: whole }).nullable().meta({
           description: 'Of a written image in chunks: what the disk held in place, elsewhere, what was sent.',
         }),
+        note: line.meta({ description: 'What came of it beside its success: a reboot in place of kexec, and why.' }),
         error: line,
       }),
     ),

@@ -86,7 +86,7 @@ function remark(step: FlowStepView, now: Date): string {
   // where the plan is not as it always is
   if (step.state === 'pending') return asked.has(step.origin) ? step.reason : '';
   const busy = step.state === 'running' || step.state === 'waiting';
-  if (!busy) return renderOrigin(step.image_bytes ?? undefined);
+  if (!busy) return step.note ?? renderOrigin(step.image_bytes ?? undefined);
   const progress = progressOf(step);
   if (progress) return `${progressBar(progress)}${renderProgress(progress)}`;
   if (!step.waiting_for) return '';

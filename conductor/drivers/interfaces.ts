@@ -27,6 +27,8 @@ export interface PowerInterface {
   /** Returns once the BMC reports the target's state. Already there = nothing is done (but `rebooting` always acts). */
   setPowerState(target: PowerTarget, options?: CallOptions): Promise<void>;
   readonly supportedTargets: readonly PowerTarget[];
+  /** What is on is told that its button was pressed. Returns once the BMC has accepted it, whatever comes of it. */
+  pressPowerButton?(options?: CallOptions): Promise<void>;
 }
 
 export interface BootDeviceSetting {

@@ -25,6 +25,7 @@ const powerCases = [
   'reboots a machine that is off into on',
   'soft power off',
   'soft rebooting',
+  'presses the power button',
   'stops when the caller aborts',
 ] as const;
 type PowerCase = (typeof powerCases)[number];
@@ -98,6 +99,12 @@ export function powerContract(contract: PowerContract): void {
       await power.setPowerState('power on');
       await power.setPowerState('soft rebooting');
       expect(await isOn()).toBe(true);
+    });
+
+    it('presses the power button', async ({ power, isOn }) => {
+      await power.setPowerState('power on');
+      await power.pressPowerButton?.();
+      await expect.poll(() => isOn()).toBe(false);
     });
 
     it('stops when the caller aborts', async ({ power }) => {

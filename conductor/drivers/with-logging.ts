@@ -31,6 +31,9 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
       getPowerState: (options) => logged(watch, 'get power state', 'debug', {}, () => power.getPowerState(options)),
       setPowerState: (target, options) =>
         logged(watch, 'set power state', 'info', { target }, () => power.setPowerState(target, options)),
+      ...ifGiven('pressPowerButton', power.pressPowerButton?.bind(power), (press) => {
+        return (options) => logged(watch, 'press power button', 'info', {}, () => press(options));
+      }),
     },
     management: {
       supportedBootDevices: management.supportedBootDevices,

@@ -7,6 +7,7 @@ import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { BootEventRow } from '#conductor/kernel/db/schema/boot-event.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { describeDeployBoot } from '#conductor/model/deploy-boot-note.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 import { listBootEvents } from '#conductor/nodes/boot-event-store.ts';
 import { wayToWipe } from '#conductor/nodes/requested-wipe.ts';
@@ -115,6 +116,7 @@ function viewStep(step: FlowStepRow): FlowStepView {
     wait_until: step.waitUntil?.toISOString() ?? null,
     progress: step.progress,
     image_bytes: readOrigin(step.output) ?? null,
+    note: describeDeployBoot(step.output) ?? null,
     error: step.error,
   };
 }

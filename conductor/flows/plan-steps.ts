@@ -29,7 +29,20 @@ export function planSteps(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
     ...kind.closing.map((step) => withWipeArgs(plannedCore(step), facts)),
     ...(facts.wipe ? (kind.beforeWipe ?? []) : []).map((step) => plannedCore(step, 'a wipe follows')),
   ];
-  return facts.withoutAgent === undefined ? plan : withoutAgent(plan, facts.withoutAgent, facts.isFake);
+  return facts.withoutAgent === undefined
+    ? withKexec(plan, facts)
+    : withoutAgent(plan, facts.withoutAgent, facts.isFake);
+}
+
+/** The steps that part with the ramdisk say how. */
+function withKexec(plan: readonly PlannedStep[], { kexec }: PlanFacts): PlannedStep[] {
+  if (!kexec) return [...plan];
+  return plan.map((step) => {
+    if (step.origin !== 'core' || (step.step !== 'tear_down_agent' && step.step !== 'boot_instance')) return step;
+    return kexec.refused === undefined
+      ? { ...step, args: { deploy_boot: 'kexec' }, reason: `${step.reason}; deploy_boot is kexec` }
+      : { ...step, reason: `${step.reason}; deploy_boot is kexec, which is not possible here: ${kexec.refused}` };
+  });
 }
 
 /** What is wiped is a step's business, which operators should see in it. */

@@ -7,6 +7,7 @@ import { openStepArgs } from '#conductor/kernel/secrets/node-secrets.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
 import type { OfferedDriverStep, PlanFacts, RequestedStep } from '#conductor/model/planned-step.ts';
+import { deployBootOf } from '#conductor/nodes/deploy-boot.ts';
 import { implementationOf, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
 import { findBootVolume } from '#conductor/nodes/volumes/volume-store.ts';
@@ -52,6 +53,7 @@ export async function readPlanFacts(
     wipe: request.wipe,
     withoutAgent: await reasonForNoAgent(context, node, request),
     isFake: fakesFlow(request.kind, node),
+    kexec: request.kind === 'deploy' && deployBootOf(node) === 'kexec' ? readKexec(context, node) : undefined,
   };
 }
 
@@ -94,6 +96,11 @@ function instanceTraits(node: NodeRow): string[] {
   const traits = node.instanceInfo['traits'] ?? [];
   if (Array.isArray(traits) && traits.every((trait) => typeof trait === 'string')) return traits;
   throw new AppError('invalid_argument', 'instance_info.traits: it must be a list of traits');
+}
+
+function readKexec({ drivers }: Pick<EngineContext, 'drivers'>, node: NodeRow): PlanFacts['kexec'] {
+  if (drivers.connect(node).power.pressPowerButton) return {};
+  return { refused: `driver ${node.driver} can't press the power button` };
 }
 
 async function reasonForNoAgent(

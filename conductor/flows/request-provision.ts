@@ -2,6 +2,7 @@ import { encrypt } from 'unixcrypt';
 import { buildConfigDrive } from '#conductor/boot/config-drive.ts';
 import { abortTeardown } from '#conductor/flows/abort-teardown.ts';
 import type { FlowsContext } from '#conductor/flows/context.ts';
+import { instanceNetworkData } from '#conductor/flows/instance-network-data.ts';
 import { requireSamePlan } from '#conductor/flows/read-plan.ts';
 import type { SeenNode } from '#conductor/flows/require-unmoved.ts';
 import { kindToStart, planRequested, startWork } from '#conductor/flows/start-work.ts';
@@ -86,8 +87,7 @@ export async function requestProvision(
   const given = kind === 'deploy' ? givenConfigDrive(secrets, node, request) : undefined;
   checkStepUrls(request.steps ?? [], context.config.outbound.images);
   checkFetched('configdrive', given, context.config.outbound.images);
-  const configDrive =
-    given === undefined ? undefined : await buildConfigDrive({ configDrive: given, node, run: context.run });
+  const configDrive = given === undefined ? undefined : await makeConfigDrive(context, node, given);
   // thousands of rounds, through which nobody should wait for the node's row
   const rescueHash = rescuePassword === undefined ? undefined : encrypt(rescuePassword);
   const toDo = await changeUnlocked(context, node.uuid, async (tx, current) => {
@@ -165,6 +165,20 @@ function givenConfigDrive(secrets: Secrets, node: NodeRow, request: ProvisionReq
   if (patched === undefined || patched === null || typeof patched === 'string') return patched ?? undefined;
   if (typeof patched === 'object' && !Array.isArray(patched)) return patched as Record<string, unknown>;
   throw new AppError('invalid_argument', 'instance_info.configdrive: it must be text or an object with meta_data …');
+}
+
+/** A dict without `network_data` gets what the instance needs to know of its links. */
+async function makeConfigDrive(
+  context: FlowsContext,
+  node: NodeRow,
+  given: NonNullable<ProvisionRequest['configDrive']>,
+): Promise<string> {
+  const networkData = typeof given === 'string' ? undefined : await instanceNetworkData(context, node);
+  return buildConfigDrive({
+    configDrive: given,
+    node: { ...node, networkData: networkData ?? null },
+    run: context.run,
+  });
 }
 
 /** @throws AppError `invalid_argument` for an argument that looks as if Baton had sealed it. */

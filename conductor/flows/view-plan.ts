@@ -53,6 +53,7 @@ export async function viewPlan(
 const rebootSteps = new Set(['deploy', 'boot_ramdisk', 'reboot_ramdisk', 'boot_instance', 'reboot', 'power_on']);
 
 function isReboot(step: PlannedStep): boolean {
+  if (step.args['deploy_boot'] === 'kexec') return false;
   return !step.inBand && (step.interface === 'bios' ? !isAgentsOwn(step) : rebootSteps.has(step.step));
 }
 

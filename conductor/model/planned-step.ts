@@ -94,6 +94,8 @@ export interface PlanFacts {
   readonly wipe?: WipeRequest | undefined;
   /** No ramdisk is booted, and why: the node boots from a volume, the operator wants none. */
   readonly withoutAgent?: string | undefined;
+  /** It is to go into the written system by kexec; `refused` = why it is rebooted all the same. */
+  readonly kexec?: { readonly refused?: string | undefined } | undefined;
   /** Nothing is done at the machine but what its fake BMC does: `withoutAgent` says why. */
   readonly isFake?: boolean;
 }

@@ -3,7 +3,13 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { didYouMean } from '#shared/nearest-word.ts';
 
 /** What the conductor and in-band steps read of every node. */
-const generalKeys = ['disk_erasure_concurrency', 'fast_track', 'kernel_append_params', 'wipe_special_filesystems'];
+const generalKeys = [
+  'deploy_boot',
+  'disk_erasure_concurrency',
+  'fast_track',
+  'kernel_append_params',
+  'wipe_special_filesystems',
+];
 
 /** Settings of in-band steps, those of custom ones too. */
 const agentKey = /^agent_[\w-]+$/;

@@ -91,6 +91,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     stepTimeoutMs: env.BATON_STEP_TIMEOUT === 0 ? Infinity : env.BATON_STEP_TIMEOUT * 1000,
     retryTimeoutMs: env.BATON_RETRY_TIMEOUT * 1000,
     powerTimeoutMs: env.BATON_POWER_TIMEOUT * 1000,
+    kexecTimeoutMs: env.BATON_KEXEC_TIMEOUT * 1000,
     powerSyncIntervalMs: env.BATON_POWER_SYNC_INTERVAL * 1000,
     switchLookIntervalMs: env.BATON_SWITCH_LOOK_INTERVAL * 1000,
     leaseMs: env.BATON_LEASE_SECONDS * 1000,

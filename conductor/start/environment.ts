@@ -140,6 +140,15 @@ export const Environment = z.object({
     'seconds for which a step is retried after a passing fault, such as a BMC that does not answer',
   ),
   BATON_POWER_TIMEOUT: seconds(120).describe('seconds for a power action of a flow, or for reading the power state'),
+  BATON_KEXEC_TIMEOUT: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(3600)
+    .default(60)
+    .describe(
+      'seconds within which a machine that is to boot by kexec gets to its tenant network; else it is rebooted',
+    ),
   BATON_POWER_SYNC_INTERVAL: seconds(60).describe("seconds between two reads of every node's power state"),
   BATON_SWITCH_LOOK_INTERVAL: seconds(600).describe('seconds between two looks at the switch ports that Baton has set'),
   BATON_LEASE_SECONDS: seconds(60).describe('seconds after which the work of a dead conductor is taken over'),

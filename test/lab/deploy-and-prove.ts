@@ -112,9 +112,13 @@ async function followDeploy(lab: Lab, node: LabNode, hooks: DeployHooks): Promis
   });
 }
 
-/** A partition image is not on the disk as it is in its file: only its system is asked. */
+/**
+ * A partition image is not on the disk as it is in its file, and with kexec no power-on comes before the system: only the
+ * system is asked.
+ */
 function proveDisks(node: LabNode, image: DemoImage, { lookAtDisks }: DeployHooks): () => Promise<readonly Proof[]> {
-  if (!lookAtDisks && image.instanceInfo?.['image_type'] === 'partition') return () => Promise.resolve([]);
+  const { image_type: type, deploy_boot: boot } = image.instanceInfo ?? {};
+  if (!lookAtDisks && (type === 'partition' || boot === 'kexec')) return () => Promise.resolve([]);
   const disk = node.machine.diskFiles[0] ?? '';
   const look = lookBeforeBoot(node.machine, lookAtDisks ?? (() => lookAtDisk(disk, image)));
   const nothing = 'the machine was never powered on from a disk with a system';

@@ -1,7 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { lookAtSwitchPorts } from '#conductor/flows/look-at-switch-ports.ts';
+import { openConfigDrive } from '#conductor/kernel/secrets/node-secrets.ts';
+import { readConfigDrive } from '#conductor/nodes/node-store.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
@@ -9,6 +12,7 @@ import { type ConductorInProcess, startConductorInProcess } from '#test/support/
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { type OpenVswitch, startOpenVswitch } from '#test/support/open-vswitch.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
+import { testSecrets } from '#test/support/test-secrets.ts';
 
 /** A node on several networks of a real Open vSwitch, in whole flows; asked for by Ironic's own client. Needs root. */
 
@@ -71,15 +75,23 @@ async function switchPorts(): Promise<string[]> {
   return [await read('p1'), await read('p2')];
 }
 
-async function deploy(): Promise<void> {
+async function deploy(more: object = {}): Promise<void> {
   await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
-  await operator.provision(name, 'active');
+  await operator.provision(name, 'active', { ...more });
   await operator.waitForState(name, 'active');
 }
 
 async function undeploy(): Promise<void> {
   await operator.provision(name, 'deleted');
   await operator.waitForState(name, 'available');
+}
+
+/** The image as text. */
+async function configDrive(): Promise<string> {
+  const { db } = conductor.context();
+  const uuid = String((await operator.node(name))['uuid']);
+  const content = openConfigDrive(testSecrets, uuid, await readConfigDrive(db, uuid)) ?? '';
+  return gunzipSync(Buffer.from(content, 'base64')).toString();
 }
 
 async function events(): Promise<string[]> {
@@ -99,8 +111,11 @@ test('each network takes its port: named by Ironic’s client, or found by physi
   await baremetal('node', 'vif', 'attach', name, 'storage');
   const { stdout } = await baremetal('node', 'vif', 'list', name, '-f', 'json');
   expect(JSON.parse(stdout)).toEqual([{ ID: 'blue' }, { ID: 'storage' }]);
-  await deploy();
+  await deploy({ configdrive: {} });
   expect(await switchPorts()).toEqual(['native-untagged 300 [301, 310, 311]', 'access 400 []']);
+  const drive = await configDrive();
+  expect(drive).toContain('{"id":"port0.310","type":"vlan","vlan_link":"port0","vlan_id":310,');
+  expect(drive).toContain('{"id":"port1","link":"port1","type":"ipv4_dhcp","network_id":"storage"}');
   expect(await events()).toContain(
     'switch ports moved: 52:54:00:00:b7:01 to network blue, 52:54:00:00:b7:02 to network storage',
   );
@@ -124,7 +139,7 @@ test('a conductor that dies at any checkpoint of the deploy ends with both ports
       await operator.call('POST', `/v1/nodes/${name}/vifs`, { id: 'blue' });
       await operator.call('POST', `/v1/nodes/${name}/vifs`, { id: 'storage' });
     },
-    act: deploy,
+    act: () => deploy(),
     check: async (checkpoint) => {
       expect([checkpoint, ...(await switchPorts())]).toEqual([
         checkpoint,

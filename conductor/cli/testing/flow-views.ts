@@ -20,6 +20,7 @@ export function stepView(more: Partial<FlowStepView>): FlowStepView {
     wait_until: null,
     progress: null,
     image_bytes: null,
+    note: null,
     error: null,
     ...more,
   };

@@ -20,6 +20,9 @@ export function ipmiPower(
   return {
     supportedTargets: powerTargets,
     getPowerState: (options) => read(callDeadline(options, readTimeoutMs).signal),
+    pressPowerButton: async (options) => {
+      await ipmitool(context, connection, ['power', 'soft'], callDeadline(options, hardTimeoutMs).signal);
+    },
     setPowerState: async (target, options) => {
       const { signal, timeoutMs } = callDeadline(options, target.startsWith('soft') ? softTimeoutMs : hardTimeoutMs);
       const act = async (word: string): Promise<void> => {

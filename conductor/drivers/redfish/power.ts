@@ -14,6 +14,8 @@ const resetTypes = {
   powerOn: ['On', 'ForceOn', 'PushPowerButton'],
   powerOff: ['ForceOff'],
   softPowerOff: ['GracefulShutdown', 'PushPowerButton'],
+  // after the other one some BMCs cut the power where the machine stays on
+  button: ['PushPowerButton', 'GracefulShutdown'],
 } as const;
 
 export interface PowerTimings {
@@ -35,6 +37,7 @@ export function redfishPower(system: RedfishSystem, timings: PowerTimings = powe
       const { data } = await system.read(callDeadline(options, readTimeoutMs).signal);
       return powerStateOf(data);
     },
+    pressPowerButton: (options) => resetSystem(system, resetTypes.button, callDeadline(options, hardTimeoutMs).signal),
     setPowerState: async (target, options) => {
       const { signal, timeoutMs } = callDeadline(options, target.startsWith('soft') ? softTimeoutMs : hardTimeoutMs);
       await reachPowerTarget(

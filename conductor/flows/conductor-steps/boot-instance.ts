@@ -1,3 +1,4 @@
+import { checkDeparture, goByKexec, parkedUntil } from '#conductor/flows/conductor-steps/kexec.ts';
 import { switchPower } from '#conductor/flows/conductor-steps/power-off.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
@@ -6,9 +7,16 @@ import { updateNode } from '#conductor/nodes/node-store.ts';
 export const bootInstance: ConductorStep = {
   interface: 'deploy',
   step: 'boot_instance',
-  description: 'Powers the machine on into its own operating system.',
+  description:
+    'Powers the machine on into its own operating system; one that waits for it with kexec gets there by its power button.',
   run: async (context) => {
     if (context.flow.kind === 'deploy' && context.node.osDisk !== null) await forgetEarlierDisk(context);
+    if (await parkedUntil(context)) return goByKexec(context);
+    return { kind: 'done', record: await switchPower(context, 'power on') };
+  },
+  resume: async (context) => {
+    const until = await parkedUntil(context);
+    if (until) return checkDeparture(context, until);
     return { kind: 'done', record: await switchPower(context, 'power on') };
   },
 };

@@ -8,7 +8,7 @@ export const switchToTenantNetwork: ConductorStep = {
   description:
     "Moves the node's switch ports from the provisioning network to the tenant's (its VIFs, or the default).",
   run: async (context) => {
-    // power is off here, so that the ramdisk never sees the tenant's network
+    // power is off here, so that the ramdisk never sees the tenant's network; with kexec it waits there for its button alone
     const vifs = await context.ask(listVifs(context.db, context.node.uuid));
     const placements = await connectNode(context, { purpose: 'tenant', vifs });
     const [network = null, ...others] = new Set(placements.map((placement) => placement.network));

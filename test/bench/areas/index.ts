@@ -1,5 +1,6 @@
 import type { Area } from '#test/bench/area.ts';
 import { apiArea } from '#test/bench/areas/api.ts';
+import { bootArea } from '#test/bench/areas/boot.ts';
 import { conductorArea } from '#test/bench/areas/conductor.ts';
 import { deploysArea } from '#test/bench/areas/deploys.ts';
 import { hostileArea } from '#test/bench/areas/hostile.ts';
@@ -14,6 +15,7 @@ import { writeImageArea } from '#test/bench/areas/write-image.ts';
 /** Every area of `npm run bench`, one file each. */
 export const areas: readonly Area[] = [
   ramdiskArea,
+  bootArea,
   planArea,
   stepArea,
   conductorArea,

@@ -26,6 +26,10 @@ export interface NodeFaults {
   noInventory?: string;
   /** Disks are erased without proof, as ironic-python-agent does it. */
   provesNoErase?: boolean;
+  /** Why the agent can't load the written system for kexec. */
+  noKexec?: string;
+  /** The BMC presses the power button, and nothing comes of it. */
+  deafButton?: boolean;
   /** The ramdisk never comes up. */
   bootsNothing?: boolean;
 }

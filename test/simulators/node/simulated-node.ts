@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { runAgent } from '#agent/agent.ts';
+import { type CommandDefinition, defineCommand } from '#agent/commands/command.ts';
 import { commandTable } from '#agent/commands/command-table.ts';
 import { readAgentConfig } from '#agent/config.ts';
 import type { OpenTerminal } from '#agent/console/terminal.ts';
@@ -117,6 +119,10 @@ interface Boot {
   /** `cd`: the address of what is in the virtual drive. */
   start(from: 'network' | 'disk' | { readonly cd: string }): void;
   stop(): Promise<void>;
+  /** `true` = it did not shut down: it went into its system by kexec, or took no notice. */
+  pressButton(): boolean;
+  /** What is done when it powers itself off. */
+  onOff(powerOff: () => Promise<void>): void;
   power(): 'on' | 'off';
   runs(): 'ramdisk' | 'instance' | 'nothing';
 }
@@ -124,6 +130,10 @@ interface Boot {
 /** Power and boot order of a machine in memory, with a boot behind them. */
 function bootingMachine(boot: Boot): SimulatedMachine {
   const memory = createMemoryMachine();
+  boot.onOff(async () => {
+    await memory.setPower('off');
+    await boot.stop();
+  });
   let media: string | undefined;
   return {
     ...memory,
@@ -134,6 +144,7 @@ function bootingMachine(boot: Boot): SimulatedMachine {
       const { device } = await memory.getBoot();
       const from = device === 'cdrom' && media !== undefined ? { cd: media } : device === 'pxe' ? 'network' : 'disk';
       const wasOn = (await memory.getPower()) === 'on';
+      if (action === 'graceful' && boot.pressButton()) return;
       await memory.setPower(action);
       if (action !== 'on' || !wasOn) await boot.stop();
       if (action === 'reset' || (action === 'on' && !wasOn)) boot.start(from);
@@ -150,8 +161,30 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
   let running: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
   let runs: 'ramdisk' | 'instance' | 'nothing' = 'nothing';
   let count = 0;
+  let powerOff: () => Promise<void> = () => Promise.resolve();
+  let parked: NodeJS.Timeout | undefined;
+  const unpark = (): void => {
+    clearTimeout(parked);
+    parked = undefined;
+  };
+  const park = (seconds: number): void => {
+    unpark();
+    parked = setTimeout(() => void powerOff(), seconds * 1000);
+  };
   return {
     count: () => count,
+    onOff: (next) => {
+      powerOff = next;
+    },
+    pressButton: () => {
+      if (wrong.faults.deafButton) return true;
+      if (!parked) return false;
+      unpark();
+      running?.stop.abort(new Error('kexec'));
+      running = { stop: new AbortController(), ended: running?.ended ?? Promise.resolve() };
+      runs = 'instance';
+      return true;
+    },
     stopAgent: async () => {
       running?.stop.abort(new Error('the agent hangs'));
       await running?.ended;
@@ -163,11 +196,12 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
       count += 1;
       runs = from === 'disk' ? 'instance' : wrong.faults.bootsNothing ? 'nothing' : 'ramdisk';
       const cd = typeof from === 'string' ? undefined : from.cd;
-      const ended = runs === 'ramdisk' ? ramdisk({ options, cd }, wrong, record, stop.signal) : Promise.resolve();
+      const ended = runs === 'ramdisk' ? ramdisk({ options, cd, park }, wrong, record, stop.signal) : Promise.resolve();
       running = { stop, ended };
     },
     stop: async () => {
       const last = running;
+      unpark();
       running = undefined;
       runs = 'nothing';
       last?.stop.abort(new Error('power off'));
@@ -178,7 +212,11 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
 
 /** Init: starts the agent, and starts it again when its process dies, with what it kept in memory. */
 async function ramdisk(
-  { options, cd }: { readonly options: SimulatedNodeOptions; readonly cd: string | undefined },
+  {
+    options,
+    cd,
+    park,
+  }: Pick<AgentPlace, 'park'> & { readonly options: SimulatedNodeOptions; readonly cd?: string | undefined },
   { faults, agentFaults }: Faults,
   record: StepRecord,
   powerOff: AbortSignal,
@@ -195,7 +233,7 @@ async function ramdisk(
       const signal = AbortSignal.any([powerOff, death.signal]);
       const end = await agentProcess(
         options,
-        { stateDir, port, faults, proxyPort: proxy?.port, params: cd === undefined ? '' : await readParams(cd) },
+        { stateDir, port, faults, park, proxyPort: proxy?.port, params: cd === undefined ? '' : await readParams(cd) },
         simulatedHardware(options, faults, record, death, simulatedDisks(options.mac, options.moreDisks)),
         signal,
       );
@@ -208,22 +246,20 @@ async function ramdisk(
   }
 }
 
+interface AgentPlace {
+  readonly stateDir: string;
+  readonly port: number;
+  readonly faults: NodeFaults;
+  /** Powers the machine off after so many seconds, unless its button is pressed. */
+  readonly park: (seconds: number) => void;
+  readonly proxyPort: number | undefined;
+  /** Of the kernel, beside those that every simulated ramdisk has. */
+  readonly params: string;
+}
+
 async function agentProcess(
   options: SimulatedNodeOptions,
-  {
-    stateDir,
-    port,
-    faults,
-    proxyPort,
-    params,
-  }: {
-    readonly stateDir: string;
-    readonly port: number;
-    readonly faults: NodeFaults;
-    readonly proxyPort: number | undefined;
-    /** Of the kernel, beside those that every simulated ramdisk has. */
-    readonly params: string;
-  },
+  { stateDir, port, faults, park, proxyPort, params }: AgentPlace,
   hardware: HardwareManager,
   signal: AbortSignal,
 ): Promise<'stood aside' | 'died'> {
@@ -246,7 +282,11 @@ async function agentProcess(
       openInventory: simulatedInventory(options.mac, options.switchPort, () => faults.noInventory, options.moreDisks),
       ...(options.openTerminal ? { openTerminal: options.openTerminal } : {}),
       // never this machine's own accounts
-      commands: { ...commandTable, rescue: { finalize_rescue: finalizeRescue(stateDir) } },
+      commands: {
+        ...commandTable,
+        rescue: { finalize_rescue: finalizeRescue(stateDir) },
+        standby: { ...commandTable['standby'], park_for_kexec: parkForKexec(faults, park) },
+      },
       signal,
     });
     return signal.aborted ? 'died' : 'stood aside';
@@ -254,6 +294,20 @@ async function agentProcess(
     if (!signal.aborted) log.error({ err: error }, 'simulated agent died');
     return 'died';
   }
+}
+
+function parkForKexec({ noKexec }: NodeFaults, park: AgentPlace['park']): CommandDefinition {
+  return defineCommand({
+    kind: 'async',
+    params: z.looseObject({ seconds: z.number() }),
+    run: async (_services, { seconds }) => {
+      if (noKexec !== undefined) throw new AppError('not_supported', noKexec);
+      park(seconds);
+      return Promise.resolve({
+        kexec_result: { entry: 'Demo', kernel: '/vmlinuz', initrds: ['/initrd.img'], command_line: 'root=LABEL=root' },
+      });
+    },
+  });
 }
 
 /** The kernel parameters that the CD at this address has for GRUB, and those that its second initrd has. */

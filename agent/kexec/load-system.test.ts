@@ -1,0 +1,165 @@
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { completeCommandLine, loadKernel } from '#agent/kexec/load-system.ts';
+import { debian, debianUuid, rhel, rhelEntries, rhelUuid } from '#agent/kexec/testing/grub-configurations.ts';
+import type { ProbedPartition } from '#agent/storage/block-device.ts';
+import { ranWell } from '#agent/testing/fake-services.ts';
+import type { Run } from '#shared/process/run.ts';
+
+let disk = '';
+beforeEach(async () => {
+  disk = await mkdtemp(join(tmpdir(), 'baton-disk-'));
+});
+afterEach(() => rm(disk, { recursive: true }));
+
+const partition = (
+  number: number,
+  fsUuid: string,
+  fsType = 'ext4',
+  fsLabel: string | null = null,
+): ProbedPartition => ({
+  name: `/dev/vda${number}`,
+  number,
+  sizeBytes: 1,
+  fsType,
+  fsLabel,
+  fsUuid,
+  partLabel: null,
+  partType: null,
+});
+const root = partition(2, debianUuid);
+
+/** A file of a partition of the disk, by the device's name. */
+async function put(device: ProbedPartition, path: string, content: string): Promise<void> {
+  const file = join(disk, basename(device.name), path);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, content);
+}
+
+interface Loaded {
+  readonly args: readonly string[];
+  readonly kernel: string;
+  readonly initrd: string;
+}
+
+/** Mounts are copies; what kexec gets is kept. */
+function machine(loads: Loaded[]): Run {
+  return async (command, args) => {
+    const [device = '', folder = ''] = args.slice(-2);
+    if (command === 'mount') {
+      await cp(join(disk, basename(device)), folder, { recursive: true, verbatimSymlinks: true });
+    } else if (command === 'umount') {
+      await rm(folder, { recursive: true });
+      await mkdir(folder);
+    } else if (command === 'kexec') {
+      const initrd = args.find((arg) => arg.startsWith('--initrd='))?.slice('--initrd='.length);
+      const names = args.map((arg) => arg.replace(/(?<=^|=)\/.*\//, ''));
+      const content = initrd === undefined ? '' : await readFile(initrd, 'utf8');
+      loads.push({ args: names, kernel: await readFile(args[2] ?? '', 'utf8'), initrd: content });
+    }
+    return ranWell();
+  };
+}
+
+async function load(...partitions: readonly ProbedPartition[]): Promise<Loaded> {
+  const loads: Loaded[] = [];
+  await loadKernel(machine(loads), partitions);
+  const [loaded] = loads;
+  if (!loaded) throw new Error('nothing was loaded');
+  return loaded;
+}
+
+async function putDebian(): Promise<void> {
+  await put(root, 'boot/grub/grub.cfg', debian);
+  await put(root, 'boot/vmlinuz-6.1.0-18-amd64', 'the kernel');
+  await put(root, 'boot/initrd.img-6.1.0-18-amd64', 'initrd');
+}
+
+test('Debian: kernel, initrd and command line of its boot loader', async () => {
+  await putDebian();
+  await put(partition(1, 'AB-CD', 'vfat'), 'EFI/debian/grub.cfg', `configfile (UUID=${debianUuid})/boot/grub/grub.cfg`);
+  expect(await load(partition(1, 'AB-CD', 'vfat'), root, partition(3, 'x', 'swap'))).toEqual({
+    args: ['-s', '-l', 'kernel', '--initrd=initrd', `--command-line=root=UUID=${debianUuid} ro quiet panic=30`],
+    kernel: 'the kernel',
+    initrd: 'initrd\0\0',
+  });
+});
+
+test('RHEL: a file system for /boot, with entries of its own; several initrds become one', async () => {
+  const boot = partition(3, rhelUuid);
+  const newest = '5.14.0-362.el9.x86_64';
+  await put(boot, 'grub2/grub.cfg', rhel);
+  await put(boot, 'grub2/grubenv', '# GRUB Environment Block\ntuned_initrd=/tuned.img\n####');
+  for (const [name, text] of rhelEntries) await put(boot, `loader/entries/${name}`, text);
+  await put(boot, `vmlinuz-${newest}`, 'kern');
+  await put(boot, `initramfs-${newest}.img`, 'first');
+  await put(boot, 'tuned.img', 'next');
+  await put(root, 'etc/os-release', '');
+  expect(await load(root, boot)).toMatchObject({ kernel: 'kern', initrd: 'first\0\0\0next' });
+});
+
+test('links are followed inside of the image, as the system has them', async () => {
+  await put(root, 'boot/grub/grub.cfg', 'menuentry a {\nlinux /vmlinuz root=LABEL=os\n}');
+  await put(root, 'usr/lib/kernel', 'kern');
+  await symlink('/usr/lib/kernel', join(disk, 'vda2/vmlinuz'));
+  const named = partition(2, debianUuid, 'ext4', 'os');
+  expect(await load(named)).toMatchObject({ kernel: 'kern', initrd: '' });
+});
+
+describe('a hostile image', () => {
+  test('reaches no file of the ramdisk', async () => {
+    await put(root, 'boot/grub/grub.cfg', 'menuentry a {\nlinux /etc/passwd\n}');
+    await symlink('/', join(disk, 'vda2/etc'));
+    await expect(load(root)).rejects.toThrow('the image has no file /etc/passwd');
+    await put(root, 'boot/grub/grub.cfg', 'menuentry a {\nlinux /../../../../etc/passwd\n}');
+    await expect(load(root)).rejects.toThrow('leads out of its file system');
+    await put(root, 'boot/grub/grub.cfg', 'menuentry a {\nlinux /turn\n}');
+    await symlink('turn', join(disk, 'vda2/turn'));
+    await expect(load(root)).rejects.toThrow('links that lead in a circle');
+  });
+
+  test('fills no memory, and keeps nothing waiting', async () => {
+    await putDebian();
+    await truncate(join(disk, 'vda2/boot/vmlinuz-6.1.0-18-amd64'), 129 * 1024 * 1024);
+    await expect(load(root)).rejects.toThrow('larger than 134217728 bytes');
+    await put(root, 'boot/grub/grub.cfg', ' '.repeat(1024 * 1024 + 1));
+    await expect(load(root)).rejects.toThrow('boot/grub/grub.cfg of the image is larger than 1048576 bytes');
+    await rm(join(disk, 'vda2/boot/grub/grub.cfg'));
+    await mkdir(join(disk, 'vda2/boot/grub/grub.cfg'));
+    await expect(load(root)).rejects.toThrow('is no file');
+  });
+});
+
+describe('refused', () => {
+  test('without a configuration that is read, and with several', async () => {
+    await put(root, 'etc/os-release', '');
+    await expect(load(root)).rejects.toThrow('there is no grub.cfg in');
+    await putDebian();
+    await put(root, 'boot/grub2/grub.cfg', debian);
+    await expect(load(root)).rejects.toThrow('there are several grub.cfg, on /dev/vda2, /dev/vda2');
+  });
+
+  test('with another loader on the EFI system partition', async () => {
+    await putDebian();
+    const esp = partition(1, 'AB-CD', 'vfat');
+    await put(esp, 'EFI/Linux/a.efi', '');
+    await expect(load(esp, root)).rejects.toThrow('EFI/Linux on /dev/vda1: systemd-boot and unified kernel images');
+  });
+
+  test('for partitions that the disk does not have, or has twice', async () => {
+    await putDebian();
+    const other = partition(3, debianUuid, 'swap');
+    await expect(load(root, other)).rejects.toThrow(`UUID=${debianUuid} is more than one partition`);
+    await put(root, 'boot/grub/grub.cfg', 'menuentry a {\nlinux (hd1,gpt2)/k\n}');
+    await expect(load(root)).rejects.toThrow('hd1,gpt2 is no partition of the written disk');
+  });
+
+  test('for a root file system that the disk does not have; a panic restarts unless the image says otherwise', () => {
+    expect(() => completeCommandLine('ro root=UUID=other', [root])).toThrow('its root=UUID=other is no file system');
+    expect(() => completeCommandLine('a\nb', [root])).toThrow('its command line has control characters');
+    expect(completeCommandLine('root=/dev/mapper/a', [root])).toBe('root=/dev/mapper/a panic=30');
+    expect(completeCommandLine('panic=0 ro', [root])).toBe('panic=0 ro');
+  });
+});

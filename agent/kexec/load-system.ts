@@ -1,0 +1,93 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
+import type { AgentContext } from '#agent/context.ts';
+import { mountHarmless } from '#agent/inject/mount-harmless.ts';
+import { findBootChoice, partitionOf } from '#agent/kexec/find-boot-choice.ts';
+import type { BootPath } from '#agent/kexec/grub-menu.ts';
+import { notUnderstood } from '#agent/kexec/grub-script.ts';
+import { appendImageFile } from '#agent/kexec/read-image-file.ts';
+import type { ProbedPartition } from '#agent/storage/block-device.ts';
+import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import { readArrays, stopArray } from '#agent/storage/mdadm.ts';
+import { withMounted } from '#agent/storage/mount.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+type Context = Pick<AgentContext, 'run' | 'node' | 'writtenImage'>;
+
+/** What the machine goes into. */
+export interface LoadedSystem {
+  /** The title of the boot loader's entry. */
+  readonly entry: string;
+  readonly kernel: string;
+  readonly initrds: readonly string[];
+  readonly commandLine: string;
+}
+
+const maxKernelBytes = 128 * 1024 * 1024;
+/** All of them together; twice that is in memory for a moment. */
+const maxInitrdBytes = 512 * 1024 * 1024;
+
+/**
+ * Loads the deployed system's own kernel, with the initrd and the command line that its boot loader would give it, and
+ * leaves its disks alone: nothing mounted, arrays stopped, all written. A second call takes the first one's place.
+ * @throws AppError `not_supported` where it can't be known what the boot loader would start; `not_found`; `command_failed`
+ * with the kernel's reason, such as a signature that Secure Boot asks for
+ */
+export async function loadSystem(context: Context): Promise<LoadedSystem> {
+  const { partitions } = await findDeployedDisk(context);
+  const loaded = await loadKernel(context.run, partitions);
+  await leaveDisks(context.run);
+  return loaded;
+}
+
+export async function loadKernel(run: Run, partitions: readonly ProbedPartition[]): Promise<LoadedSystem> {
+  const { partition, title, kernel, initrds, commandLine: asked } = await findBootChoice(run, partitions);
+  const commandLine = completeCommandLine(asked, partitions);
+  const folder = await mkdtemp(join(tmpdir(), 'baton-kexec-'));
+  const file = (name: string): string => join(folder, name);
+  try {
+    const copy = ({ device, path }: BootPath, to: Parameters<typeof appendImageFile>[2]): Promise<number> => {
+      const { name } = partitionOf(device, partitions, partition);
+      return withMounted(run, name, mountHarmless('ro'), (root) => appendImageFile(root, path, to));
+    };
+    await copy(kernel, { file: file('kernel'), maxBytes: maxKernelBytes, multipleOf: 1 });
+    let left = maxInitrdBytes;
+    for (const initrd of initrds) left -= await copy(initrd, { file: file('initrd'), maxBytes: left, multipleOf: 4 });
+    const initrd = initrds.length > 0 ? [`--initrd=${file('initrd')}`] : [];
+    // by the system call that checks signatures where Secure Boot is on
+    await run('kexec', ['-s', '-l', file('kernel'), ...initrd, `--command-line=${commandLine}`]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  return { entry: title, kernel: kernel.path, initrds: initrds.map(({ path }) => path), commandLine };
+}
+
+/** A kernel that panics restarts through the firmware, as nobody else may be there to see it. */
+const panicSeconds = 30;
+
+/** Pure. @throws AppError `not_supported` for a root file system that the disk does not have */
+export function completeCommandLine(asked: string, partitions: readonly ProbedPartition[]): string {
+  if (/\p{Cc}/u.test(asked)) throw notUnderstood('its command line has control characters');
+  const [, tag, value] = /(?:^|\s)root=(UUID|LABEL)=(\S+)/.exec(asked) ?? [];
+  const isRoot = ({ fsUuid, fsLabel }: ProbedPartition): boolean => (tag === 'UUID' ? fsUuid : fsLabel) === value;
+  if (tag !== undefined && !partitions.some(isRoot)) {
+    throw notUnderstood(`its root=${tag}=${value} is no file system of the written disk`);
+  }
+  return /(?:^|\s)panic=/.test(asked) ? asked : `${asked} panic=${panicSeconds}`.trim();
+}
+
+/** The other system finds them as after a shutdown. */
+async function leaveDisks(run: Run): Promise<void> {
+  await run('sync', [], { timeoutMs: 600_000 });
+  for (const { device } of await readArrays(run)) {
+    try {
+      await stopArray(run, device);
+    } catch (cause) {
+      throw new AppError('storage_error', `stop ${device} before another system takes it over`, { cause });
+    }
+  }
+  for (const { name } of await listBlockDevices(run)) await run('blockdev', ['--flushbufs', name]);
+}

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
+import type { FlowView, PlanView } from '#conductor/api/flows.ts';
+import { silentLog } from '#shared/log.ts';
+import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { enrolSimulatedNode } from '#test/support/enrol.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
+
+/** Deploys that end with kexec, in whole flows: a conductor, a Redfish BMC and a real agent over HTTP. */
+
+let conductor: ConductorInProcess;
+let operator: Operator;
+let machine: SimulatedNode;
+let name: string;
+let count = 0;
+
+beforeAll(async () => {
+  conductor = await startConductorInProcess({ log: silentLog, settings: { BATON_KEXEC_TIMEOUT: '2' } });
+  operator = createOperator(conductor.url);
+});
+afterAll(() => conductor.close());
+beforeEach(async () => {
+  conductor.atCheckpoints(() => 'go on');
+  count += 1;
+  const mac = `52:54:00:00:b7:${count.toString(16).padStart(2, '0')}`;
+  machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac });
+  name = await enrolSimulatedNode(operator, machine, `kexec-${count}`);
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  await operator.provision(name, 'provide');
+  await operator.waitForState(name, 'available');
+  await choose('kexec');
+  return () => machine.close();
+});
+
+async function choose(value: string, document = 'instance_info'): Promise<void> {
+  await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: `/${document}/deploy_boot`, value }]);
+}
+
+/** What operators read of the two steps that part with the ramdisk. */
+async function deploy(target = 'active'): Promise<readonly (string | null | undefined)[]> {
+  await operator.provision(name, target);
+  await operator.waitForState(name, 'active');
+  const flow = (await operator.call('GET', `/v1/nodes/${name}/flow`)) as unknown as FlowView;
+  return ['tear_down_agent', 'boot_instance'].map((name) => flow.steps.find(({ step }) => step === name)?.note);
+}
+
+const loaded = 'kexec: /vmlinuz of "Demo" is loaded';
+const fellBack = 'a reboot in place of kexec: the machine was off, and so had not gone into its system by kexec';
+
+test('the machine starts once, and is in its own system', async () => {
+  const before = machine.boots();
+  expect(await deploy()).toEqual([loaded, 'went on by kexec']);
+  expect(machine.state()).toEqual({ power: 'on', runs: 'instance' });
+  expect(machine.boots() - before).toBe(1);
+  const view = await operator.node(name);
+  expect(view).toMatchObject({ power_state: 'power on', last_error: null });
+  expect(await findAgentSession(conductor.context().db, String(view['uuid']))).toBeUndefined();
+});
+
+test('the plan says so before, with a reboot less; a node may have it for all its deploys', async () => {
+  const plan = async (): Promise<PlanView> =>
+    (await operator.call('POST', `/v1/nodes/${name}/plan`, {})) as unknown as PlanView;
+  const ofKexec = await plan();
+  await choose('reboot');
+  const ofReboot = await plan();
+  const args = (view: PlanView) =>
+    view.steps.filter(({ args: own }) => JSON.stringify(own) === '{"deploy_boot":"kexec"}').map(({ step }) => step);
+  expect(args(ofKexec)).toEqual(['tear_down_agent', 'boot_instance']);
+  expect([args(ofReboot), ofReboot.reboots - ofKexec.reboots, ofReboot.hash === ofKexec.hash]).toEqual([[], 1, false]);
+  await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'remove', path: '/instance_info/deploy_boot' }]);
+  await choose('kexec', 'driver_info');
+  expect(args(await plan())).toEqual(args(ofKexec));
+});
+
+test('where the agent refuses it the reason stands in the flow, and the machine is rebooted', async () => {
+  machine.faults.noKexec = 'the boot configuration is not understood: a pipe';
+  const before = machine.boots();
+  const [tornDown] = await deploy();
+  expect(tornDown).toMatch(/^a reboot in place of kexec: .*is not understood: a pipe$/);
+  expect([machine.state().runs, machine.boots() - before]).toEqual(['instance', 2]);
+});
+
+test('a machine that takes no notice of its button powers itself off, and is switched on', async () => {
+  machine.faults.deafButton = true;
+  const before = machine.boots();
+  expect(await deploy()).toEqual([loaded, fellBack]);
+  expect([machine.state().runs, machine.boots() - before]).toEqual(['instance', 2]);
+});
+
+test('a button that the BMC refuses to press, too', async () => {
+  machine.bmc.quirks.resetTypes = ['On', 'ForceOff'];
+  expect(await deploy()).toEqual([loaded, fellBack]);
+  expect(machine.state().runs).toBe('instance');
+});
+
+test('a conductor that dies at any checkpoint ends with the machine in its own system', async () => {
+  conductor.atCheckpoints(() => 'go on');
+  await deploy();
+  // those before are the same in every deploy
+  for (let checkpoint = conductor.passed() - 12, struck = true; struck; checkpoint += 1) {
+    struck = false;
+    conductor.atCheckpoints((_, passed) => {
+      if (passed !== checkpoint) return 'go on';
+      struck = true;
+      return 'die';
+    });
+    const [, booted] = await deploy('rebuild');
+    conductor.atCheckpoints(() => 'go on');
+    await conductor.reborn();
+    expect([checkpoint, machine.state(), booted]).toMatchObject([
+      checkpoint,
+      { power: 'on', runs: 'instance' },
+      expect.stringMatching(/^(went on by kexec|a reboot in place of kexec: .*)$/) as string,
+    ]);
+  }
+  expect(conductor.deaths()).toBeGreaterThanOrEqual(5);
+}, 300_000);
+
+test('another value is refused', async () => {
+  await choose('auto');
+  const answer = await operator.provision(name, 'active').catch((error: unknown) => String(error));
+  expect(String(answer)).toContain('instance_info.deploy_boot: it must be reboot or kexec');
+});
