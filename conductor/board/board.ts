@@ -2,7 +2,7 @@ import type { FlowView } from '#conductor/api/flows.ts';
 import { asCurl, find, get, LoginNeeded, send } from '#conductor/board/ask-api.ts';
 import { type Fleet, followFleet } from '#conductor/board/follow-fleet.ts';
 import { browser, document, element, location, type PageEvent, paint } from '#conductor/board/page.ts';
-import { countFleet, renderCounts, renderRows } from '#conductor/board/render-board.ts';
+import { arrangeRows, type BoardRow, countFleet, renderCounts } from '#conductor/board/render-board.ts';
 import {
   type HistoryLine,
   type NodeAction,
@@ -10,6 +10,7 @@ import {
   renderButtons,
   renderNode,
 } from '#conductor/board/render-node.ts';
+import { showWindow } from '#conductor/board/show-window.ts';
 
 /** The page's script: follows the fleet as its caller, and shows what `render-board.ts` and `render-node.ts` make of it. */
 
@@ -22,6 +23,7 @@ const fleet: Fleet = { nodes: new Map(), flows: new Map() };
 const state = {
   end: undefined as (() => void) | undefined,
   isPainting: false,
+  rows: [] as readonly BoardRow[],
   mayChange: false,
   /** Beside the fleet, of the node whose page is open. */
   flow: undefined as FlowView | undefined,
@@ -42,8 +44,10 @@ function show(): void {
   document.title = node ? `${node.name ?? node.uuid} · Baton` : 'Baton';
   const [nodes, flows] = [[...fleet.nodes.values()], [...fleet.flows.values()]];
   paint('counts', renderCounts(countFleet(nodes)));
-  if (uuid === undefined) paint('rows', renderRows({ flows, nodes, filter: element('filter').value }, new Date()));
-  else if (node) {
+  if (uuid === undefined) {
+    state.rows = arrangeRows({ flows, nodes, filter: element('filter').value });
+    showWindow(state.rows);
+  } else if (node) {
     paint('actions', renderButtons({ node, ...state }));
     paint('about', renderNode({ node, ...state }, new Date()));
   } else paint('about', '<p>there is no such node, or it is not yours</p>');
@@ -143,6 +147,10 @@ browser.addEventListener('hashchange', () => {
   element('refusal').textContent = '';
   change();
 });
+for (const type of ['scroll', 'resize'] as const)
+  browser.addEventListener(type, () => {
+    if (!element('board').hidden) showWindow(state.rows);
+  });
 document.addEventListener('keydown', (event) => {
   if (event.key !== '/' || element('board').hidden || document.activeElement === element('filter')) return;
   event.preventDefault();
@@ -168,6 +176,8 @@ element('confirm-yes').addEventListener('click', () => {
   if (state.asked) send(state.asked.request).then(() => change(), refuse);
 });
 setInterval(() => {
-  if (!document.hidden && element('login').hidden) showSoon();
+  if (document.hidden || !element('login').hidden) return;
+  if (element('board').hidden) showSoon();
+  else showWindow(state.rows);
 }, tickMs);
 void begin();

@@ -11,7 +11,7 @@ declare const EventSource: new (path: string) => Stream;
 const closed = 2;
 
 const againMs = 2000;
-const fields = 'uuid,name,provision_state,power_state,maintenance,maintenance_reason,last_error';
+const fields = 'uuid,name,provision_state,power_state,maintenance,maintenance_reason,last_error,resource_class';
 
 /** Nodes and flows as they are now, by UUID. */
 export interface Fleet {

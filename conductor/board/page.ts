@@ -4,9 +4,13 @@ export interface Element {
   textContent: string;
   hidden: boolean;
   value: string;
+  className: string;
+  readonly style: { paddingTop: string; paddingBottom: string };
   readonly id: string;
   readonly dataset: Readonly<Record<string, string | undefined>>;
-  focus(): void;
+  /** In pixels, from the top of what is seen. */
+  getBoundingClientRect(): { readonly top: number; readonly height: number };
+  focus(options?: { readonly preventScroll: boolean }): void;
   showModal(): void;
   close(): void;
   closest(selector: string): Element | null;
@@ -26,7 +30,8 @@ interface Browser {
     addEventListener: Element['addEventListener'];
   };
   readonly location: { hash: string; readonly origin: string };
-  addEventListener(type: 'hashchange', listener: () => void): void;
+  readonly innerHeight: number;
+  addEventListener(type: 'hashchange' | 'scroll' | 'resize', listener: () => void): void;
 }
 export const browser = globalThis as unknown as Browser;
 export const { document, location } = browser;
@@ -46,5 +51,5 @@ export function paint(id: string, html: string): void {
   painted.set(id, html);
   const focused = document.activeElement?.id;
   element(id).innerHTML = html;
-  if (focused) document.getElementById(focused)?.focus();
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 }

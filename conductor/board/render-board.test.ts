@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest';
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
-import { type BoardNode, countFleet, escapeHtml, renderCounts, renderRows } from '#conductor/board/render-board.ts';
+import {
+  arrangeRows,
+  type BoardNode,
+  type BoardPicture,
+  countFleet,
+  escapeHtml,
+  renderCounts,
+  renderRows,
+} from '#conductor/board/render-board.ts';
 
 const now = new Date('2026-01-01T00:10:00Z');
 const fleet = { nodes: 3, in_maintenance: 1, provision_states: { active: 2, deploying: 1 } };
@@ -34,8 +42,10 @@ const node = (changes: Partial<BoardNode> = {}): BoardNode => ({
   maintenance: false,
   maintenance_reason: null,
   last_error: null,
+  resource_class: null,
   ...changes,
 });
+const rendered = (picture: BoardPicture) => renderRows(arrangeRows(picture), now);
 /** Without tags, a line for each row. */
 const textOf = (html: string) =>
   html
@@ -73,7 +83,7 @@ test('shows what each node is doing and why it waits, the worst first, those at 
     node({ uuid: 'u1', name: 'n1' }),
     node({ uuid: 'u8', name: 'n8', maintenance: true, maintenance_reason: 'fan' }),
   ];
-  expect(textOf(renderRows({ flows, nodes, filter: '' }, now))).toEqual([
+  expect(textOf(rendered({ flows, nodes, filter: '' }))).toEqual([
     '✖ failed u3 deploying deploy.write_image 1 m 00 s ago no disk',
     '↻ retrying n2 deploying deploy.write_image 1 m 00 s, attempt 3, again in 5.0 s, gives up in 2 m 00 s the BMC does not answer',
     '▶ working n1 deploying deploy.write_image 1 m 00 s 25 %, writing image , 5.0 MB/s',
@@ -89,7 +99,7 @@ test('counts nodes by state, the most first', () => {
 });
 
 test('filters by all that a row says', () => {
-  const rows = (filter: string) => textOf(renderRows({ flows: [flow()], nodes: [node()], filter }, now));
+  const rows = (filter: string) => textOf(rendered({ flows: [flow()], nodes: [node()], filter }));
   expect(rows('WRITE_image')).toHaveLength(1);
   expect(rows('power on')).toEqual(['○ power on n9 active']);
   expect(rows('bdi')).toEqual(['no node']);
@@ -98,15 +108,25 @@ test('filters by all that a row says', () => {
 test('machines’ text stays text', () => {
   const evil = `<script>alert(1)</script>"'&\u202e${'x'.repeat(10_000)}`;
   const flows = [flow({ node_name: evil, step: evil, reason: evil, progress: { phase: evil } })];
-  const html = renderRows({ flows, nodes: [node({ name: evil, last_error: evil })], filter: '' }, now);
+  const html = rendered({ flows, nodes: [node({ name: evil, last_error: evil })], filter: '' });
   expect(html).not.toContain('<script');
   expect(html.match(/<(?!\/?(tr|td|span|bdi|time|progress|a)\b)/g)).toBeNull();
   expect(html).toContain(`<bdi>${escapeHtml(evil)}</bdi>`);
-  expect(textOf(renderRows({ flows, nodes: [], filter: '<script>' }, now))[0]).toContain('working');
+  expect(textOf(rendered({ flows, nodes: [], filter: '<script>' }))[0]).toContain('working');
 });
 
-test('says how many rows it leaves out', () => {
-  const nodes = Array.from({ length: 600 }, (_, index) => node({ uuid: `u${index}`, name: `n${index}` }));
-  const rows = textOf(renderRows({ flows: [], nodes, filter: '' }, now));
-  expect([rows.length, rows.at(-1)]).toEqual([501, '100 more: filter for them']);
+test('filters by state, class and status, exactly, besides', () => {
+  const nodes = [
+    node({ name: 'a', resource_class: 'GPU' }),
+    node({ name: 'b', provision_state: 'clean wait', resource_class: 'gpu' }),
+    node({ name: 'c', provision_state: 'error' }),
+  ];
+  const names = (filter: string) =>
+    arrangeRows({ flows: [flow()], nodes, filter }).map((row) => row.flow?.node_name ?? row.node?.name);
+  expect(names('class:gpu')).toEqual(['a', 'b']);
+  expect(names('State:"clean wait",error')).toEqual(['b', 'c']);
+  expect(names('class:gpu state:active')).toEqual(['a']);
+  expect(names('status:working')).toEqual(['n1']);
+  expect(names('class:gp')).toEqual([]);
+  for (const filter of ['state:', '__proto__:x', 'toString:x', '<b>']) expect(names(filter)).toEqual([]);
 });

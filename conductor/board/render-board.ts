@@ -1,4 +1,5 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
+import { parseFilter } from '#conductor/board/filter-rows.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
@@ -11,6 +12,7 @@ export interface BoardNode {
   readonly maintenance: boolean;
   readonly maintenance_reason: string | null;
   readonly last_error: string | null;
+  readonly resource_class: string | null;
 }
 
 export interface FleetCounts {
@@ -22,9 +24,14 @@ export interface FleetCounts {
 export interface BoardPicture {
   readonly flows: readonly FlowSummaryView[];
   readonly nodes: readonly BoardNode[];
-  /** Only rows that contain it are shown. */
+  /** As `parseFilter` reads it. */
   readonly filter: string;
 }
+
+/** A node at work with its flow, or one at rest. */
+export type BoardRow =
+  | { readonly flow: FlowSummaryView; readonly node: BoardNode | undefined }
+  | { readonly flow: undefined; readonly node: BoardNode };
 
 /** The worst first, each with a shape of its own: colour alone says nothing to some. */
 const shapes: Readonly<Record<FlowSummaryView['status'], string>> = {
@@ -36,9 +43,6 @@ const shapes: Readonly<Record<FlowSummaryView['status'], string>> = {
   working: '▶',
 };
 const statuses = Object.keys(shapes);
-/** A browser lays out so many at once; the filter finds the others. */
-const shownRows = 500;
-
 /** `&lt;` for `<`: names and reasons come from machines. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
@@ -65,28 +69,23 @@ export function renderCounts({ nodes, in_maintenance: inMaintenance, provision_s
   return `<li><b>${nodes}</b> ${nodes === 1 ? 'node' : 'nodes'}</li>${counts.join('')}${maintenance}`;
 }
 
-/** Rows of the table: what each node is doing and why it waits, the worst first, those at rest last. Pure. */
-export function renderRows({ flows, nodes, filter }: BoardPicture, now: Date): string {
+/** What each node is doing, the worst first, those at rest last; only what the filter leaves. Pure. */
+export function arrangeRows({ flows, nodes, filter }: BoardPicture): readonly BoardRow[] {
   const byUuid = new Map(nodes.map((node) => [node.uuid, node]));
   const busy = new Set(flows.map((flow) => flow.node_uuid));
-  const wanted = filter.trim().toLowerCase();
-  const rows = [
+  const isWanted = parseFilter(filter);
+  return [
     ...flows
-      .toSorted((a, b) => rank(a) - rank(b) || a.since.localeCompare(b.since))
-      .map((flow) => renderFlow(flow, byUuid.get(flow.node_uuid), now)),
-    ...nodes.filter(({ uuid }) => !busy.has(uuid)).map(renderIdle),
-  ].filter(
-    (row) =>
-      wanted === '' ||
-      row
-        .replaceAll(/<[^>]*>/g, ' ')
-        .toLowerCase()
-        .includes(escapeHtml(wanted)),
-  );
-  const more = rows.length - shownRows;
-  const rest = more > 0 ? `<tr><td colspan="6">${more} more: filter for them</td></tr>` : '';
-  const empty = rows.length === 0 ? '<tr><td colspan="6">no node</td></tr>' : '';
-  return `${rows.slice(0, shownRows).join('')}${rest}${empty}`;
+      .toSorted((a, b) => rank(a) - rank(b) || Number(a.since > b.since) - Number(a.since < b.since))
+      .map((flow) => ({ flow, node: byUuid.get(flow.node_uuid) })),
+    ...nodes.filter(({ uuid }) => !busy.has(uuid)).map((node) => ({ flow: undefined, node })),
+  ].filter(isWanted);
+}
+
+/** Rows of the table, each with why it waits. Pure. */
+export function renderRows(rows: readonly BoardRow[], now: Date): string {
+  const html = rows.map(({ flow, node }) => (flow ? renderFlow(flow, node, now) : renderIdle(node)));
+  return html.join('') || '<tr><td colspan="6">no node</td></tr>';
 }
 
 const nodeLink = (uuid: string, name: string): string =>

@@ -15,6 +15,7 @@ const node = {
   maintenance: false,
   maintenance_reason: null,
   last_error: null,
+  resource_class: null,
 };
 const step = (more: Partial<FlowView['steps'][number]> = {}) =>
   stepView({

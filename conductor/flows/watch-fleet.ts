@@ -149,6 +149,7 @@ const NodeState = z.object({
   maintenance: z.boolean(),
   maintenance_reason: z.string().nullable(),
   last_error: z.string().nullable(),
+  resource_class: z.string().nullable(),
   owner: z.string().nullable(),
   lessee: z.string().nullable(),
 });
@@ -164,7 +165,7 @@ async function readFleet(context: WatchContext): Promise<Reading> {
   const found = z.array(NodeState).parse(
     rowsOf(
       await context.db.execute(sql`select uuid, name, provision_state, power_state, maintenance, maintenance_reason,
-        last_error, owner, lessee from ${nodes}`),
+        last_error, resource_class, owner, lessee from ${nodes}`),
     ),
   );
   const subjects = new Map<string, Subject>();

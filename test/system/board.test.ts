@@ -121,6 +121,37 @@ test('a node that rests is found, read and sent on by the keyboard alone', { tim
   await see(/cleaning → manageable/);
 });
 
+test('of many nodes those in view are laid out, and all are reached', { timeout: 2 * timeout }, async () => {
+  const names = Array.from({ length: 400 }, (_, index) => `many-${String(index).padStart(3, '0')}`);
+  for (let at = 0; at < names.length; at += 20) {
+    const some = names.slice(at, at + 20);
+    await Promise.all(
+      some.map((name) => call('POST', '/v1/nodes', { name, driver: 'fake-hardware', resource_class: 'many' })),
+    );
+  }
+  await page.goto(`${conductor.url}/board#class%3Amany%20state%3Aenroll`);
+  await page.reload();
+  await see(/402\s*nodes/);
+  await see('many-000');
+  const rows = page.locator('#rows tr');
+  expect(await rows.count()).toBeLessThan(150);
+  expect(await page.locator('#rows').textContent()).not.toContain('rack1');
+  expect(await accessibilityFaults()).toEqual([]);
+  await page.locator('#filter').focus();
+  await page.keyboard.press('Tab');
+  await page.evaluate('scrollTo(0, document.body.scrollHeight)');
+  await see('many-399');
+  expect(await rows.count()).toBeLessThan(150);
+  await picture('many');
+  await page.evaluate('scrollTo(0, 0)');
+  await see('many-000');
+  await page.locator('#filter').fill('many-123');
+  await page.locator('#rows', { hasNotText: 'many-000' }).waitFor({ timeout });
+  expect(await rows.count()).toBe(1);
+  await page.locator('#filter').fill('rack1');
+  await see('rack1-01');
+});
+
 test('a conductor that dies is named, and its return is noticed', { timeout: 2 * timeout }, async () => {
   await conductor.kill('SIGKILL');
   await see('not up to date');
