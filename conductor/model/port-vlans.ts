@@ -53,11 +53,12 @@ export function vlanList(vlans: readonly number[]): string {
   return ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}-${to}`)).join(',');
 }
 
-/** `10,20-22` → 10, 20, 21, 22. What is no such list has none. */
+/** `10,20-22` → 10, 20, 21, 22. Parts that are no such range have none. */
 export function vlansIn(list: string): number[] {
   return list.split(',').flatMap((part) => {
-    const [from, to = from] = part.split('-').map(Number);
-    if (from === undefined || to === undefined || !(from <= to)) return [];
+    const [, first, last = first] = /^\s*(\d{1,4})(?:-(\d{1,4}))?\s*$/.exec(part) ?? [];
+    const [from, to] = [Number(first), Number(last)];
+    if (!(from <= to)) return [];
     return Array.from({ length: to - from + 1 }, (_, index) => from + index);
   });
 }
