@@ -50,12 +50,20 @@ export interface SwitchServer {
   stop(): Promise<void>;
 }
 
-const hostKeys = ssh2.utils.generateKeyPairSync('ed25519');
+const hostKeys = makeHostKeys();
 
 interface Served extends Pick<SwitchServer, 'faults' | 'commands' | 'logins' | 'username' | 'password'> {
   readonly face: SwitchFace;
   readonly clients: Set<ssh2.Connection>;
   readonly channels: Set<ssh2.ServerChannel>;
+}
+
+/** Of 300 key pairs that ssh2 1.17 makes it can't read one itself. */
+function makeHostKeys(): { readonly private: string } {
+  for (;;) {
+    const made = ssh2.utils.generateKeyPairSync('ed25519');
+    if (!(ssh2.utils.parseKey(made.private) instanceof Error)) return made;
+  }
 }
 
 export async function startSwitchServer(face: SwitchFace): Promise<SwitchServer> {
