@@ -49,13 +49,18 @@ export interface ClusterStepOptions<Args extends z.output<typeof clusterArgs>> {
   readonly step: string;
   readonly description: string;
   readonly args: z.ZodType<Args>;
-  /** Seconds between two looks. */
-  readonly every: number | ((args: Args) => number);
+  /** Seconds between two looks; `sinceStart`: for how many seconds the step has been under way. */
+  readonly every: number | ((args: Args, sinceStart: number) => number);
   /** Its failure is told, and holds nothing up. */
   readonly mayFail?: boolean;
   /** The first of its flow to look at this cluster: being refused there at once is a mistake that only people mend. */
   readonly isFirst?: boolean;
   readonly round: (look: ClusterLook<Args>) => Promise<Round>;
+}
+
+/** Seconds between looks at what mostly ends soon: longer the longer it lasts, up to a limit. Pure. */
+export function soonThenEvery(limit: number): (args: unknown, sinceStart: number) => number {
+  return (_, sinceStart) => Math.min(limit, Math.max(0.2, sinceStart / 2));
 }
 
 /**
@@ -76,14 +81,15 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
 ): Promise<ConductorStepOutcome> {
   const { step, mayFail = false, round } = options;
   const args = parseStepArgs({ interface: 'cluster', step, args: options.args }, stepArgs(context));
-  const every = typeof options.every === 'number' ? options.every : options.every(args);
+  const { every } = options;
   const kept = keepReport(context);
   const waitFor = (reason: string): ConductorStepOutcome => {
     const leftMs = timeLeft(context, args.timeout);
     // who may fail ends by itself: for the engine, time that is up is a failure
     if (mayFail && leftMs <= 0)
       return reportedFailure(context.log, kept.report(), `not ended within ${args.timeout} s: ${reason}`);
-    const checkEveryMs = Math.min(every * 1000, Math.max(leftMs, 1));
+    const seconds = typeof every === 'number' ? every : every(args, sinceStart(context));
+    const checkEveryMs = Math.min(seconds * 1000, Math.max(leftMs, 1));
     return { kind: 'wait', reason, timeoutMs: mayFail ? Infinity : Math.max(leftMs, 0), checkEveryMs };
   };
   try {
@@ -109,7 +115,12 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
   }
 }
 
-/** From the first look on, whoever has made it. */
+/** Seconds from the first look on, whoever has made it. */
+function sinceStart({ clock, step }: StepContext): number {
+  const now = clock.now().getTime();
+  return (now - (step.startedAt?.getTime() ?? now)) / 1000;
+}
+
 function timeLeft({ clock, step }: StepContext, timeout: number): number {
   const now = clock.now().getTime();
   // maintenance prolongs the limit of a step that waits

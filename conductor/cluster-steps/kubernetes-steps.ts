@@ -11,7 +11,7 @@ import { requireSameMachine } from '#conductor/cluster/kubernetes/same-machine.t
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { shutdownKubelet } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
 import type { Round } from '#conductor/cluster/round.ts';
-import { type ClusterLook, clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
+import { type ClusterLook, clusterArgs, newClusterStep, soonThenEvery } from '#conductor/cluster-steps/cluster-step.ts';
 import { etcdArgs, requireEtcdAllows } from '#conductor/cluster-steps/etcd-steps.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { findInventory, systemUuidOf } from '#conductor/nodes/inspection/inventory-store.ts';
@@ -73,7 +73,7 @@ export const drain = newClusterStep({
   description:
     "Cordons the node in its Kubernetes cluster and evicts its pods, as far as their budgets allow, until none but daemon sets' is left.",
   args: drainArgs,
-  every: 2,
+  every: soonThenEvery(2),
   isFirst: true,
   round: (look) =>
     atNode(look.context, look.args, (cluster) => {
@@ -87,7 +87,7 @@ export const clearNodeLabels = newClusterStep({
   step: 'clear_labels',
   description: "Takes away the labels that were added to the cluster's node, and waits until its pods have settled.",
   args: guardedArgs,
-  every: 2,
+  every: soonThenEvery(2),
   round: (look) =>
     atNode(look.context, look.args, (cluster) => {
       const { secrets, signal } = look.context;
@@ -100,7 +100,7 @@ export const shutDownKubelet = newClusterStep({
   description:
     'Labels the node so that the daemon set for it stops its kubelet, and waits until that is silent. Its failure is reported and holds nothing up.',
   args: clusterArgs,
-  every: 5,
+  every: soonThenEvery(5),
   mayFail: true,
   round: ({ context, args, announce }) =>
     atNode(context, args, (cluster) => shutdownKubelet(cluster, args.node, context.signal, announce)),
@@ -111,7 +111,7 @@ export const removeNodeFromCluster = newClusterStep({
   description:
     'Deletes the node from its Kubernetes cluster, when it is drained; a cordon and labels that have come back since are seen to first.',
   args: clusterArgs,
-  every: 2,
+  every: soonThenEvery(2),
   round: ({ context, args, announce, report }) => {
     // to a round a node that is gone is done; one that this step has not deleted may never have been there
     const mayBeGone = report.deeds.some(({ kind }) => kind === 'node');

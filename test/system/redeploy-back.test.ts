@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
+import { storeChange } from '#test/simulators/kubernetes/deletion.ts';
 import { type ClustersOfNode, startClustersOfNode } from '#test/support/clusters-of-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { createOperator } from '#test/support/operator.ts';
@@ -46,12 +47,19 @@ const untilDoing = (id: string, pattern: RegExp) =>
 
 /** A redeploy that rests between the decommission of its node and the release. */
 async function redeployUntilDecommissioned(): Promise<string> {
+  const { small } = clusters;
+  const { store } = small.simulator;
+  small.addPod({ node: name, name: 'held', finalizers: ['example.org/hold'] });
+  await small.settle();
   const id = await operator.createAction('redeploy_server', parameters);
-  await untilDoing(id, /cluster\./);
+  await untilDoing(id, /held by its finalizers/);
   await operator.control(id, 'pause');
+  // only now may the drain end
+  const { metadata, ...held } = store.get('pods', 'held');
+  storeChange(store, 'pods', { ...held, metadata: { ...metadata, finalizers: [] } });
   await untilDoing(id, /^paused before (releasing|taking it out of its clusters again)/);
-  expect(clusters.small.node(name)?.spec).toMatchObject({ unschedulable: true });
-  expect(clusters.small.podsOn(name).map(({ metadata }) => metadata.name)).not.toContain('alone');
+  expect(small.node(name)?.spec).toMatchObject({ unschedulable: true });
+  expect(small.podsOn(name).map(({ metadata }) => metadata.name)).not.toContain('alone');
   return id;
 }
 
