@@ -92,6 +92,7 @@ test('a site from a folder: uploaded, compared, committed, shown, taken back', a
     diff.replace(/^.*\n/, 'revision 1 → revision 2\n'),
   );
   expect(await baton('site', 'show', '--rendered')).toContain('rack: rack2');
+  expect(await baton('site', 'show', '--rendered', '--cleartext-secrets')).toContain('rack: rack2');
   expect(await baton('site', 'rollback', '1')).toContain('revision 3 says what revision 1 said');
   expect(await failure('site', 'commit')).toEqual([1, expect.stringContaining('The buffer is empty')]);
   expect(await baton('site', 'tag', '1', 'good', 'because=it works')).toBe('revision 1 is tagged good\n');

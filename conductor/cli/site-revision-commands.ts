@@ -85,6 +85,9 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
   const isRendered = flagOption(input, 'rendered');
   if (isRendered && collection !== undefined) throw usageError('site show: --rendered is for the whole site');
   if (collection === undefined && !isRendered) {
+    if (flagOption(input, 'cleartext-secrets')) {
+      throw usageError('site show: --cleartext-secrets needs a collection, or --rendered');
+    }
     const version = textOption(input, 'version');
     if (version !== undefined) {
       await showVersion(context, input, version);
@@ -96,7 +99,12 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
     return;
   }
   const path = isRendered ? 'renderedconfigdocs' : `configdocs/${pathOperand(input)}`;
-  const { content } = await context.client.download(`${airship}/${path}${queryOf(input, 'version')}`);
+  const version = textOption(input, 'version');
+  const query = new URLSearchParams({
+    ...(version === undefined ? {} : { version }),
+    ...(flagOption(input, 'cleartext-secrets') ? { 'cleartext-secrets': 'true' } : {}),
+  }).toString();
+  const { content } = await context.client.download(`${airship}/${path}${query === '' ? '' : `?${query}`}`);
   const text = new TextDecoder().decode(content);
   const json = (): unknown[] => parseAllDocuments(text).map((document) => document.toJS() as unknown);
   print(context, input, { json: input.document === undefined ? undefined : json(), text });
@@ -142,6 +150,7 @@ export const siteRevisionCommands: readonly Command[] = [
     options: {
       version: { value: versionValue, meaning: `default: the buffer, or else what is committed; ${versionMeaning}` },
       rendered: { meaning: 'all documents, with profiles resolved' },
+      'cleartext-secrets': { meaning: 'with what encrypted documents say; for administrators' },
     },
     meaning: "the site's collections, or the documents of one as they were uploaded",
     run: show,

@@ -22,7 +22,7 @@ export const etcdArgs = clusterArgs.extend({
 export async function etcdWork(context: StepContext, args: z.output<typeof etcdArgs>): Promise<EtcdWork> {
   // faults that other nodes have by now stop none whose pods are gone already
   const site = await readRevision(context, args.revision);
-  const etcd = await readEtcdSite(context.db, { revisionId: args.revision, site });
+  const etcd = await readEtcdSite(context, { revisionId: args.revision, site });
   return { node: args.node, site: etcd, signal: context.signal };
 }
 

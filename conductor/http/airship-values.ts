@@ -3,6 +3,7 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import { looseBoolean } from '#conductor/api/node-description.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
+import { accessDenied, hasRole } from '#conductor/kernel/caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { limitAtOnce } from '#shared/limit-at-once.ts';
 
@@ -16,8 +17,8 @@ const unused = "Shipyard's client gives it; here it means nothing";
 
 /**
  * What Shipyard's client adds to its calls (`shipyard_client/api_client/base_client.py`: `verbosity` to every one,
- * `shipyard_api_client.py`: `cleartext-secrets`), taken by all of these paths. Notes alone have a verbosity, and no
- * document has a secret.
+ * `shipyard_api_client.py`: `cleartext-secrets`), taken by all of these paths. Notes alone have a verbosity, and
+ * documents secrets.
  */
 export function airshipQuery<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject({
@@ -27,7 +28,13 @@ export function airshipQuery<Shape extends z.ZodRawShape>(shape: Shape) {
   });
 }
 
+/** Of paths that answer documents. */
+const ClearQuery = {
+  'cleartext-secrets': airshipFlag.describe('with what encrypted documents say; for administrators'),
+};
+
 export const VersionQuery = airshipQuery({
+  ...ClearQuery,
   version: z.string().optional().describe('a role, or a number; default: the buffer, or else the committed revision'),
 });
 
@@ -59,8 +66,12 @@ function decodeText(bytes: ArrayBuffer): string {
 }
 
 /** Documents as YAML, one after another, or as a JSON list for who asks for that. */
-export async function answerDocuments(c: Context<ApiEnv>, documents: readonly unknown[]): Promise<Response> {
-  const asJson = c.req.header('accept')?.includes('application/json') === true;
+export async function answerDocuments(
+  c: Context<ApiEnv>,
+  documents: readonly unknown[],
+  as?: 'yaml',
+): Promise<Response> {
+  const asJson = as === undefined && c.req.header('accept')?.includes('application/json') === true;
   const parts = await writeInTurns(documents, asJson ? JSON.stringify : (each) => `---\n${stringify(each)}`);
   if (!asJson) return answerYaml(c, parts.join(''));
   return c.body(`[${parts.join(',')}]`, 200, { 'Content-Type': 'application/json' });
@@ -88,4 +99,15 @@ export function writeInTurns(documents: readonly unknown[], write: (document: un
 
 export function answerYaml(c: Context<ApiEnv>, text: string): Response {
   return c.body(text, 200, { 'Content-Type': 'application/x-yaml; charset=utf-8' });
+}
+
+/** Whether the caller asks for secrets in clear. @throws AppError `forbidden` unless it is an administrator of everything */
+export function wantsSecrets(
+  c: Context<ApiEnv>,
+  query: { readonly 'cleartext-secrets'?: boolean | undefined },
+): boolean {
+  if (query['cleartext-secrets'] !== true) return false;
+  const caller = c.get('caller');
+  if (hasRole(caller, 'admin') && caller.project === undefined) return true;
+  throw accessDenied('baton:site:cleartext_secrets', caller, 'admin');
 }

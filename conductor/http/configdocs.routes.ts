@@ -7,9 +7,11 @@ import {
   airshipList,
   airshipPath,
   airshipQuery,
+  answerDocuments,
   answerYaml,
   readText,
   VersionQuery,
+  wantsSecrets,
 } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -22,7 +24,8 @@ import { parseUpload } from '#conductor/sites/documents/parse-upload.ts';
 import { checkDocuments, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { chooseVersions, compareVersions, readVersion } from '#conductor/sites/revisions/compare-versions.ts';
 import { documentsWithUpload } from '#conductor/sites/revisions/documents-with-upload.ts';
-import { findCollectionText } from '#conductor/sites/revisions/find-collection.ts';
+import { isSealedContent, openText } from '#conductor/sites/revisions/encrypted-documents.ts';
+import { findCollection } from '#conductor/sites/revisions/find-collection.ts';
 import { type CollectionUpload, uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -80,7 +83,7 @@ const show = createRoute({
   method: 'get',
   path: `${path}/{collection}`,
   tags,
-  summary: 'Show a collection as it was uploaded, byte for byte',
+  summary: 'Show a collection as it was uploaded, byte for byte; of encrypted documents a digest of their data',
   request: {
     params: CollectionParams,
     query: VersionQuery,
@@ -106,12 +109,12 @@ export function configdocsRoutes(context: HttpContext): ApiApp {
     const { collection } = c.req.valid('param');
     const wanted: CollectionUpload = { collection, mode, content, user: c.get('caller').user };
     if (isDryRun === true) {
-      const { faults } = await checkDocuments(context, await documentsWithUpload(db, wanted));
+      const { faults } = await checkDocuments(context, await documentsWithUpload(context, wanted));
       const [what, then] = content ? ['is not stored', 'with it'] : ['stays', 'without it'];
       const message = `DRYRUN: collection ${collection} ${what}; ${then} the site has ${describeErrors(faults)}.`;
       return answerStatus(c, validationStatus(200, message, faults));
     }
-    const { revision, isNew } = await uploadCollection(db, wanted);
+    const { revision, isNew } = await uploadCollection(context, wanted);
     const { faults } = revision ? await checkRevision(context, revision.id) : { faults: [] };
     const id = revision?.id ?? 0;
     const message = describeUpload(wanted, { id, isNew, errors: describeErrors(faults) });
@@ -121,7 +124,18 @@ export function configdocsRoutes(context: HttpContext): ApiApp {
   app.openapi(show, async (c) => {
     const { version } = c.req.valid('query');
     const wanted = version === undefined ? undefined : readVersion('version', version);
-    return answerYaml(c, await findCollectionText(db, c.req.valid('param').collection, wanted));
+    const content = await findCollection(db, c.req.valid('param').collection, wanted);
+    const { secrets, log } = context;
+    if (!isSealedContent(content)) return answerYaml(c, content.text);
+    if (!wantsSecrets(c, c.req.valid('query'))) {
+      return answerDocuments(
+        c,
+        content.documents.map(({ schema, metadata, data }) => ({ schema, metadata, data })),
+        'yaml',
+      );
+    }
+    log.info({ collection: c.req.valid('param').collection, user: c.get('caller').user }, 'encrypted documents shown');
+    return answerYaml(c, openText(secrets, content));
   });
 
   return app;

@@ -15,6 +15,7 @@ import {
 } from '#conductor/sites/credentials/credential-store.ts';
 import { credentialName } from '#conductor/sites/documents/upload-faults.ts';
 import { findCredentialUsers } from '#conductor/sites/revisions/credential-users.ts';
+import type { DocumentReader } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["site credentials (Baton's own)"];
@@ -105,8 +106,8 @@ async function getView({ db }: Pick<HttpContext, 'db'>, name: string) {
 }
 
 /** @throws AppError `conflict` naming the first documents that name it. */
-async function requireUnusedCredential({ db }: Pick<HttpContext, 'db'>, name: string): Promise<void> {
-  const users = await findCredentialUsers(db, name);
+async function requireUnusedCredential(context: DocumentReader, name: string): Promise<void> {
+  const users = await findCredentialUsers(context, name);
   if (users.length === 0) return;
   const more = users.length > 3 ? ` and ${users.length - 3} more` : '';
   throw new AppError(

@@ -1,15 +1,15 @@
 import { createRoute } from '@hono/zod-openapi';
 import { Documents } from '#conductor/api/sites.ts';
-import { airshipPath, answerDocuments, VersionQuery } from '#conductor/http/airship-values.ts';
+import { airshipPath, answerDocuments, VersionQuery, wantsSecrets } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { answers } from '#conductor/http/query-values.ts';
-import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
+import { renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';
 import { checkDocuments } from '#conductor/sites/revisions/check-revision.ts';
 import { readVersion, resolveVersion } from '#conductor/sites/revisions/compare-versions.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import { renderDocuments } from '#conductor/sites/revisions/render-documents.ts';
-import { listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
+import { openRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const show = createRoute({
@@ -38,13 +38,16 @@ export function renderedConfigdocsRoutes(context: HttpContext): ApiApp {
       version: version === undefined ? 'buffer' : readVersion('version', version),
       isNamed: version !== undefined,
     });
-    const documents = await listRevisionDocuments(db, id);
+    const isClear = wantsSecrets(c, c.req.valid('query'));
+    const documents = await openRevisionDocuments(context, id);
     const { site, faults } = await checkDocuments(context, documents);
     if (!site) {
       const message = `Revision ${id} can't be rendered: its documents have errors.`;
       throw new AppError('invalid_argument', message, { details: { faults, reason: 'InvalidConfigurationDocuments' } });
     }
-    const rendered = renderDocuments(renderLayers(documents).documents);
+    const { documents: clear, shown } = renderSite(documents);
+    if (isClear) context.log.info({ revision: id, user: c.get('caller').user }, 'encrypted documents shown');
+    const rendered = renderDocuments(isClear ? clear : shown);
     return answerDocuments(
       c,
       rendered.map(({ schema, metadata, data }) => ({ schema, metadata, data })),

@@ -8,12 +8,13 @@ import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { commitBuffer } from '#conductor/sites/revisions/commit-buffer.ts';
 import { intermediateCommits } from '#conductor/sites/revisions/intermediate-commits.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
-import { listTaggedRevisions, readCollectionText, tagRevision } from '#conductor/sites/revisions/revision-store.ts';
+import { listTaggedRevisions, readCollectionContent, tagRevision } from '#conductor/sites/revisions/revision-store.ts';
 import { rollBack } from '#conductor/sites/revisions/roll-back.ts';
 import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { forgetRevisions } from '#test/support/forget-revisions.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
+import { testSecrets } from '#test/support/test-secrets.ts';
 
 /** airship.md §5 in a few lines of plain lists, against the database, over any sequence of what operators do. */
 
@@ -114,7 +115,7 @@ async function act(operation: Operation): Promise<void> {
   const { db } = database;
   if (operation.kind === 'roll back') await rollBack(db, operation.back, undefined);
   else if (operation.kind === 'commit') {
-    const context = { db, networks: { networks: noNetworks }, drivers: { hardwareTypes: [] } };
+    const context = { db, secrets: testSecrets, networks: { networks: noNetworks }, drivers: { hardwareTypes: [] } };
     await commitBuffer(context, { force: true, dryRun: false, user: 'me' });
   } else if (operation.kind === 'act') {
     const revisionId = (await readRoles(db)).get('committed');
@@ -122,7 +123,10 @@ async function act(operation: Operation): Promise<void> {
   } else {
     const text = operation.text === undefined ? undefined : textOf(operation.collection, operation.text);
     const content = text === undefined ? undefined : { text, documents: parseDocuments(text).documents };
-    await uploadCollection(db, { collection: operation.collection, mode: operation.mode, content, user: 'me' });
+    await uploadCollection(
+      { db, secrets: testSecrets },
+      { collection: operation.collection, mode: operation.mode, content, user: 'me' },
+    );
   }
 }
 
@@ -132,8 +136,8 @@ async function readAll(count: number): Promise<Content[]> {
   for (let id = 1; id <= count; id += 1) {
     const content: Record<string, string> = {};
     for (const collection of collections) {
-      const text = await readCollectionText(database.db, id, collection);
-      if (text !== undefined) content[collection] = text;
+      const found = await readCollectionContent(database.db, id, collection);
+      if (found) content[collection] = found.text;
     }
     all.push(content);
   }

@@ -11,6 +11,8 @@ export interface SiteDocument {
   readonly metadata: JsonObject;
   /** `undefined` where the document has none. */
   readonly data: unknown;
+  /** Of an encrypted document as it is stored: its data, sealed; `data` is its digest then. */
+  readonly sealed?: string;
 }
 
 /**
@@ -28,6 +30,11 @@ export function siteDocument(collection: string, document: JsonObject): SiteDocu
     metadata,
     data: document['data'],
   };
+}
+
+/** Deckhand's way to say that nobody may see its data. */
+export function isEncrypted({ metadata }: Pick<SiteDocument, 'metadata'>): boolean {
+  return metadata['storagePolicy'] === 'encrypted';
 }
 
 export function isMapping(value: unknown): value is JsonObject {

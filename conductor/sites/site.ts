@@ -54,6 +54,8 @@ export interface SiteNode {
   /** Without user and password: those come from the credential of that name. */
   readonly driverInfo: JsonObject;
   readonly credential?: string;
+  /** In its place, in clear: Drydock's account, with a password of an encrypted document. */
+  readonly login?: { readonly username: string; readonly password: string };
   /** Ironic's: `boot_mode`, `capabilities`, `root_device`. */
   readonly properties: JsonObject;
   readonly ports: readonly SitePort[];

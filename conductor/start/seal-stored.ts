@@ -1,10 +1,10 @@
-import { and, asc, eq, gt, notLike, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, like, notLike, sql } from 'drizzle-orm';
 import { agentSessions } from '#conductor/kernel/db/schema/agent-session.ts';
 import { deployTemplateSteps } from '#conductor/kernel/db/schema/deploy-template.ts';
 import { flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { configDrives, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { receiptKeys } from '#conductor/kernel/db/schema/receipt.ts';
-import { siteCredentials } from '#conductor/kernel/db/schema/site.ts';
+import { siteContents, siteCredentials } from '#conductor/kernel/db/schema/site.ts';
 import { volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
 import { webhooks } from '#conductor/kernel/db/schema/webhook.ts';
 import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';
@@ -12,6 +12,7 @@ import { type DocumentPlace, resealDocument, resealText } from '#conductor/kerne
 import { targetPlace } from '#conductor/nodes/volumes/target-secrets.ts';
 import { receiptKeyPlace } from '#conductor/receipts/signing-key-store.ts';
 import { credentialPlace } from '#conductor/sites/credentials/credential-store.ts';
+import { resealContent } from '#conductor/sites/revisions/encrypted-documents.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 import { templatePlace } from '#conductor/templates/template-secrets.ts';
 import { secretPlace } from '#conductor/webhooks/webhook-store.ts';
@@ -28,6 +29,7 @@ interface Pass {
   readonly context: Pick<ConductorContext, 'db' | 'secrets'>;
   readonly document: (document: Document, place: DocumentPlace) => Document;
   readonly text: (text: string, place: string) => string;
+  readonly onClosed: (error: AppError) => void;
 }
 
 /**
@@ -43,6 +45,7 @@ export async function sealStoredSecrets(context: Pick<ConductorContext, 'db' | '
     context,
     document: (document, place) => resealDocument(context.secrets, document, place, onClosed),
     text: (text, place) => resealText(context.secrets, text, place, onClosed),
+    onClosed,
   };
   let written = 0;
   for (const table of passes) {
@@ -65,6 +68,7 @@ const passes: readonly ((pass: Pass) => Promise<number>)[] = [
   (pass) => sealTokens(pass),
   (pass) => sealWebhooks(pass),
   (pass) => sealCredentials(pass),
+  (pass) => sealContents(pass),
   (pass) => sealReceiptKeys(pass),
 ];
 
@@ -245,6 +249,27 @@ async function sealCredentials({ context: { db, secrets }, text }: Pass): Promis
       .update(siteCredentials)
       .set({ password: sealed })
       .where(and(eq(name, row.name), eq(password, row.password)));
+    written += 1;
+  }
+  return written;
+}
+
+/** One at a time: each may have megabytes. What is not sealed has no encrypted document. */
+async function sealContents({ context: { db, secrets }, onClosed }: Pass): Promise<number> {
+  const { hash } = siteContents;
+  const others = await db
+    .select({ hash })
+    .from(siteContents)
+    .where(and(like(siteContents.text, 'sealed:%'), notLike(siteContents.text, `${secrets.prefix}%`)));
+  let written = 0;
+  for (const other of others) {
+    const [row] = await db.select().from(siteContents).where(eq(hash, other.hash));
+    const sealed = row && resealContent(secrets, row, onClosed);
+    if (!row || !sealed || sealed.text === row.text) continue;
+    await db
+      .update(siteContents)
+      .set({ text: sealed.text, documents: [...sealed.documents] })
+      .where(and(eq(hash, row.hash), eq(siteContents.text, row.text)));
     written += 1;
   }
   return written;

@@ -8,6 +8,8 @@ import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { openStepArgs } from '#conductor/kernel/secrets/node-secrets.ts';
 import { createSecrets } from '#conductor/kernel/secrets/secrets.ts';
+import { openText } from '#conductor/sites/revisions/encrypted-documents.ts';
+import { findCollection } from '#conductor/sites/revisions/find-collection.ts';
 import { sealStoredSecrets } from '#conductor/start/seal-stored.ts';
 import { createLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
@@ -17,6 +19,7 @@ import { type ConductorInProcess, startConductorInProcess } from '#test/support/
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { everyGetPath } from '#test/support/every-get-path.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
+import { createSiteOperator } from '#test/support/site-operator.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 import { textOf } from '#test/support/text-of.ts';
 
@@ -45,14 +48,38 @@ const words = {
   rescue: canary('rescue_password'),
   credential: canary('the password of a credential'),
   oldCredential: canary('the password that a credential had'),
+  passphrase: canary('an encrypted document'),
   broken: canary('a password in a body that is no JSON'),
 };
+
+/** A site whose BMC's password and user data come of an encrypted document. */
+const siteWithPassphrase = (mac: string, bmc: string): string => `
+schema: deckhand/Passphrase/v1
+metadata: {schema: metadata/Document/v1, name: bmc, storagePolicy: encrypted}
+data: ${words.passphrase}
+---
+schema: drydock/BaremetalNode/v1
+metadata:
+  schema: metadata/Document/v1
+  name: of-a-site
+  substitutions:
+    - src: {schema: deckhand/Passphrase/v1, name: bmc, path: .}
+      dest: [{path: .oob.credential}, {path: .config_drive.user_data, pattern: PASSWORD}]
+data:
+  oob: {type: redfish, address: '${bmc}', account: admin}
+  boot_mode: bios
+  interfaces: {eth0: {mac: '${mac}'}}
+  config_drive: {user_data: 'echo root:PASSWORD | chpasswd'}
+  platform: {image: 'http://images.example/demo.raw', checksum: 'sha256:${'0'.repeat(64)}'}
+`;
 
 const lines: string[] = [];
 const answers: string[] = [];
 let conductor: ConductorInProcess;
 let operator: Operator;
 let machine: SimulatedNode;
+let siteMachine: SimulatedNode;
+let siteAction: string;
 let toolFolder: string;
 
 /** Says what it was told, as no ipmitool should, in the words of one whose password was refused. */
@@ -72,10 +99,16 @@ beforeAll(async () => {
     bmcPassword: words.bmc,
     deploySteps: { revealing: 0 },
   });
+  siteMachine = await startSimulatedNode({
+    conductorUrl: () => conductor.url,
+    mac: '52:54:00:00:04:02',
+    bmcPassword: words.passphrase,
+  });
 }, 60_000);
 
 afterAll(async () => {
   await machine.close();
+  await siteMachine.close();
   await conductor.close();
   vi.unstubAllEnvs();
   await rm(toolFolder, { recursive: true });
@@ -161,12 +194,22 @@ async function storeCredential(): Promise<void> {
   expect(await ask('PUT', path, { username: 'admin', password: words.credential })).toBe(200);
 }
 
+async function deploySite(): Promise<void> {
+  const site = createSiteOperator(conductor.url);
+  const { mac, bmc } = siteMachine;
+  await site.commit('site', siteWithPassphrase(mac, bmc.address));
+  siteAction = await site.createAction('deploy_site');
+  expect(await site.waitForEnd(siteAction)).toMatchObject({ action_lifecycle: 'Complete' });
+  expect(siteMachine.disk).toContain('write_image demo.raw with config drive');
+}
+
 const waitFor = (state: string) => operator.waitForState('redfish', state);
 
 describe('words that nobody may see', () => {
   test('are used, and repeated by BMCs and agents that fail', async () => {
     await enrolAll();
     await storeCredential();
+    await deploySite();
     const steps = [biosStep(words.bios), revealingStep];
     expect(await ask('POST', '/v1/nodes/redfish/plan', { target: 'active', deploy_steps: steps })).toBe(200);
     expect(await ask('POST', '/v1/nodes/redfish/plan', { target: 'active' })).toBe(200);
@@ -263,11 +306,15 @@ describe('words that nobody may see', () => {
 async function askEverything(): Promise<void> {
   const { paths } = await operator.call('GET', '/openapi.json');
   const known = new Map<string, readonly string[]>([
-    ['node', ['redfish', 'ipmi']],
+    ['node', ['redfish', 'ipmi', 'of-a-site']],
+    ['action', [siteAction]],
     ['driver', ['redfish', 'ipmi']],
     ['template', ['CUSTOM_TELLING']],
     ['setting', ['SetupPassword']],
     ['credential', ['rack-bmc']],
+    ['collection', ['site']],
+    ['revision', ['1']],
+    ['other', ['0']],
   ]);
   for (const path of everyGetPath(paths as Record<string, object>, known)) await ask('GET', path);
   for (const name of ['refused', 'fake']) {
@@ -305,6 +352,8 @@ describe('rows of an earlier Baton, and of an older key', () => {
     // the first key is enough now, also for plans and the like that are long done
     expect(dump.join('\n')).not.toContain(testSecrets.prefix);
     const [row] = await db.select().from(flowSteps).where(eq(flowSteps.uuid, flowUuid));
+    const content = await findCollection(db, 'site', 'committed');
+    expect(openText(createSecrets([newKey]), content)).toContain(words.passphrase);
     expect(openStepArgs(createSecrets([newKey]), uuid, row?.args ?? {})).toEqual(args);
   });
 

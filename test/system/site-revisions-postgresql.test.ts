@@ -11,6 +11,7 @@ import { errorCode } from '#shared/errors/app-error.ts';
 import { forgetRevisions } from '#test/support/forget-revisions.ts';
 import { type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';
 import { nodeDocument } from '#test/support/site-documents.ts';
+import { testSecrets } from '#test/support/test-secrets.ts';
 
 /** What only several sessions can show: whoever changes the documents at the same time, nothing is lost. */
 
@@ -35,13 +36,14 @@ function dbOf(index: number): Database['db'] {
 
 const contextOf = (index: number) => ({
   db: dbOf(index),
+  secrets: testSecrets,
   networks: { networks: noNetworks },
   drivers: { hardwareTypes: [{ name: 'fake-hardware' }] },
 });
 
 function upload(index: number, collection: string, text: string, mode: 'append' | 'replace' = 'append') {
   const content = { text, documents: parseDocuments(text).documents };
-  return uploadCollection(dbOf(index), { collection, mode, content, user: undefined });
+  return uploadCollection(contextOf(index), { collection, mode, content, user: undefined });
 }
 
 async function outcomes(work: readonly Promise<unknown>[]): Promise<string[]> {

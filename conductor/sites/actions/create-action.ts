@@ -97,7 +97,7 @@ export async function createAction(
     return { plan: { name, parameters, fromSite, revisionId, site, faults, run } };
   }
   await requireCurrentConductors(context, name);
-  const etcd = isTeardown ? await readEtcdSite(context.db, { revisionId, site }) : undefined;
+  const etcd = isTeardown ? await readEtcdSite(context, { revisionId, site }) : undefined;
   if (etcd) await requireTeardownPossible(context, { name, parameters, site, etcd });
   const action = await insertAction(context, request, { ...checked, etcd });
   context.log.info({ action: action.id, name, revision: revisionId, user: action.user }, 'site action created');

@@ -6,13 +6,13 @@ import type { Report } from '#conductor/sites/documents/site-node.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const general: ReadonlySet<string> = new Set(['type', 'network', 'credential', 'address']);
+const general: ReadonlySet<string> = new Set(['type', 'network', 'account', 'credential', 'address']);
 
 /** How the node's BMC is reached. */
 export function driverInfoOf(
   design: NodeDesign,
   report: Report,
-): Pick<SiteNode, 'driver' | 'driverInfo' | 'credential'> {
+): Pick<SiteNode, 'driver' | 'driverInfo' | 'credential' | 'login'> {
   const oob = design.oob ?? {};
   const type = oob.type ?? '';
   const driver = drivers.find(({ site }) => site.types.includes(type));
@@ -36,21 +36,35 @@ export function driverInfoOf(
       );
     }
   }
-  const credential = oob.credential ?? undefined;
-  if (driver.bmc) checkReach(driverInfo, { driver, credential, address }, report);
-  return { driver: driver.name, driverInfo, ...(credential === undefined ? {} : { credential }) };
+  const login = loginOf(oob, report);
+  if (driver.bmc) checkReach(driverInfo, { driver, hasLogin: oob.credential != null, address }, report);
+  return { driver: driver.name, driverInfo, ...login };
+}
+
+/** A credential by its name, or Drydock's account with a password that was substituted. */
+function loginOf(
+  { account, credential }: NonNullable<NodeDesign['oob']>,
+  report: Report,
+): Pick<SiteNode, 'credential' | 'login'> {
+  if (credential === undefined || credential === null) return {};
+  if (typeof credential === 'string') {
+    if (account) {
+      const message = `is not used: user and password are those of the stored credential ${credential}`;
+      report(['data', 'oob', 'account'], message, 'NotHonoured', 'Warning');
+    }
+    return { credential };
+  }
+  if (account) return { login: { username: account, password: credential.password } };
+  report(['data', 'oob', 'account'], 'is missing: the user that the password in credential is of', 'MissingField');
+  return {};
 }
 
 function checkReach(
   driverInfo: JsonObject,
-  {
-    driver,
-    credential,
-    address,
-  }: { driver: DriverDefinition; credential: string | undefined; address: string | undefined },
+  { driver, hasLogin, address }: { driver: DriverDefinition; hasLogin: boolean; address: string | undefined },
   report: Report,
 ): void {
-  if (credential === undefined) {
+  if (!hasLogin) {
     const message = 'is missing: the BMC will be called without user and password';
     report(['data', 'oob', 'credential'], message, 'NoCredential', 'Warning');
   }

@@ -65,7 +65,9 @@ const Oob = strictly({
   type: z.enum([...drivers.flatMap(({ site }) => site.types), '!'], expected(oobTypes)).nullish(),
   network: optionalText,
   address: optionalText,
-  credential: optionalText,
+  account: optionalText,
+  // only rendering makes a password: uploads are refused with one
+  credential: z.union([text, z.strictObject({ password: text })], expected('text')).nullish(),
   ...Object.fromEntries(
     drivers.flatMap(({ fields }) =>
       Object.values(fields).flatMap(({ site }) => (site ? [[site.name, oobValues[site.value]]] : [])),

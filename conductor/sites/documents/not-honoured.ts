@@ -45,7 +45,8 @@ export function notHonoured(document: SiteDocument, design: NodeDesign): SiteFau
     report('Warning', ['addressing'], message);
   }
   if (typeof design.config_drive === 'object' && design.config_drive?.user_data) {
-    const message = 'is read by everyone who may read the site: it must have no password, key or token';
+    const message =
+      'is read by everyone who may read the site: substitute passwords, keys and tokens from encrypted documents';
     faults.push(fieldFault(document, ['data', 'config_drive', 'user_data'], message, 'ReadableByAll', 'Warning'));
   }
   if (design.primary_network) report('Info', ['primary_network'], 'is not used');

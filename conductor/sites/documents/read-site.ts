@@ -1,3 +1,4 @@
+import { hideSecrets } from '#conductor/kernel/secrets/hide-secrets.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { Strategy } from '#conductor/model/site-run.ts';
 import { checkGroups } from '#conductor/sites/documents/check-groups.ts';
@@ -10,13 +11,14 @@ import {
 } from '#conductor/sites/documents/configuration-document.ts';
 import { dataSchemaFaults } from '#conductor/sites/documents/data-schemas.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
+import { placeSecrets } from '#conductor/sites/documents/place-secrets.ts';
 import { type NamedPlugin, readPlugins } from '#conductor/sites/documents/plugin-documents.ts';
 import { readNodes } from '#conductor/sites/documents/read-nodes.ts';
 import { documentFault, fieldFault, namesThereAre, newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { defaultStrategy, readStrategy } from '#conductor/sites/documents/strategy-document.ts';
 import { unusedDocuments } from '#conductor/sites/documents/unused-documents.ts';
 import { uploadFaults, usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
-import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
+import { encryptedTexts, renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
 
@@ -64,7 +66,7 @@ export function readSite(
   known: KnownToSite = {},
 ): { site: Site | undefined; faults: SiteFault[] } {
   const faults: SiteFault[] = [];
-  const bySchema = sortDocuments(renderSite(documents, faults), faults);
+  const bySchema = sortDocuments(workedFrom(documents, faults), faults);
   const of = (schema: string): readonly SiteDocument[] => [...(bySchema.get(schema)?.values() ?? [])];
   faults.push(...unusedDocuments(bySchema), ...dataSchemaFaults(bySchema));
   const configuration = chooseConfiguration(of('shipyard/DeploymentConfiguration/v1'), faults);
@@ -91,7 +93,7 @@ export function readSite(
     const message = 'the site has no node: each is a document drydock/BaremetalNode/v1';
     faults.push({ level: 'Warning', name: 'NoNodes', message });
   }
-  const faultTexts = foldRepeats(faults);
+  const faultTexts = foldRepeats(withoutSecrets(documents, faults));
   if (!strategy || faultTexts.some(({ level }) => level === 'Error')) return { site: undefined, faults: faultTexts };
   const { timeouts = defaultTimeouts, settings = defaultSettings } = configuration ?? {};
   return { site: { nodes: read.nodes, strategy, timeouts, settings, plugins, etcdClusters }, faults: faultTexts };
@@ -99,21 +101,35 @@ export function readSite(
 
 /**
  * The documents that are worked from. Of those that others use a fault is a Warning; what layering or substitution has
- * changed must keep the rules of an upload, or a secret would get where uploads may not have it.
+ * changed must keep the rules of an upload, or a secret would get where uploads may not have it: as everybody sees it,
+ * since what comes of encrypted documents is seen by nobody.
  */
-function renderSite(documents: readonly SiteDocument[], faults: SiteFault[]): readonly SiteDocument[] {
-  const rendered = renderLayers(documents);
+function workedFrom(documents: readonly SiteDocument[], faults: SiteFault[]): readonly SiteDocument[] {
+  const rendered = renderSite(documents);
   faults.push(
     ...rendered.faults.map((fault): SiteFault => {
       return usedSchemas.has(fault.document?.schema ?? '') ? fault : { ...fault, level: 'Warning' };
     }),
   );
   const written = new Set(documents.map(({ data }) => data));
-  for (const { schema, metadata, data } of rendered.documents) {
+  for (const { schema, metadata, data } of rendered.shown) {
     if (written.has(data) || !usedSchemas.has(schema) || !isMapping(data)) continue;
     faults.push(...uploadFaults({ schema, metadata, data }, () => 'as rendered'));
   }
-  return rendered.documents;
+  if (rendered.shown === rendered.documents) return rendered.documents;
+  return rendered.documents.map((document, index) => placeSecrets(document, rendered.shown[index]?.data, faults));
+}
+
+/** Messages repeat what is wrong. */
+function withoutSecrets(documents: readonly SiteDocument[], faults: readonly SiteFault[]): readonly SiteFault[] {
+  const texts = encryptedTexts(documents);
+  if (texts.length === 0) return faults;
+  const hide = hideSecrets(() => texts);
+  return faults.map((fault) => ({
+    ...fault,
+    message: hide(fault.message),
+    ...(fault.rule === undefined ? {} : { rule: hide(fault.rule) }),
+  }));
 }
 
 /** By schema and name; of several with the same the first. */

@@ -227,7 +227,7 @@ addressing: [{network: a}]
       "Error InvalidValue BaremetalNode n1 data.host_profile: host_profile must be text: put it into quotes (given: 3)",
       "Error InvalidValue BaremetalNode n1 data.oob.type: type must be OOB_TYPES (given: "libvirt")",
       "Error InvalidValue BaremetalNode n1 data.oob.port: port must be a whole number (given: "a")",
-      "Error UnknownField BaremetalNode n1 data.oob.adress: adress is not known here; did you mean address?; there are type, network, address, credential, OOB_FIELDS",
+      "Error UnknownField BaremetalNode n1 data.oob.adress: adress is not known here; did you mean address?; there are type, network, address, account, credential, OOB_FIELDS",
       "Error InvalidValue BaremetalNode n1 data.interfaces.e.mac: mac must be a MAC address, such as "52:54:00:12:34:56" (given: "zz")",
       "Error InvalidValue BaremetalNode n1 data.interfaces.e.switch_port.switch_id: switch_id must be text: put it into quotes (given: 1)",
       "Error InvalidValue BaremetalNode n1 data.interfaces.e.switch_port.port_id: port_id is missing; it must be text",

@@ -5,7 +5,7 @@ const messages = (text: string) => parseDocuments(text).faults.map(({ name, mess
 const profile = (metadata: string, oob = '') =>
   `schema: drydock/HostProfile/v1\nmetadata:\n  name: a\n  ${metadata}\ndata:\n  oob:\n    type: redfish\n    ${oob}\n`;
 
-test('what Deckhand renders is taken; an encrypted document is not', () => {
+test('what Deckhand renders is taken; what Baton works from is not encrypted', () => {
   const metadata = [
     'substitutions: [{dest: {path: .oob.credential}}]',
     'layeringDefinition: {abstract: true, layer: global}',
@@ -16,7 +16,7 @@ test('what Deckhand renders is taken; an encrypted document is not', () => {
   expect(metadata.flatMap((each) => messages(profile(each)))).toEqual([]);
   expect(messages(profile('storagePolicy: encrypted'))).toMatchInlineSnapshot(`
     [
-      "NotSupported document 1, line 4, column 18: metadata.storagePolicy is encrypted: Baton keeps documents as they are, which everyone who may read the site sees; write cleartext, and keep credentials by \`baton credential\`",
+      "NotSupported document 1, line 4, column 18: metadata.storagePolicy is encrypted, but what documents of this schema say is shown: keep the secret in a document of another schema (deckhand/Passphrase/v1), and substitute it from there",
     ]
   `);
 });
@@ -33,7 +33,6 @@ test('a password is refused before it is stored, and not repeated', () => {
   const faultTexts = oob.flatMap((each) => messages(profile('labels: {}', each)));
   expect(faultTexts).toMatchInlineSnapshot(`
     [
-      "LiteralCredential document 1, line 8, column 14: data.oob.account is not taken: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; documents never contain them",
       "LiteralCredential document 1, line 8, column 15: data.oob.password is not taken: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; documents never contain them",
       "LiteralCredential document 1, line 8, column 17: data.oob.credential is no name of a credential: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; documents never contain them",
       "LiteralCredential document 1, line 8, column 17: data.oob.credential is no name of a credential: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; documents never contain them",
@@ -42,10 +41,10 @@ test('a password is refused before it is stored, and not repeated', () => {
   expect(faultTexts.join()).not.toMatch(/S3cret|12345/);
 });
 
-test('documents that Baton does not use may be layered, and may not be encrypted', () => {
+test('documents that Baton does not use may be layered, and encrypted with whatever they have', () => {
   const chart = (metadata: string) => `schema: armada/Chart/v1\nmetadata: {name: a, ${metadata}}\n`;
   expect(messages(chart('substitutions: [1], layeringDefinition: {abstract: true}'))).toEqual([]);
-  expect(messages(chart('storagePolicy: encrypted'))).toHaveLength(1);
+  expect(messages(`${chart('storagePolicy: encrypted')}data: {password: hush}\n`)).toEqual([]);
 });
 
 test('secrets and logins in URLs are refused wherever they stand, and not repeated', () => {

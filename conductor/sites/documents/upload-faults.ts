@@ -1,3 +1,4 @@
+import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import { findSecrets } from '#conductor/model/find-secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
@@ -15,8 +16,8 @@ export const usedSchemas: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What keeps a document from being stored at all: nobody could tell what it is, it is to be encrypted, or it has a
- * password in it. Pure.
+ * What keeps a document from being stored at all: nobody could tell what it is, or it has a password in it that all
+ * would see. Pure.
  */
 export function uploadFaults(document: JsonObject, locate: Locate): SiteFault[] {
   const { schema, name, metadata, data } = siteDocument('', document);
@@ -38,17 +39,24 @@ export function uploadFaults(document: JsonObject, locate: Locate): SiteFault[] 
     refuse('InvalidDocument', ['metadata', 'name'], 'must have no control characters');
   }
   if (faults.length > 0) return faults;
-  if (metadata['storagePolicy'] === 'encrypted') {
-    refuse(
-      'NotSupported',
-      ['metadata', 'storagePolicy'],
-      'is encrypted: Baton keeps documents as they are, which everyone who may read the site sees; write cleartext, and keep credentials by `baton credential`',
-    );
+  const policy = metadata['storagePolicy'];
+  if (policy !== undefined && policy !== null && policy !== 'cleartext' && policy !== 'encrypted') {
+    refuse('InvalidDocument', ['metadata', 'storagePolicy'], 'must be cleartext or encrypted');
+  }
+  // what nobody is shown may be anything
+  if (policy === 'encrypted' && !usedSchemas.has(schema)) return faults;
+  if (policy === 'encrypted') {
+    refuse('NotSupported', ['metadata', 'storagePolicy'], encryptedRule);
+    return faults;
   }
   if (/^drydock\/(BaremetalNode|HostProfile)\/v1$/.test(schema)) passwordFaults(data, refuse);
   if (usedSchemas.has(schema) && isMapping(data)) secretFaults(data, refuse);
   return faults;
 }
+
+/** Plans, nodes and actions show what they say. */
+const encryptedRule =
+  'is encrypted, but what documents of this schema say is shown: keep the secret in a document of another schema (deckhand/Passphrase/v1), and substitute it from there';
 
 type Refuse = (code: string, path: readonly (string | number)[], message: string) => void;
 
@@ -63,18 +71,25 @@ export const credentialName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$/;
 const credentialRule =
   'store user and password once by `baton credential set NAME`, and write `credential: NAME`; documents never contain them';
 
+const substitutionRule =
+  'have it substituted from a document with `storagePolicy: encrypted`, or leave account out and write the name of a stored credential';
+
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== '!';
+
 /** The messages must not repeat what they refuse. */
 function passwordFaults(data: unknown, refuse: Refuse): void {
   const oob = isMapping(data) ? data['oob'] : undefined;
   if (!isMapping(oob)) return;
-  for (const key of ['account', 'username', 'user', 'password']) {
+  for (const key of ['username', 'user', 'password']) {
     if (oob[key] !== undefined && oob[key] !== null) {
       refuse('LiteralCredential', ['data', 'oob', key], `is not taken: ${credentialRule}`);
     }
   }
   const credential = oob['credential'];
-  if (credential === undefined || credential === null || credential === '!') return;
-  if (typeof credential !== 'string' || !credentialName.test(credential)) {
+  if (credential === undefined || credential === null || credential === '!' || credential === mask) return;
+  if (isGiven(oob['account'])) {
+    refuse('LiteralCredential', ['data', 'oob', 'credential'], `is a password beside account: ${substitutionRule}`);
+  } else if (typeof credential !== 'string' || !credentialName.test(credential)) {
     refuse('LiteralCredential', ['data', 'oob', 'credential'], `is no name of a credential: ${credentialRule}`);
   }
 }
@@ -86,7 +101,7 @@ const secretRule =
 function secretFaults(data: JsonObject, refuse: Refuse): void {
   const isFine = (path: readonly (string | number)[], value: unknown): boolean => {
     const field = path.filter((part) => typeof part === 'string').join('.');
-    if (value === '!' || field.startsWith('config_drive.user_data')) return true;
+    if (value === '!' || value === mask || field.startsWith('config_drive.user_data')) return true;
     // misspelt it is told as an unknown field
     if (/^clusters\.credentials?$/.test(field)) return typeof value === 'string' && credentialName.test(value);
     return /^oob\.(account|username|user|password|credential)$/.test(field);

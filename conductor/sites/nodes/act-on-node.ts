@@ -147,7 +147,7 @@ async function requirePossible(
   context: SitesContext,
   { action, site, name, teardown }: SiteWork & { readonly name: string; readonly teardown: TeardownOrder },
 ): Promise<void> {
-  const etcd = await readEtcdSite(context.db, { revisionId: action.revisionId, site });
+  const etcd = await readEtcdSite(context, { revisionId: action.revisionId, site });
   const leaving = { names: [name], staysOut: false, force: teardown.force, kubernetes: teardown.kubernetes };
   const why = (await findImpossible(context, etcd, leaving)).get(name);
   if (why !== undefined) throw new AppError('conflict', why, { retryable: false });

@@ -1,13 +1,15 @@
 import { findDriver } from '#conductor/drivers/driver-table.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
+import type { Credential } from '#conductor/sites/credentials/credential-store.ts';
+import type { SiteNode } from '#conductor/sites/site.ts';
 
-/** `driver_info` as the documents have it, with the login that they name. In clear. Pure. */
+/** A node's `driver_info` as its documents have it, with the login that they name or have. In clear. Pure. */
 export function withLogin(
-  driver: string,
-  driverInfo: JsonObject,
-  credential: { readonly username: string; readonly password: string } | undefined,
+  { driver, driverInfo, credential, login: own }: Pick<SiteNode, 'driver' | 'driverInfo' | 'credential' | 'login'>,
+  credentials: ReadonlyMap<string, Credential>,
 ): JsonObject {
   const bmc = findDriver(driver)?.bmc;
-  if (!bmc || !credential) return driverInfo;
-  return { ...driverInfo, [bmc.username]: credential.username, [bmc.password]: credential.password };
+  const login = own ?? credentials.get(credential ?? '');
+  if (!bmc || !login) return driverInfo;
+  return { ...driverInfo, [bmc.username]: login.username, [bmc.password]: login.password };
 }

@@ -29,7 +29,7 @@ export async function enrolNode(context: SitesContext, action: SiteWork['action'
     {
       name: wanted.name,
       driver: wanted.driver,
-      driver_info: withLogin(wanted.driver, wanted.driverInfo, credentials.get(wanted.credential ?? '')),
+      driver_info: withLogin(wanted, credentials),
       ...describedDocuments(wanted),
       resource_class: wanted.resourceClass,
       ...(wanted.conductorGroup === undefined ? {} : { conductor_group: wanted.conductorGroup }),

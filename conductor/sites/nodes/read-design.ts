@@ -52,7 +52,7 @@ export async function readDesigns(
   const designs = rows.flatMap((row) => {
     const node = byName.get(row.name ?? '');
     if (!node) return [];
-    const driverInfo = withLogin(node.driver, node.driverInfo, credentials.get(node.credential ?? ''));
+    const driverInfo = withLogin(node, credentials);
     const open = { ...row, driverInfo: openNodeDocument(secrets, row, 'driverInfo') };
     const changes = compareNode(node, driverInfo, {
       node: open,

@@ -35,7 +35,10 @@ export interface LeaveClusterRequest {
 export type DecommissionRequest = LeaveClusterRequest & DecommissionPlan;
 
 type BesideKind = Extract<FlowKindName, 'decommission' | 'leave_cluster' | 'enter_service'>;
-type Context = Pick<SitesContext, 'db' | 'clock' | 'config' | 'conductors' | 'nudge' | 'networks' | 'drivers' | 'log'>;
+type Context = Pick<
+  SitesContext,
+  'db' | 'secrets' | 'clock' | 'config' | 'conductors' | 'nudge' | 'networks' | 'drivers' | 'log'
+>;
 
 /**
  * Has the node taken out of its Kubernetes and etcd clusters, by a flow that leaves its state and its instance alone. It
@@ -53,7 +56,7 @@ export async function requestDecommission(
   const site = await readRevision(context, revisionId);
   if (!site.nodes.has(name))
     throw new AppError('not_found', `the design of revision ${revisionId} has no node ${name}`);
-  const { etcdClusters } = await readEtcdSite(context.db, { revisionId, site });
+  const { etcdClusters } = await readEtcdSite(context, { revisionId, site });
   const clusters = {
     node: name,
     hasKubernetes: context.config.kubeconfigFile !== undefined,

@@ -33,7 +33,7 @@ export async function verifyNodes(
     const node = site.nodes.get(name);
     if (!node) return { state: 'failed', error: newRemark('not-in-documents'), findings: [] };
     const { facts, design } = read.get(name) ?? { facts: {}, design: undefined };
-    const login = withLogin(node.driver, node.driverInfo, credentials.get(node.credential ?? ''));
+    const login = withLogin(node, credentials);
     const answer = whyNoLogin(node, credentials) ?? (await askBmc(context, node, design, login));
     return judgeNode({ facts, designHash: () => designHash(site, node), isWanted: chosen.has(name), bmc: answer });
   };

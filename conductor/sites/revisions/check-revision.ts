@@ -6,11 +6,11 @@ import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site
 import { findPluginFaults } from '#conductor/sites/plugins/plugin-faults.ts';
 import { describeLeftBehind } from '#conductor/sites/revisions/left-behind.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
-import { getRevision } from '#conductor/sites/revisions/revision-store.ts';
+import { type DocumentReader, getRevision } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import type { SiteDocument } from '#conductor/sites/site-document.ts';
 
-export interface CheckContext extends Pick<SitesContext, 'db'> {
+export interface CheckContext extends DocumentReader {
   readonly networks: Pick<SitesContext['networks'], 'networks'>;
   readonly drivers: { readonly hardwareTypes: readonly { readonly name: string }[] };
 }
@@ -28,7 +28,7 @@ export interface CheckedRevision {
  */
 export async function checkRevision(context: CheckContext, id: number): Promise<CheckedRevision> {
   await getRevision(context.db, id);
-  return withPluginFaults(context, await readRevisionSite(context.db, id, await readKnown(context)));
+  return withPluginFaults(context, await readRevisionSite(context, id, await readKnown(context)));
 }
 
 /** The same of documents that need not be stored. */

@@ -7,12 +7,14 @@ import { tagRevision } from '#conductor/sites/revisions/revision-store.ts';
 import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
+import { testSecrets } from '#test/support/test-secrets.ts';
 
 let database: Database;
 beforeAll(async () => {
   database = await openTestDatabase();
 });
 afterAll(() => database.close());
+const reader = () => ({ db: database.db, secrets: testSecrets });
 
 const node = (name: string) =>
   `schema: drydock/BaremetalNode/v1\nmetadata: {name: ${name}}\ndata:\n  oob: {type: fake, fake_id: ${name}}\n` +
@@ -25,24 +27,26 @@ const etcd = (name: string, minimum: number | string) =>
 async function commit(text: string): Promise<number> {
   const content = { text, documents: parseDocuments(text).documents };
   const upload = { collection: 'site', mode: 'replace', content, user: undefined } as const;
-  const { revision } = await uploadCollection(database.db, upload);
+  const { revision } = await uploadCollection(reader(), upload);
   const id = revision?.id ?? 0;
   await tagRevision(database.db, { revisionId: id, tag: 'committed', data: {}, user: undefined });
   return id;
 }
 
 async function siteOf(id: number): Promise<Site> {
-  const { site, faults } = await readRevisionSite(database.db, id, {});
+  const { site, faults } = await readRevisionSite(reader(), id, {});
   if (!site) throw new Error(JSON.stringify(faults));
   return site;
 }
 
 test("nodes leave the committed revision's clusters, and those that only an older one has", async () => {
-  const { db } = database;
   const first = await commit(node('n1') + etcd('old', 3) + etcd('both', 3));
   const site = await siteOf(first);
   const names = async () =>
-    (await readEtcdSite(db, { revisionId: first, site })).etcdClusters.map((each) => [each.name, each.minimumMembers]);
+    (await readEtcdSite(reader(), { revisionId: first, site })).etcdClusters.map((each) => [
+      each.name,
+      each.minimumMembers,
+    ]);
   expect(await names()).toEqual([
     ['old', 3],
     ['both', 3],
@@ -54,7 +58,7 @@ test("nodes leave the committed revision's clusters, and those that only an olde
     ['old', 3],
   ];
   expect(await names()).toEqual(all);
-  const found = await readEtcdSite(db, { revisionId: first, site });
+  const found = await readEtcdSite(reader(), { revisionId: first, site });
   expect([...found.nodes]).toEqual(['n1', 'n2']);
   expect(found.remarks).toEqual([
     `etcd cluster new is not in revision ${first}, but in ${second}, which is committed: nodes leave it`,

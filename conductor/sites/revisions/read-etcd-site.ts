@@ -1,11 +1,14 @@
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
-import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
-import { findRevisionByRole, listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
+import {
+  type DocumentReader,
+  findRevisionByRole,
+  openRevisionDocuments,
+} from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -24,13 +27,13 @@ export interface EtcdSite {
  * @throws AppError `invalid_argument` when the committed revision's clusters can't be read
  */
 export async function readEtcdSite(
-  db: Queryable,
+  reader: DocumentReader,
   { revisionId, site }: { readonly revisionId: number; readonly site: Pick<Site, 'nodes' | 'etcdClusters'> },
 ): Promise<EtcdSite> {
   const own = { etcdClusters: site.etcdClusters, nodes: new Set(site.nodes.keys()), remarks: [] };
-  const committed = await findRevisionByRole(db, 'committed');
+  const committed = await findRevisionByRole(reader.db, 'committed');
   if (!committed || committed.id === revisionId) return own;
-  const newest = await readCommitted(db, committed.id);
+  const newest = await readCommitted(reader, committed.id);
   const has = (those: readonly EtcdCluster[], name: string): boolean => those.some((each) => each.name === name);
   const older = own.etcdClusters.filter(({ name }) => !has(newest.etcdClusters, name));
   const newer = newest.etcdClusters.filter(({ name }) => !has(own.etcdClusters, name));
@@ -50,11 +53,11 @@ export async function readEtcdSite(
   };
 }
 
-async function readCommitted(db: Queryable, id: number): Promise<Omit<EtcdSite, 'remarks'>> {
-  const { site } = await readRevisionSite(db, id, {});
+async function readCommitted(reader: DocumentReader, id: number): Promise<Omit<EtcdSite, 'remarks'>> {
+  const { site } = await readRevisionSite(reader, id, {});
   if (site) return { etcdClusters: site.etcdClusters, nodes: new Set(site.nodes.keys()) };
   // committed by force: what is wrong elsewhere does not concern etcd
-  const rendered = renderLayers(await listRevisionDocuments(db, id));
+  const rendered = renderLayers(await openRevisionDocuments(reader, id));
   const of = (wanted: string) => rendered.documents.filter(({ schema }) => schema === wanted);
   // a cluster that can't be rendered must not be overlooked, nor a node
   const concerned = /^promenade\/EtcdClusters\/v1$|^drydock\/BaremetalNode\/v1$/;

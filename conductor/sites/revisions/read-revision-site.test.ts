@@ -4,6 +4,7 @@ import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
 import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
+import { testSecrets } from '#test/support/test-secrets.ts';
 
 let database: Database;
 beforeAll(async () => {
@@ -14,7 +15,7 @@ afterAll(() => database.close());
 async function upload(text: string): Promise<number> {
   const content = { text, documents: parseDocuments(text).documents };
   const upload = { collection: 'site', mode: 'replace', content, user: undefined } as const;
-  const { revision } = await uploadCollection(database.db, upload);
+  const { revision } = await uploadCollection({ db: database.db, secrets: testSecrets }, upload);
   return revision?.id ?? 0;
 }
 
@@ -22,7 +23,7 @@ const plugin = (version: string) =>
   `schema: baton/Plugin/v1\nmetadata: {name: ntp}\ndata: {name: ntp, version: '${version}'}\n`;
 
 test('the same texts and the same knowledge are read once, others again', async () => {
-  const { db } = database;
+  const reader = { db: database.db, secrets: testSecrets };
   const ids = [
     await upload(plugin('1')),
     await upload(plugin('2')),
@@ -31,17 +32,20 @@ test('the same texts and the same knowledge are read once, others again', async 
   ];
   const [one = 0, two = 0, three = 0, four = 0] = ids;
   const known = { plugins: [{ name: 'ntp', version: '1' }] };
-  const [first, same] = await Promise.all([readRevisionSite(db, one, known), readRevisionSite(db, one, { ...known })]);
+  const [first, same] = await Promise.all([
+    readRevisionSite(reader, one, known),
+    readRevisionSite(reader, one, { ...known }),
+  ]);
   expect(first.site).toBeDefined();
   expect(same).toBe(first);
-  const unknown = await readRevisionSite(db, one, { plugins: [] });
+  const unknown = await readRevisionSite(reader, one, { plugins: [] });
   expect(unknown.faults.map(({ name }) => name)).toContain('UnknownPlugin');
-  expect(await readRevisionSite(db, one, known)).toBe(first);
+  expect(await readRevisionSite(reader, one, known)).toBe(first);
   // three are kept
-  await readRevisionSite(db, two, known);
-  await readRevisionSite(db, three, known);
-  await readRevisionSite(db, four, known);
-  const again = await readRevisionSite(db, one, known);
+  await readRevisionSite(reader, two, known);
+  await readRevisionSite(reader, three, known);
+  await readRevisionSite(reader, four, known);
+  const again = await readRevisionSite(reader, one, known);
   expect(again).not.toBe(first);
   expect(again).toEqual(first);
 });

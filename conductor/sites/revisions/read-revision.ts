@@ -1,5 +1,5 @@
-import type { SitesContext } from '#conductor/sites/context.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
+import type { DocumentReader } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -8,8 +8,8 @@ import { AppError } from '#shared/errors/app-error.ts';
  * network of this conductor): that is the fault of the nodes that need it, and keeps nobody from going on with the
  * others, or from stopping.
  */
-export async function readRevision({ db }: Pick<SitesContext, 'db'>, id: number): Promise<Site> {
-  const { site, faults } = await readRevisionSite(db, id, {});
+export async function readRevision(reader: DocumentReader, id: number): Promise<Site> {
+  const { site, faults } = await readRevisionSite(reader, id, {});
   if (site) return site;
   const errors = faults.filter(({ level }) => level === 'Error').map(({ message }) => message);
   throw new AppError('invalid_argument', `the documents of revision ${id} have faults: ${errors.join('; ')}`);

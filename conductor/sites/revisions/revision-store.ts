@@ -10,8 +10,10 @@ import {
 } from '#conductor/kernel/db/schema/site.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { RevisionRole } from '#conductor/model/revision-roles.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
+import { openDocument, type StoredContent, storedDocument } from '#conductor/sites/revisions/encrypted-documents.ts';
 import type { TaggedRevision } from '#conductor/sites/revisions/intermediate-commits.ts';
-import { type SiteDocument, siteDocument } from '#conductor/sites/site-document.ts';
+import type { SiteDocument } from '#conductor/sites/site-document.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What a revision consists of: the hash of each collection's text, by the collection's name. */
@@ -91,8 +93,20 @@ export async function listCollections(db: Queryable): Promise<ReadonlyMap<number
   return new Map([...byId].map(([id, of]) => [id, of.map(({ collection }) => collection)]));
 }
 
+/** All that is needed to read documents with their secrets. */
+export type DocumentReader = Pick<SitesContext, 'db' | 'secrets'>;
+
 /**
- * Every document of a revision: collections in the order of their names, documents as they stand in the text.
+ * Every document of a revision, with what encrypted ones say.
+ * @throws AppError `invalid_argument` naming the key that is missing
+ */
+export async function openRevisionDocuments({ db, secrets }: DocumentReader, id: number): Promise<SiteDocument[]> {
+  return (await listRevisionDocuments(db, id)).map((document) => openDocument(secrets, document));
+}
+
+/**
+ * Every document of a revision as all may see it: collections in the order of their names, documents as they stand in the
+ * text; of encrypted ones the digest.
  * @param only of this collection
  */
 export async function listRevisionDocuments(db: Queryable, id: number, only?: string): Promise<SiteDocument[]> {
@@ -107,17 +121,22 @@ export async function listRevisionDocuments(db: Queryable, id: number, only?: st
       ),
     )
     .orderBy(asc(siteRevisionCollections.collection));
-  return rows.flatMap(({ collection, documents }) => documents.map((document) => siteDocument(collection, document)));
+  return rows.flatMap(({ collection, documents }) => documents.map((document) => storedDocument(collection, document)));
 }
 
-/** The text of a collection as it was uploaded, byte for byte; `undefined` when the revision has none. */
-export async function readCollectionText(db: Queryable, id: number, collection: string): Promise<string | undefined> {
+/** The text of a collection as it is stored; `undefined` when the revision has none. */
+export async function readCollectionContent(
+  db: Queryable,
+  id: number,
+  collection: string,
+): Promise<StoredContent | undefined> {
+  const { hash, text, documents } = siteContents;
   const [row] = await db
-    .select({ text: siteContents.text })
+    .select({ hash, text, documents })
     .from(siteRevisionCollections)
     .innerJoin(siteContents, eq(siteContents.hash, siteRevisionCollections.contentHash))
     .where(and(eq(siteRevisionCollections.revisionId, id), eq(siteRevisionCollections.collection, collection)));
-  return row?.text;
+  return row;
 }
 
 /**

@@ -1,21 +1,20 @@
-import { createHash } from 'node:crypto';
 import { eq, inArray, sql } from 'drizzle-orm';
-import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { type SiteRevisionRow, siteContents } from '#conductor/kernel/db/schema/site.ts';
 import type { BufferMode } from '#conductor/model/buffer-modes.ts';
-import type { JsonObject } from '#conductor/model/json-object.ts';
+import { type Content, type StoredContent, sealContent } from '#conductor/sites/revisions/encrypted-documents.ts';
 import { planUpload } from '#conductor/sites/revisions/plan-upload.ts';
 import { pruneRevisions } from '#conductor/sites/revisions/prune-revisions.ts';
 import { readHeads } from '#conductor/sites/revisions/read-heads.ts';
-import { insertRevision, lockRevisions } from '#conductor/sites/revisions/revision-store.ts';
+import { type DocumentReader, insertRevision, lockRevisions } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface CollectionUpload {
   readonly collection: string;
   readonly mode: BufferMode;
   /** The text and what it says; absent = the collection goes. */
-  readonly content: { readonly text: string; readonly documents: readonly JsonObject[] } | undefined;
+  readonly content: Content | undefined;
   readonly user: string | undefined;
 }
 
@@ -30,15 +29,18 @@ export interface UploadOutcome {
  * Puts a collection into the buffer: a new revision. Uploads at once follow one another; none is lost.
  * @throws AppError `conflict` when the mode forbids it, or another collection has one of the documents.
  */
-export function uploadCollection(db: Queryable, upload: CollectionUpload): Promise<UploadOutcome> {
-  const { collection, mode, content, user } = upload;
-  const hash = content && createHash('sha256').update(content.text).digest('hex');
+export function uploadCollection(
+  { db, secrets }: DocumentReader,
+  { collection, mode, content: given, user }: CollectionUpload,
+): Promise<UploadOutcome> {
+  const content = given && sealContent(secrets, given);
+  const hash = content?.hash;
   return db.transaction(async (tx) => {
     // before the lock: others need not wait while megabytes are sent
-    if (content && hash !== undefined) await storeText(tx, hash, content);
+    if (content) await storeText(tx, content);
     await lockRevisions(tx);
     // another one's, found there before, may have been forgotten until now
-    if (content && hash !== undefined && !(await hasText(tx, hash))) await storeText(tx, hash, content);
+    if (content && !(await hasText(tx, content.hash))) await storeText(tx, content);
     const heads = await readHeads(tx);
     const { newest } = heads;
     const planned = planUpload({ mode, collection, hash, committed: heads.committed.content, newest });
@@ -56,11 +58,7 @@ async function hasText(tx: Transaction, hash: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-async function storeText(
-  tx: Transaction,
-  hash: string,
-  { text, documents }: NonNullable<CollectionUpload['content']>,
-): Promise<void> {
+async function storeText(tx: Transaction, { hash, text, documents }: StoredContent): Promise<void> {
   await tx
     .insert(siteContents)
     .values({ hash, text, documents: [...documents] })

@@ -7,8 +7,9 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
  * a new revision costs one small row per collection.
  */
 export const siteContents = pgTable('site_contents', {
-  /** SHA-256 of the text, hexadecimal. */
+  /** SHA-256 of the text, hexadecimal; keyed where the text is sealed. */
   hash: text().primaryKey(),
+  /** Sealed where it has an encrypted document (`sites/revisions/encrypted-documents.ts`). */
   text: text().notNull(),
   /** One object per YAML document, in order: parsed once, when it is uploaded. */
   documents: jsonb().$type<JsonObject[]>().notNull(),

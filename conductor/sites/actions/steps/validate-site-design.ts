@@ -34,7 +34,7 @@ export async function validateSiteDesign({ context, operations, action }: Action
     };
   }
   const run = planRun(action, site);
-  const etcd = actionTable[action.name].teardown ? await readEtcdSite(context.db, { revisionId, site }) : site;
+  const etcd = actionTable[action.name].teardown ? await readEtcdSite(context, { revisionId, site }) : site;
   const clusters = decideClusters(action, clustersOf(etcd, context.config));
   const text = run ? noteRun(action.name, site.strategy.name, run) : `${countNodes(site.nodes.size)} in the documents`;
   return {

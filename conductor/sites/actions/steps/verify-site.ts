@@ -52,7 +52,7 @@ async function noteObstacles(work: ActionWork): Promise<Note[]> {
   const documents = await site();
   const teardown = await readTeardownOrder(work);
   if (!teardown) return [];
-  const etcd = await readEtcdSite(context.db, { revisionId: action.revisionId, site: documents });
+  const etcd = await readEtcdSite(context, { revisionId: action.revisionId, site: documents });
   const { target_nodes: names = [] } = readActionParameters(action.name, action.parameters);
   const { nodes, wrong: ofAll } = await lookAtClusters(context, etcd, { names, teardown });
   return [

@@ -24,7 +24,7 @@ export async function viewTeardownPlan(
   plan: ActionPlan,
 ): Promise<{ readonly nodes: TeardownNodeView[]; readonly remarks: string[] }> {
   const { name, parameters, site } = plan;
-  const etcd = await readEtcdSite(context.db, plan);
+  const etcd = await readEtcdSite(context, plan);
   const teardown = teardownOrder({ ...plan, clusters: null }, etcd, context.config);
   if (!teardown) throw new AppError('internal', `${name} tears nothing down`);
   const impossible = await findImpossibleOf(context, { name, parameters, etcd });

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { resealText } from '#conductor/kernel/secrets/sealed-document.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import { isEncrypted, type SiteDocument, siteDocument } from '#conductor/sites/site-document.ts';
+import type { AppError } from '#shared/errors/app-error.ts';
+
+/** One collection's text and what it says. */
+export interface Content {
+  readonly text: string;
+  readonly documents: readonly JsonObject[];
+}
+
+/** As it is stored: with an encrypted document the text is sealed, and each such document. */
+export interface StoredContent extends Content {
+  readonly hash: string;
+}
+
+const textPlace = (hash: string): string => `site text ${hash}`;
+const dataPlace = (digest: string): string => `site document ${digest}`;
+
+/**
+ * What is stored of an upload. Of `storagePolicy: encrypted` (Deckhand) `data` becomes its digest, which tells whether it
+ * has changed and nothing more, as Deckhand answers it; `sealed` beside it has the data.
+ */
+export function sealContent(secrets: Secrets, { text, documents }: Content): StoredContent {
+  if (!documents.some((document) => isEncrypted(siteDocument('', document)))) {
+    return { hash: createHash('sha256').update(text).digest('hex'), text, documents };
+  }
+  const hash = secrets.digest(text);
+  return {
+    hash,
+    text: secrets.seal(text, textPlace(hash)),
+    documents: documents.map((document) => {
+      if (!isEncrypted(siteDocument('', document))) return document;
+      const data = JSON.stringify(document['data'] ?? null);
+      const digest = secrets.digest(data);
+      return { ...document, data: digest, sealed: secrets.seal(data, dataPlace(digest)) };
+    }),
+  };
+}
+
+/** Whether it has an encrypted document. */
+export function isSealedContent({ documents }: Pick<Content, 'documents'>): boolean {
+  return documents.some((document) => storedDocument('', document).sealed !== undefined);
+}
+
+/** A stored document as a site's: the data of an encrypted one is its digest. */
+export function storedDocument(collection: string, stored: JsonObject): SiteDocument {
+  const document = siteDocument(collection, stored);
+  const { sealed } = stored;
+  return isEncrypted(document) && typeof sealed === 'string' ? { ...document, sealed } : document;
+}
+
+/** @throws AppError `invalid_argument` naming the key that is missing */
+export function openDocument(secrets: Secrets, { sealed, ...document }: SiteDocument): SiteDocument {
+  if (sealed === undefined) return document;
+  return { ...document, data: JSON.parse(secrets.open(sealed, dataPlace(String(document.data)))) as unknown };
+}
+
+/** @throws AppError `invalid_argument` naming the key that is missing */
+export function openText(secrets: Secrets, { hash, text, documents }: StoredContent): string {
+  return isSealedContent({ documents }) ? secrets.open(text, textPlace(hash)) : text;
+}
+
+/** The same, sealed with the first key. @param onClosed told of what can't be opened, which stays */
+export function resealContent(
+  secrets: Secrets,
+  { hash, text, documents }: StoredContent,
+  onClosed: (error: AppError) => void,
+): Content {
+  if (!isSealedContent({ documents })) return { text, documents };
+  return {
+    text: resealText(secrets, text, textPlace(hash), onClosed),
+    documents: documents.map((document) => {
+      const { sealed, data } = storedDocument('', document);
+      if (sealed === undefined) return document;
+      return { ...document, sealed: resealText(secrets, sealed, dataPlace(String(data)), onClosed) };
+    }),
+  };
+}
