@@ -1,4 +1,5 @@
 import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { DrydockDocuments } from '#conductor/sites/documents/drydock-documents.ts';
 import { mergeDesigns } from '#conductor/sites/documents/merge-designs.ts';
 import { NodeData, type NodeDesign, ProfileData } from '#conductor/sites/documents/node-design.ts';
 import { notHonoured } from '#conductor/sites/documents/not-honoured.ts';
@@ -22,7 +23,11 @@ interface Profile {
 
 /** All `drydock/BaremetalNode/v1` with the `drydock/HostProfile/v1` beneath them. */
 export function readNodes(
-  documents: { readonly nodes: ReadonlyMap<string, SiteDocument>; readonly profiles: readonly SiteDocument[] },
+  documents: {
+    readonly nodes: ReadonlyMap<string, SiteDocument>;
+    readonly profiles: readonly SiteDocument[];
+    readonly drydock: DrydockDocuments;
+  },
   suggest: SuggestNames,
   faults: SiteFault[],
 ): ReadNodes {
@@ -32,7 +37,7 @@ export function readNodes(
     const design = readData(document, ProfileData, faults);
     if (design) profiles.set(document.name, { document, design });
     else broken.add(document.name);
-    if (design) faults.push(...notHonoured(document, design));
+    if (design) faults.push(...notHonoured(document, design, documents.drydock));
   }
   const resolve = profileResolver({ profiles, broken, suggest }, faults);
   for (const name of profiles.keys()) resolve(name);
@@ -40,7 +45,7 @@ export function readNodes(
   for (const document of documents.nodes.values()) {
     const design = readData(document, NodeData, faults);
     if (!design) continue;
-    faults.push(...notHonoured(document, design));
+    faults.push(...notHonoured(document, design, documents.drydock));
     const profile = nameOf(design.host_profile);
     if (profile !== undefined && !profiles.has(profile) && !broken.has(profile)) {
       faults.push(unknownProfile(document, profile, suggest(profile, profiles.keys())));
@@ -48,7 +53,9 @@ export function readNodes(
     }
     const beneath = profile === undefined ? {} : resolve(profile);
     // what is wrong with the profile has been told
-    if (beneath) nodes.set(document.name, readSiteNode(document, mergeDesigns(design, beneath), faults));
+    if (!beneath) continue;
+    const merged = { document, design: mergeDesigns(design, beneath), drydock: documents.drydock };
+    nodes.set(document.name, readSiteNode(merged, faults));
   }
   return { nodes, documents: documents.nodes, complete: nodes.size === documents.nodes.size };
 }

@@ -10,6 +10,7 @@ import {
   type SiteConfiguration,
 } from '#conductor/sites/documents/configuration-document.ts';
 import { dataSchemaFaults } from '#conductor/sites/documents/data-schemas.ts';
+import { readDrydockDocuments } from '#conductor/sites/documents/drydock-documents.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { placeSecrets } from '#conductor/sites/documents/place-secrets.ts';
 import { type NamedPlugin, readPlugins } from '#conductor/sites/documents/plugin-documents.ts';
@@ -73,7 +74,11 @@ export function readSite(
   const chosen = chooseStrategy(of('shipyard/DeploymentStrategy/v1'), configuration, faults);
   const suggest = newSuggestNames();
   const read = readNodes(
-    { nodes: bySchema.get('drydock/BaremetalNode/v1') ?? new Map(), profiles: of('drydock/HostProfile/v1') },
+    {
+      nodes: bySchema.get('drydock/BaremetalNode/v1') ?? new Map(),
+      profiles: of('drydock/HostProfile/v1'),
+      drydock: readDrydockDocuments(of, faults),
+    },
     suggest,
     faults,
   );

@@ -165,7 +165,7 @@ describe('ports', () => {
         "Warning NoBootPort BaremetalNode n1 data.interfaces: interfaces have none that boots from the network: one of them needs pxe: true",
         "Error InvalidValue BaremetalNode n1 data.interfaces.a.pxe: pxe is false, and metadata.boot_mac is this interface: one of them must go",
         "Warning NoBootPort BaremetalNode n1 data.interfaces: interfaces have none that boots from the network: one of them needs pxe: true",
-        "Error NotSupported BaremetalNode n1 data.interfaces.a.networks: networks are 2; a switch port is on one: keep one, and take inherited ones away with "!y"",
+        "Error NotSupported BaremetalNode n1 data.interfaces.a.networks: networks are 2: say with device_link which network of the networks file carries them, keep one, or take inherited ones away with "!y"",
         "Error NotSupported BaremetalNode n1 data.interfaces: interfaces have 52:54:00:00:00:01 and 52:54:00:00:00:02 on x: where a node is on several networks, each takes one port",
       ]
     `);
@@ -288,15 +288,15 @@ hardware_profile: b
   ).toMatchInlineSnapshot(`
     [
       "Warning NotHonoured BaremetalNode n1 data.storage: storage has partitions or volume groups, which Baton does not make: the image brings its own",
-      "Warning NotHonoured BaremetalNode n1 data.storage.physical_devices.bootdisk: bootdisk is no kernel's name of a disk: say which disk it is with storage.root_device, such as {serial: …}",
       "Warning NotHonoured BaremetalNode n1 data.platform.kernel: kernel is not honoured: the image brings its kernel",
       "Warning NotHonoured BaremetalNode n1 data.platform.kernel_params: kernel_params is not honoured: the image has its own, and a plugin task may change them after the deploy",
       "Warning NotHonoured BaremetalNode n1 data.interfaces.b.sriov: sriov is not honoured: a plugin task may set it up",
-      "Warning NotHonoured BaremetalNode n1 data.interfaces.b.slaves: slaves do not become a bond: describe it in config_drive.network_data, and give each of its interfaces a mac",
-      "Info NotHonoured BaremetalNode n1 data.interfaces.b.device_link: device_link is not used",
-      "Warning NotHonoured BaremetalNode n1 data.addressing: addressing gives no address to the deployed system (config_drive.network_data does): only the BMC’s is used",
-      "Info NotHonoured BaremetalNode n1 data.primary_network: primary_network is not used",
-      "Info NotHonoured BaremetalNode n1 data.hardware_profile: hardware_profile is not used",
+      "Info NotHonoured BaremetalNode n1 data.interfaces.b.device_link: device_link is not used: there is no such drydock/NetworkLink/v1",
+      "Warning NotHonoured BaremetalNode n1 data.addressing: addressing gives the deployed system no address in a: there is no such drydock/Network/v1",
+      "Info NotHonoured BaremetalNode n1 data.primary_network: primary_network is not used: there is no such drydock/Network/v1",
+      "Info NotHonoured BaremetalNode n1 data.hardware_profile: hardware_profile is not used: there is no such drydock/HardwareProfile/v1",
+      "Warning NotHonoured BaremetalNode n1 data.storage.physical_devices.bootdisk: bootdisk is neither a kernel's name of a disk nor a scsi device of its hardware_profile: say which disk it is with storage.root_device, such as {serial: …}",
+      "Warning NotHonoured BaremetalNode n1 data.interfaces.b.slaves: slaves do not become a bond: each must be an interface of the node with a mac, or config_drive.network_data says it all",
     ]
   `);
 });

@@ -2,8 +2,10 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { driverInfoOf } from '#conductor/sites/documents/driver-info.ts';
+import type { DrydockDocuments, HardwareProfile } from '#conductor/sites/documents/drydock-documents.ts';
 import type { NodeDesign } from '#conductor/sites/documents/node-design.ts';
 import { fieldFault } from '#conductor/sites/documents/schema-faults.ts';
+import { siteNetworkData } from '#conductor/sites/documents/site-network-data.ts';
 import { sitePorts } from '#conductor/sites/documents/site-ports.ts';
 import type { InService, SiteNode } from '#conductor/sites/site.ts';
 import type { SiteDocument } from '#conductor/sites/site-document.ts';
@@ -18,7 +20,16 @@ export type Report = (path: readonly PropertyKey[], message: string, name: strin
  * A node as its document and the profiles beneath it (`mergeDesigns`) have it. Pure. With faults it is as good as it can
  * be: selectors choose by its name, tags, labels and rack all the same.
  */
-export function readSiteNode(document: SiteDocument, design: NodeDesign, faults: SiteFault[]): SiteNode {
+export function readSiteNode(
+  {
+    document,
+    design: merged,
+    drydock,
+  }: { readonly document: SiteDocument; readonly design: NodeDesign; readonly drydock: DrydockDocuments },
+  faults: SiteFault[],
+): SiteNode {
+  const profile = drydock.hardware.get(merged.hardware_profile ?? '');
+  const design = profile ? withHardware(merged, profile) : merged;
   const report: Report = (path, message, name, level) => {
     faults.push(fieldFault(document, path, message, name, level));
   };
@@ -31,7 +42,7 @@ export function readSiteNode(document: SiteDocument, design: NodeDesign, faults:
   const instanceInfo = instanceInfoOf(design, report);
   const bios = Object.entries(design.bios_settings ?? {}).map(([name, value]) => ({ name, value: String(value) }));
   const raid = present(design.storage?.raid);
-  const configDrive = present(design.config_drive);
+  const configDrive = configDriveOf(design, drydock, report);
   return {
     name: document.name,
     ...(metadata.rack ? { rack: metadata.rack } : {}),
@@ -39,7 +50,7 @@ export function readSiteNode(document: SiteDocument, design: NodeDesign, faults:
     labels: labelsOf(metadata.owner_data),
     resourceClass: design.resource_class ?? 'baremetal',
     ...driverInfoOf(design, report),
-    properties: propertiesOf(design),
+    properties: propertiesOf(design, profile, report),
     ports: sitePorts(design, report),
     ...(raid ? { targetRaid: raid } : {}),
     ...(bios.length > 0 ? { biosSettings: bios } : {}),
@@ -49,6 +60,23 @@ export function readSiteNode(document: SiteDocument, design: NodeDesign, faults:
     ...(configDrive ? { configDrive } : {}),
     ...(design.in_service ? { inService: inServiceOf(design.in_service) } : {}),
   };
+}
+
+/** What the hardware's kind says, the node's own first. */
+function withHardware(design: NodeDesign, { boot_mode: mode, bios_settings: settings }: HardwareProfile): NodeDesign {
+  return {
+    ...design,
+    ...(mode && !design.boot_mode ? { boot_mode: mode } : {}),
+    ...(settings ? { bios_settings: { ...settings, ...design.bios_settings } } : {}),
+  };
+}
+
+/** With the addresses that documents give, unless its own `network_data` says it. */
+function configDriveOf(design: NodeDesign, drydock: DrydockDocuments, report: Report): JsonObject | undefined {
+  const own = present(design.config_drive);
+  if (own?.network_data !== undefined) return own;
+  const networkData = siteNetworkData(design, drydock, report);
+  return networkData ? { ...own, network_data: networkData } : own;
 }
 
 /** Marks (`"!"`) are gone from merged designs; the type does not say so. */
@@ -73,8 +101,8 @@ function labelsOf(ownerData: Readonly<Record<string, string | null>> | null | un
 }
 
 /** Ironic's; the rack stands there for allocations' affinity, too (`node-rack.ts`). */
-function propertiesOf(design: NodeDesign): JsonObject {
-  const rootDevice = present(design.storage?.root_device) ?? rootByName(design);
+function propertiesOf(design: NodeDesign, profile: HardwareProfile | undefined, report: Report): JsonObject {
+  const rootDevice = present(design.storage?.root_device) ?? rootByName(design, profile, report);
   const rack = design.metadata?.rack;
   return {
     ...(design.boot_mode ? { capabilities: `boot_mode:${design.boot_mode}` } : {}),
@@ -87,7 +115,7 @@ function propertiesOf(design: NodeDesign): JsonObject {
 const kernelName = /^(\/dev\/)?((sd|vd|hd|xvd)[a-z]+|nvme\d+n\d+|mmcblk\d+|md\d+|dm-\d+)$/;
 
 /** The device of Drydock's `physical_devices` that the system goes to. */
-export function bootDevice(design: NodeDesign): { readonly name: string; readonly isAlias: boolean } | undefined {
+function bootDevice(design: NodeDesign): { readonly name: string; readonly isAlias: boolean } | undefined {
   const found = Object.entries(design.storage?.physical_devices ?? {}).find(
     ([, device]) =>
       /^true$/i.test(String(device?.labels?.['bootdrive'])) ||
@@ -100,9 +128,18 @@ function mountPoint(filesystem: unknown): unknown {
   return typeof filesystem === 'object' && filesystem !== null ? Reflect.get(filesystem, 'mountpoint') : undefined;
 }
 
-function rootByName(design: NodeDesign): JsonObject | undefined {
+function rootByName(design: NodeDesign, profile: HardwareProfile | undefined, report: Report): JsonObject | undefined {
   const device = bootDevice(design);
-  if (!device || device.isAlias) return undefined;
+  if (!device) return undefined;
+  if (device.isAlias) {
+    const { address, bus_type: bus } = profile?.device_aliases?.[device.name] ?? {};
+    // Drydock's `2:0.0.0`, the kernel's `2:0:0:0`
+    if (bus === 'scsi' && address && /^\d+:\d+\.\d+\.\d+$/.test(address)) return { hctl: address.replaceAll('.', ':') };
+    const message =
+      "is neither a kernel's name of a disk nor a scsi device of its hardware_profile: say which disk it is with storage.root_device, such as {serial: …}";
+    report(['data', 'storage', 'physical_devices', device.name], message, 'NotHonoured', 'Warning');
+    return undefined;
+  }
   return { name: device.name.startsWith('/dev/') ? device.name : `/dev/${device.name}` };
 }
 

@@ -1,15 +1,23 @@
 import type { NodeDesign } from '#conductor/sites/documents/node-design.ts';
 import type { Report } from '#conductor/sites/documents/site-node.ts';
+import { switchNetworkOf, type Wire, wiresOf } from '#conductor/sites/documents/wires.ts';
 import type { SitePort } from '#conductor/sites/site.ts';
 
 /** The ports that a node's interfaces are: those whose MAC address is known. */
 export function sitePorts(design: NodeDesign, report: Report): SitePort[] {
   const bootMac = design.metadata?.boot_mac ?? undefined;
   const ports: SitePort[] = [];
+  const wires = wiresOf(design);
+  const bonds = wires.filter(({ macs }) => macs.length > 1);
+  // its switch ports are those of its slaves
+  const bondOf = new Map(bonds.flatMap((wire) => wire.macs.map(({ name }) => [name, wire] as const)));
+  reportHalfBonds(design, bonds, report);
   for (const [name, each] of Object.entries(design.interfaces ?? {})) {
     if (each === null) continue;
     const path = ['data', 'interfaces', name];
     if (!each.mac) {
+      // its slaves' are
+      if (wires.some((wire) => wire.name === name && wire.macs.length > 0)) continue;
       report([...path, 'mac'], 'is missing: without it Baton makes no port of the interface', 'NotHonoured', 'Warning');
       continue;
     }
@@ -20,9 +28,11 @@ export function sitePorts(design: NodeDesign, report: Report): SitePort[] {
         'InvalidValue',
       );
     }
-    const [network, ...others] = each.networks ?? [];
-    if (others.length > 0) {
-      const message = `are ${others.length + 1}; a switch port is on one: keep one, and take inherited ones away with "!${others[0] ?? ''}"`;
+    const wire = bondOf.get(name) ?? wires.find((one) => one.name === name);
+    const network = wire && switchNetworkOf(wire);
+    const [, ...others] = wire?.networks ?? [];
+    if (others.length > 0 && network === undefined) {
+      const message = `are ${others.length + 1}: say with device_link which network of the networks file carries them, keep one, or take inherited ones away with "!${others[0] ?? ''}"`;
       report([...path, 'networks'], message, 'NotSupported');
     }
     ports.push({
@@ -45,6 +55,15 @@ export function sitePorts(design: NodeDesign, report: Report): SitePort[] {
     report(['data', 'interfaces'], message, 'NoBootPort', 'Warning');
   }
   return ports;
+}
+
+function reportHalfBonds({ interfaces }: NodeDesign, bonds: readonly Wire[], report: Report): void {
+  for (const [name, each] of Object.entries(interfaces ?? {})) {
+    if ((each?.slaves ?? []).length < 2 || bonds.some((bond) => bond.name === name)) continue;
+    const message =
+      'do not become a bond: each must be an interface of the node with a mac, or config_drive.network_data says it all';
+    report(['data', 'interfaces', name, 'slaves'], message, 'NotHonoured', 'Warning');
+  }
 }
 
 /** A network is attached to the node once: to all of its ports, or to one. */

@@ -7,7 +7,7 @@ import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site-
 
 /** What belongs to an Airship site and is other programs' business. */
 const othersSchemas =
-  /^(armada|deckhand|pegleg|promenade|divingbell|nc|metadata)\/\w+\/v\d+(\.\d+)?$|^drydock\/(Network|NetworkLink|Rack|Region|HardwareProfile|BootAction)\/v1$|^shipyard\/DeploymentVersion\/v1$/;
+  /^(armada|deckhand|pegleg|promenade|divingbell|nc|metadata)\/\w+\/v\d+(\.\d+)?$|^drydock\/(Rack|Region|BootAction)\/v1$|^shipyard\/DeploymentVersion\/v1$/;
 
 /** Deckhand's whose `data` is a secret, whatever it is called. */
 const secretSchemas = /^deckhand\/(Passphrase|PrivateKey|CertificateKey|CertificateAuthorityKey)\/v1$/;

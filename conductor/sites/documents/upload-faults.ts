@@ -11,6 +11,9 @@ export const usedSchemas: ReadonlySet<string> = new Set([
   'shipyard/DeploymentConfiguration/v1',
   'drydock/BaremetalNode/v1',
   'drydock/HostProfile/v1',
+  'drydock/HardwareProfile/v1',
+  'drydock/Network/v1',
+  'drydock/NetworkLink/v1',
   'promenade/EtcdClusters/v1',
   'baton/Plugin/v1',
 ]);
