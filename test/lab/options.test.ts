@@ -25,7 +25,7 @@ test('defaults and flags', () => {
     help: false,
   });
   expect(parseLabCommand(['--site'])).toMatchObject({ site: true, nodes: 3 });
-  expect(parseLabCommand(['--redeploy'])).toMatchObject({ redeploy: true, nodes: 1 });
+  expect(parseLabCommand(['--redeploy'])).toMatchObject({ redeploy: true, nodes: 2 });
 });
 
 test.each([

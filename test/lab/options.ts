@@ -11,7 +11,7 @@ export interface LabCommand {
   readonly raid1: boolean;
   /** A control node, then two workers, from the documents in `site/`. */
   readonly site: boolean;
-  /** One machine with data disks, torn down and redeployed twice. */
+  /** A machine with data disks, torn down and redeployed twice; the second time another after it. */
   readonly redeploy: boolean;
   readonly keep: boolean;
   readonly help: boolean;
@@ -26,10 +26,11 @@ export const labUsage = `npm run lab -- [--firmware uefi|bios] [--bmc redfish|ip
 at most one MODE:
   --raid1     two disks: show the plan, deploy onto RAID 1 with a BIOS change and a custom step, then pull each disk
   --site      three machines by documents (test/lab/site): a control node, then two workers, with the marks of two plugins
-  --redeploy  a machine with two data disks leaves its clusters and is redeployed, with its data and then without`;
+  --redeploy  a machine with two data disks leaves its clusters and is redeployed with its data, then without, and after it
+              a second one, which waits until the first is Ready again`;
 
 /** Machines of the modes that have their own. */
-const machinesOf = { site: 3, redeploy: 1 } as const;
+const machinesOf = { site: 3, redeploy: 2 } as const;
 
 /** @throws AppError `invalid_argument` naming the flag and what would be right. */
 export function parseLabCommand(args: readonly string[]): LabCommand {

@@ -6,7 +6,7 @@ import { redeployAndProve, redeployLab } from '#test/lab/redeploy/redeploy-and-p
 import type { SiteProofs } from '#test/lab/site/deploy-site.ts';
 import { say } from '#test/support/say.ts';
 
-/** A machine leaves its clusters and is redeployed, with its local storage and then without, as `npm run lab -- --redeploy` does it. */
+/** A machine leaves its clusters and is redeployed, then in turn with a second one, as `npm run lab -- --redeploy` does it. */
 let lab: Lab | undefined;
 let seen: readonly SiteProofs[] = [];
 
@@ -29,6 +29,6 @@ afterAll(() => lab?.close());
 test('every proof holds: clusters, switch port, disks, the new instance, receipts', () => {
   const proofs = seen.flatMap(({ subject, proofs }) => proofs.map((proof) => ({ subject, ...proof })));
   expect(proofs.filter(({ holds }) => !holds)).toEqual([]);
-  // of the first deploy, of each redeploy
-  expect(proofs).toHaveLength(1 + 2 * 18);
+  // of the first deploy, of each redeploy, of the second machine
+  expect(proofs).toHaveLength(1 + 2 * 18 + 3);
 });

@@ -23,6 +23,10 @@ export interface NodeCluster {
   readonly settings: Readonly<Record<string, string>>;
   /** The machine's system, in this boot of it, joins both, and gets pods; a join script would do that. */
   join(bootId: string): Promise<void>;
+  /** Another of the lab's machines joins Kubernetes alone. */
+  joinKubernetes(node: string, bootId: string): void;
+  /** Something reports as the machine's node, with this boot. */
+  joinAsImpostor(bootId: string): void;
   /** Looks at what becomes of the machine's node from now on. */
   watch(): SeenTeardown;
   /** Names of etcd's members, as etcdctl lists them. */
@@ -65,6 +69,9 @@ export async function startNodeCluster(site: LabSite, node: string): Promise<Nod
       await joinEtcd(etcd, outlet, node);
       await joinKubernetes(simulator, { node, bootId }, `web${rounds.length}`);
     },
+    joinKubernetes: (name, bootId) => register(simulator, newNode(name, workerRole, bootId)),
+    joinAsImpostor: (bootId) =>
+      register(simulator, { ...newNode(node, workerRole, bootId), spec: { unschedulable: true } }),
     watch: () => watchTeardown({ simulator, etcd, node, app: `web${rounds.length}` }),
     members: () => listMembers(etcd),
   };
@@ -76,13 +83,21 @@ async function joinEtcd(etcd: EtcdTestCluster, outlet: Outlet, node: string): Pr
   await outlet.offer(portOf(etcd.member(node).url));
 }
 
+function register({ store, world }: KubernetesSimulator, node: Draft): void {
+  const { name } = node.metadata;
+  const old = store.find('nodes', name);
+  if (old) store.remove('nodes', old);
+  store.create('nodes', node);
+  world.startKubelet(name);
+}
+
 async function joinKubernetes(
-  { store, world }: KubernetesSimulator,
+  simulator: KubernetesSimulator,
   { node, bootId }: { readonly node: string; readonly bootId: string },
   app: string,
 ): Promise<void> {
-  store.create('nodes', newNode(node, { ...workerRole, rack: 'rack01' }, bootId));
-  world.startKubelet(node);
+  const { store } = simulator;
+  register(simulator, newNode(node, { ...workerRole, rack: 'rack01' }, bootId));
   store.create('replicasets', newSet(app, { replicas, annotations: { [stopSeconds]: '1' } }));
   store.create('poddisruptionbudgets', newBudget(app, app, minAvailable));
   store.create('pods', newPod({ name: `${app}-scratch`, node, hasLocalData: true }));

@@ -13,6 +13,7 @@ import { proveDisks } from '#test/lab/redeploy/prove-disks.ts';
 import { proveReceipt } from '#test/lab/redeploy/prove-receipt.ts';
 import { proveNewInstance, provePort } from '#test/lab/redeploy/prove-redeploy.ts';
 import { proveTeardown } from '#test/lab/redeploy/prove-teardown.ts';
+import { proveImpostor, proveTurn, type SecondMachine, watchSecond } from '#test/lab/redeploy/second-machine.ts';
 import { showSteps } from '#test/lab/redeploy/show-steps.ts';
 import { watchDisks } from '#test/lab/redeploy/watch-disks.ts';
 import { type PortChange, watchPort } from '#test/lab/redeploy/watch-port.ts';
@@ -25,9 +26,10 @@ import { actionCommand, runAction } from '#test/lab/site/site-action.ts';
 
 const here = import.meta.dirname;
 const machineName = 'worker1';
+const secondName = 'worker2';
 const actionLimitMs = 30 * 60_000;
 
-/** One machine with an OS disk and two data disks, and the clusters that its node is part of. */
+/** A machine with an OS disk and two data disks, the clusters that its node is part of, and a second machine. */
 export function redeployLab(machine: Pick<LabNodeOptions, 'firmware' | 'bmc'>) {
   const cluster = Promise.withResolvers<NodeCluster>();
   const disks = [
@@ -36,7 +38,10 @@ export function redeployLab(machine: Pick<LabNodeOptions, 'firmware' | 'bmc'>) {
     { bus: 'nvme', gib: 0.125 },
   ] as const;
   const options = {
-    nodes: [{ ...machine, name: machineName, memoryMib: 1280, disks }],
+    nodes: [
+      { ...machine, name: machineName, memoryMib: 1280, disks },
+      { ...machine, name: secondName },
+    ],
     conductorSettings: async (site: LabSite) => {
       const started = await startNodeCluster(site, machineName);
       cluster.resolve(started);
@@ -52,8 +57,8 @@ export function redeployLab(machine: Pick<LabNodeOptions, 'firmware' | 'bmc'>) {
 }
 
 /**
- * Deploys the machine from documents, has it join its clusters, and redeploys it twice: with its local storage, and
- * without. A proof that does not hold is reported, not thrown.
+ * Deploys the machines from documents, has them join their clusters, and redeploys the first with its local storage, then
+ * both in turn without. A proof that does not hold is reported, not thrown.
  * @throws AppError `agent_error` when an action fails
  */
 export async function redeployAndProve(
@@ -61,8 +66,8 @@ export async function redeployAndProve(
   image: DemoImage,
   { cluster, ...hooks }: CommandHooks & { readonly cluster: NodeCluster },
 ): Promise<SiteProofs[]> {
-  const [node] = lab.nodes;
-  if (!node) throw new AppError('not_found', 'the lab has no machine');
+  const [node, other] = lab.nodes;
+  if (!node || !other) throw new AppError('not_found', 'the lab has not two machines');
   hooks.report("Kubernetes' API server and kubelets are the simulator; etcd's three members are real");
   const port = watchPort(lab, node);
   const content = { plugins: [join(here, 'plugins', 'lab-storage')], documents: siteDocuments(lab, image, cluster) };
@@ -72,11 +77,14 @@ export async function redeployAndProve(
   hooks.report(`${first.storage.array}: a file of ${first.storage.file.slice(0, 17)}…`);
   const story = { lab, node, port, cluster, hooks };
   await joinClusters(story, first.beacon.bootId);
+  const { bootId } = await waitForBeacon(lab, other, actionLimitMs);
+  cluster.joinKubernetes(other.name, bootId);
+  const second = { lab, node: other, bootId, cluster };
   const proofs: SiteProofs[] = [{ subject: 'deploy_site', proofs: proveFirst(first) }];
   const kept = await redeploy(story, first, { preserve: true, number: 1 });
   proofs.push({ subject: 'redeploy_server preserve-local-storage=true', proofs: kept.proofs });
-  const gone = await redeploy(story, kept.after, { preserve: false, number: 2 });
-  proofs.push({ subject: 'redeploy_server preserve-local-storage=false', proofs: gone.proofs });
+  const gone = await redeploy(story, kept.after, { preserve: false, number: 2, second });
+  proofs.push({ subject: 'redeploy_server of both, preserve-local-storage=false', proofs: gone.proofs });
   return proofs;
 }
 
@@ -91,21 +99,33 @@ interface Story {
 async function redeploy(
   story: Story,
   before: SeenInstance,
-  { preserve, number }: { readonly preserve: boolean; readonly number: number },
+  {
+    preserve,
+    number,
+    second,
+  }: { readonly preserve: boolean; readonly number: number; readonly second?: SecondMachine },
 ): Promise<{ readonly after: SeenInstance; readonly proofs: readonly Proof[] }> {
   const { lab, node, port, cluster, hooks } = story;
   const firstChange = port.length;
   const teardown = cluster.watch();
   const disks = watchDisks(node.machine, [before.storage.mark, before.storage.file]);
-  const parameters = { target_nodes: node.name, 'preserve-local-storage': String(preserve) };
+  const watched = second && watchSecond(second);
+  const targets = [node.name, ...(second ? [second.node.name] : [])].join(',');
+  const parameters = { target_nodes: targets, 'preserve-local-storage': String(preserve) };
   if (preserve) await showPlan(lab, parameters, hooks);
   const comeBack = async (): Promise<readonly Proof[]> => {
     const { bootId } = await waitForBeacon(lab, node, actionLimitMs, before.beacon.bootId);
     disks.end();
     teardown.end();
     const ofTeardown = await proveTeardown({ cluster, teardown, node: node.name, firstBootAt: disks.looks[0]?.at });
+    if (!second || !watched) {
+      await joinClusters(story, bootId);
+      return ofTeardown;
+    }
+    const impostor = await proveImpostor(second, node.name, { oldBootId: before.beacon.bootId, second: watched });
+    const readyAt = Date.now();
     await joinClusters(story, bootId);
-    return ofTeardown;
+    return [...ofTeardown, impostor, ...(await proveTurn(second, { readyAt, second: watched }))];
   };
   // the action ends when the node is in service, and so in its clusters again
   const [ofTeardown] = await Promise.all([comeBack(), act(story, 'redeploy_server', parameters)]);
@@ -148,7 +168,9 @@ async function act(
 ): Promise<void> {
   hooks.report(`baton ${actionCommand(name, parameters).join(' ')} --wait`);
   const { show } = hooks;
-  const work = () => runAction(lab, name, { parameters, show, timeoutMs: actionLimitMs });
+  const run = () => runAction(lab, name, { parameters, show, timeoutMs: actionLimitMs });
+  const others = lab.nodes.filter((each) => each !== node);
+  const work = others.reduce<typeof run>((before, each) => () => showSteps(lab, each, { work: before, show }), run);
   const { action, exitCode } = await showSteps(lab, node, { work, show });
   if (exitCode === 0 && action.action_lifecycle === 'Complete') return;
   throw new AppError('agent_error', `${name} is ${action.action_lifecycle}, and its command's exit code ${exitCode}`);
@@ -157,10 +179,19 @@ async function act(
 function siteDocuments(lab: Lab, image: DemoImage, { etcd }: NodeCluster): Record<string, string> {
   const fill = (name: string, values: Readonly<Record<string, string>>): string =>
     fillDocument(readFileSync(join(here, 'documents', name), 'utf8'), values);
-  const serial = `LAB${machineName.toUpperCase()}D0`;
+  const nodeDocument = (name: string, tags: readonly string[]): string =>
+    fill('node.yaml', {
+      ...nodeValues(lab, name),
+      serial: `LAB${name.toUpperCase()}D0`,
+      tags: JSON.stringify(tags),
+    });
   const endpoints = JSON.stringify(otherMembers.map((name) => etcd.member(name).url));
   return {
-    nodes: [profileDocument(lab, image), fill('node.yaml', { ...nodeValues(lab, machineName), serial })].join('---\n'),
+    nodes: [
+      profileDocument(lab, image),
+      nodeDocument(machineName, ['worker', 'storage']),
+      nodeDocument(secondName, ['worker']),
+    ].join('---\n'),
     site: ['plugins.yaml', 'timeouts.yaml'].map((name) => fill(name, {})).join('---\n'),
     etcd: fill('etcd.yaml', { cluster: etcdClusterName, node: machineName, endpoints }),
   };
