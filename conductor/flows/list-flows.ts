@@ -78,7 +78,7 @@ export async function listFlows(
       select latest.* from nodes cross join lateral (
         select * from flows where node_uuid = nodes.uuid order by ended_at is not null, started_at desc limit 1
       ) latest
-      where latest.ended_at is not null and latest.state in ('failed', 'aborted') and (latest.kind, nodes.provision_state) in (
+      where nodes.provision_state = any(${list(rests.map(({ state }) => state))}) and latest.ended_at is not null and latest.state in ('failed', 'aborted') and (latest.kind, nodes.provision_state) in (
         select * from unnest(${list(rests.map(({ kind }) => kind))}, ${list(rests.map(({ state }) => state))})
       )
     ),

@@ -2,19 +2,9 @@ import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { describeState, listActions } from '#conductor/flows/actions/action-store.ts';
 import { listFlows } from '#conductor/flows/list-flows.ts';
+import { type KnownNodes, readNodes, type Subject } from '#conductor/flows/read-changed-nodes.ts';
 import type { KernelContext } from '#conductor/kernel/context.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
-import { nodes } from '#conductor/kernel/db/schema/node.ts';
-
-/** What the stream of events is about, as it is now; applying it twice does no harm. */
-export interface Subject {
-  readonly kind: 'node' | 'flow' | 'action';
-  readonly uuid: string;
-  /** JSON; `undefined` = there is none any more. */
-  readonly body: string | undefined;
-  readonly owner: string | null;
-  readonly lessee: string | null;
-}
 
 export interface Change {
   readonly before: Subject | undefined;
@@ -26,6 +16,8 @@ interface Reading {
   readonly began: number;
   readonly ended: number;
   readonly subjects: ReadonlyMap<string, Subject>;
+  readonly nodes: KnownNodes;
+  readonly tookMs: number;
 }
 
 export interface FleetWatch {
@@ -87,7 +79,7 @@ export function createFleetWatch(context: WatchContext): FleetWatch {
     return changes;
   };
   const look = (): Promise<Reading> => {
-    reading ??= readFleet(context)
+    reading ??= readFleet(context, state.last)
       .then((next) => {
         const changes = compare(next);
         for (const onChanges of watchers) onChanges(changes, next.began);
@@ -102,11 +94,14 @@ export function createFleetWatch(context: WatchContext): FleetWatch {
     if (isLooping) return;
     isLooping = true;
     while (watchers.size > 0 && !context.stopping.aborted) {
-      const began = performance.now();
-      await look().catch((err: unknown) => context.log.warn({ err }, 'the fleet could not be read; trying again'));
-      await new Promise((resolve) =>
-        setTimeout(resolve, Math.max(periodMs, (performance.now() - began) * restPerRead)),
+      const tookMs = await look().then(
+        (read) => read.tookMs,
+        (err: unknown) => {
+          context.log.warn({ err }, 'the fleet could not be read; trying again');
+          return 0;
+        },
       );
+      await new Promise((resolve) => setTimeout(resolve, Math.max(periodMs, tookMs * restPerRead)));
     }
     isLooping = false;
   };
@@ -141,18 +136,6 @@ function changesBetween(former: Reading['subjects'], next: Reading['subjects']):
   return changes;
 }
 
-const NodeState = z.object({
-  uuid: z.string(),
-  name: z.string().nullable(),
-  provision_state: z.string(),
-  power_state: z.string().nullable(),
-  maintenance: z.boolean(),
-  maintenance_reason: z.string().nullable(),
-  last_error: z.string().nullable(),
-  resource_class: z.string().nullable(),
-  owner: z.string().nullable(),
-  lessee: z.string().nullable(),
-});
 const Moment = z.array(z.object({ ms: z.coerce.number() })).length(1);
 
 async function databaseTime({ db }: WatchContext): Promise<number> {
@@ -160,17 +143,11 @@ async function databaseTime({ db }: WatchContext): Promise<number> {
   return Moment.parse(rowsOf(answer))[0]?.ms ?? 0;
 }
 
-async function readFleet(context: WatchContext): Promise<Reading> {
+async function readFleet(context: WatchContext, former: Reading | undefined): Promise<Reading> {
+  const since = performance.now();
   const began = await databaseTime(context);
-  const found = z.array(NodeState).parse(
-    rowsOf(
-      await context.db.execute(sql`select uuid, name, provision_state, power_state, maintenance, maintenance_reason,
-        last_error, resource_class, owner, lessee from ${nodes}`),
-    ),
-  );
-  const subjects = new Map<string, Subject>();
-  for (const { owner, lessee, ...node } of found)
-    subjects.set(node.uuid, { kind: 'node', uuid: node.uuid, body: JSON.stringify(node), owner, lessee });
+  const nodes = await readNodes(context.db, former?.nodes);
+  const subjects = new Map(nodes.subjects);
   for (const flow of await readFlows(context)) {
     const owner = subjects.get(flow.node_uuid)?.owner ?? null;
     subjects.set(flow.uuid, { kind: 'flow', uuid: flow.uuid, body: JSON.stringify(flow), owner, lessee: null });
@@ -180,7 +157,8 @@ async function readFleet(context: WatchContext): Promise<Reading> {
     const body = JSON.stringify({ id, name, state: describeState(action), error });
     subjects.set(id, { kind: 'action', uuid: id, body, owner: null, lessee: null });
   }
-  return { began, ended: (await databaseTime(context)) + 1, subjects };
+  const ended = (await databaseTime(context)) + 1;
+  return { began, ended, subjects, nodes, tookMs: performance.now() - since };
 }
 
 async function readFlows(context: WatchContext) {

@@ -1,8 +1,10 @@
-import type { Change, FleetWatch, Subject } from '#conductor/flows/watch-fleet.ts';
+import type { Subject } from '#conductor/flows/read-changed-nodes.ts';
+import type { Change, FleetWatch } from '#conductor/flows/watch-fleet.ts';
 
 /** Of one reader: who is further behind fetches everything again. */
 const maxPending = 2000;
 const beatMs = 10_000;
+const encoder = new TextEncoder();
 /** Beats without a read, after which a reader has given up: a minute. */
 const maxMissedBeats = 6;
 
@@ -37,7 +39,7 @@ export async function openEventStream(options: StreamOptions): Promise<ReadableS
 
   const put = (changes: readonly Change[], readAt: number): void => {
     state.readAt = readAt;
-    pending.add(changes);
+    pending.add(changes, readAt);
     if (!pending.isEmpty()) wake();
   };
   const watching = await watch.start(since, put);
@@ -71,12 +73,6 @@ export async function openEventStream(options: StreamOptions): Promise<ReadableS
     watching.stop();
     onEnd();
   };
-  const take = (): string => {
-    const events = pending.take();
-    // the id comes last: who loses the connection amid these gets them again
-    return `${events.join('')}${render(state.last ?? 'beat', state.readAt)}`;
-  };
-  const encoder = new TextEncoder();
   const first = since !== undefined && !watching.missed ? 'reload' : 'hello';
   return new ReadableStream<Uint8Array>(
     {
@@ -91,7 +87,7 @@ export async function openEventStream(options: StreamOptions): Promise<ReadableS
             wake = resolve;
           });
         if (state.isOver) return;
-        controller.enqueue(encoder.encode(take()));
+        controller.enqueue(pending.take(state.last ?? 'beat', state.readAt));
         if (state.last === undefined) return;
         end();
         controller.close();
@@ -102,27 +98,66 @@ export async function openEventStream(options: StreamOptions): Promise<ReadableS
   );
 }
 
+/** Changes as events, and as the bytes that a reader gets who takes nothing else. */
+interface Rendered {
+  readonly events: ReadonlyMap<string, string>;
+  readonly bytes: Uint8Array;
+}
+
+/** The id comes last: who loses the connection amid these gets them again. */
+function toBytes(events: Iterable<string>, last: string, readAt: number): Uint8Array {
+  return encoder.encode(`${[...events].join('')}${render(last, readAt)}`);
+}
+
+/** A thousand readers get the same: it is rendered once for all that may see the same. */
+const renderedChanges = new WeakMap<readonly Change[], Map<string | undefined, Rendered>>();
+
+function renderChanges(changes: readonly Change[], project: string | undefined, readAt: number): Rendered {
+  const byProject = renderedChanges.get(changes) ?? new Map<string | undefined, Rendered>();
+  renderedChanges.set(changes, byProject);
+  const known = byProject.get(project);
+  if (known) return known;
+  const events = new Map<string, string>();
+  for (const change of changes) {
+    const event = eventFor(change, project);
+    if (event !== undefined) events.set(change.now.uuid, event);
+  }
+  const rendered = { events, bytes: toBytes(events.values(), 'beat', readAt) };
+  byProject.set(project, rendered);
+  return rendered;
+}
+
 /** What a reader has not taken: the last state of each subject, or `reload` when that is too much. */
 function pendingEvents(project: string | undefined) {
-  const events = new Map<string, string>();
-  let mustReload = false;
+  const state = { only: undefined as Rendered | undefined, several: new Map<string, string>(), mustReload: false };
+  const clear = (): void => {
+    state.only = undefined;
+    state.several = new Map();
+  };
   return {
-    isEmpty: (): boolean => events.size === 0 && !mustReload,
-    add: (changes: readonly Change[]): void => {
-      for (const change of changes) {
-        const event = eventFor(change, project);
-        if (event === undefined || mustReload) continue;
-        events.set(change.now.uuid, event);
-        if (events.size <= maxPending) continue;
-        events.clear();
-        mustReload = true;
+    isEmpty: (): boolean => !state.only && state.several.size === 0 && !state.mustReload,
+    add: (changes: readonly Change[], readAt: number): void => {
+      const rendered = renderChanges(changes, project, readAt);
+      if (rendered.events.size === 0 || state.mustReload) return;
+      if (!state.only && state.several.size === 0 && rendered.events.size <= maxPending) {
+        state.only = rendered;
+        return;
       }
+      for (const { events } of state.only ? [state.only, rendered] : [rendered]) {
+        for (const [uuid, event] of events) state.several.set(uuid, event);
+      }
+      state.only = undefined;
+      if (state.several.size <= maxPending) return;
+      clear();
+      state.mustReload = true;
     },
-    take: (): string[] => {
-      const taken = mustReload ? [render('reload')] : [...events.values()];
-      events.clear();
-      mustReload = false;
-      return taken;
+    /** @param last the event with the id */
+    take: (last: string, readAt: number): Uint8Array => {
+      const { only, several, mustReload } = state;
+      clear();
+      state.mustReload = false;
+      if (only && last === 'beat') return only.bytes;
+      return toBytes(mustReload ? [render('reload')] : (only?.events ?? several).values(), last, readAt);
     },
   };
 }

@@ -3,6 +3,7 @@ import { apiArea } from '#test/bench/areas/api.ts';
 import { bootArea } from '#test/bench/areas/boot.ts';
 import { conductorArea } from '#test/bench/areas/conductor.ts';
 import { deploysArea } from '#test/bench/areas/deploys.ts';
+import { eventsArea } from '#test/bench/areas/events.ts';
 import { hostileArea } from '#test/bench/areas/hostile.ts';
 import { networksArea } from '#test/bench/areas/networks.ts';
 import { planArea } from '#test/bench/areas/plan.ts';
@@ -26,4 +27,5 @@ export const areas: readonly Area[] = [
   teardownArea,
   writeImageArea,
   hostileArea,
+  eventsArea,
 ];

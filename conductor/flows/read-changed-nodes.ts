@@ -1,0 +1,89 @@
+import { sql } from 'drizzle-orm';
+import { z } from 'zod';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+
+/** What the stream of events is about, as it is now; applying it twice does no harm. */
+export interface Subject {
+  readonly kind: 'node' | 'flow' | 'action';
+  readonly uuid: string;
+  /** JSON; `undefined` = there is none any more. */
+  readonly body: string | undefined;
+  readonly owner: string | null;
+  readonly lessee: string | null;
+}
+
+/** All nodes as a read has found them. */
+export interface KnownNodes {
+  readonly subjects: ReadonlyMap<string, Subject>;
+  /** The oldest transaction that this read may not have seen. */
+  readonly horizon: string;
+  /** When all rows were last read, in ms of this process. */
+  readonly readAllAt: number;
+}
+
+const NodeState = z.object({
+  uuid: z.string(),
+  name: z.string().nullable(),
+  provision_state: z.string(),
+  power_state: z.string().nullable(),
+  maintenance: z.boolean(),
+  maintenance_reason: z.string().nullable(),
+  last_error: z.string().nullable(),
+  resource_class: z.string().nullable(),
+  owner: z.string().nullable(),
+  lessee: z.string().nullable(),
+});
+const Row = z.object({
+  horizon: z.string(),
+  count: z.number(),
+  is_known: z.boolean(),
+  node: NodeState.nullable(),
+});
+
+/** Whatever a comparison by transactions might overlook is found then. */
+const readAllEveryMs = 60_000;
+
+/**
+ * All nodes, of which only those are fetched whose rows have been written since the last read: PostgreSQL keeps in `xmin`
+ * which transaction wrote a row. A row that has gone shows in their number, and all are read again.
+ */
+export async function readNodes(db: Queryable, known: KnownNodes | undefined): Promise<KnownNodes> {
+  const isRecent = known && performance.now() - known.readAllAt < readAllEveryMs;
+  const changed = isRecent ? await readSince(db, known) : undefined;
+  return changed?.isWhole ? changed : readSince(db, undefined);
+}
+
+/** `isWhole`: nothing else has changed. */
+async function readSince(
+  db: Queryable,
+  known: KnownNodes | undefined,
+): Promise<KnownNodes & { readonly isWhole: boolean }> {
+  const since = known ? sql`age(${known.horizon}::text::xid)` : sql`null::int`;
+  // one statement, one snapshot
+  const rows = z.array(Row).parse(
+    rowsOf(
+      await db.execute(sql`
+        with now as (
+          select pg_snapshot_xmin(pg_current_snapshot())::xid::text as horizon, (select count(*)::int from ${nodes}) as count,
+            coalesce(${since} >= 0, true) as is_known
+        )
+        select now.*, case when changed.uuid is null then null else to_jsonb(changed) end as node
+        from now left join (
+          select uuid, name, provision_state, power_state, maintenance, maintenance_reason, last_error, resource_class, owner,
+            lessee
+          from ${nodes} where ${known ? sql`age(xmin) <= ${since}` : sql`true`}
+        ) changed on true`),
+    ),
+  );
+  const { horizon = '0', count = 0, is_known: isKnown = false } = rows[0] ?? {};
+  const subjects = new Map(known?.subjects);
+  for (const { node } of rows) {
+    if (!node) continue;
+    const { owner, lessee, ...state } = node;
+    subjects.set(node.uuid, { kind: 'node', uuid: node.uuid, body: JSON.stringify(state), owner, lessee });
+  }
+  const isWhole = isKnown && subjects.size === count;
+  return { subjects, horizon, readAllAt: known?.readAllAt ?? performance.now(), isWhole };
+}
