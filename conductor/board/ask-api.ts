@@ -24,14 +24,19 @@ export async function find<Answer>(path: string): Promise<Answer | undefined> {
   return (await answer.json()) as Answer;
 }
 
-/** All pages of a list. */
-export async function getAll<Item extends { readonly uuid: string }>(path: string, name: string): Promise<Item[]> {
+/** All of a list. @param onPage gets each page as it comes */
+export async function getAll<Item extends { readonly uuid: string }>(
+  path: string,
+  name: string,
+  onPage: (page: readonly Item[]) => void = () => undefined,
+): Promise<Item[]> {
   const items: Item[] = [];
   for (;;) {
     const marker = items.at(-1)?.uuid;
     const query = `${path.includes('?') ? '&' : '?'}limit=${pageSize}${marker === undefined ? '' : `&marker=${marker}`}`;
     const page = (await get<Record<string, Item[]>>(`${path}${query}`))[name] ?? [];
     items.push(...page);
+    onPage(page);
     if (page.length < pageSize) return items;
   }
 }

@@ -54,8 +54,14 @@ export function followFleet(fleet: Fleet, { onChange, onLogin, onTrouble }: Foll
   };
   const fetchAll = async (): Promise<void> => {
     early = [];
+    const isFirst = fleet.nodes.size === 0;
+    // of a fleet that nothing is known of yet, each page is worth seeing
+    const showPage = (page: readonly BoardNode[]): void => {
+      for (const node of page) fleet.nodes.set(node.uuid, node);
+      onChange();
+    };
     const [nodes, flows] = await Promise.all([
-      getAll<BoardNode>(`v1/nodes?fields=${fields}`, 'nodes'),
+      getAll<BoardNode>(`v1/nodes?fields=${fields}`, 'nodes', isFirst ? showPage : undefined),
       getAll<FlowSummaryView>('v1/flows', 'flows'),
     ]);
     fleet.nodes = new Map(nodes.map((node) => [node.uuid, node]));

@@ -1,5 +1,6 @@
 import type { Area } from '#test/bench/area.ts';
 import { apiArea } from '#test/bench/areas/api.ts';
+import { boardArea } from '#test/bench/areas/board.ts';
 import { bootArea } from '#test/bench/areas/boot.ts';
 import { conductorArea } from '#test/bench/areas/conductor.ts';
 import { deploysArea } from '#test/bench/areas/deploys.ts';
@@ -28,4 +29,5 @@ export const areas: readonly Area[] = [
   writeImageArea,
   hostileArea,
   eventsArea,
+  boardArea,
 ];

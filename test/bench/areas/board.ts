@@ -1,0 +1,118 @@
+import { gzipSync } from 'node:zlib';
+import { Client } from 'pg';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { createNodes } from '#test/bench/api/nodes.ts';
+import { type MeasuredServer, startServer } from '#test/bench/api/server.ts';
+import { type Area, type BenchContext, type Figure, percentile, round } from '#test/bench/area.ts';
+import { loadAverage } from '#test/bench/process-figures.ts';
+
+const fleet = 10_000;
+const openFlows = 1000;
+const changes = 40;
+const timeout = 120_000;
+
+/** The board in Debian's Chromium, with ten thousand nodes on a conductor beside it. */
+export const boardArea: Area = {
+  name: 'board',
+  measure: async (context) => {
+    const server = await startServer('pg', context.say);
+    const database = new Client({ connectionString: server.databaseUrl ?? '' });
+    let browser: Browser | undefined;
+    try {
+      await database.connect();
+      await createNodes(server, { from: 0, to: fleet });
+      browser = await chromium.launch({
+        executablePath: '/usr/bin/chromium',
+        args: ['--no-sandbox', '--enable-precise-memory-info'],
+      });
+      const page = await browser.newPage();
+      return {
+        ...(await measurePage(context, { server, page, database })),
+        [`flows_${openFlows}_ms`]: await measureFlows(server, database),
+        bundle_gzip_kb: { value: await bundleSize(server), unit: 'kB' },
+      };
+    } finally {
+      await browser?.close();
+      await database.end();
+      await server.close();
+    }
+  },
+};
+
+interface World {
+  readonly server: MeasuredServer;
+  readonly page: Page;
+  readonly database: Client;
+}
+
+async function measurePage({ say }: BenchContext, { server, page, database }: World): Promise<Record<string, Figure>> {
+  const since = performance.now();
+  await page.goto(`${server.conductor.url}/board`);
+  await page.locator('#rows tr').nth(20).waitFor({ timeout });
+  const firstView = performance.now() - since;
+  await page
+    .getByText(new RegExp(`${fleet}\\s*nodes`))
+    .first()
+    .waitFor({ timeout });
+  const whole = performance.now() - since;
+  say(`first rows after ${round(firstView, 0)} ms, all after ${round(whole, 0)} ms; load ${await loadAverage()}`);
+
+  const toPixel: number[] = [];
+  for (let index = 0; index < changes; index += 1) {
+    const mark = `change-${index}-of-the-bench`;
+    const began = performance.now();
+    // one that is in view
+    await database.query("update nodes set maintenance = true, maintenance_reason = $1 where name = 'node-0'", [mark]);
+    await page.getByText(mark).first().waitFor({ timeout, state: 'attached' });
+    toPixel.push(performance.now() - began);
+  }
+  await page.evaluate(`{
+    window.longestFrame = 0;
+    let last = performance.now();
+    const frame = (now) => {
+      window.longestFrame = Math.max(window.longestFrame, now - last);
+      last = now;
+      requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  }`);
+  for (let turn = 0; turn < 100; turn += 1) await page.mouse.wheel(0, 2000);
+  const longest = Number(await page.evaluate('window.longestFrame'));
+  const heap = Number(await page.evaluate('performance.memory.usedJSHeapSize'));
+  return {
+    [`first_view_ms_${fleet}`]: { value: round(firstView, 0), unit: 'ms' },
+    [`all_nodes_ms_${fleet}`]: { value: round(whole, 0), unit: 'ms' },
+    event_to_pixel_ms_p95: { value: round(percentile(toPixel, 0.95), 0), unit: 'ms' },
+    longest_frame_ms: { value: round(longest), unit: 'ms' },
+    browser_mb: { value: round(heap / 1e6), unit: 'MB of its heap' },
+  };
+}
+
+/** `GET /v1/flows` of a thousand that are open. */
+async function measureFlows({ conductor }: MeasuredServer, database: Client): Promise<Figure> {
+  await database.query(
+    `insert into flows (uuid, node_uuid, kind, state, next_check_at)
+      select gen_random_uuid(), uuid, 'clean', 'running', now() + interval '1 day' from nodes order by name limit $1`,
+    [openFlows],
+  );
+  const took: number[] = [];
+  for (let turn = 0; turn < 20; turn += 1) {
+    const since = performance.now();
+    const answer = await fetch(`${conductor.url}/v1/flows?limit=${openFlows}`);
+    const { flows } = (await answer.json()) as { flows: unknown[] };
+    took.push(performance.now() - since);
+    if (flows.length !== openFlows) throw new Error(`/v1/flows answered ${flows.length} flows`);
+  }
+  return { value: round(percentile(took, 0.5)), unit: 'ms' };
+}
+
+/** Script, page and style, compressed. */
+async function bundleSize({ conductor }: MeasuredServer): Promise<number> {
+  const html = await (await fetch(`${conductor.url}/board`)).text();
+  const parts = [...html.matchAll(/(?:src|href)="([^"#:]+\.(?:js|css))"/g)].map(([, path = '']) => path);
+  if (parts.length < 2) throw new Error('the board names no script and style');
+  const files = await Promise.all(
+    parts.map(async (path) => (await fetch(new URL(path, `${conductor.url}/board`))).text()),
+  );
+  return round(gzipSync([html, ...files].join('')).length / 1000);
+}
