@@ -23,6 +23,7 @@ const fleet: Fleet = { nodes: new Map(), flows: new Map() };
 const state = {
   end: undefined as (() => void) | undefined,
   isPainting: false,
+  paintedAt: 0,
   rows: [] as readonly BoardRow[],
   mayChange: false,
   /** Beside the fleet, of the node whose page is open. */
@@ -37,6 +38,7 @@ function openNode(): string | undefined {
 
 function show(): void {
   state.isPainting = false;
+  state.paintedAt = Date.now();
   const uuid = openNode();
   const node = uuid === undefined ? undefined : fleet.nodes.get(uuid);
   element('board').hidden = uuid !== undefined;
@@ -57,7 +59,7 @@ function show(): void {
 function showSoon(): void {
   if (state.isPainting) return;
   state.isPainting = true;
-  setTimeout(show, paintMs);
+  setTimeout(show, Math.max(0, state.paintedAt + paintMs - Date.now()));
 }
 
 async function readNode(uuid: string): Promise<void> {
