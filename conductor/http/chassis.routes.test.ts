@@ -38,6 +38,12 @@ test('a chassis is made, shown, changed and deleted', async () => {
   expect((await api.call('POST', '/v1/chassis', { uuid: other })).status).toBe(409);
 });
 
+test('one that nothing is said of, found by fuzzing', async () => {
+  const answer = await api.request('/v1/chassis', { method: 'POST' });
+  expect(answer.status).toBe(201);
+  expect(await answer.json()).toMatchObject({ description: null, extra: {} });
+});
+
 test('nodes stand in it and leave it', async () => {
   const { body } = await enrol('n1', { chassis_uuid: chassis });
   await enrol('n2');
