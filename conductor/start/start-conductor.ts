@@ -1,6 +1,7 @@
 import { pruneFailedAllocations } from '#conductor/allocations/work-store.ts';
 import { authWarnings } from '#conductor/auth/auth-warnings.ts';
 import { startDhcpServer } from '#conductor/boot/dhcp/dhcp-server.ts';
+import { listKnownMachines } from '#conductor/boot/dhcp/known-machines.ts';
 import { ramdiskWarning } from '#conductor/boot/ramdisk-files.ts';
 import { forgetDiscovered } from '#conductor/flows/forget-discovered.ts';
 import { lookAtSwitchPorts } from '#conductor/flows/look-at-switch-ports.ts';
@@ -13,6 +14,7 @@ import { openTlsFiles } from '#conductor/http/tls-files.ts';
 import { collectProcessMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/kernel/periodic.ts';
 import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
+import { listPortAddresses } from '#conductor/nodes/ports/port-store.ts';
 import { pruneActions } from '#conductor/sites/actions/prune-actions.ts';
 import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
 import { type OpenContextOptions, openContext } from '#conductor/start/open-context.ts';
@@ -103,6 +105,7 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
       periodMs: config.switchLookIntervalMs,
       run: (signal) => lookAtSwitchPorts(context, signal),
     },
+    ...(config.dhcp?.knownRanges.length ? [listKnownMachines(config.dhcp, () => listPortAddresses(context.db))] : []),
     { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },
   ];
 }

@@ -18,6 +18,7 @@ import { parseLldpFrame } from '#agent/network/listen-lldp.ts';
 import { readPhysicalVolume } from '#agent/storage/lvm-label.ts';
 import { readPartitionTable } from '#agent/storage/partition-table.ts';
 import { recordedVolume } from '#agent/storage/testing/recorded-lvm.ts';
+import { readDhcpLine } from '#conductor/boot/dhcp/read-dhcp-line.ts';
 import { parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -83,6 +84,12 @@ const parsers: readonly Parser[] = [
     runs: 1000,
     parse: (bytes) =>
       readPhysicalVolume((_, at, length) => Promise.resolve(bytes.subarray(at, at + length)), '/dev/sda', 0),
+  },
+  {
+    name: 'line of dnsmasq',
+    samples: [Buffer.from('dnsmasq-dhcp[9]: 305419896 DHCPACK(eth1) 10.77.0.1 52:54:00:77:00:01 host')],
+    runs: 1000,
+    parse: (bytes) => readDhcpLine(bytes.toString('latin1')),
   },
   {
     name: 'LLDP',

@@ -22,6 +22,7 @@ export function startProvisioningDhcp(lab: LabDirectory, bootUrl: string, cleanU
     mode: 'server',
     interface: provisioning.device,
     ranges: [{ ...ranges, prefixLength: undefined }],
+    knownRanges: [],
     leaseSeconds: 3600,
     hosts: [],
     router: undefined,

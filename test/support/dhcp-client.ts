@@ -15,6 +15,8 @@ export interface DhcpRequest {
   /** Default: everybody, port 67. */
   readonly to?: { readonly address: string; readonly port: number };
   readonly clientAddress?: string;
+  /** Which it wants to have, as a client that had it before. */
+  readonly requestedAddress?: string;
 }
 
 export interface DhcpAnswer {
@@ -40,9 +42,10 @@ function encode(request: DhcpRequest): Buffer {
     request.mac.split(':').map((byte) => Number.parseInt(byte, 16)),
     28,
   );
-  const { architecture, vendorClass } = request;
+  const { architecture, vendorClass, requestedAddress } = request;
   const options = [
     ...option(53, [request.type === 'discover' ? 1 : 3]),
+    ...(requestedAddress === undefined ? [] : option(50, addressBytes(requestedAddress))),
     ...option(55, [1, 3, 6, 43, 60, 66, 67]),
     ...(architecture === undefined ? [] : option(93, [architecture >> 8, architecture & 0xff])),
     ...(vendorClass === undefined ? [] : option(60, text(vendorClass))),

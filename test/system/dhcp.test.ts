@@ -38,6 +38,17 @@ async function dnsmasqPids(): Promise<number[]> {
   return pids.filter((_, index) => parents[index] === String(conductor.pid()));
 }
 
+async function createPort(address: string): Promise<void> {
+  const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.96' };
+  const post = async (path: string, body: unknown) => {
+    const answer = await fetch(`${conductor.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    expect(answer.status).toBe(201);
+    return (await answer.json()) as { uuid: string };
+  };
+  const { uuid } = await post('/v1/nodes', { driver: 'fake-hardware' });
+  await post('/v1/ports', { node_uuid: uuid, address });
+}
+
 const ready = async () => (await (await fetch(`${conductor.url}/readyz`)).json()) as Record<string, unknown>;
 
 describe('as the server', () => {
@@ -94,6 +105,43 @@ describe('as the server', () => {
     await waitUntil('dnsmasq to end', isGone, { timeoutMs: 5_000, everyMs: 50 });
     await conductor.start({ BATON_DHCP: 'server', BATON_DHCP_RANGES: `${network.prefix}100-${network.prefix}200` });
     expect(/lease of (\S+)/.exec(await network.lease())?.[1]).toBe(before);
+  });
+});
+
+describe('among strangers', () => {
+  const known = '52:54:00:77:00:aa';
+  const addressesFrom = (first: number) => Array.from({ length: 4 }, (_, index) => `${network.prefix}${first + index}`);
+  const strangerAsks = async (index: number, requestedAddress: string) => {
+    const answer = await network.ask({ type: 'request', mac: `52:54:00:77:01:0${index}`, requestedAddress });
+    return answer?.address;
+  };
+  beforeAll(async () => {
+    await conductor.start({
+      BATON_DHCP: 'server',
+      BATON_DHCP_RANGES: `${network.prefix}100-${network.prefix}103`,
+      BATON_DHCP_KNOWN_RANGES: `${network.prefix}150-${network.prefix}153`,
+    });
+  });
+  afterAll(() => conductor.kill('SIGTERM'));
+
+  test('a known machine gets an address though they have taken all they can', async () => {
+    const [first = ''] = addressesFrom(100);
+    const inOpenRange = { mac: known, type: 'discover' } as const;
+    expect(addressesFrom(100)).toContain((await network.ask(inOpenRange))?.address);
+    await createPort(known);
+    const taken: unknown[] = [];
+    for (const [index, address] of addressesFrom(100).entries()) taken.push(await strangerAsks(index, address));
+    expect(taken).toEqual(addressesFrom(100));
+    const refused: unknown[] = [];
+    for (const [index, address] of addressesFrom(150).entries()) refused.push(await strangerAsks(index + 4, address));
+    expect(refused).toEqual(refused.map(() => '0.0.0.0'));
+    expect(await network.ask({ mac: '52:54:00:77:01:09', type: 'discover' })).toBeUndefined();
+    const isKnown = async () => {
+      const answer = await network.ask(inOpenRange);
+      return addressesFrom(150).includes(answer?.address ?? '') || undefined;
+    };
+    await waitUntil('an address of its own', isKnown, { timeoutMs: 60_000, everyMs: 100 });
+    expect(await strangerAsks(0, first)).toBe(first);
   });
 });
 

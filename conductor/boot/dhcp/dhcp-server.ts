@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import type { DhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { renderDnsmasqConfig } from '#conductor/boot/dhcp/dnsmasq-config.ts';
 import { findInterface } from '#conductor/boot/dhcp/find-interface.ts';
+import { makeKnownMachinesDirectory } from '#conductor/boot/dhcp/known-machines.ts';
 import { type DhcpSighting, readDhcpLine } from '#conductor/boot/dhcp/read-dhcp-line.ts';
 import { type KeptService, keepRunning } from '#conductor/kernel/keep-running.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -50,6 +51,7 @@ export async function startDhcpServer(
   await requireBootFiles(config);
   const account = process.getuid?.() === 0 ? await findAccount(run) : undefined;
   await prepareDirectory(config.directory, account);
+  if (config.knownRanges.length > 0) await makeKnownMachinesDirectory(config);
   const service = {
     name: 'dnsmasq',
     // looked up each time: an address may have changed

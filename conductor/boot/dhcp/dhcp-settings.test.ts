@@ -30,6 +30,11 @@ const bad: [settings: Settings, says: string][] = [
   [{ BATON_DHCP_RANGES: 'fd00::1-fd00::2/48' }, 'BATON_DHCP_RANGES: must be like'],
   [{ BATON_DHCP_RANGES: '10.1.0.1-10.1.0.2\nport=53' }, 'BATON_DHCP_RANGES: must be like'],
   [
+    { BATON_DHCP_KNOWN_RANGES: 'fd00::1-fd00::2' },
+    "BATON_DHCP_KNOWN_RANGES: must be IPv4 addresses like 10.1.0.100-10.1.0.200, not 'fd00::1-fd00::2'",
+  ],
+  [{ BATON_DHCP_KNOWN_RANGES: '10.1.0.1' }, "not '10.1.0.1'"],
+  [
     { BATON_DHCP_HOSTS: '52:54=10.1.0.1' },
     "BATON_DHCP_HOSTS: must be like 52:54:00:12:34:56=10.1.0.50, not '52:54=10.1.0.1'",
   ],
@@ -38,6 +43,10 @@ const bad: [settings: Settings, says: string][] = [
 ];
 test.each(bad)('refuses %j', (settings, says) => {
   expect(problems({ ...server, ...settings }).join('\n')).toContain(says);
+});
+
+test('known machines alone may get addresses', () => {
+  expect(problems({ ...server, BATON_DHCP_RANGES: '', BATON_DHCP_KNOWN_RANGES: '10.1.0.10-10.1.0.20' })).toEqual([]);
 });
 
 test('refuses a boot URL that machines can not reach or that breaks the configuration', () => {

@@ -24,7 +24,14 @@ export const dhcpEnvironment = {
     .default('')
     .describe(
       'addresses to give out, with commas between: `10.1.0.100-10.1.0.200`, with `/24` behind a relay, ' +
-        '`fd00:1::100-fd00:1::1ff` for DHCPv6; required with `server`',
+        '`fd00:1::100-fd00:1::1ff` for DHCPv6; required with `server`, unless known machines alone get addresses',
+    ),
+  BATON_DHCP_KNOWN_RANGES: z
+    .string()
+    .default('')
+    .describe(
+      'further IPv4 addresses, written alike, for machines alone whose MAC address is that of a port: nobody who asks ' +
+        'for every other address takes these',
     ),
   BATON_DHCP_LEASE: z.coerce.number().int().min(120).default(3600).describe('seconds for which an address is given'),
   BATON_DHCP_HOSTS: z
@@ -63,6 +70,8 @@ export interface DhcpConfig {
   readonly interface: string | undefined;
   /** IPv4 and IPv6. */
   readonly ranges: readonly AddressRange[];
+  /** IPv4, for machines that are ports of nodes. */
+  readonly knownRanges: readonly AddressRange[];
   readonly leaseSeconds: number;
   /** Lower-case MAC addresses with colons. */
   readonly hosts: readonly { readonly mac: string; readonly address: string }[];
@@ -73,7 +82,7 @@ export interface DhcpConfig {
   readonly tftpDirectory: string;
   /** Where machines that boot reach the conductor. */
   readonly bootUrl: string;
-  /** Holds the leases. */
+  /** Holds the leases, and who is known. */
   readonly directory: string;
 }
 
@@ -81,10 +90,11 @@ export interface DhcpConfig {
 export function dhcpProblems(env: DhcpEnvironment, bootUrl: string): string[] {
   if (env.BATON_DHCP === 'off') return [];
   const { hostname } = new URL(bootUrl);
-  const given = (['RANGES', 'HOSTS', 'ROUTER', 'NAME_SERVERS', 'IPV6_PREFIX'] as const)
+  const given = (['RANGES', 'KNOWN_RANGES', 'HOSTS', 'ROUTER', 'NAME_SERVERS', 'IPV6_PREFIX'] as const)
     .map((name) => `BATON_DHCP_${name}` as const)
     .filter((name) => (env[name] ?? '') !== '');
   const ranges = listOf(env.BATON_DHCP_RANGES);
+  const knownRanges = listOf(env.BATON_DHCP_KNOWN_RANGES);
   return [
     ...(isLoopbackHost(literalAddress(hostname) ?? hostname)
       ? [`BATON_BOOT_URL: with BATON_DHCP=${env.BATON_DHCP} machines are sent to ${bootUrl}, which they can't reach`]
@@ -96,12 +106,15 @@ export function dhcpProblems(env: DhcpEnvironment, bootUrl: string): string[] {
     ...(env.BATON_DHCP === 'proxy'
       ? given.map((name) => `${name}: with BATON_DHCP=proxy the other DHCP server gives out addresses: leave it out`)
       : []),
-    ...(env.BATON_DHCP === 'server' && ranges.length === 0
+    ...(env.BATON_DHCP === 'server' && ranges.length + knownRanges.length === 0
       ? ['BATON_DHCP_RANGES: with BATON_DHCP=server it must be given: addresses such as 10.1.0.100-10.1.0.200']
       : []),
     ...ranges
       .filter((text) => parseRange(text) === undefined)
       .map((text) => `BATON_DHCP_RANGES: must be like 10.1.0.100-10.1.0.200 or fd00:1::100-fd00:1::1ff, not '${text}'`),
+    ...knownRanges
+      .filter((text) => !isIPv4(parseRange(text)?.first ?? ''))
+      .map((text) => `BATON_DHCP_KNOWN_RANGES: must be IPv4 addresses like 10.1.0.100-10.1.0.200, not '${text}'`),
     ...listOf(env.BATON_DHCP_HOSTS)
       .filter((text) => parseHost(text) === undefined)
       .map((text) => `BATON_DHCP_HOSTS: must be like 52:54:00:12:34:56=10.1.0.50, not '${text}'`),
@@ -121,6 +134,7 @@ export function readDhcpConfig(
     mode: env.BATON_DHCP,
     interface: env.BATON_DHCP_INTERFACE,
     ranges: listOf(env.BATON_DHCP_RANGES).flatMap((text) => parseRange(text) ?? []),
+    knownRanges: listOf(env.BATON_DHCP_KNOWN_RANGES).flatMap((text) => parseRange(text) ?? []),
     leaseSeconds: env.BATON_DHCP_LEASE,
     hosts: listOf(env.BATON_DHCP_HOSTS).flatMap((text) => parseHost(text) ?? []),
     router: env.BATON_DHCP_ROUTER,

@@ -15,6 +15,7 @@ const server = { BATON_DHCP: 'server', BATON_DHCP_RANGES: '10.1.0.100-10.1.0.200
 const whole = {
   ...server,
   BATON_DHCP_RANGES: '10.1.0.100-10.1.0.200, 10.2.0.100-10.2.0.200/20, fd00:1::100-fd00:1::1ff',
+  BATON_DHCP_KNOWN_RANGES: '10.1.1.100-10.1.1.200/16',
   BATON_DHCP_LEASE: '600',
   BATON_DHCP_HOSTS: '52-54-00-12-34-56=10.1.0.50',
   BATON_DHCP_ROUTER: '10.1.0.254',
@@ -52,7 +53,7 @@ test('sends each kind of firmware its first file, and iPXE the first script', ()
       'dhcp-leasefile=/var/lib/baton/dhcp/leases',
     ]),
   );
-  expect(lines).not.toContain('enable-ra');
+  expect(lines.filter((line) => /enable-ra|known/.test(line))).toEqual([]);
 });
 
 test('writes what is optional', () => {
@@ -61,6 +62,8 @@ test('writes what is optional', () => {
       'dhcp-range=10.1.0.100,10.1.0.200,600s',
       'dhcp-range=10.2.0.100,10.2.0.200,255.255.240.0,600s',
       'dhcp-range=fd00:1::100,fd00:1::1ff,64,600s',
+      'dhcp-range=tag:known,10.1.1.100,10.1.1.200,255.255.0.0,600s',
+      'dhcp-hostsdir=/var/lib/baton/dhcp/known',
       'dhcp-host=52:54:00:12:34:56,10.1.0.50',
       'dhcp-option=option:router,10.1.0.254',
       'dhcp-option=option:dns-server,10.1.0.2,10.1.0.3',

@@ -1,5 +1,6 @@
 import { isIPv4 } from 'node:net';
 import type { AddressRange, DhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
+import { knownMachinesDirectory } from '#conductor/boot/dhcp/known-machines.ts';
 
 /** What of this machine is on the provisioning network. */
 export interface DhcpInterface {
@@ -67,12 +68,15 @@ function proxyLines({ subnet }: DhcpInterface): string[] {
 }
 
 function serverLines(config: DhcpConfig, device: DhcpInterface): string[] {
-  const { ranges, hosts, router, nameServers } = config;
+  const { ranges, knownRanges, hosts, router, nameServers } = config;
   return [
     'dhcp-authoritative',
     // dnsmasq would ping each address for 3 s before it offers it
     'no-ping',
     ...ranges.map((range) => `dhcp-range=${rangeOf(range)},${config.leaseSeconds}s`),
+    // dnsmasq tags `known` who stands in a line of the directory or has a fixed address
+    ...knownRanges.map((range) => `dhcp-range=tag:known,${rangeOf(range)},${config.leaseSeconds}s`),
+    ...(knownRanges.length > 0 ? [`dhcp-hostsdir=${knownMachinesDirectory(config)}`] : []),
     ...hosts.map(({ mac, address }) => `dhcp-host=${mac},${address}`),
     // an option without a value keeps dnsmasq from naming itself
     `dhcp-option=option:router${router === undefined ? '' : `,${router}`}`,

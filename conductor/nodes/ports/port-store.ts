@@ -6,6 +6,12 @@ import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
 /** A node's ports in order of creation. */
 export const listNodePorts = rowsBy(ports, 'nodeUuid', 'id');
 
+/** MAC addresses of all ports, in order. */
+export async function listPortAddresses(db: Queryable): Promise<string[]> {
+  const rows = await db.select({ address: ports.address }).from(ports).orderBy(ports.address);
+  return rows.map(({ address }) => address);
+}
+
 /**
  * The port at the same switch port, the case of the switch's id disregarded; none when the connection names no switch
  * port.
