@@ -1,5 +1,6 @@
 import { staticAddresses } from '#conductor/boot/static-addresses.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
+import { findSharedBonds } from '#conductor/flows/shared-bonds.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
 import { parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
@@ -61,6 +62,7 @@ async function readChecks(
     isAsked('deploy') ? findBootVolume(context.db, node.uuid) : undefined,
     isAsked('deploy') ? listNodeConnectors(context.db, node.uuid) : [],
   ]);
+  const sharedBonds = isAsked('network') ? await findSharedBonds(context, node, ports) : [];
   const isFake = hasFakeDeploy(node);
   let reached: InterfaceValidation | undefined;
   const bmc = (): InterfaceValidation => (reached ??= check(() => context.drivers.connect(node)));
@@ -101,7 +103,8 @@ async function readChecks(
           networks: context.networks.networks,
           vifs,
         });
-        if (!result) throw new AppError('invalid_argument', reason ?? 'the network is not set up');
+        const faults = [...(result ? [] : [reason ?? 'the network is not set up']), ...sharedBonds];
+        if (faults.length > 0) throw new AppError('invalid_argument', faults.join('; '));
       }),
     storage: passed,
     bios: unless('bios', bmc),

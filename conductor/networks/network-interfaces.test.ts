@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { portVlans } from '#conductor/model/port-vlans.ts';
 import {
+  bondsOfNode,
   type NetworkPort,
   networkInterfaceNames,
   networkInterfaces,
@@ -59,6 +60,32 @@ describe('planNetworkMove', () => {
     ).toEqual([
       ['52:54:00:00:00:01', 'tap1', 'ovs', 't'],
       ['52:54:00:00:00:02', 'tap2', 'ovs', 't'],
+    ]);
+  });
+
+  test('moves the bond in place of its members, and never to two networks', () => {
+    const [entry] = networks.switches;
+    if (!entry) throw new Error('no switch');
+    const bonded = { ...networks, switches: [{ ...entry, ports: ['tap{1-8}'], bonds: { bond7: ['tap1', 'tap2'] } }] };
+    const at = (address: string, portId: string) =>
+      port({ address, portgroupUuid: 'g', localLinkConnection: { switch_id: entry.switchId, port_id: portId } });
+    const ports = [at('a', 'tap1'), at('b', 'tap2')];
+    const plan = (vif: { id: string; portUuid?: string }) =>
+      planNetworkMove({
+        networkInterface: 'switchport',
+        ports,
+        networks: bonded,
+        destination: { purpose: 'tenant', vifs: [{ portUuid: null, portgroupUuid: null, ...vif }] },
+      }).map(({ portId, network }) => [portId, network?.name]);
+    expect(plan({ id: 'blue' })).toEqual([
+      ['bond7', 'blue'],
+      ['bond7', 'blue'],
+    ]);
+    expect(() => plan({ id: 'blue', portUuid: 'a' })).toThrow(
+      "ports a, b are at bond7 together, which can't be on blue and no network: attach the VIF to their port group",
+    );
+    expect(bondsOfNode(ports, bonded)).toEqual([
+      { switchId: entry.switchId, bond: 'bond7', members: ['tap1', 'tap2'] },
     ]);
   });
 
@@ -127,6 +154,18 @@ describe('planNetworkMove', () => {
     expect(() => plan('tap1')).toThrow('local_link_connection.port_id tap1 is an uplink of the switch');
     expect(() => plan('eth0')).toThrow("eth0 is not among the switch's ports in the networks file, which are: tap*");
     expect(plan('tap2')).toHaveLength(1);
+    const [switchEntry] = guarded.switches;
+    const upwards = {
+      ...guarded,
+      switches: [{ ...entry, ...switchEntry, uplinks: ['bond*'], bonds: { bond7: ['tap2'] } }],
+    };
+    expect(
+      validateNetwork({
+        networkInterface: 'switchport',
+        ports: [port({ localLinkConnection: { switch_id: entry.switchId, port_id: 'tap2' } })],
+        networks: upwards,
+      }).reason,
+    ).toContain('local_link_connection.port_id tap2 is an uplink of the switch');
   });
 
   test.each(bad)('refuses %s', (_name, ports, says) => {

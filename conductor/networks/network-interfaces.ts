@@ -1,5 +1,6 @@
 import { type NetworkPurpose, networkPurposes } from '#conductor/model/network-purposes.ts';
 import { portFault } from '#conductor/networks/allowed-ports.ts';
+import { bondFaults, bondOf, bondsAt } from '#conductor/networks/bonds.ts';
 import {
   findSwitch,
   type Network,
@@ -21,6 +22,7 @@ export interface NetworkPort extends VifPort {
 export interface SwitchPortTarget {
   readonly port: NetworkPort;
   readonly switchEntry: SwitchEntry;
+  /** What is set: the bond, where the port is at a member of one. */
   readonly portId: string;
 }
 
@@ -81,9 +83,29 @@ export function planNetworkMove(options: {
     destination === 'isolated' || !('networks' in destination) || destination.networks.has(uuid);
   const { targets, faults } = readPorts(ports.filter(isMeant), networks);
   const { networkOf, faults: unplaced } = networksOf(targets, networks, destination);
-  const all = [...faults, ...unplaced];
+  const moves = targets.map((target) => ({ ...target, network: networkOf(target.port) }));
+  const all = [...faults, ...unplaced, ...bondFaults(targets), ...splitFaults(moves)];
   if (all.length > 0) throw new AppError('invalid_argument', all.join('; '), { details: { faults: all } });
-  return targets.map((target) => ({ ...target, network: networkOf(target.port) }));
+  return moves;
+}
+
+/** Bonds of switches at which a node's ports are, in so far as its connections can be read. */
+export function bondsOfNode(ports: readonly NetworkPort[], networks: Networks): ReturnType<typeof bondsAt> {
+  return bondsAt(readPorts(ports, networks).targets);
+}
+
+/** A bond, or a port, is in one place. */
+function splitFaults(moves: readonly SwitchPortMove[]): string[] {
+  const byPort = Map.groupBy(moves, ({ switchEntry, portId }) => `${switchEntry.switchId} ${portId}`);
+  return [...byPort.values()].flatMap((same) => {
+    const places = new Set(same.map(({ network }) => network?.name ?? 'no network'));
+    if (places.size < 2) return [];
+    const ports = same.map(({ port }) => port.address).join(', ');
+    return [
+      `ports ${ports} are at ${same[0]?.portId} together, which can't be on ${[...places].join(' and ')}: attach the VIF to ` +
+        'their port group',
+    ];
+  });
 }
 
 function networksOf(
@@ -163,7 +185,9 @@ function readPort(port: NetworkPort, networks: Networks): SwitchPortTarget | str
     const known = networks.switches.map((each) => each.switchId).join(', ') || 'none';
     return `port ${port.address}: local_link_connection.switch_id ${switchId} is not in the networks file; its switches are: ${known}`;
   }
-  const fault = portFault(entry, portId);
+  const moved = bondOf(entry, portId) ?? portId;
+  // a bond that is listed may be moved, unless it is an uplink
+  const fault = portFault(entry, portId) ?? portFault({ uplinks: entry.uplinks }, moved);
   if (fault !== undefined) return `port ${port.address}: local_link_connection.port_id ${portId} ${fault}`;
-  return { port, switchEntry: entry, portId };
+  return { port, switchEntry: entry, portId: moved };
 }

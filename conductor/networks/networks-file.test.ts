@@ -77,6 +77,11 @@ describe('parseNetworksFile', () => {
     ]);
   });
 
+  test('reads the bonds of switches', () => {
+    const text = good.replace('driver: ovs', 'driver: ovs\n    bonds: {bond7: [p1, p2]}');
+    expect(parse(text).switches).toMatchObject([{ bonds: { bond7: ['p1', 'p2'] } }]);
+  });
+
   test('needs no switches', () => {
     expect(parse(good.replace(/switches:[\s\S]*?networks:/, 'networks:')).switches).toEqual([]);
   });
@@ -152,6 +157,19 @@ describe('parseNetworksFile', () => {
     ],
     ['an unquoted number as switch_id', '"00:11:22:AA:44:55"', '12', 'switches[0].switch_id: must be a string'],
     ['an unknown key', 'driver: ovs', 'driver: ovs\n    pasword: x', 'switches[0]: '],
+    [
+      'a port in two bonds',
+      'driver: ovs',
+      'driver: ovs\n    bonds: {a: [p1, p2], b: [p2]}',
+      'switches[0].bonds.a: p2 is a member twice; switches[0].bonds.b: p2 is a member twice',
+    ],
+    [
+      'a bond in a bond',
+      'driver: ovs',
+      'driver: ovs\n    bonds: {a: [b], b: [p2]}',
+      'switches[0].bonds.a: b is a bond itself',
+    ],
+    ['a bond of nothing', 'driver: ovs', 'driver: ovs\n    bonds: {a: []}', 'switches[0].bonds.a: '],
     ['a missing endpoint', /\n {4}endpoint.*/, '', 'switches[0].endpoint: '],
     ['a list instead of a map', /[\s\S]*/, '- a', 'file: '],
     ['nothing at all', /[\s\S]*/, '', 'file: '],

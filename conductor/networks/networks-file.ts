@@ -2,11 +2,11 @@ import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { type NetworkPurpose, networkPurposes } from '#conductor/model/network-purposes.ts';
 import { type PortVlans, portVlans, vlansIn } from '#conductor/model/port-vlans.ts';
-import type { PortRules } from '#conductor/networks/allowed-ports.ts';
+import { type BondRules, type Bonds } from '#conductor/networks/bonds.ts';
 import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-export interface SwitchEntry extends PortRules {
+export interface SwitchEntry extends BondRules {
   /** As written; compared without regard to case. */
   readonly switchId: string;
   /** A name in the switch driver table. */
@@ -89,6 +89,7 @@ const SwitchInFile = z.strictObject({
   create_vlans: z.boolean().optional(),
   ports,
   uplinks: ports,
+  bonds: z.record(words, z.array(words).min(1)).optional(),
 });
 
 const NetworksFile = z.strictObject({
@@ -102,7 +103,16 @@ const legibleText = z.string().optional().catch(undefined);
 const Legible = z
   .object({
     switches: z
-      .array(z.looseObject({ switch_id: legibleText, driver: legibleText, username: legibleText }).catch({}))
+      .array(
+        z
+          .looseObject({
+            switch_id: legibleText,
+            driver: legibleText,
+            username: legibleText,
+            bonds: z.record(z.string(), z.array(z.string())).optional().catch(undefined),
+          })
+          .catch({}),
+      )
       .catch([]),
     /** `undefined` = there is no telling which there are. */
     networks: z.record(z.string(), z.unknown()).optional().catch(undefined),
@@ -148,6 +158,7 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
       createVlans: entry.create_vlans,
       ports: entry.ports,
       uplinks: entry.uplinks,
+      bonds: entry.bonds,
     })),
     networks: Object.entries(parsed.data.networks).map(([name, entry]) => ({
       name,
@@ -190,6 +201,7 @@ function crossFaults(file: Legible, knownDrivers: readonly KnownDriver[]): strin
   for (const [index, entry] of file.switches.entries()) {
     const path = `switches[${index}]`;
     if (entry.driver !== undefined) faults.push(...driverFaults(path, entry.driver, entry, knownDrivers));
+    faults.push(...bondsFaults(`${path}.bonds`, entry.bonds ?? {}));
     if (entry.switch_id === undefined) continue;
     const id = entry.switch_id.toLowerCase();
     const earlier = seen.get(id);
@@ -207,6 +219,18 @@ function crossFaults(file: Legible, knownDrivers: readonly KnownDriver[]): strin
     }
   }
   return faults;
+}
+
+function bondsFaults(path: string, bonds: Bonds): string[] {
+  const members = Object.values(bonds).flat();
+  return Object.entries(bonds).flatMap(([name, own]) => [
+    ...own
+      .filter((member, index) => own.indexOf(member) < index || members.indexOf(member) < members.lastIndexOf(member))
+      .map((member) => `${path}.${name}: ${member} is a member twice`),
+    ...own
+      .filter((member) => bonds[member] !== undefined)
+      .map((member) => `${path}.${name}: ${member} is a bond itself`),
+  ]);
 }
 
 function isTaggedOnly(network: unknown): boolean {

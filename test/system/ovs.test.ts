@@ -151,6 +151,46 @@ describe('the ovs driver', () => {
     expect([await hears(2, 1), await hears(1, 2)]).toEqual([false, false]);
   });
 
+  test('moves a bond: for one link without LACP, as a ramdisk has it, and for two with it', async () => {
+    const ip = (...args: string[]) => run('ip', ['-n', prefix, ...args]);
+    const others = [`${prefix}-4`, `${prefix}-6`];
+    for (const name of others) await run('ip', ['netns', 'add', name]);
+    try {
+      await ip('link', 'add', 'm4', 'type', 'veth', 'peer', 'name', 'p4');
+      await ip('link', 'add', 'm5', 'type', 'veth', 'peer', 'name', 'p5');
+      for (const name of ['m4', 'm5', 'p5']) await ip('link', 'set', name, 'up');
+      await real.vsctl('add-bond', 'br0', 'bond7', 'm4', 'm5', 'lacp=active');
+      const fallback = ['lacp-fallback-ab=true', 'bond-primary=m4', 'lacp-time=fast'];
+      await real.vsctl('set', 'port', 'bond7', ...fallback.map((each) => `other_config:${each}`));
+      await ip('link', 'set', 'p4', 'netns', `${prefix}-4`);
+      await run('ip', ['-n', `${prefix}-4`, 'link', 'set', 'p4', 'up']);
+      const to = (portId: string, vlan: number) => ({ portId, vlans: portVlans(vlan) });
+      await connection.apply([to('bond7', 100), to('p2', 100), to('p3', 200)]);
+      await connects(2, 4);
+      expect(await hears(3, 4)).toBe(false);
+
+      await run('ip', ['-n', `${prefix}-4`, 'link', 'set', 'p4', 'netns', prefix]);
+      await ip('link', 'set', 'p4', 'up');
+      await real.vsctl('add-br', 'br1', '--', 'set', 'bridge', 'br1', 'datapath_type=netdev');
+      await real.vsctl('add-bond', 'br1', 'server', 'p4', 'p5', 'lacp=active', 'other_config:lacp-time=fast');
+      await real.vsctl('add-port', 'br1', 'p6', '--', 'set', 'interface', 'p6', 'type=internal');
+      await ip('link', 'set', 'p6', 'netns', `${prefix}-6`);
+      await run('ip', ['-n', `${prefix}-6`, 'link', 'set', 'p6', 'up']);
+      const lacp = async () =>
+        (await run('ovs-appctl', ['-t', `${real.folder}/vswitchd.ctl`, 'lacp/show', 'bond7'])).stdout;
+      await expect.poll(lacp, { timeout: 60_000 }).toContain('status: active negotiated');
+      await connects(2, 6);
+      await connection.apply([to('bond7', 200)]);
+      await connects(3, 6);
+      expect(await hears(2, 6)).toBe(false);
+      await connection.apply([{ portId: 'bond7', vlans: isolated }]);
+      expect(await hears(3, 6)).toBe(false);
+    } finally {
+      await real.vsctl('--if-exists', 'del-br', 'br1', '--', '--if-exists', 'del-port', 'br0', 'bond7');
+      for (const name of others) await run('ip', ['netns', 'delete', name]);
+    }
+  });
+
   test('clears what isolation set, and keeps the operator’s protected', async () => {
     await connection.apply([{ portId: 'p1', vlans: portVlans(5) }]);
     expect(await real.column('p1', 'protected')).toBe('false');

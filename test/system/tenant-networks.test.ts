@@ -26,6 +26,8 @@ let second: string;
 
 beforeAll(async () => {
   real = await startOpenVswitch(`ovs-t${process.pid}`);
+  const internal = ['p4', 'p5'].flatMap((port) => ['--', 'set', 'interface', port, 'type=internal']);
+  await real.vsctl('add-bond', 'br0', 'bond7', 'p4', 'p5', ...internal);
   const networksFile = join(real.folder, 'networks.yaml');
   const networks = {
     provisioning: { vlan: 100 },
@@ -34,7 +36,7 @@ beforeAll(async () => {
     storage: { vlan: 400, physical_network: 'storage' },
   };
   const defaults = { provisioning: 'provisioning', cleaning: 'provisioning', tenant: 'tenant' };
-  const switches = [{ switch_id: switchId, driver: 'ovs', endpoint: real.endpoint }];
+  const switches = [{ switch_id: switchId, driver: 'ovs', endpoint: real.endpoint, bonds: { bond7: ['p4', 'p5'] } }];
   await writeFile(networksFile, JSON.stringify({ switches, networks, defaults }));
   conductor = await startConductorInProcess({ log: silentLog, settings: { BATON_NETWORKS_FILE: networksFile } });
   operator = createOperator(conductor.url);
@@ -69,27 +71,27 @@ afterAll(async () => {
 });
 
 /** `access 200`, `native-untagged 300 [301, 310, 311]`, `trunk [] [4095]`. */
-async function switchPorts(): Promise<string[]> {
+async function switchPorts(ports: readonly string[] = ['p1', 'p2']): Promise<string[]> {
   const read = async (port: string) =>
     (await Promise.all(['vlan_mode', 'tag', 'trunks'].map((column) => real.column(port, column)))).join(' ');
-  return [await read('p1'), await read('p2')];
+  return Promise.all(ports.map(read));
 }
 
-async function deploy(more: object = {}): Promise<void> {
-  await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
-  await operator.provision(name, 'active', { ...more });
-  await operator.waitForState(name, 'active');
+async function deploy(more: object = {}, node = name): Promise<void> {
+  await operator.call('PATCH', `/v1/nodes/${node}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
+  await operator.provision(node, 'active', { ...more });
+  await operator.waitForState(node, 'active');
 }
 
-async function undeploy(): Promise<void> {
-  await operator.provision(name, 'deleted');
-  await operator.waitForState(name, 'available');
+async function undeploy(node = name): Promise<void> {
+  await operator.provision(node, 'deleted');
+  await operator.waitForState(node, 'available');
 }
 
 /** The image as text. */
-async function configDrive(): Promise<string> {
+async function configDrive(node = name): Promise<string> {
   const { db } = conductor.context();
-  const uuid = String((await operator.node(name))['uuid']);
+  const uuid = String((await operator.node(node))['uuid']);
   const content = openConfigDrive(testSecrets, uuid, await readConfigDrive(db, uuid)) ?? '';
   return gunzipSync(Buffer.from(content, 'base64')).toString();
 }
@@ -190,4 +192,62 @@ test('a port that somebody else has changed is found, shown, and set again when 
   await lookAtSwitchPorts(conductor.context(), signal);
   expect((await reports()).at(-1)).toContain('is on VLAN 300 with tagged 301,310-311 (network blue) again');
   await undeploy();
+});
+
+test('a port group at a bond of the switch moves the bond', async () => {
+  const own = await startSimulatedNode({ conductorUrl: () => conductor.url, mac: '52:54:00:00:b8:01' });
+  await using cleanUp = new AsyncDisposableStack();
+  cleanUp.defer(() => own.close());
+  const bonded = 'bonded';
+  await enrolSimulatedNode(operator, own, bonded, { network_interface: 'flat' });
+  await operator.provision(bonded, 'manage');
+  await operator.waitForState(bonded, 'manageable');
+  const { uuid } = await operator.node(bonded);
+  const { ports } = (await operator.call('GET', `/v1/ports?node=${bonded}`)) as { ports: { uuid: string }[] };
+  const plug = (port: string) => ({ switch_id: switchId, port_id: port });
+  const made = await operator.call('POST', '/v1/ports', {
+    node_uuid: uuid,
+    address: '52:54:00:00:b8:02',
+    pxe_enabled: false,
+    local_link_connection: plug('p5'),
+  });
+  const members = [String(ports[0]?.uuid), String(made['uuid'])];
+  await operator.call('PATCH', `/v1/ports/${members[0]}`, [
+    { op: 'add', path: '/local_link_connection', value: plug('p4') },
+  ]);
+  await operator.call('PATCH', `/v1/nodes/${bonded}`, [
+    { op: 'add', path: '/network_interface', value: 'switchport' },
+    { op: 'add', path: '/automated_clean', value: false },
+  ]);
+  const network = async () => (await operator.call('GET', `/v1/nodes/${bonded}/validate`))['network'];
+  expect(await network()).toMatchObject({ result: false, reason: expect.stringContaining('into one port group') });
+  const group = await operator.call('POST', '/v1/portgroups', { node_uuid: uuid, mode: '802.3ad' });
+  for (const member of members) {
+    await operator.call('PATCH', `/v1/ports/${member}`, [{ op: 'add', path: '/portgroup_uuid', value: group['uuid'] }]);
+  }
+  const stranger = await operator.call('POST', '/v1/nodes', { driver: 'fake-hardware', network_interface: 'noop' });
+  const theirs = await operator.call('POST', '/v1/ports', {
+    node_uuid: stranger['uuid'],
+    address: '52:54:00:00:b8:03',
+    local_link_connection: plug('bond7'),
+  });
+  expect(await network()).toEqual({
+    result: false,
+    reason: `bond bond7 of switch ${switchId}: port 52:54:00:00:b8:03 of node ${String(stranger['uuid'])} is at it, too`,
+  });
+  await operator.call('DELETE', `/v1/ports/${String(theirs['uuid'])}`);
+  expect(await network()).toMatchObject({ result: true });
+
+  await operator.provision(bonded, 'provide');
+  await operator.waitForState(bonded, 'available');
+  expect(await baton('plan', bonded)).toContain(`${switchId} bond7`);
+  await deploy({ configdrive: {} }, bonded);
+  expect(await switchPorts(['bond7'])).toEqual(['access 200 []']);
+  expect(await configDrive(bonded)).toContain('"type":"bond"');
+  await real.vsctl('set', 'port', 'bond7', 'tag=999');
+  expect(await baton('network', 'diff', bonded)).toContain('ovs-vsctl set port bond7 vlan_mode=access tag=200');
+  await baton('network', 'repair', bonded);
+  expect(await switchPorts(['bond7'])).toEqual(['access 200 []']);
+  await undeploy(bonded);
+  expect(await switchPorts(['bond7'])).toEqual([isolated]);
 });

@@ -1,4 +1,5 @@
 import { and, ne, sql } from 'drizzle-orm';
+import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type PortRow, ports, switchPorts } from '#conductor/kernel/db/schema/port.ts';
 import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
@@ -34,6 +35,23 @@ export async function findPortAtSwitchPort(
       ),
     );
   return row;
+}
+
+/** Ports of other nodes at these ports of a switch, the case of its id disregarded. */
+export function listOthersAt(
+  db: Queryable,
+  { switchId, portIds, exceptNode }: { switchId: string; portIds: readonly string[]; exceptNode: string },
+): Promise<PortRow[]> {
+  return db
+    .select()
+    .from(ports)
+    .where(
+      and(
+        sql`lower(${ports.localLinkConnection} ->> 'switch_id') = ${switchId.toLowerCase()}`,
+        isAmong(sql`${ports.localLinkConnection} ->> 'port_id'`, portIds),
+        ne(ports.nodeUuid, exceptNode),
+      ),
+    );
 }
 
 /** Where switch ports were last put and read back. */

@@ -53,7 +53,16 @@ export const freshLinux = (ports: readonly string[]) =>
 
 /** Ports that are tagged in a VLAN, as another neighbour may have needed them. */
 export const freshSonic = (ports: readonly string[]) => ({
-  PORT: Object.fromEntries(ports.map((port) => [port, { admin_status: 'up', mtu: '9100' }])),
+  ...Object.fromEntries(
+    ['PORT', 'PORTCHANNEL'].map((table) => [
+      table,
+      Object.fromEntries(
+        ports
+          .filter((port) => port.startsWith('PortChannel') === (table === 'PORTCHANNEL'))
+          .map((port) => [port, { admin_status: 'up', mtu: '9100' }]),
+      ),
+    ]),
+  ),
   VLAN: { Vlan999: { vlanid: '999' } },
   VLAN_MEMBER: Object.fromEntries(ports.map((port) => [`Vlan999|${port}`, { tagging_mode: 'tagged' }])),
 });

@@ -27,6 +27,8 @@ export interface TextState {
 export interface TextSystem {
   readonly name: string;
   readonly port: (number: number) => string;
+  /** How its configuration has the port's name, if otherwise. */
+  readonly written?: (port: string) => string;
   /** Of a port that nobody has set. */
   readonly fresh: Readonly<Record<string, string>>;
   /** What makes an access port, by hand. */
@@ -53,7 +55,9 @@ export async function startTextSwitch(system: TextSystem, vlans: readonly number
   const ports = Array.from({ length: 48 }, (_, index) => system.port(index + 1));
   const running: TextConfig = new Map([
     ...vlans.map((vlan) => [`vlan ${vlan}`, new Map()] as const),
-    ...ports.map((port) => [`interface ${port}`, new Map(Object.entries(system.fresh))] as const),
+    ...ports.map(
+      (port) => [`interface ${system.written?.(port) ?? port}`, new Map(Object.entries(system.fresh))] as const,
+    ),
   ]);
   const state: TextState = { running, startup: copyConfig(running), isDeaf: false, saveFails: false };
   const server = await startSwitchServer({ openShell: () => openSession(system, state) });

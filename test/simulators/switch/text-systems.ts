@@ -35,6 +35,14 @@ const vlanTable = (config: TextConfig): string =>
     ),
   ].join('\n');
 
+/** Of 48 ports the last is a bond. */
+const orBond = (bond: string, form: (number: number) => string) => (number: number) =>
+  number === 48 ? `${bond}${number}` : form(number);
+
+/** A range is of one kind. */
+const ofOneKind = (names: readonly string[] | undefined) =>
+  names && new Set(names.map((name) => name.replace(/\d.*$/, ''))).size === 1 ? names : undefined;
+
 const ciscoModes = {
   exec: '>',
   privileged: '#',
@@ -45,10 +53,10 @@ const ciscoModes = {
 
 const nxos: TextSystem = {
   name: 'nxos',
-  port: (number) => `Ethernet1/${number}`,
+  port: orBond('port-channel', (number) => `Ethernet1/${number}`),
   fresh: freshTrunk,
   byHand: accessByHand,
-  interfaces: (command) => /^interface (Ethernet.+)$/.exec(command)?.[1]?.split(', '),
+  interfaces: (command) => ofOneKind(/^interface ((?:Ethernet|port-channel).+)$/.exec(command)?.[1]?.split(', ')),
   vlan: (command) => /^vlan \d+$/.exec(command)?.[0],
   interfaceCommands: switchport,
   prompt: (mode) => `leaf1${ciscoModes[mode]} `,
@@ -83,12 +91,12 @@ const nxos: TextSystem = {
 
 const iosXe: TextSystem = {
   name: 'ios-xe',
-  port: (number) => `GigabitEthernet1/0/${number}`,
+  port: orBond('Port-channel', (number) => `GigabitEthernet1/0/${number}`),
   fresh: freshTrunk,
   byHand: accessByHand,
   interfaces: (command) => {
     const names = /^interface range (.+)$/.exec(command)?.[1]?.split(' , ');
-    return names && names.length <= 5 ? names : undefined;
+    return names && names.length <= 5 ? ofOneKind(names) : undefined;
   },
   vlan: (command) => /^vlan \d+$/.exec(command)?.[0],
   interfaceCommands: switchport,
@@ -107,11 +115,11 @@ const iosXe: TextSystem = {
 
 const os10: TextSystem = {
   name: 'os10',
-  port: (number) => `ethernet1/1/${number}`,
+  port: orBond('port-channel', (number) => `ethernet1/1/${number}`),
   fresh: { ...freshTrunk, 'switchport access vlan': 'switchport access vlan 1' },
   byHand: accessByHand,
   interfaces: (command) => {
-    const name = /^interface (ethernet\S+)$/.exec(command)?.[1];
+    const name = /^interface ((?:ethernet|port-channel)\S+)$/.exec(command)?.[1];
     return name === undefined ? undefined : [name];
   },
   vlan: (command) => /^interface (vlan \d+)$/.exec(command)?.[1],
@@ -146,11 +154,12 @@ const os10: TextSystem = {
 
 const aosCx: TextSystem = {
   name: 'aos-cx',
-  port: (number) => `1/1/${number}`,
+  port: orBond('lag', (number) => `1/1/${number}`),
+  written: (port) => port.replace('lag', 'lag '),
   fresh: { routing: 'no routing', 'vlan trunk native': 'vlan trunk native 1' },
   byHand: (vlan) => ['no routing', `vlan access ${vlan}`],
   interfaces: (command) => {
-    const name = /^interface (\d\S+)$/.exec(command)?.[1];
+    const name = /^interface (\d\S+|lag \d+)$/.exec(command)?.[1];
     return name === undefined ? undefined : [name];
   },
   vlan: (command) => /^vlan \d+$/.exec(command)?.[0],

@@ -24,3 +24,8 @@ export function numberAfter(lines: readonly string[], beginning: string): number
 export function vlansInTable(text: string): Set<number> {
   return new Set([...text.matchAll(/^[*\s]*(\d{1,4})\s/gm)].map((match) => Number(match[1])));
 }
+
+/** `Ethernet1/1` and `port-channel7` are of two kinds. */
+export function byKind(portIds: readonly string[]): string[][] {
+  return [...Map.groupBy(portIds, (portId) => portId.replace(/\d.*$/, '')).values()];
+}

@@ -1,5 +1,6 @@
 import { type FoundVlans, portVlans } from '#conductor/model/port-vlans.ts';
 import {
+  byKind,
   interfaceSections,
   numberAfter,
   vlansInTable,
@@ -50,14 +51,15 @@ export const iosXe: SwitchOs = {
   save: () => ['write memory'],
 };
 
-/** Five in a range are the most that IOS takes. */
+/** Five in a range are the most that IOS takes; a range is of one kind. */
 const portsInRange = 5;
 
 function ranges(portIds: readonly string[]): string[] {
-  const count = Math.ceil(portIds.length / portsInRange);
-  return Array.from(
-    { length: count },
-    (_, index) => `interface range ${portIds.slice(index * portsInRange, (index + 1) * portsInRange).join(' , ')}`,
+  return byKind(portIds).flatMap((ids) =>
+    Array.from(
+      { length: Math.ceil(ids.length / portsInRange) },
+      (_, index) => `interface range ${ids.slice(index * portsInRange, (index + 1) * portsInRange).join(' , ')}`,
+    ),
   );
 }
 

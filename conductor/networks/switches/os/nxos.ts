@@ -1,5 +1,9 @@
 import { type FoundVlans, portVlans } from '#conductor/model/port-vlans.ts';
-import { interfaceSections, vlansInTable } from '#conductor/networks/switches/command-line/interface-sections.ts';
+import {
+  byKind,
+  interfaceSections,
+  vlansInTable,
+} from '#conductor/networks/switches/command-line/interface-sections.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import {
   accessLines,
@@ -27,12 +31,17 @@ export const nxos: SwitchOs = {
   },
   begin: ['configure terminal'],
   end: ['end'],
-  isolate: (portIds) => isolateLines(`interface ${portIds.join(', ')}`),
-  access: (portIds, vlan) => accessLines(`interface ${portIds.join(', ')}`, vlan),
-  trunk: (portIds, vlans) => trunkLines(`interface ${portIds.join(', ')}`, vlans),
+  isolate: (portIds) => ranges(portIds).flatMap(isolateLines),
+  access: (portIds, vlan) => ranges(portIds).flatMap((range) => accessLines(range, vlan)),
+  trunk: (portIds, vlans) => ranges(portIds).flatMap((range) => trunkLines(range, vlans)),
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
   save: () => ['copy running-config startup-config'],
 };
+
+/** Of one kind each: no document that was found mixes them. */
+function ranges(portIds: readonly string[]): string[] {
+  return byKind(portIds).map((ids) => `interface ${ids.join(', ')}`);
+}
 
 interface ShownPort {
   readonly isSwitchport: boolean;

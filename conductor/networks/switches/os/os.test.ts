@@ -14,7 +14,11 @@ import { startTextSwitch } from '#test/simulators/switch/text-switch.ts';
 import { textSystems } from '#test/simulators/switch/text-systems.ts';
 import { accessTo, cutsOf, split } from '#test/simulators/switch/under-test.ts';
 
-const ports48 = (form: (number: number) => string) => Array.from({ length: 48 }, (_, index) => form(index + 1));
+/** Of which the last is a bond. */
+const ports48 = (form: (number: number) => string, bond: string) => [
+  ...Array.from({ length: 47 }, (_, index) => form(index + 1)),
+  bond,
+];
 
 function testSystem<Switch extends SwitchServer>(
   name: string,
@@ -54,7 +58,7 @@ function testPrograms(
 
 testPrograms(
   'linux',
-  ports48((number) => `swp${number}`),
+  ports48((number) => `swp${number}`, 'bond48'),
   freshLinux,
   (port, vlan) => [
     "bridge -batch - <<'END'",
@@ -66,7 +70,7 @@ testPrograms(
 
 testPrograms(
   'sonic',
-  ports48((number) => `Ethernet${4 * (number - 1)}`),
+  ports48((number) => `Ethernet${4 * (number - 1)}`, 'PortChannel48'),
   freshSonic,
   (port, vlan) => [
     `config vlan add ${vlan}`,
@@ -77,7 +81,7 @@ testPrograms(
 
 testPrograms(
   'cumulus',
-  ports48((number) => `swp${number}`),
+  ports48((number) => `swp${number}`, 'bond48'),
   freshCumulus,
   (port, vlan) => [
     `nv unset interface ${port} bridge`,
@@ -86,7 +90,7 @@ testPrograms(
   ],
 );
 
-const eosPorts = ports48((number) => `Ethernet${number}`);
+const eosPorts = ports48((number) => `Ethernet${number}`, 'Port-Channel48');
 testSystem(
   'eos',
   eosPorts,
@@ -95,7 +99,7 @@ testSystem(
     simulated.configure(`interface ${port}`, 'switchport mode access', `switchport access vlan ${vlan}`),
 );
 
-const junosPorts = ports48((number) => `ge-0/0/${number - 1}`);
+const junosPorts = ports48((number) => `ge-0/0/${number - 1}`, 'ae48');
 testSystem(
   'junos',
   junosPorts,
@@ -113,7 +117,7 @@ testSystem(
 for (const system of textSystems) {
   testSystem(
     system.name,
-    ports48(system.port),
+    ports48(system.port, system.port(48)),
     () => startTextSwitch(system),
     (simulated, port, vlan) => simulated.configure(`interface ${port}`, ...system.byHand(vlan)),
     system.name === 'os10',
