@@ -1,15 +1,11 @@
 import type { FlowView } from '#conductor/api/flows.ts';
-import { asCurl, find, get, LoginNeeded, send } from '#conductor/board/ask-api.ts';
+import { find, get, LoginNeeded, send } from '#conductor/board/ask-api.ts';
+import { askFirst, askWhich, prepareDialog } from '#conductor/board/ask-first.ts';
+import { actionsFor, actionsForRows } from '#conductor/board/board-actions.ts';
 import { type Fleet, followFleet } from '#conductor/board/follow-fleet.ts';
 import { browser, document, element, location, type PageEvent, paint } from '#conductor/board/page.ts';
 import { arrangeRows, type BoardRow, countFleet, renderCounts } from '#conductor/board/render-board.ts';
-import {
-  type HistoryLine,
-  type NodeAction,
-  nodeActions,
-  renderButtons,
-  renderNode,
-} from '#conductor/board/render-node.ts';
+import { type HistoryLine, renderButtons, renderNode } from '#conductor/board/render-node.ts';
 import { showWindow } from '#conductor/board/show-window.ts';
 
 /** The page's script: follows the fleet as its caller, and shows what `render-board.ts` and `render-node.ts` make of it. */
@@ -29,7 +25,6 @@ const state = {
   /** Beside the fleet, of the node whose page is open. */
   flow: undefined as FlowView | undefined,
   history: [] as readonly HistoryLine[],
-  asked: undefined as NodeAction | undefined,
 };
 
 function openNode(): string | undefined {
@@ -49,6 +44,7 @@ function show(): void {
   if (uuid === undefined) {
     state.rows = arrangeRows({ flows, nodes, filter: element('filter').value });
     showWindow(state.rows);
+    element('bulk').hidden = !state.mayChange || state.rows.length === 0;
   } else if (node) {
     paint('actions', renderButtons({ node, ...state }));
     paint('about', renderNode({ node, ...state }, new Date()));
@@ -159,24 +155,22 @@ document.addEventListener('keydown', (event) => {
   element('filter').focus();
 });
 
-/** Asks once more, with what will come of it and how a shell would do it. */
-function ask({ target }: PageEvent): void {
-  const name = target?.closest('button')?.dataset['action'];
+const asking = {
+  onDone: () => {
+    element('refusal').textContent = '';
+    change();
+  },
+  onRefusal: refuse,
+};
+element('actions').addEventListener('click', ({ target }: PageEvent) => {
+  const name = target?.closest('button')?.dataset['action'] ?? '';
   const node = fleet.nodes.get(openNode() ?? '');
-  state.asked = name === undefined || !node ? undefined : nodeActions({ node, flow: state.flow })[name];
-  if (!state.asked) return;
-  element('confirm-title').textContent = `${state.asked.title}: ${node?.name ?? node?.uuid}`;
-  element('confirm-meaning').textContent = state.asked.meaning;
-  element('confirm-curl').textContent = asCurl(state.asked.request, location.origin);
-  element('confirm').showModal();
-}
-element('actions').addEventListener('click', ask);
-element('confirm-no').addEventListener('click', () => element('confirm').close());
-element('confirm-yes').addEventListener('click', () => {
-  element('confirm').close();
-  element('refusal').textContent = '';
-  if (state.asked) send(state.asked.request).then(() => change(), refuse);
+  if (!node) return;
+  const action = actionsFor({ node, flow: state.flow, onHold: state.flow?.on_hold ?? null })[name];
+  if (action) void askFirst({ ...action, nodes: [{ node, request: action.request }] }, asking);
 });
+element('bulk').addEventListener('click', () => askWhich(actionsForRows(state.rows), asking));
+prepareDialog();
 setInterval(() => {
   if (document.hidden || !element('login').hidden) return;
   if (element('board').hidden) showSoon();

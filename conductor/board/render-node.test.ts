@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { FlowView } from '#conductor/api/flows.ts';
-import { asCurl } from '#conductor/board/ask-api.ts';
 import { escapeHtml } from '#conductor/board/render-board.ts';
-import { nodeActions, renderButtons, renderNode } from '#conductor/board/render-node.ts';
+import { renderButtons, renderNode } from '#conductor/board/render-node.ts';
 import { flowView, stepView } from '#conductor/cli/testing/flow-views.ts';
 
 const now = new Date('2026-01-01T00:10:00Z');
@@ -67,15 +66,7 @@ test('a node under way: its steps, how far they are, its boot, its history', () 
   expect(text).toContain('2026-01-01 00:08:00 available → deploying ( ada )');
 });
 
-test('what may be done: to a flow under way, one that rests, a node in maintenance; nothing by readers', () => {
-  const names = (picture: Parameters<typeof nodeActions>[0]) => Object.keys(nodeActions(picture));
-  expect(names({ node, flow: flow() })).toEqual(['abort', 'maintenance']);
-  expect(names({ node, flow: flow({ on_hold: 'your word' }) })).toEqual(['unhold', 'abort', 'maintenance']);
-  expect(names({ node, flow: flow({ ended_at: '2026-01-01T00:09:00Z' }) })).toEqual(['maintenance']);
-  expect(nodeActions({ node: { ...node, maintenance: true }, flow: undefined })['maintenance']?.request).toEqual({
-    method: 'DELETE',
-    path: `v1/nodes/${uuid}/maintenance`,
-  });
+test('buttons are for who may change something', () => {
   const page = (mayChange: boolean) => renderButtons({ node, flow: flow(), mayChange });
   expect([page(true).includes('<button'), page(false).includes('<button')]).toEqual([true, false]);
 });
@@ -90,12 +81,4 @@ test('machines’ text stays text', () => {
   const html = renderNode(picture, now);
   expect(html).not.toContain('<script');
   expect(html).toContain(`<bdi>${escapeHtml(evil)}</bdi>`);
-});
-
-test('each request is shown as a shell would send it', () => {
-  const { abort } = nodeActions({ node, flow: flow() });
-  if (!abort) throw new Error('no abort');
-  expect(asCurl(abort.request, 'https://baton:6385')).toBe(
-    `curl -X PUT -H "Authorization: Bearer $TOKEN" -H 'X-OpenStack-Ironic-API-Version: 1.96' -H 'Content-Type: application/json' -d '{"target":"abort"}' 'https://baton:6385/v1/nodes/${uuid}/states/provision'`,
-  );
 });

@@ -1,5 +1,5 @@
 import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
-import type { ApiRequest } from '#conductor/board/ask-api.ts';
+import { actionsFor } from '#conductor/board/board-actions.ts';
 import {
   type BoardNode,
   escapeHtml,
@@ -27,14 +27,6 @@ export interface NodePicture {
   readonly mayChange: boolean;
 }
 
-/** What an operator may do from here, in one request each. */
-export interface NodeAction {
-  readonly title: string;
-  /** What comes of it, for who is asked again. */
-  readonly meaning: string;
-  readonly request: ApiRequest;
-}
-
 const shapes: Readonly<Record<string, string>> = {
   pending: '·',
   running: '▶',
@@ -43,44 +35,6 @@ const shapes: Readonly<Record<string, string>> = {
   failed: '✖',
   skipped: '–',
 };
-
-/** By their names on the page. Pure. */
-export function nodeActions({ node, flow }: Pick<NodePicture, 'node' | 'flow'>): Readonly<Record<string, NodeAction>> {
-  const path = `v1/nodes/${node.uuid}`;
-  const verb = (target: string): ApiRequest => ({ method: 'PUT', path: `${path}/states/provision`, body: { target } });
-  const isOpen = flow !== undefined && flow.ended_at === null;
-  return {
-    ...(isOpen && flow.on_hold !== null
-      ? {
-          unhold: {
-            title: 'Go on',
-            meaning: `It rests for ${flow.on_hold}. The ${flow.kind} goes on.`,
-            request: verb('unhold'),
-          },
-        }
-      : {}),
-    ...(isOpen
-      ? {
-          abort: {
-            title: `Abort the ${flow.kind}`,
-            meaning: `Steps that have not begun are skipped, and the machine is made safe. What is done is not undone: a disk that was being written stays half-written.`,
-            request: verb('abort'),
-          },
-        }
-      : {}),
-    maintenance: node.maintenance
-      ? {
-          title: 'End maintenance',
-          meaning: 'The conductor works on the node again.',
-          request: { method: 'DELETE', path: `${path}/maintenance` },
-        }
-      : {
-          title: 'Begin maintenance',
-          meaning: 'The conductor leaves the node alone: nothing more is begun, and its power is not compared.',
-          request: { method: 'PUT', path: `${path}/maintenance`, body: { reason: 'from the board' } },
-        },
-  };
-}
 
 /** The page of one node. Pure. */
 export function renderNode(picture: Omit<NodePicture, 'mayChange'>, now: Date): string {
@@ -96,7 +50,8 @@ export function renderNode(picture: Omit<NodePicture, 'mayChange'>, now: Date): 
 /** No times: a button that is made again under a pointer is not clicked. Pure. */
 export function renderButtons(picture: Pick<NodePicture, 'node' | 'flow' | 'mayChange'>): string {
   if (!picture.mayChange) return '';
-  const buttons = Object.entries(nodeActions(picture)).map(
+  const { node, flow } = picture;
+  const buttons = Object.entries(actionsFor({ node, flow, onHold: flow?.on_hold ?? null })).map(
     ([name, { title }]) => `<button type="button" id="act-${name}" data-action="${name}">${escapeHtml(title)}</button>`,
   );
   return buttons.join(' ');

@@ -22,6 +22,8 @@ let stage: ApiWithCallers;
 let document: ApiDocument;
 const known: Record<string, string[]> = {};
 const counts = new Map<number, number>();
+/** What servers behind the conductor were said to have failed with. */
+const meant = new Set<string>();
 
 beforeAll(async () => {
   stage = await openApiWithCallers();
@@ -88,11 +90,13 @@ test('no request makes the conductor fail', async () => {
   const property = fc.asyncProperty(requests, async ([request, who]) => {
     const answer = await send(request, who);
     counts.set(answer.status, (counts.get(answer.status) ?? 0) + 1);
+    if (answer.status >= 500) meant.add(`${answer.status}: ${readFault(answer.text).message ?? answer.text}`);
     expect(fault(answer)).toBeUndefined();
   });
   await fc.assert(property, fuzzRuns(2000));
   const answers = [...counts].toSorted(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status}`);
   reportFuzz(`requests: ${answers.join(', ')}`);
+  for (const each of meant) reportFuzz(`meant: ${each}`);
   // else nothing got past the door
   const passed = [...counts].reduce((sum, [status, count]) => sum + (status < 300 ? count : 0), 0);
   expect(passed).toBeGreaterThan(100);

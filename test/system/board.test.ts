@@ -152,6 +152,62 @@ test('of many nodes those in view are laid out, and all are reached', { timeout:
   await see('rack1-01');
 });
 
+test('what many nodes would lose is said before, and counted by hand', { timeout: 2 * timeout }, async () => {
+  await page.locator('#filter').fill('many-00');
+  const states = (state: string, count: number) =>
+    expect.poll(() => page.locator('#rows tr.idle', { hasText: state }).count(), { timeout }).toBe(count);
+  await page.locator('#bulk').click();
+  await see('Act on the nodes shown');
+  expect(await accessibilityFaults()).toEqual([]);
+  await page.getByRole('button', { name: 'Manage: 10' }).click();
+  await see('and 9 more like it');
+  await page.locator('#confirm-yes').click();
+  await states('manageable', 10);
+
+  // these nodes have no disks: say that they have
+  const disk = { name: '/dev/sda', serial: hostile, model: null, size_bytes: 1e9, contents: ['ext4'], by: ['erase'] };
+  await page.route('**/plan', async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ response: answer, json: { ...((await answer.json()) as object), destroys: [disk] } });
+  });
+  await page.locator('#bulk').click();
+  await page.getByRole('button', { name: 'Make available: 10' }).click();
+  await see('Destroys what is on 10 disks');
+  expect(await page.locator('#confirm-plan').textContent()).toContain(hostile);
+  expect(await accessibilityFaults()).toEqual([]);
+  await picture('bulk');
+  await page.locator('#confirm-yes').click();
+  expect(await page.locator('#confirm').isVisible()).toBe(true);
+  await page.keyboard.type('10');
+  await page.locator('#confirm-yes').click();
+  await states('available', 10);
+  expect(await page.locator('#refusal').textContent()).toBe('');
+  await page.unroute('**/plan');
+});
+
+test('a deploy is read step by step, confirmed by its hash, and refused in words', {
+  timeout: 2 * timeout,
+}, async () => {
+  await page.getByRole('link', { name: 'many-000' }).click();
+  await page.locator('#act-active').click();
+  await see('boot_instance');
+  expect(await page.locator('#confirm-curl').textContent()).toMatch(/"target":"active","plan_hash":"[0-9a-f]{64}"/);
+  await picture('plan');
+  await call('PATCH', '/v1/nodes/many-000', [
+    { op: 'add', path: '/instance_info', value: { image_source: 'http://127.0.0.2/none.img' } },
+  ]);
+  await page.locator('#confirm-yes').click();
+  await page.locator('#refusal', { hasText: /plan/i }).waitFor({ timeout });
+  await page.locator('#act-active').click();
+  await see('boot_instance');
+  await page.locator('#confirm-yes').click();
+  await see(/deploy: succeeded/);
+  expect(await page.locator('#refusal').textContent()).toBe('');
+  await page.getByRole('link', { name: 'All nodes' }).click();
+  await page.locator('#filter').fill('rack1');
+  await see('rack1-01');
+});
+
 test('a conductor that dies is named, and its return is noticed', { timeout: 2 * timeout }, async () => {
   await conductor.kill('SIGKILL');
   await see('not up to date');
