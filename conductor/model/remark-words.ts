@@ -104,6 +104,7 @@ export const remarkWords = {
     describeDifferences(differs),
   'deployed-elsewhere': ({ deployed, state }: State & { readonly deployed: Remark }) =>
     `${describeRemark(deployed)}; it is in '${state}'`,
+  'not-in-service': ({ state }: State) => `it was deployed, and is in '${state}' before it was in service`,
   'prepared-already': () => 'it was prepared already',
   'reserved-after-failure': () => 'its last deploy failed; it is reserved still',
   'labelled-already': () => 'it was so already',
@@ -151,6 +152,7 @@ export const remarkWords = {
   'recording-deploy': () => 'recording its deploy',
   'beginning-deploy': () => 'beginning its deploy',
   'waiting-for-service': () => 'waiting for it to be in service',
+  'asking-for-service': () => 'asking whether it is in service',
   'ending-maintenance': () => 'ending the maintenance of a failed cleaning',
   'putting-into-maintenance': () => 'putting it into maintenance',
   'leaving-clusters': () => 'taking it out of its clusters',

@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { and, asc, eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { storeChange } from '#test/simulators/kubernetes/deletion.ts';
@@ -98,6 +101,24 @@ test('the last Ready node is refused before anything is begun, unless it is forc
   expect(evictions()).toBe(sofar);
   await end(await operator.createAction('redeploy_server', { ...parameters, force: true }));
   world.startKubelet('n2');
+});
+
+test('while another node is not back in service none is taken out, unless it is forced', async () => {
+  const { db } = conductor.context();
+  const { uuid } = (await createOperator(conductor.url).call('POST', '/v1/nodes', {
+    name: 'n9',
+    driver: 'fake-hardware',
+  })) as { uuid: string };
+  const instanceUuid = randomUUID();
+  await db.update(nodes).set({ instanceUuid }).where(eq(nodes.uuid, uuid));
+  const deploy = { nodeUuid: uuid, revisionId: 1, designHash: '', instanceUuid, actionId: 'earlier' };
+  await db.insert(siteNodes).values({ name: 'n9', ...deploy });
+  const asked = operator.createAction('redeploy_server', parameters);
+  await expect(asked).rejects.toThrow(/answered 409.*n1: n9 is not back in service: update_site waits for that/s);
+  await end(await operator.createAction('redeploy_server', { ...parameters, force: true }));
+  await clusters.join();
+  await db.update(siteNodes).set({ inServiceAt: new Date() }).where(eq(siteNodes.nodeUuid, uuid));
+  await end(await operator.createAction('redeploy_server', parameters));
 });
 
 test('put back while the action is paused, it is drained once more before it is released', async () => {

@@ -10,10 +10,13 @@ import type { ActionName } from '#conductor/model/site-actions.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { findImpossible } from '#conductor/sites/nodes/find-impossible.ts';
 import { whoseElse } from '#conductor/sites/nodes/node-decision.ts';
-import { readDeployed, readObserved, readReservations } from '#conductor/sites/nodes/read-observed.ts';
+import { listAwaited, readDeployed, readObserved, readReservations } from '#conductor/sites/nodes/read-observed.ts';
 import type { EtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { nameSome } from '#shared/name-some.ts';
+
+const namedAtMost = 5;
 
 interface Request {
   readonly name: ActionName;
@@ -38,17 +41,29 @@ export async function requireTeardownPossible(
   });
 }
 
-/** Why nodes can't leave their clusters, by name, as far as it is known now (`findImpossible`). */
-export function findImpossibleOf(
+/**
+ * Why nodes can't leave their clusters, by name, as far as it is known now (`findImpossible`); another node that is out of
+ * them still is a reason, too.
+ */
+export async function findImpossibleOf(
   context: Pick<SitesContext, 'db' | 'secrets' | 'config' | 'database'>,
   { name, parameters, etcd }: Omit<Request, 'site'> & { readonly etcd: EtcdSite },
 ): Promise<ReadonlyMap<string, string>> {
-  return findImpossible(context, etcd, {
-    names: parameters.target_nodes ?? [],
+  const names = parameters.target_nodes ?? [];
+  const force = parameters.force === true;
+  const kubernetes = context.config.kubeconfigFile !== undefined;
+  const impossible = await findImpossible(context, etcd, {
+    names,
     staysOut: actionTable[name].teardown === 'then keeps',
-    force: parameters.force === true,
-    kubernetes: context.config.kubeconfigFile !== undefined,
+    force,
+    kubernetes,
   });
+  const isClustered = kubernetes || etcd.etcdClusters.length > 0;
+  const out = isClustered && !force ? await listAwaited(context.db, names) : [];
+  if (out.length === 0) return impossible;
+  const are = out.length === 1 ? 'is' : 'are';
+  const why = `${nameSome(out, namedAtMost)} ${are} not back in service: update_site waits for that; force=true goes on without`;
+  return new Map(names.map((each) => [each, [impossible.get(each), why].filter(Boolean).join('; ')]));
 }
 
 /** Why nodes must not be torn down, by name; those that may be are absent. */

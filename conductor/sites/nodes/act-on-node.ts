@@ -94,7 +94,7 @@ export async function actOnNode(
   if (act.kind === 'decommission' || act.kind === 'leave cluster') {
     return leaveClusters(context, work, { order, facts, row, seen }, act);
   }
-  if (act.kind === 'enter service') return requestService(context, row, { ...work, wanted, seen });
+  if (act.kind === 'enter service') return requestService(context, row, { ...work, order, seen });
   if (!design) throw new AppError('internal', `${act.kind} ${wanted.name}: nothing was read of it`);
   if (act.kind === 'renew access') return renewAccess(context, action, design);
   if (act.kind === 'align') return alignNode(context, action, { wanted, design });

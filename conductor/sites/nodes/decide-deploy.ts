@@ -11,6 +11,7 @@ import {
   done,
   failed,
   isActionsDeploy,
+  isAwaited,
   isSites,
   type NodeCase,
   type NodeDecision,
@@ -23,24 +24,29 @@ export function decideDeploy(given: NodeCase, node: ObservedNode): NodeDecision 
   const { provisionState: state } = node;
   const sites = isSites(given);
   if (state === 'active') {
-    const awaits = given.facts.rest?.awaitsService === true;
     if (isActionsDeploy(given, node)) {
+      const awaits = given.facts.rest?.awaitsService === true;
       return act({ kind: 'record' }, newRemark('recording-deploy'), awaits ? undefined : { state: 'done' });
     }
     if (sites !== 'deployed') return failed(notDeployedByUs(node));
-    // until then nothing else of the site's is touched for its sake
-    if (awaits && given.facts.deployed?.isAwaited) {
-      return act({ kind: 'enter service' }, newRemark('waiting-for-service'));
-    }
+    if (isAwaited(given)) return waitForService(given);
     return done(given.facts.rest?.succeeded.has('enter_service') ? undefined : alreadyThere(given));
   }
   // the facts are of a moment between two writes
   if (transientStates.has(state)) return working(newRemark('in-state', { state }));
-  if (state === 'rescue' && sites === 'deployed') return done(deployedElsewhere(given, node));
+  if (state === 'rescue' && sites === 'deployed') {
+    return isAwaited(given) ? failed(newRemark('not-in-service', { state })) : done(deployedElsewhere(given, node));
+  }
   if (state !== 'available' && state !== 'deploy failed') {
     return failed(newRemark('no-longer-prepared', { state, reason: node.lastError }));
   }
   if (state === 'deploy failed' && sites === 'deployed') return failed(rebuildFailed);
   if (sites === undefined) return failed(newRemark('reservation-gone'));
   return act({ kind: 'deploy' }, newRemark('beginning-deploy'));
+}
+
+/** Who has no cluster can't ask it, and does not take that for an answer. */
+function waitForService({ order: { teardown } }: NodeCase): NodeDecision {
+  if (teardown?.lacks === undefined) return act({ kind: 'enter service' }, newRemark('waiting-for-service'));
+  return working(newRemark('lacking-before', { doing: newRemark('asking-for-service'), lacks: teardown.lacks }));
 }

@@ -12,6 +12,7 @@ import {
   done,
   failed,
   isActionsDeploy,
+  isAwaited,
   isSites,
   type NodeCase,
   type NodeDecision,
@@ -69,7 +70,8 @@ function beside(given: NodeCase, flow: ObservedFlow): NodeDecision {
   const whose = flow.actionId === null ? (flow.requestedBy ?? 'somebody') : `site action ${flow.actionId}`;
   const doing = remarkOnFlow(flow);
   const isTornDown = given.order.teardown !== undefined && given.order.phase === 'prepare';
-  if (isSites(given) === 'deployed' && !isTornDown) return done(newRemark('deployed-already-now', { doing, whose }));
+  if (isSites(given) === 'deployed' && !isTornDown && !isAwaited(given))
+    return done(newRemark('deployed-already-now', { doing, whose }));
   // another action's deploy of the same site is on its way out, or done in a moment
   if (flow.kind === 'deploy' && flow.actionId === null) return failed(newRemark('deployed-by-other', { whose }));
   return working(newRemark('waiting-for-flow', { doing, whose }));

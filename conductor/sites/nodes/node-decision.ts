@@ -115,3 +115,8 @@ export function staysWhereItIs({ kind }: Pick<ObservedFlow, 'kind'>): boolean {
 export function isBusy(facts: Pick<NodeFacts, 'node' | 'flow'>, actionId: string): boolean {
   return facts.node !== undefined && facts.flow?.isOpen === true && facts.flow.actionId === actionId;
 }
+
+/** The site has deployed it, and it is not back in service yet: until then nothing else is touched for the site's sake. Pure. */
+export function isAwaited({ facts }: Pick<NodeCase, 'facts'>): boolean {
+  return facts.rest?.awaitsService === true && facts.deployed?.isAwaited === true;
+}

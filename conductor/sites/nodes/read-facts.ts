@@ -25,7 +25,7 @@ export interface ReadNode {
 /** Whose facts they are, and by which documents. */
 export interface SiteFactsOf {
   readonly action: Pick<SiteWork['action'], 'id'>;
-  readonly site: Pick<Site, 'settings' | 'etcdClusters'>;
+  readonly site: Pick<Site, 'settings'>;
 }
 
 /**
@@ -64,7 +64,7 @@ export async function readFacts(
   ]);
   const hasKubernetes = context.config.kubeconfigFile !== undefined;
   return new Map(
-    orders.map(({ node: wanted }): [string, ReadNode] => {
+    orders.map(({ node: wanted, teardown }): [string, ReadNode] => {
       const { name } = wanted;
       const { node, flow = node && lastFlows.get(node.uuid) } = observed.get(name) ?? {};
       const allocation = node && allocations.get(node.uuid);
@@ -88,7 +88,7 @@ export async function readFacts(
                   serviceNeeds(wanted, site, {
                     row: design.row,
                     membership: memberships.get(node.uuid),
-                    hasKubernetes,
+                    hasKubernetes: hasKubernetes || teardown?.kubernetes === true,
                   }),
                 ),
                 mayBeBack: perhapsBack.has(node.uuid),

@@ -213,6 +213,17 @@ export async function readDeployed(db: Queryable, names: readonly string[]): Pro
   return new Map(rows.map(({ name, ...row }) => [name, row]));
 }
 
+/** Nodes but these that the site has deployed and that were not seen in service since, by name. */
+export async function listAwaited(db: Queryable, except: readonly string[]): Promise<string[]> {
+  const rows = await db
+    .select({ name: siteNodes.name })
+    .from(siteNodes)
+    .innerJoin(nodes, and(eq(nodes.uuid, siteNodes.nodeUuid), eq(nodes.instanceUuid, siteNodes.instanceUuid)))
+    .where(isNull(siteNodes.inServiceAt))
+    .orderBy(siteNodes.name);
+  return rows.map(({ name }) => name).filter((name) => !except.includes(name));
+}
+
 /** How long each node has been broken off, in ms by the database's clock. Who gives the order has noted since when. */
 export async function readCancelled(
   db: Queryable,

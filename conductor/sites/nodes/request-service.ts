@@ -9,11 +9,10 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { noteRegistration, readMemberships } from '#conductor/sites/nodes/membership-store.ts';
-import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { startBeside } from '#conductor/sites/nodes/request-decommission.ts';
 import { joinSeconds, serviceNeeds } from '#conductor/sites/nodes/service-needs.ts';
 import { siteCaller } from '#conductor/sites/nodes/site-caller.ts';
-import type { SiteNode } from '#conductor/sites/site.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
 /**
@@ -23,11 +22,16 @@ import { errorChain } from '#shared/errors/app-error.ts';
 export async function requestService(
   context: SitesContext,
   row: NodeRow,
-  { action, site, wanted, seen }: SiteWork & { readonly wanted: SiteNode; readonly seen: SeenNode },
+  {
+    action,
+    site,
+    order: { node: wanted, teardown },
+    seen,
+  }: SiteWork & { readonly order: Pick<NodeOrder, 'node' | 'teardown'>; readonly seen: SeenNode },
 ): Promise<void> {
   const { db, config } = context;
   const membership = (await readMemberships(db, [row.uuid])).get(row.uuid);
-  const hasKubernetes = config.kubeconfigFile !== undefined;
+  const hasKubernetes = config.kubeconfigFile !== undefined || teardown?.kubernetes === true;
   const needs = serviceNeeds(wanted, site, { row, membership, hasKubernetes });
   const { settings } = site;
   const times = { timeout: joinSeconds(settings), every: settings.nodeStatusInterval };

@@ -2,15 +2,12 @@ import { expect, test } from 'vitest';
 import { defaultSettings } from '#conductor/sites/documents/configuration-document.ts';
 import { needsService, serviceNeeds } from '#conductor/sites/nodes/service-needs.ts';
 
-const site = {
-  settings: defaultSettings,
-  etcdClusters: [{ name: 'control', endpoints: [], minimumMembers: 1, members: [] }],
-};
+const site = { settings: defaultSettings };
 const row = { driver: 'redfish', deployInterface: null };
-const membership = { registrations: [{ uid: 'u', at: '2026-01-01T00:00:00Z' }], etcdClusters: ['control', 'gone'] };
+const membership = { registrations: [{ uid: 'u', at: '2026-01-01T00:00:00Z' }], etcdClusters: ['control'] };
 const nothing = { kubernetes: false, etcd: [], answers: [] };
 
-test('who was a member is one again, in the clusters that the documents have', () => {
+test('who was a member is one again, in clusters that its own revision does not have, too', () => {
   const known = { row, membership, hasKubernetes: true };
   expect(serviceNeeds({}, site, known)).toEqual({ kubernetes: true, etcd: ['control'], answers: [] });
   expect(serviceNeeds({}, site, { ...known, hasKubernetes: false })).toMatchObject({ kubernetes: false });
@@ -21,7 +18,7 @@ test('who was a member is one again, in the clusters that the documents have', (
 test('who was none joins when its document or the configuration says so', () => {
   const known = { row, membership: undefined, hasKubernetes: true };
   expect(serviceNeeds({}, site, known)).toEqual(nothing);
-  const joining = { ...site, settings: { ...defaultSettings, nodesJoin: true } };
+  const joining = { settings: { ...defaultSettings, nodesJoin: true } };
   expect(serviceNeeds({}, joining, known)).toMatchObject({ kubernetes: true });
   expect(serviceNeeds({ inService: { kubernetes: true, answers: [] } }, site, known)).toMatchObject({
     kubernetes: true,

@@ -8,21 +8,23 @@ import type { Site, SiteNode, SiteSettings } from '#conductor/sites/site.ts';
 export interface ServiceNeeds {
   /** It is Ready in Kubernetes. */
   readonly kubernetes: boolean;
-  /** It has a voting member in each of these. */
+  /** It has a voting member in each of these that there is still. */
   readonly etcd: readonly string[];
   readonly answers: readonly InstanceAnswer[];
 }
 
 /**
- * A node joins Kubernetes when it was a member, or its documents say so; of etcd it is a member again where it was one.
- * A deploy that is only pretended joins nothing. Pure.
+ * A node joins Kubernetes when it was a member, or its documents say so; of etcd it is a member again where it was one:
+ * it left clusters of the committed revision, whatever revision it is deployed from (`read-etcd-site.ts`), and the step that
+ * waits knows which there are. A deploy that is only pretended joins nothing. Pure.
  */
 export function serviceNeeds(
   node: Pick<SiteNode, 'inService'>,
-  site: Pick<Site, 'settings' | 'etcdClusters'>,
+  { settings }: Pick<Site, 'settings'>,
   known: {
     readonly row: Parameters<typeof fakesFlow>[1];
     readonly membership: Membership | undefined;
+    /** A conductor that runs the action has a kubeconfig, or had one when the action began. */
     readonly hasKubernetes: boolean;
   },
 ): ServiceNeeds {
@@ -30,10 +32,9 @@ export function serviceNeeds(
   if (fakesFlow('deploy', row)) return { kubernetes: false, etcd: [], answers: [] };
   const { kubernetes, answers = [] } = node.inService ?? {};
   const wasMember = (membership?.registrations.length ?? 0) > 0;
-  const etcd = site.etcdClusters.filter(({ name }) => membership?.etcdClusters.includes(name));
   return {
-    kubernetes: hasKubernetes && (kubernetes ?? (wasMember || site.settings.nodesJoin)),
-    etcd: etcd.map(({ name }) => name),
+    kubernetes: hasKubernetes && (kubernetes ?? (wasMember || settings.nodesJoin)),
+    etcd: membership?.etcdClusters ?? [],
     answers,
   };
 }
