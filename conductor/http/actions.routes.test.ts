@@ -130,6 +130,7 @@ data: {kubernetes_provisioner: {drain_timeout: 300, drain_grace_period: 20, etcd
   test('never, when it is only asked what a teardown would do', async () => {
     await commit(twoNodes);
     await addAvailableNode(api.context.db, 'n1');
+    await api.context.db.update(nodes).set({ lastError: 'its BMC is silent' }).where(eq(nodes.name, 'n1'));
     const { status, body } = await start('redeploy_server', {
       target_nodes: 'n1,n2',
       'target-revision': 'committed',
@@ -157,7 +158,11 @@ data: {kubernetes_provisioner: {drain_timeout: 300, drain_grace_period: 20, etcd
         },
         { name: 'n2', provision_state: null },
       ],
-      remarks: [expect.stringContaining('no BATON_KUBECONFIG'), expect.stringContaining('no promenade/EtcdClusters')],
+      remarks: [
+        "in the way now: n1 is in 'available': its BMC is silent",
+        expect.stringContaining('no BATON_KUBECONFIG'),
+        expect.stringContaining('no promenade/EtcdClusters'),
+      ],
     });
     expect(await list()).toEqual([]);
   });

@@ -186,6 +186,7 @@ test('one is deleted with its texts, unless it is needed', async () => {
   }
   await call('POST', '/revisions/2/tags/kept', {});
   expect(await call('DELETE', '/revisions/2')).toMatchObject({ status: 409 });
+  expect(await call('DELETE', '/revisions')).toMatchObject({ status: 405 });
   expect(await call('DELETE', '/revisions/2?force=true')).toMatchObject({ status: 204 });
   expect((await texts()).join()).toContain('n3');
   expect(await call('DELETE', '/revisions/3')).toMatchObject({ status: 204 });

@@ -2,6 +2,7 @@ import type { TeardownStepView } from '#conductor/api/teardown-plan.ts';
 import { decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
+import type { InstanceAnswer } from '#conductor/model/instance-answer.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 
 interface StepWork {
@@ -16,6 +17,8 @@ interface StepWork {
   readonly isFake: boolean;
   /** Seconds for its node to get into service again, and then its members. */
   readonly serviceSeconds: { readonly join: number; readonly etcd: number };
+  /** What its documents ask its instance for. */
+  readonly answers: readonly InstanceAnswer[];
 }
 
 /** All that is done to a node, in order, with what each failure leaves behind. Pure. */
@@ -120,7 +123,7 @@ function afterwards(work: StepWork): TeardownStepView[] {
 }
 
 /** Nothing is waited for of what is only pretended. */
-function enterService({ node, teardown, etcdClusters, isFake, serviceSeconds }: StepWork): TeardownStepView[] {
+function enterService({ node, teardown, etcdClusters, isFake, serviceSeconds, answers }: StepWork): TeardownStepView[] {
   if (isFake) return [];
   const onFailure = `the action ends; ${node} is deployed and 'active', and does not count as deployed; nothing else is taken out; mend it, then start update_site: it waits for it once more`;
   return [
@@ -140,6 +143,16 @@ function enterService({ node, teardown, etcdClusters, isFake, serviceSeconds }: 
             step: 'cluster.wait_for_members',
             does: `waits until ${node} has a healthy voting member again in ${etcdClusters.join(', ')}, where it had one`,
             timeout: serviceSeconds.etcd,
+            on_failure: onFailure,
+          },
+        ]
+      : []),
+    ...(answers.length > 0
+      ? [
+          {
+            step: 'cluster.wait_for_answers',
+            does: `waits until ${node} answers: ${answers.map(({ by, target }) => `${by} ${target}`).join(', ')}`,
+            timeout: serviceSeconds.join,
             on_failure: onFailure,
           },
         ]

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { InstanceAnswer } from '#conductor/model/instance-answer.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { toKnownDisk } from '#conductor/model/known-disk.ts';
 import { describeSteps } from '#conductor/sites/actions/teardown-plan/describe-steps.ts';
@@ -15,8 +16,21 @@ const work = {
   isFree: false,
   isFake: false,
   serviceSeconds: { join: 1920, etcd: 600 },
+  answers: [] as readonly InstanceAnswer[],
 };
 const names = (more: Partial<typeof work> = {}) => describeSteps({ ...work, ...more }).map(({ step }) => step);
+
+test('what the instance has to answer comes last', () => {
+  const answers: readonly InstanceAnswer[] = [
+    { by: 'ping', target: 'n1' },
+    { by: 'tcp', target: 'n1:22' },
+  ];
+  expect(describeSteps({ ...work, answers }).at(-1)).toMatchObject({
+    step: 'cluster.wait_for_answers',
+    does: 'waits until n1 answers: ping n1, tcp n1:22',
+    timeout: 1920,
+  });
+});
 
 test('the steps stand in the order in which they run, without those of clusters that there are not', () => {
   expect(names()).toEqual([

@@ -1,5 +1,6 @@
 import type { TeardownNodeView } from '#conductor/api/teardown-plan.ts';
 import { fakesFlow, simulatedWipe } from '#conductor/flows/fakes-flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
@@ -32,12 +33,17 @@ export async function viewTeardownPlan(
   const names = parameters.target_nodes ?? [];
   const looks = await lookAtClusters(context, etcd, { names, teardown });
   const nodes: TeardownNodeView[] = [];
+  const failures: string[] = [];
   for (const [node, look] of looks.nodes) {
-    nodes.push(await viewNode(context, { plan, etcd, teardown, node, look, refused: obstacles.get(node) ?? null }));
+    const row = await findNode(context.db, node);
+    if (row?.lastError) failures.push(`${node} is in '${row.provisionState}': ${row.lastError}`);
+    nodes.push(
+      await viewNode(context, { plan, etcd, teardown, node, row, look, refused: obstacles.get(node) ?? null }),
+    );
   }
   const remarks = [
     ...describeFromSite(plan.fromSite),
-    ...looks.wrong.map((text) => `in the way now: ${text}`),
+    ...[...looks.wrong, ...failures].map((text) => `in the way now: ${text}`),
     ...(teardown.kubernetes
       ? []
       : ['this conductor has no BATON_KUBECONFIG: nothing is drained, and no node leaves a cluster']),
@@ -58,6 +64,7 @@ async function viewNode(
     etcd,
     teardown,
     node,
+    row,
     look,
     refused,
   }: {
@@ -65,12 +72,12 @@ async function viewNode(
     readonly etcd: EtcdSite;
     readonly teardown: TeardownOrder;
     readonly node: string;
+    readonly row: NodeRow | undefined;
     readonly look: NodeLook;
     readonly refused: string | null;
   },
 ): Promise<TeardownNodeView> {
   const { site, revisionId } = plan;
-  const row = await findNode(context.db, node);
   const inventory = row && (await latestInventory(context.db, row.uuid));
   const machine = {
     disks: inventory?.disks,
@@ -95,6 +102,7 @@ async function viewNode(
       revisionId,
       etcdClusters: etcd.etcdClusters.map(({ name }) => name),
       isFake,
+      answers: site.nodes.get(node)?.inService?.answers ?? [],
       serviceSeconds: { join: joinSeconds(site.settings), etcd: etcdStepDefaults.readyTimeout },
       isFree: state === null || state === 'enroll' || state === 'manageable' || state === 'available',
     }),
