@@ -48,7 +48,8 @@ const record = (recorded: Placeholder, held: SQL, limit: SQL): SQL => sql`
   with held as materialized (${held}),
   event as materialized (select * from jsonb_to_recordset(${recorded}::text::jsonb) as (${eventColumns}) ${limit}),
   moved as (
-    update flow_steps set state = event.state, started_at = event.started_at, ended_at = event.ended_at,
+    update flow_steps set state = event.state, started_at = coalesce(flow_steps.started_at, event.started_at),
+      ended_at = event.ended_at,
       waiting_for = event.waiting_for, wait_until = event.wait_until, run_again = event.run_again,
       retry_until = event.retry_until, error = coalesce(event.error, flow_steps.error),
       output = case when event.has_output then event.output else flow_steps.output end

@@ -292,14 +292,23 @@ test('what a runner makes of it is seen: groups, nodes, notes, logs, metrics', a
   await commit(twoNodes);
   const id = idOf(await start('deploy_site'));
   const world = createWorld(api.context.db, { site: () => undefined });
-  const life = startLife(
-    api.context,
-    { ...siteOperations, advanceNodes: world.operations.advanceNodes },
-    { name: 'a' },
-  );
+  const meanwhile: Awaited<ReturnType<typeof show>>[] = [];
+  const advanceNodes: typeof world.operations.advanceNodes = async (...work) => {
+    meanwhile.push(await show(id, ''));
+    return world.operations.advanceNodes(...work);
+  };
+  const life = startLife(api.context, { ...siteOperations, advanceNodes }, { name: 'a' });
   await actionBecomes(api.context, id, hasEnded);
   await life.stop();
+  expect(meanwhile.at(-1)).toMatchObject({
+    action_lifecycle: 'Processing',
+    dag_status: 'running',
+    started_at: expect.any(String),
+  });
   const shown = await show(id, '?verbosity=5');
+  const times = { started_at: expect.any(String), start_date: expect.any(String), duration: expect.any(Number) };
+  expect(shown).toMatchObject({ started_at: expect.any(String), dag_execution_date: shown['started_at'] });
+  expect(shown['steps']).toEqual((shown['steps'] as object[]).map(() => expect.objectContaining(times)));
   expect(shown).toMatchObject({
     action_lifecycle: 'Complete',
     dag_status: 'success',
