@@ -15,11 +15,13 @@ export interface CallOptions {
   readonly type?: string;
   /** For what answers only when all is done, after hours perhaps: it is waited for until this fires. */
   readonly until?: AbortSignal;
+  /** A GET's 404 is thrown too, in the server's words: what is read has to be there. */
+  readonly isRequired?: boolean;
 }
 
 export interface ApiClient {
   /**
-   * `undefined` for 404 on GET; `{}` for an empty answer.
+   * `undefined` for 404 on GET, unless it is required; `{}` for an empty answer.
    * @throws AppError with the server's own words.
    */
   call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Json | undefined>;
@@ -82,7 +84,7 @@ export function createApiClient(settings: ClientSettings): ApiClient {
   return {
     call: async (method, path, body, options) => {
       const answer = await send(method, path, body, options);
-      if (answer.status === 404 && method === 'GET') return undefined;
+      if (answer.status === 404 && method === 'GET' && options?.isRequired !== true) return undefined;
       const text = await answer.text();
       if (!answer.ok) throw await readRefusal(answer.status, text, settings);
       return text === '' ? {} : parseAnswer(text, url);

@@ -131,6 +131,20 @@ test.each([
   ]);
 });
 
+test.each([
+  [['show', '--version', '99'], 'Revision 99 could not be found.'],
+  [['show', '--version', 'last-site-action'], 'There is no revision of version last-site-action yet.'],
+  [['show', 'site', '--version', '99'], 'Revision 99 could not be found.'],
+  [['show', '--rendered', '--version', '99'], 'Revision 99 could not be found.'],
+  [['diff', '--base-version', '99'], 'Revision 99 could not be found.'],
+  [['diff', '--base-version', '0', '--diff-version', '99'], 'Revision 99 could not be found.'],
+  [['rollback', '99'], 'Revision 99 could not be found.'],
+])('site %j: a version that is not there is refused', async (words, message) => {
+  await baton('site', 'upload', 'site', file('site'));
+  await baton('site', 'commit');
+  expect(await failure('site', ...words)).toEqual([1, message]);
+});
+
 test('faults are told with document and path, errors first; they hinder a commit, not an upload', async () => {
   const notices = await baton('site', 'upload', 'bad', file('bad.yaml'));
   expect(notices).toContain(`  Error drydock/BaremetalNode/v1/n9 (${file('bad.yaml')}:6), data.host_profile: `);

@@ -27,8 +27,10 @@ function queryOf(input: CommandInput, ...names: readonly string[]): string {
   return given.length === 0 ? '' : `?${new URLSearchParams(Object.fromEntries(given)).toString()}`;
 }
 
-async function listCollections(context: CommandContext, query: string): Promise<readonly CollectionRow[]> {
-  return (await callFor<readonly CollectionRow[]>(context.client, 'GET', `${airship}/configdocs${query}`)) ?? [];
+/** @throws AppError `not_found` for a version that is not there */
+async function listCollections({ client }: CommandContext, query: string): Promise<readonly CollectionRow[]> {
+  const path = `${airship}/configdocs${query}`;
+  return (await callFor<readonly CollectionRow[]>(client, 'GET', path, undefined, { isRequired: true })) ?? [];
 }
 
 function titleOf({ version, revision }: { readonly version: unknown; readonly revision: unknown }): string {
@@ -45,8 +47,8 @@ async function diff(context: CommandContext, input: CommandInput): Promise<void>
   }
   const { base_revision: base, new_revision: young } = row;
   const path = `${airship}/revisions/${cell(base)}/deepdiff/${cell(young)}`;
-  const changes = await callFor<SiteDiff>(context.client, 'GET', path);
-  if (!changes) throw new AppError('not_found', `${path}: there is no such revision`);
+  const changes = await callFor<SiteDiff>(context.client, 'GET', path, undefined, { isRequired: true });
+  if (!changes) throw new AppError('internal', `${path}: it has no answer`);
   const title = `${titleOf({ version: row['base_version'], revision: base })} → ${titleOf({ version: row['new_version'], revision: young })}\n`;
   const text = renderSiteDiff(changes);
   print(context, input, { json: changes, text: title + (text === '' ? 'no document is another\n' : text) });
