@@ -27,7 +27,7 @@ export interface DatabaseTool {
 export interface ConductorParts {
   readonly describeSettings: () => Promise<readonly DescribedSetting[]>;
   readonly databaseTool?: () => Promise<DatabaseTool>;
-  /** Runs `test/demo` on this terminal to its end. @returns its exit code */
+  /** Runs `test/demo` on this terminal to its end; a signal to this process ends it. @returns its exit code */
   readonly runDemo?: (args: readonly string[]) => Promise<number>;
 }
 

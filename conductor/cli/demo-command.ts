@@ -23,7 +23,6 @@ export const demoCommand: Command = {
     const nodes = numberOption(input, 'nodes');
     const port = numberOption(input, 'port');
     if (port !== undefined && port > mostPort) throw usageError(`--port: it must be ${mostPort} or less`);
-    context.onInterrupt?.(); // reaches the demo too, which has to clean up
     const args = Object.entries({ nodes, port }).flatMap(([name, value]) =>
       value === undefined ? [] : [`--${name}=${value}`],
     );

@@ -10,6 +10,17 @@ function demoProgram(): string {
   return existsSync(source) ? source : fileURLToPath(new URL('demo.ts', import.meta.url));
 }
 
+/** npx and npm pass SIGTERM on to a shell of theirs, which ends without its program. */
+function endWithShellOfNpm(): void {
+  if (process.env['npm_command'] === undefined) return;
+  const shell = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === shell) return;
+    clearInterval(timer);
+    process.kill(process.pid, 'SIGTERM');
+  }, 250).unref();
+}
+
 runBaton({
   describeSettings: async () => {
     const { describeSettings } = await import('#conductor/start/environment.ts');
@@ -17,7 +28,10 @@ runBaton({
   },
   runDemo: async (args) => {
     const { runOnTerminal } = await import('#shared/process/run.ts');
-    return runOnTerminal(process.execPath, [demoProgram(), ...args]);
+    endWithShellOfNpm();
+    // it ends with this process, however that ends
+    const demo = ['--pdeathsig=TERM', '--', process.execPath, demoProgram(), ...args];
+    return runOnTerminal('setpriv', demo, { forwards: ['SIGINT', 'SIGTERM', 'SIGHUP'] });
   },
   databaseTool: async () => {
     const { dumpToFile, restoreFromFile } = await import('#conductor/start/backup.ts');

@@ -149,13 +149,14 @@ export async function startDetached(
 
 /**
  * Runs a program on this process's own terminal, which it reads from and draws on.
+ * @param options.forwards signals to this process that end the program, and this process only with it
  * @returns the exit code, whatever it is
  * @throws AppError `command_failed` when it could not be started, `aborted` when the signal fired
  */
 export function runOnTerminal(
   command: string,
   args: readonly string[],
-  options: Pick<RunOptions, 'env' | 'cwd' | 'signal'> = {},
+  options: Pick<RunOptions, 'env' | 'cwd' | 'signal'> & { readonly forwards?: readonly NodeJS.Signals[] } = {},
 ): Promise<number> {
   const child = spawn(command, args, {
     stdio: 'inherit',
@@ -163,7 +164,12 @@ export function runOnTerminal(
     env: options.env ? { ...currentEnvironment(), ...options.env } : undefined,
   });
   const kill = (): void => void child.kill('SIGKILL');
-  return waitForExit(child, { name: describe(command, args), kill }, undefined, options.signal);
+  const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
+  const { forwards = [] } = options;
+  for (const each of forwards) process.on(each, forward);
+  return waitForExit(child, { name: describe(command, args), kill }, undefined, options.signal).finally(() => {
+    for (const each of forwards) process.off(each, forward);
+  });
 }
 
 function waitForExit(

@@ -53,8 +53,9 @@ async function runDemo({ nodes, port }: Choice, interrupted: Promise<unknown>): 
       say(
         `\nready after ${seconds} s; the site is being deployed group by group${rack.faults.map((line) => `\n  ${line}`).join('')}`,
       );
-      say(`\nboard: ${conductor.url}/\n       BATON_URL=${conductor.url} baton status`);
-      say(`       BATON_URL=${conductor.url} baton action show ${id}\nlog:   ${conductor.logFile}`);
+      const baton = `BATON_URL=${conductor.url} ${process.env['npm_command'] === 'exec' ? 'npx baton' : 'baton'}`;
+      say(`\nboard: ${conductor.url}/\n       ${baton} status`);
+      say(`       ${baton} action show ${id}\nlog:   ${conductor.logFile}`);
       say('\nCtrl-C ends it and deletes all of it');
       await interrupted;
     } finally {
@@ -67,7 +68,8 @@ async function runDemo({ nodes, port }: Choice, interrupted: Promise<unknown>): 
 }
 
 const interrupted = new Promise((resolve) => {
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
+  // Ctrl-C comes twice, from the terminal and from `baton`; the second must not end it while it cleans up
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, resolve);
 });
 readChoice()
   .then((choice) => runDemo(choice, interrupted))

@@ -1,28 +1,56 @@
 import { stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { run, start } from '#shared/process/run.ts';
+import { type RunningProcess, run, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';
 import { batonProgram } from '#test/support/programs.ts';
 
 const slowMs = 180_000;
 
+interface ReadyDemo {
+  readonly process: RunningProcess;
+  readonly url: string;
+  readonly text: string;
+  /** Of its conductor, and its data. */
+  readonly directory: string;
+}
+
+const viaNpx = ['npx', '--no', 'baton'] as const;
+const itself = ['env', '-u', 'npm_command', batonProgram] as const;
+
+async function startDemo([program, ...first]: typeof viaNpx | typeof itself, nodes: number): Promise<ReadyDemo> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const args = [...first, 'demo', '--nodes', String(nodes), `--port=${port}`];
+  const demo = start(program, args, { detached: true, cwd: join(import.meta.dirname, '../..') });
+  let text = '';
+  demo.stderr.on('data', (chunk: Buffer) => void (text += chunk.toString('utf8')));
+  const ready = () => text.includes('Ctrl-C ends it') || undefined;
+  const ended = demo.exited.then((code) => Promise.reject(new Error(`it ended with ${code}: ${text}`)));
+  try {
+    await Promise.race([waitUntil('the demo to be ready', ready, { timeoutMs: slowMs, everyMs: 100 }), ended]);
+  } catch (error) {
+    process.kill(-demo.pid, 'SIGINT');
+    throw error;
+  }
+  ended.catch(() => undefined); // from here on its end is the test's business
+  return { process: demo, url, text, directory: dirname(/log: +(\S+)/.exec(text)?.[1] ?? '') };
+}
+
+async function expectNothingLeft({ url, directory }: ReadyDemo): Promise<void> {
+  await expect(stat(directory)).rejects.toThrow('ENOENT');
+  await expect(fetch(url)).rejects.toThrow('fetch failed');
+}
+
 test(
   'baton demo: a board, machines with faults, a site that deploys; Ctrl-C leaves nothing',
   async () => {
-    const port = await freePort();
-    const url = `http://127.0.0.1:${port}`;
-    const demo = start(batonProgram, ['demo', '--nodes', '7', `--port=${port}`], { detached: true });
-    let said = '';
-    demo.stderr.on('data', (chunk: Buffer) => void (said += chunk.toString('utf8')));
+    const demo = await startDemo(itself, 7);
+    const { url, text } = demo;
     try {
-      const ready = () => said.includes('Ctrl-C ends it') || undefined;
-      const ended = demo.exited.then((code) => Promise.reject(new Error(`it ended with ${code}: ${said}`)));
-      await Promise.race([waitUntil('the demo to be ready', ready, { timeoutMs: slowMs, everyMs: 100 }), ended]);
-      ended.catch(() => undefined); // from here on its end is the test's business
-      expect(said).toContain(`board: ${url}/`);
-      expect(said).toMatch(/r01-n06 has a bad disk\n {2}r01-n07 has a dead BMC/);
+      expect(text).toContain(`board: ${url}/\n       BATON_URL=${url} baton status\n`);
+      expect(text).toMatch(/r01-n06 has a bad disk\n {2}r01-n07 has a dead BMC/);
       expect(await (await fetch(`${url}/board`)).text()).toContain('<html');
 
       const names = async (state: string) =>
@@ -37,12 +65,38 @@ test(
       };
       await waitUntil('machines to be deployed', isThere, { timeoutMs: slowMs, everyMs: 1000 });
     } finally {
-      process.kill(-demo.pid, 'SIGINT');
+      process.kill(-demo.process.pid, 'SIGINT');
     }
-    expect(await demo.exited).toBe(0);
-    const directory = dirname(/log: +(\S+)/.exec(said)?.[1] ?? '');
-    await expect(stat(directory)).rejects.toThrow('ENOENT');
-    await expect(fetch(url)).rejects.toThrow('fetch failed');
+    expect(await demo.process.exited).toBe(0);
+    await expectNothingLeft(demo);
+  },
+  2 * slowMs,
+);
+
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  '%s to baton alone leaves nothing either',
+  async (signal) => {
+    const demo = await startDemo(itself, 1);
+    demo.process.kill(signal);
+    expect(await demo.process.exited).toBe(0);
+    await expectNothingLeft(demo);
+  },
+  2 * slowMs,
+);
+
+test(
+  'SIGTERM to npx, whose shell passes nothing on, leaves nothing after a while',
+  async () => {
+    const demo = await startDemo(viaNpx, 1);
+    expect(demo.text).toContain(`BATON_URL=${demo.url} npx baton status\n`);
+    demo.process.kill('SIGTERM');
+    const isGone = () =>
+      stat(demo.directory).then(
+        () => undefined,
+        () => true as const,
+      );
+    await waitUntil('its data to be deleted', isGone, { timeoutMs: slowMs, everyMs: 100 });
+    await expectNothingLeft(demo);
   },
   2 * slowMs,
 );
