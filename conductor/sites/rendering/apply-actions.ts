@@ -5,14 +5,15 @@ import { isMapping } from '#conductor/sites/site-document.ts';
 
 /**
  * A child's data: the parent's rendered data, changed by the child's actions one after another. Without any the child's
- * stands for itself, as in Deckhand. Pure.
- * @throws RenderError `MissingDocumentKey` for a path that child or parent must have and has not
+ * stands for itself, as in Deckhand. `merge` and `replace` make what the parent lacks. Pure.
+ * @throws RenderError `MissingDocumentKey` for what the child is to give, or the parent to lose, and has not
  */
 export function applyActions(parent: unknown, child: unknown, actions: readonly LayeringAction[]): unknown {
   if (actions.length === 0) return child;
   return actions.reduce((data, action, index) => {
     const at = `metadata.layeringDefinition.actions[${index}]`;
-    const path = parseJsonPath(action.path);
+    // as Deckhand takes it: from the document, or from its data
+    const path = parseJsonPath(action.path.replace(/^\$?\.data(?=[.[]|$)/, '') || '.');
     const own = path.length === 0 ? (child ?? {}) : valueAt(child, path);
     const inherited = valueAt(data, path);
     const missing = (where: string): RenderError =>
@@ -22,9 +23,7 @@ export function applyActions(parent: unknown, child: unknown, actions: readonly 
       return withoutValueAt(data, path);
     }
     if (own === undefined) throw missing('the document');
-    if (action.method === 'merge') return withValueAt(data, path, mergeValues(inherited, own));
-    if (inherited === undefined && path.length > 0) throw missing('the parent');
-    return withValueAt(data, path, own);
+    return withValueAt(data, path, action.method === 'merge' ? mergeValues(inherited, own) : own);
   }, parent);
 }
 

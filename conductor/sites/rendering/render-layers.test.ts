@@ -71,6 +71,23 @@ test('merge, replace and delete, in their order', () => {
   expect(render(policy, base, child({ data: { d: 3 } })).data['child']).toEqual({ d: 3 });
 });
 
+test('merge and replace make what the parent lacks; delete needs it', () => {
+  const one = (method: string, path: string, data: object) =>
+    render(policy, base, child({ actions: [{ method, path }], data }));
+  for (const method of ['merge', 'replace']) {
+    expect(one(method, '.x.y', { x: { y: [1], z: 2 } }).data['child']).toEqual({ a: { b: 1, c: [1] }, x: { y: [1] } });
+    expect(one(method, '.a', {}).faults).toEqual([
+      `MissingDocumentKey child: can't be rendered: ${method} needs .a, which the document has not`,
+    ]);
+  }
+  expect(one('delete', '.x', { x: 1 }).faults).toEqual([
+    "MissingDocumentKey child: can't be rendered: delete needs .x, which the parent has not",
+  ]);
+  // Deckhand takes .data for the whole
+  expect(one('replace', '.data.a.b', { a: { b: 2 } }).data['child']).toEqual({ a: { b: 2, c: [1] } });
+  expect(one('merge', '$.data.a', { a: { b: 2 } }).data['child']).toEqual({ a: { b: 2, c: [1] } });
+});
+
 test('the parent is in the nearest layer above that has one', () => {
   const near = { ...base, name: 'near', layer: 'type', data: { near: true } };
   const rendered = render(child({ actions: [merge], data: {} }), near, base, policy);
