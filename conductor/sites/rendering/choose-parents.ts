@@ -87,10 +87,11 @@ export function findReplacements(
   parents: ReadonlyMap<LayeredDocument, LayeredDocument>,
   documents: readonly LayeredDocument[],
 ): {
-  readonly replaced: ReadonlySet<LayeredDocument>;
+  /** What is replaced, and by which. */
+  readonly replacedBy: ReadonlyMap<LayeredDocument, LayeredDocument>;
   readonly errors: ReadonlyMap<LayeredDocument, RenderError>;
 } {
-  const replaced = new Set<LayeredDocument>();
+  const replacedBy = new Map<LayeredDocument, LayeredDocument>();
   const errors = new Map<LayeredDocument, RenderError>();
   const byParent = Map.groupBy(
     documents.filter((each) => each.replacement),
@@ -108,7 +109,7 @@ export function findReplacements(
     else if (!isNamesake) refuse(each, `a replacement must have the name of its parent, ${parent.document.name}`);
     else if (parent.replacement) refuse(each, 'its parent is a replacement itself, which can not be replaced');
     else if ((byParent.get(parent)?.length ?? 0) > 1) refuse(each, 'its parent is replaced by another document, too');
-    else replaced.add(parent);
+    else replacedBy.set(parent, each);
   }
-  return { replaced, errors };
+  return { replacedBy, errors };
 }

@@ -114,6 +114,26 @@ test('a replacement takes the place of its parent, in substitutions too', () => 
   });
 });
 
+test('other children of a replaced document inherit from the replacement', () => {
+  const replacement = { ...child({ name: 'base', actions: [merge], data: { a: { b: 2 } } }), replacement: true };
+  const sibling = child({ name: 'sibling', actions: [merge], data: { d: 3 } });
+  const between = { ...sibling, name: 'between', layer: 'type' };
+  const given = [policy, sibling, base, between, replacement];
+  const expected = { a: { b: 2, c: [1] }, d: 3 };
+  for (const each of [given, given.toReversed()]) {
+    expect(render(...each)).toMatchObject({ data: { sibling: expected, between: expected }, faults: [] });
+  }
+  // what the replacement lacks they do not get by the back door
+  const broken = {
+    ...replacement,
+    substitutions: [{ src: { schema: 'a/B/v1', name: 'none', path: '.' }, dest: { path: '.x' } }],
+  };
+  expect(render(policy, base, broken, sibling).faults).toEqual([
+    "SubstitutionSourceNotFound base: can't be rendered: there is no a/B/v1 none",
+    "SourceNotRendered sibling: can't be rendered: it needs a/B/v1 base, which can't be rendered",
+  ]);
+});
+
 test('substitution into texts, by pattern and in depth', () => {
   const source = { name: 'source', data: { word: '$1 \\1 hush', port: 80 } };
   const substitutions = (path: string, dest: object) => [{ src: { schema: 'a/B/v1', name: 'source', path }, dest }];

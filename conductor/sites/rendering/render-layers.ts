@@ -68,8 +68,14 @@ export function renderLayers(documents: readonly SiteDocument[]): RenderedDocume
   }
   const replacements = findReplacements(parents, layered);
   for (const [{ document }, error] of replacements.errors) if (!errors.has(document)) errors.set(document, error);
+  const { replacedBy } = replacements;
+  // a replacement inherits from what it replaces, its other children from the replacement
+  for (const [each, parent] of parents) {
+    const replacement = replacedBy.get(parent);
+    if (replacement && replacement !== each) parents.set(each, replacement);
+  }
   const sources = new Map<string, LayeredDocument>();
-  for (const each of layered) if (!replacements.replaced.has(each)) sources.set(nameKey(each.document), each);
+  for (const each of layered) if (!replacedBy.has(each)) sources.set(nameKey(each.document), each);
   const sourceOf = ({ src }: Substitution): LayeredDocument | undefined => sources.get(nameKey(src));
   const rendered = new Map<LayeredDocument, unknown>();
   for (const each of orderByNeed(layered, { parents, sourceOf }, errors)) {
@@ -80,7 +86,7 @@ export function renderLayers(documents: readonly SiteDocument[]): RenderedDocume
   }
   return {
     documents: layered.flatMap((each) => {
-      const isLeftOut = each.abstract || replacements.replaced.has(each) || !rendered.has(each);
+      const isLeftOut = each.abstract || replacedBy.has(each) || !rendered.has(each);
       return isLeftOut ? [] : [{ ...each.document, data: rendered.get(each) }];
     }),
     faults: documents.flatMap((document) => {
