@@ -23,8 +23,11 @@ export function readLayerOrder(documents: readonly SiteDocument[]): readonly str
   throw new RenderError('InvalidDocumentFormat', `data.layerOrder of ${policy.name} must be a list of layers' names`);
 }
 
-/** @returns the document's parent; `undefined` = it has none. @throws RenderError */
-export type ChooseParent = (of: LayeredDocument) => LayeredDocument | undefined;
+/**
+ * @param warn is given why a document with a `parentSelector` has no parent
+ * @returns the document's parent; `undefined` = it has none. @throws RenderError
+ */
+export type ChooseParent = (of: LayeredDocument, warn: (reason: RenderError) => void) => LayeredDocument | undefined;
 
 /**
  * As Deckhand chooses: of the same schema, with all labels of the selector, in the nearest layer above that has any.
@@ -45,7 +48,7 @@ export function newChooseParent(
       else byLabel.set(key, [each]);
     }
   }
-  return ({ document, layer, parentSelector }) => {
+  return ({ document, layer, parentSelector }, warn) => {
     if (!parentSelector) return undefined;
     const place = layer === undefined ? -1 : requireOrder(order).indexOf(layer);
     if (place === -1) {
@@ -62,8 +65,9 @@ export function newChooseParent(
       if (found[0]) return found[0];
     }
     const labels = wanted.map(([key, text]) => `${key}: ${text}`).join(', ');
-    const message = `no ${document.schema} in a layer above ${layer} has the labels ${labels}`;
-    throw new RenderError('MissingDocumentParent', message, 'metadata.layeringDefinition.parentSelector');
+    const message = `no ${document.schema} in a layer above ${layer} has the labels ${labels}: nothing is inherited`;
+    warn(new RenderError('MissingDocumentParent', message, 'metadata.layeringDefinition.parentSelector'));
+    return undefined;
   };
 }
 

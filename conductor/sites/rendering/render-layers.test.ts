@@ -114,6 +114,22 @@ test('a replacement takes the place of its parent, in substitutions too', () => 
   });
 });
 
+test('a document without the parent that it looks for is rendered without', () => {
+  const substitutions = [{ src: { schema: 'a/B/v1', name: 'source', path: '.' }, dest: { path: '.x' } }];
+  const alone = child({ parent: { of: 'nobody' }, actions: [merge], data: { a: 1 }, substitutions });
+  expect(render(policy, base, { name: 'source', data: 2 }, alone)).toEqual({
+    data: { policy: policy.data, source: 2, child: { a: 1, x: 2 } },
+    faults: [
+      'MissingDocumentParent child: no a/B/v1 in a layer above site has the labels of: nobody: nothing is inherited',
+    ],
+  });
+  expect(renderLayers([document(policy), document(alone)]).faults[1]?.level).toBe('Warning');
+  // whose place would it take?
+  expect(render(policy, { ...child({ data: {} }), replacement: true }).faults[0]).toContain(
+    'InvalidDocumentReplacement',
+  );
+});
+
 test('other children of a replaced document inherit from the replacement', () => {
   const replacement = { ...child({ name: 'base', actions: [merge], data: { a: { b: 2 } } }), replacement: true };
   const sibling = child({ name: 'sibling', actions: [merge], data: { d: 3 } });
@@ -157,7 +173,6 @@ test('what can not be rendered, each with its document', () => {
   const slow = { path: '.text', pattern: '(a+)+$' };
   expect([
     ...render(child({})).faults,
-    ...render(policy, child({})).faults,
     ...render(policy, child({ layer: 'elsewhere' })).faults,
     ...render(policy, base, { ...base, name: 'second' }, child({})).faults,
     ...render(policy, base, child({ replacement: true })).faults,
@@ -183,7 +198,6 @@ test('what can not be rendered, each with its document', () => {
   ]).toMatchInlineSnapshot(`
     [
       "LayeringPolicyNotFound child: can't be rendered: it has a parentSelector, and the site has no deckhand/LayeringPolicy/v1 with the layers' order",
-      "MissingDocumentParent child: can't be rendered: no a/B/v1 in a layer above site has the labels of: x",
       "InvalidDocumentLayer child: can't be rendered: its layer elsewhere is none of the LayeringPolicy's: global, type, site",
       "IndeterminateDocumentParent child: can't be rendered: 2 documents of layer global may be its parent (base, second); its labels must choose one",
       "InvalidDocumentReplacement child: can't be rendered: a replacement must have the name of its parent, base",

@@ -36,7 +36,7 @@ function measureValue(root: unknown): void {
 export interface RenderedDocuments {
   /** In the order given; without abstract documents, replaced ones, and those that have a fault. */
   readonly documents: readonly SiteDocument[];
-  /** Each an Error of one document. */
+  /** Each of one document; a Warning's is rendered all the same. */
   readonly faults: readonly SiteFault[];
 }
 
@@ -46,6 +46,10 @@ export interface RenderedDocuments {
  */
 export function renderLayers(documents: readonly SiteDocument[]): RenderedDocuments {
   const errors = new Map<SiteDocument, RenderError>();
+  const warnings = new Map<SiteDocument, RenderError[]>();
+  const warn = (document: SiteDocument, reason: RenderError): void => {
+    warnings.set(document, [...(warnings.get(document) ?? []), reason]);
+  };
   const attempt = <T>(document: SiteDocument, work: () => T): T | undefined => {
     try {
       return work();
@@ -63,7 +67,7 @@ export function renderLayers(documents: readonly SiteDocument[]): RenderedDocume
   const chooseParent = newChooseParent(layered, order);
   const parents = new Map<LayeredDocument, LayeredDocument>();
   for (const each of layered) {
-    const parent = attempt(each.document, () => chooseParent(each));
+    const parent = attempt(each.document, () => chooseParent(each, (reason) => warn(each.document, reason)));
     if (parent) parents.set(each, parent);
   }
   const replacements = findReplacements(parents, layered);
@@ -91,7 +95,8 @@ export function renderLayers(documents: readonly SiteDocument[]): RenderedDocume
     }),
     faults: documents.flatMap((document) => {
       const error = errors.get(document);
-      return error ? [faultOf(document, error)] : [];
+      const warned = (warnings.get(document) ?? []).map((reason) => faultOf(document, reason, 'Warning'));
+      return error ? [faultOf(document, error, 'Error'), ...warned] : warned;
     }),
   };
 }
@@ -190,11 +195,11 @@ function notRendered({ document }: LayeredDocument): RenderError {
   return new RenderError('SourceNotRendered', `it needs ${document.schema} ${document.name}, which can't be rendered`);
 }
 
-function faultOf(document: SiteDocument, { name, message, path }: RenderError): SiteFault {
+function faultOf(document: SiteDocument, { name, message, path }: RenderError, level: 'Error' | 'Warning'): SiteFault {
   const fault: SiteFault = {
-    level: 'Error',
+    level,
     name,
-    message: `can't be rendered: ${message}`,
+    message: level === 'Error' ? `can't be rendered: ${message}` : message,
     document: documentOf(document),
   };
   return path === undefined ? fault : { ...fault, path };
