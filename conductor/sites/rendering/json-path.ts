@@ -5,6 +5,8 @@ import { isMapping } from '#conductor/sites/site-document.ts';
 type JsonPath = readonly (string | number)[];
 
 const deepest = 64;
+/** Empty mappings that a list gets at most before a value. */
+const mostPadding = 1_000;
 const part = /\[(\d{1,6})\]|\.?\['([^']+)'\]|\.?\["([^"]+)"\]|\.'([^']+)'|\."([^"]+)"|\.([^.[\]'"*?]+)/y;
 
 /**
@@ -38,7 +40,8 @@ export function valueAt(root: unknown, path: JsonPath): unknown {
 }
 
 /**
- * The same with another value there; what is missing on the way is made. What isn't on the way is shared, not copied.
+ * The same with another value there; what is missing on the way is made, and a list that is too short gets
+ * empty mappings, as in Deckhand. What isn't on the way is shared, not copied.
  * @throws RenderError `InvalidPath` where a list or a single value stands in the way
  */
 export function withValueAt(root: unknown, path: JsonPath, value: unknown): unknown {
@@ -46,10 +49,11 @@ export function withValueAt(root: unknown, path: JsonPath, value: unknown): unkn
   if (key === undefined) return value;
   if (typeof key === 'number') {
     const list: unknown[] = root === undefined || root === null ? [] : requireList(root, key);
-    if (key > list.length) {
-      throw new RenderError('InvalidPath', `index ${key} is beyond the end of a list of ${list.length}`);
+    if (key > list.length + mostPadding) {
+      throw new RenderError('InvalidPath', `index ${key} is far beyond the end of a list of ${list.length}`);
     }
-    return list.toSpliced(key, 1, withValueAt(list[key], rest, value));
+    const padding = Array.from({ length: Math.max(0, key - list.length) }, () => ({}));
+    return [...list, ...padding].toSpliced(key, 1, withValueAt(list[key], rest, value));
   }
   if (root !== undefined && root !== null && !isMapping(root)) {
     throw new RenderError('InvalidPath', `${key} is not within a mapping`);

@@ -47,6 +47,11 @@ function render(...given: readonly Given[]) {
   };
 }
 
+/** Of a substitution from another document. */
+const from = (name: string, path = '.', dest: object = { path: '.x' }, more: object = {}) => [
+  { src: { schema: 'a/B/v1', name, path, ...more }, dest },
+];
+
 const merge = { method: 'merge', path: '.' };
 const base: Given = {
   name: 'base',
@@ -166,10 +171,17 @@ test('substitution into texts, by pattern and in depth', () => {
   expect(of('.port', [{ path: '.a' }, { path: ".'b.c'" }] as object, {}).data['user']).toEqual({ a: 80, 'b.c': 80 });
 });
 
+test('a list that is too short is filled up with empty mappings', () => {
+  const into = (path: string, data: object) =>
+    render({ name: 'source', data: 'x' }, { name: 'user', data, substitutions: from('source', '.', { path }) });
+  expect(into('.list[1]', { list: [] }).data['user']).toEqual({ list: [{}, 'x'] });
+  expect(into('.list[3].y', { list: [1] }).data['user']).toEqual({ list: [1, {}, {}, { y: 'x' }] });
+  expect(into('.list[1]', {}).data['user']).toEqual({ list: [{}, 'x'] });
+  expect(into('.list[0]', { list: [1, 2] }).data['user']).toEqual({ list: ['x', 2] });
+  expect(into('.list[900000]', {}).faults[0]).toContain('InvalidPath user');
+});
+
 test('what can not be rendered, each with its document', () => {
-  const from = (name: string, path = '.', dest: object = { path: '.x' }) => [
-    { src: { schema: 'a/B/v1', name, path }, dest },
-  ];
   const slow = { path: '.text', pattern: '(a+)+$' };
   expect([
     ...render(child({})).faults,
