@@ -19,11 +19,22 @@ const Destination = z.strictObject({
 });
 export type Destination = z.infer<typeof Destination>;
 
+const Source = z.strictObject(
+  {
+    schema: text,
+    name: text,
+    path: text,
+    pattern: text.optional(),
+    match_group: z.int({ error: 'must be a whole number' }).min(0, 'must be 0 (the whole match) or more').optional(),
+    /** What is substituted is never changed in its source: here all are copies. */
+    deepcopy: z.boolean({ error: 'must be true or false' }).optional(),
+  },
+  { error: 'must be a mapping with schema, name, path, pattern, match_group, deepcopy' },
+);
+export type Source = z.infer<typeof Source>;
+
 const Substitution = z.strictObject({
-  src: z.strictObject(
-    { schema: text, name: text, path: text },
-    { error: 'must be a mapping with schema, name and path' },
-  ),
+  src: Source,
   dest: z.union([Destination.transform((one) => [one]), z.array(Destination).min(1)], {
     error: 'must be a mapping with path, pattern, recurse, or a list of such',
   }),

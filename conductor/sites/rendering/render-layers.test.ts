@@ -171,6 +171,37 @@ test('substitution into texts, by pattern and in depth', () => {
   expect(of('.port', [{ path: '.a' }, { path: ".'b.c'" }] as object, {}).data['user']).toEqual({ a: 80, 'b.c': 80 });
 });
 
+test('a part of a text is substituted', () => {
+  const image = 'docker.io/library/hello-world:latest';
+  const part = (pattern: string, more: object = {}, data: unknown = { image, number: 1 }) => {
+    const substitutions = from('source', data === image ? '.' : '.image', { path: '.x' }, { pattern, ...more });
+    const { data: rendered, faults } = render({ name: 'source', data }, { name: 'user', data: {}, substitutions });
+    return faults[0] ?? (rendered['user'] as { x?: unknown })['x'];
+  };
+  expect(part('^(.*):(.*)', { match_group: 1 })).toBe('docker.io/library/hello-world');
+  expect(part('^(.*):(.*)', { match_group: 2, deepcopy: true })).toBe('latest');
+  expect(part('hello.*', {}, image)).toBe('hello-world:latest');
+  // Python's ways
+  expect(part('(?P<tag>\\w+)$', { match_group: 1 }, { image: `${image}\n` })).toBe('latest');
+  expect(part('\\Adocker')).toBe('docker');
+  expect(part('(?P<one>[]l])(?P=one)')).toBe('ll');
+  expect(part('(x)|docker', { match_group: 1 })).toContain('InvalidPattern user');
+  expect(part('x', { match_group: 3 })).toMatch(
+    /^PatternNotFound user: pattern "x" is not found .*: all of it is used$/,
+  );
+  expect(part('d', { match_group: 3 })).toMatch(/InvalidPattern user: .* has 0 groups, and match_group is 3/);
+  expect(part('(?i)docker')).toContain('is no regular expression that Baton can read');
+  expect(part('(a+)+$', {}, { image: `${'a'.repeat(50)}!` })).toContain('takes too long');
+  expect(part('1', {}, { image: 1 })).toContain('src.pattern is for texts, and .image of a/B/v1 source is none');
+  const { documents } = renderLayers(
+    [
+      { name: 'source', data: image },
+      { name: 'user', data: {}, substitutions: from('source', '.', { path: '.x' }, { pattern: 'no such' }) },
+    ].map(document),
+  );
+  expect(documents[1]?.data).toEqual({ x: image });
+});
+
 test('a list that is too short is filled up with empty mappings', () => {
   const into = (path: string, data: object) =>
     render({ name: 'source', data: 'x' }, { name: 'user', data, substitutions: from('source', '.', { path }) });
@@ -224,7 +255,7 @@ test('what can not be rendered, each with its document', () => {
       "SourceNotRendered c: can't be rendered: it needs a/B/v1 a, which can't be rendered",
       "InvalidPattern user: can't be rendered: pattern "(a+)+$" takes too long to be searched for",
       "SubstitutionDependencyCycle a: can't be rendered: it needs itself: a → a",
-      "InvalidDocumentFormat b: can't be rendered: metadata.substitutions.0.src must be a mapping with schema, name and path",
+      "InvalidDocumentFormat b: can't be rendered: metadata.substitutions.0.src must be a mapping with schema, name, path, pattern, match_group, deepcopy",
     ]
   `);
 });

@@ -9,7 +9,7 @@ import {
 import { readDeckhandMetadata, type Substitution } from '#conductor/sites/rendering/deckhand-metadata.ts';
 import { parseJsonPath, valueAt } from '#conductor/sites/rendering/json-path.ts';
 import { RenderError } from '#conductor/sites/rendering/render-error.ts';
-import { substitute } from '#conductor/sites/rendering/substitute.ts';
+import { extractPart, substitute } from '#conductor/sites/rendering/substitute.ts';
 import { documentOf, type SiteDocument } from '#conductor/sites/site-document.ts';
 import { findCycles } from '#conductor/sites/strategy/find-cycles.ts';
 
@@ -85,7 +85,8 @@ export function renderLayers(documents: readonly SiteDocument[]): RenderedDocume
   for (const each of orderByNeed(layered, { parents, sourceOf }, errors)) {
     if (errors.has(each.document)) continue;
     attempt(each.document, () => {
-      rendered.set(each, renderOne(each, { parent: parents.get(each), sourceOf, rendered }));
+      const warnOne = (reason: RenderError): void => warn(each.document, reason);
+      rendered.set(each, renderOne(each, { parent: parents.get(each), sourceOf, rendered, warn: warnOne }));
     });
   }
   return {
@@ -164,10 +165,12 @@ function renderOne(
     parent,
     sourceOf,
     rendered,
+    warn,
   }: {
     readonly parent: LayeredDocument | undefined;
     readonly sourceOf: SourceOf;
     readonly rendered: ReadonlyMap<LayeredDocument, unknown>;
+    readonly warn: (reason: RenderError) => void;
   },
 ): unknown {
   if (parent && !rendered.has(parent)) throw notRendered(parent);
@@ -185,7 +188,10 @@ function renderOne(
       const message = `${src.schema} ${src.name} has no ${src.path}`;
       throw new RenderError('SubstitutionSourceDataNotFound', message, `${at}.src.path`);
     }
-    return dest.reduce((before, each) => substitute(before, value, each), all);
+    const part = extractPart(value, src, (message) =>
+      warn(new RenderError('PatternNotFound', message, `${at}.src.pattern`)),
+    );
+    return dest.reduce((before, each) => substitute(before, part, each), all);
   }, inherited);
   measureValue(data);
   return data;

@@ -1,8 +1,33 @@
-import type { Destination } from '#conductor/sites/rendering/deckhand-metadata.ts';
+import { mask } from '#conductor/kernel/secrets/mask-document.ts';
+import type { Destination, Source } from '#conductor/sites/rendering/deckhand-metadata.ts';
 import { parseJsonPath, valueAt, withValueAt } from '#conductor/sites/rendering/json-path.ts';
-import { replacePattern } from '#conductor/sites/rendering/match-pattern.ts';
+import { findPart, replacePattern } from '#conductor/sites/rendering/match-pattern.ts';
 import { RenderError } from '#conductor/sites/rendering/render-error.ts';
 import { isMapping } from '#conductor/sites/site-document.ts';
+
+/**
+ * The part of a source's text that `src.pattern` finds; the value itself without pattern, and where it isn't found. Pure.
+ * @param warn is given why the whole text is used
+ * @throws RenderError `InvalidDocumentFormat` for a value that is no text
+ */
+export function extractPart(
+  value: unknown,
+  { schema, name, path, pattern, match_group: group = 0 }: Source,
+  warn: (message: string) => void,
+): unknown {
+  // a part of what stands for a secret says no more of it
+  if (pattern === undefined || value === mask) return value;
+  if (typeof value !== 'string') {
+    throw new RenderError(
+      'InvalidDocumentFormat',
+      `src.pattern is for texts, and ${path} of ${schema} ${name} is none`,
+    );
+  }
+  const found = findPart(value, pattern, group);
+  if (found !== undefined) return found;
+  warn(`pattern ${JSON.stringify(pattern)} is not found in ${path} of ${schema} ${name}: all of it is used`);
+  return value;
+}
 
 /**
  * Data with a source's value in a destination: as a whole, or in place of each match of the pattern in the text there
