@@ -47,7 +47,8 @@ function guarded(
 ): Announce {
   const { node, force, revision } = args;
   const require = revision === undefined ? undefined : () => requireEtcdAllows(context, { ...args, revision });
-  const guard = { node, force, evicts, require, isBegun: report.deeds.length > 0 };
+  // the action goes on to `remove_node`
+  const guard = { node, force, evicts, deletes: true, require, isBegun: report.deeds.length > 0 };
   return guardChanges(cluster, guard, context.signal, announce);
 }
 

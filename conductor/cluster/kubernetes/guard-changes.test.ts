@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { type Guard, guardChanges } from '#conductor/cluster/kubernetes/guard-changes.ts';
 import { conditionOf } from '#test/simulators/kubernetes/resource.ts';
-import { newNode } from '#test/simulators/kubernetes/scene.ts';
+import { newNode, newSet } from '#test/simulators/kubernetes/scene.ts';
 import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-cluster.ts';
 
 let small: OpenedCluster;
@@ -15,7 +15,7 @@ const { signal } = new AbortController();
 
 /** The first look of a drain. */
 async function drain(more: Partial<Guard> = {}): Promise<string> {
-  const guard: Guard = { node: 'n1', force: false, evicts: true, isBegun: false, ...more };
+  const guard: Guard = { node: 'n1', force: false, evicts: true, deletes: false, isBegun: false, ...more };
   const announce = guardChanges(small.cluster, guard, signal, () => Promise.resolve());
   const { state } = await drainNode(small.cluster, 'n1', { gracePeriodSeconds: 1, announce }, signal);
   return state;
@@ -53,6 +53,32 @@ test('rights that are missing are named before the cordon', async () => {
   });
   access.deny({ right: 'patch nodes' });
   await expect(drain()).rejects.toThrow('may not patch nodes, create pods/eviction in namespace default');
+  expect(isCordoned()).toBeUndefined();
+});
+
+test('what a later step needs, and what is read after the cordon, is asked for before it', async () => {
+  const { access } = small.simulator;
+  access.deny({ right: 'delete nodes' });
+  await expect(drain({ deletes: true })).rejects.toMatchObject({
+    code: 'forbidden',
+    message: expect.stringContaining('may not delete nodes; give its role that right') as unknown,
+  });
+  access.deny({ right: 'list pods' });
+  access.deny({ right: 'create pods/eviction' });
+  await expect(drain()).rejects.toThrow('may not list pods; give');
+  expect(isCordoned()).toBeUndefined();
+});
+
+test('daemon sets may be read in the namespaces of their pods alone', async () => {
+  const { store, access } = small.simulator;
+  store.create('daemonsets', newSet('agents'));
+  await expect.poll(() => small.podsOn('n1').length).toBe(1);
+  await small.settle();
+  access.deny({ right: 'get daemonsets.apps', allowedIn: ['default'] });
+  expect(await drain()).toBe('done');
+  store.replace('nodes', { ...store.get('nodes', 'n1'), spec: {} });
+  access.deny({ right: 'get daemonsets.apps' });
+  await expect(drain()).rejects.toThrow('may not get daemonsets.apps in namespace default');
   expect(isCordoned()).toBeUndefined();
 });
 

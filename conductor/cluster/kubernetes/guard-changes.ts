@@ -2,8 +2,18 @@ import type { Announce } from '#conductor/cluster/cluster-changes.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { findLeaving } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { findLastReady } from '#conductor/cluster/kubernetes/find-last-ready.ts';
-import { ClusterNode, listAll, nodesPath } from '#conductor/cluster/kubernetes/objects.ts';
-import { evictRight, findMissingRights, patchRight, rightsError } from '#conductor/cluster/kubernetes/rights.ts';
+import { ClusterNode, listAll, listPodsOf, nodesPath, type Pod } from '#conductor/cluster/kubernetes/objects.ts';
+import {
+  daemonSetRight,
+  deleteRight,
+  evictRight,
+  findMissingRights,
+  listPodsRight,
+  patchRight,
+  type Right,
+  rightsError,
+} from '#conductor/cluster/kubernetes/rights.ts';
+import { controllerOf } from '#conductor/cluster/kubernetes/select-pods.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What is asked for before a node's first change by a step. */
@@ -13,6 +23,8 @@ export interface Guard {
   readonly force: boolean;
   /** The step evicts pods, too. */
   readonly evicts: boolean;
+  /** A later step deletes the node from its cluster: without that right the rest would be done for nothing. */
+  readonly deletes: boolean;
   /** What else has to be so, of clusters that this one knows nothing of. */
   readonly require?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** The step has changed something already: what it is about was found possible then. */
@@ -52,26 +64,48 @@ async function requireOthers(cluster: Cluster, { node, force }: Guard, signal: A
   );
 }
 
-async function requireRights(cluster: Cluster, { node, evicts }: Guard, signal: AbortSignal): Promise<void> {
-  const missing = await findMissingNodeRights(cluster, evicts ? [node] : [], signal);
+async function requireRights(cluster: Cluster, { node, evicts, deletes }: Guard, signal: AbortSignal): Promise<void> {
+  const missing = await findMissingNodeRights(cluster, { drained: evicts ? [node] : [], deletes }, signal);
   if (missing.length > 0) throw rightsError(`change node ${node}`, missing);
 }
 
+export interface NodeWork {
+  /** Nodes whose pods are to leave. */
+  readonly drained: readonly string[];
+  /** Nodes are deleted from the cluster in the end. */
+  readonly deletes: boolean;
+}
+
 /**
- * What the account may not that a node's drain and labels need; it may evict in all namespaces, or in those of the pods
- * that leave.
- * @param drained nodes whose pods are to leave. @throws AppError as `Cluster.request`
+ * What the account may not that is needed to take nodes out of the cluster. To evict, and to read daemon sets, it may be
+ * allowed in all namespaces, or in those of the nodes' pods.
+ * @throws AppError as `Cluster.request`
  */
 export async function findMissingNodeRights(
   cluster: Cluster,
-  drained: readonly string[],
+  { drained, deletes }: NodeWork,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const missing = await findMissingRights(cluster, [patchRight], signal);
-  const isFree = drained.length === 0 || (await findMissingRights(cluster, [evictRight], signal)).length === 0;
-  if (isFree) return missing;
-  const pods = (await Promise.all(drained.map((node) => findLeaving(cluster, node, signal)))).flat();
-  const namespaces = new Set(pods.map(({ metadata }) => metadata.namespace));
-  const there = [...namespaces].map((namespace) => ({ ...evictRight, namespace }));
-  return [...missing, ...(await findMissingRights(cluster, there, signal))];
+  const ask = (rights: readonly Right[]): Promise<string[]> => findMissingRights(cluster, rights, signal);
+  const [unlisted, changes] = await Promise.all([
+    ask([listPodsRight]),
+    ask([patchRight, ...(deletes ? [deleteRight] : [])]),
+  ]);
+  const missing = [...changes, ...unlisted];
+  const [mayEvict, mayRead] = await Promise.all(
+    [evictRight, daemonSetRight].map(async (right) => drained.length === 0 || (await ask([right])).length === 0),
+  );
+  // without the pods nobody knows where else it needs rights
+  if ((mayEvict && mayRead) || unlisted.length > 0) return missing;
+  const there = (right: Right, pods: readonly Pod[]): Promise<string[]> =>
+    ask([...new Set(pods.map(({ metadata }) => metadata.namespace))].map((namespace) => ({ ...right, namespace })));
+  const pods = (await Promise.all(drained.map((node) => listPodsOf(cluster, node, signal)))).flat();
+  const unread = mayRead ? [] : await there(daemonSetRight, pods.filter(isOfDaemonSet));
+  if (mayEvict || unread.length > 0) return [...missing, ...unread];
+  const leaving = (await Promise.all(drained.map((node) => findLeaving(cluster, node, signal)))).flat();
+  return [...missing, ...(await there(evictRight, leaving))];
+}
+
+function isOfDaemonSet(pod: Pod): boolean {
+  return controllerOf(pod)?.kind === 'DaemonSet';
 }

@@ -88,7 +88,7 @@ export function checkDrainTimes({ timeout, gracePeriod }: Pick<DrainStep, 'timeo
 }
 
 export const drainStep: ClusterWork<DrainStep> = (cluster, { node, force, require, gracePeriod, ...step }) => {
-  const guarded = guardOnce(cluster, { node, force, require, evicts: true });
+  const guarded = guardOnce(cluster, { node, force, require, evicts: true, deletes: false });
   const round = (signal: AbortSignal, announce: Announce): Promise<Round> =>
     drainNode(cluster, node, { gracePeriodSeconds: gracePeriod, announce: guarded(signal, announce) }, signal);
   return repeatRounds(round, {
@@ -106,7 +106,7 @@ export const clearLabelsStep: ClusterWork<LabelStep & Guarded> = (
   cluster,
   { node, force, require, secrets, ...step },
 ) => {
-  const guarded = guardOnce(cluster, { node, force, require, evicts: false });
+  const guarded = guardOnce(cluster, { node, force, require, evicts: false, deletes: false });
   const round = (signal: AbortSignal, announce: Announce): Promise<Round> =>
     clearLabels(cluster, node, signal, { announce: guarded(signal, announce), secrets });
   return repeatRounds(round, {

@@ -16,7 +16,12 @@ export interface Right {
 }
 
 export const patchRight: Right = { verb: 'patch', group: '', resource: 'nodes' };
+export const deleteRight: Right = { verb: 'delete', group: '', resource: 'nodes' };
+/** Without it waits for nodes poll. */
+export const watchRight: Right = { verb: 'watch', group: '', resource: 'nodes' };
+export const listPodsRight: Right = { verb: 'list', group: '', resource: 'pods' };
 export const evictRight: Right = { verb: 'create', group: '', resource: 'pods', subresource: 'eviction' };
+export const daemonSetRight: Right = { verb: 'get', group: 'apps', resource: 'daemonsets' };
 
 const Review = z.looseObject({ status: z.looseObject({ allowed: z.boolean() }) });
 

@@ -52,5 +52,8 @@ test('an account without the rights can take no node of the cluster out; one tha
   expect(Object.fromEntries(await findImpossible(own.context, site, leaving))).toEqual({
     n1: expect.stringContaining('the account of BATON_KUBECONFIG may not patch nodes') as unknown,
   });
+  // of a step that is hours away
+  small.simulator.access.deny({ right: 'delete nodes' });
+  expect((await findImpossible(own.context, site, leaving)).get('n1')).toContain('may not patch nodes, delete nodes');
   await Promise.all([own.close(), small.close()]);
 });

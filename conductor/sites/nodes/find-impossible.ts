@@ -97,7 +97,7 @@ async function askKubernetes({ config, database }: Context, leaving: Leaving): P
   const seen = await withSharedCluster(database, config.kubeconfigFile, async (cluster) => {
     const nodes = await listAll(cluster, nodesPath, ClusterNode, { what: 'nodes', signal });
     const names = leaving.names.filter((name) => nodes.some(({ metadata }) => metadata.name === name));
-    return { nodes, names, missing: await findMissingNodeRights(cluster, names, signal) };
+    return { nodes, names, missing: await findMissingNodeRights(cluster, { drained: names, deletes: true }, signal) };
   }).catch(forbidsNothing);
   if (!seen) return new Map();
   if (seen.missing.length > 0) {

@@ -96,3 +96,9 @@ test('who may not read budgets is told so, and what is known besides', async () 
   expect(wrong).toContainEqual(expect.stringContaining("disruption budgets can't be read now"));
   expect(found.get('n1')).toMatchObject({ kubernetes: { evicted: 3, kept_by_budgets: null }, wrong: [] });
 });
+
+test('who may not watch nodes is warned', async () => {
+  small.simulator.access.deny({ right: 'watch nodes' });
+  const { wrong } = await look(small.kubeconfigFile);
+  expect(wrong).toContainEqual(expect.stringContaining('the account of BATON_KUBECONFIG may not watch nodes'));
+});

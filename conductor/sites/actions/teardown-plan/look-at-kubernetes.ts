@@ -4,6 +4,7 @@ import { findDaemonSets, hasDaemonSet } from '#conductor/cluster/kubernetes/daem
 import { type Budget, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
 import type { PodOutline } from '#conductor/cluster/kubernetes/objects.ts';
 import { planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
+import { findMissingRights, watchRight } from '#conductor/cluster/kubernetes/rights.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { kubeletShutdown } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
 import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
@@ -54,7 +55,7 @@ export async function lookAtKubernetes(
       const [first, ...others] = names;
       if (first !== undefined) await look(first);
       if (goOn()) await inParallel(others, look, { atOnce, goOn });
-      if (goOn()) wrong.push(...(await missesDaemonSet(cluster)));
+      if (goOn()) wrong.push(...(await missesDaemonSet(cluster)), ...(await missesWatch(cluster)));
       if (goOn()) shared = await lookAtAll(cluster, podsOf(seen), wrong);
     }),
   );
@@ -70,6 +71,14 @@ function whyNotAsked(error: unknown): string {
   if (error instanceof AppError) return errorChain(error);
   if (error instanceof DOMException && error.name === 'TimeoutError') return `no answer within ${lookMs / 1000} s`;
   throw error;
+}
+
+async function missesWatch(cluster: Cluster): Promise<string[]> {
+  const missing = await findMissingRights(cluster, [watchRight], AbortSignal.timeout(lookMs));
+  return missing.map(
+    (right) =>
+      `the account of BATON_KUBECONFIG may not ${right}: each node that is waited for is asked for by itself, and seen later; give its role that right`,
+  );
 }
 
 async function missesDaemonSet(cluster: Cluster): Promise<string[]> {
