@@ -187,7 +187,7 @@ function keepReport(context: StepContext): KeptReport {
   };
   return {
     report: () => state.report,
-    announce: (deeds) => keep(withRecordedChanges(state.report, deeds)),
+    announce: (deeds, outcome) => keep(withRecordedChanges(state.report, deeds, outcome)),
     looked: (round) => keep(afterLook(state.report, round)),
     reported: (messages) =>
       messages.length === 0 ? Promise.resolve() : keep({ ...state.report, messages: [...messages] }),

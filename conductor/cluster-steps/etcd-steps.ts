@@ -51,12 +51,12 @@ export const removeEtcd = newClusterStep({
 
 /** A redeploy of the node has to bring them back, whichever action comes to it. */
 function rememberMembers(context: StepContext, announce: Announce): Announce {
-  return async (deeds) => {
-    for (const { kind, of } of deeds) {
+  return async (deeds, outcome) => {
+    for (const { kind, of } of outcome === undefined ? deeds : []) {
       if (kind !== 'etcd member' || of === undefined) continue;
       await context.record((tx) => noteEtcdMember(tx, context.node.uuid, of));
     }
-    await announce(deeds);
+    await announce(deeds, outcome);
   };
 }
 

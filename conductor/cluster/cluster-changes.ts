@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isRemark, type Remark } from '#conductor/model/remark.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 /**
  * What a round changes in a cluster and can't find again by looking: once it is done, nothing there tells that it was
@@ -33,8 +34,35 @@ export interface Unsettled {
   readonly isRefused: boolean;
 }
 
-/** Told of deeds right before they are done, so that whoever comes after a crash knows of them. */
-export type Announce = (deeds: readonly ClusterChange[]) => Promise<void>;
+/** What the answer to a request says of its changes. */
+export type ChangeOutcome = 'done' | 'refused';
+
+/**
+ * Told of deeds right before they are done, so that whoever comes after a crash knows of them, and again with what came
+ * of them, where an answer says so.
+ */
+export type Announce = (deeds: readonly ClusterChange[], outcome?: ChangeOutcome) => Promise<void>;
+
+/** Makes changes that are announced, by one request. @throws what `make` and `announce` throw */
+export async function makeChanges<Answer>(
+  announce: Announce | undefined,
+  changes: readonly ClusterChange[],
+  make: () => Promise<Answer>,
+): Promise<Answer> {
+  await announce?.(changes);
+  const answer = await make().catch(async (error: unknown) => {
+    if (isRefusal(error)) await announce?.(changes, 'refused');
+    throw error;
+  });
+  await announce?.(changes, 'done');
+  return answer;
+}
+
+/** Else nothing says whether it came about. */
+function isRefusal(error: unknown): boolean {
+  const status = error instanceof AppError ? Number(error.details['status']) : 0;
+  return status >= 400 && status < 500;
+}
 
 /** Reports of earlier releases have none: their messages are shown, and nothing is decided by them. */
 const KeptRemark = z.custom<Remark>(isRemark).optional();
@@ -76,13 +104,28 @@ export function readReport(output: unknown): ClusterReport {
   return parsed.success ? parsed.data : { deeds: [], messages: [] };
 }
 
-/** With deeds that are about to be done; one that is known already is no news. Pure. */
-export function withRecordedChanges(report: ClusterReport, deeds: readonly ClusterChange[]): ClusterReport {
+/** With deeds that are about to be done, or with what came of them; one that is known already is no news. Pure. */
+export function withRecordedChanges(
+  report: ClusterReport,
+  deeds: readonly ClusterChange[],
+  outcome?: ChangeOutcome,
+): ClusterReport {
+  if (outcome !== undefined) return withOutcome(report, deeds, outcome);
   const known = new Set(report.deeds.map(keyOf));
   const news = deeds.filter((change) => !known.has(keyOf(change)));
   return news.length === 0
     ? report
     : { ...report, deeds: [...report.deeds, ...news.map((change) => ({ ...change, sure: false }))] };
+}
+
+/** What was refused is struck out, unless an earlier request had done it. */
+function withOutcome(report: ClusterReport, changes: readonly ClusterChange[], outcome: ChangeOutcome): ClusterReport {
+  const about = new Set(changes.map(keyOf));
+  const deeds = report.deeds.flatMap((change) => {
+    if (change.sure || !about.has(keyOf(change))) return [change];
+    return outcome === 'done' ? [{ ...change, sure: true }] : [];
+  });
+  return { ...report, deeds };
 }
 
 /** After a look that has ended: what was announced is so, but for what the look has left unsettled. Pure. */

@@ -49,9 +49,9 @@ export async function repeatRounds(
   let lastError: unknown;
   let report: ClusterReport = { deeds: [], messages: [] };
   const kept = journal && keepJournal(journal);
-  const announce: Announce = async (deeds) => {
-    report = withRecordedChanges(report, deeds);
-    await kept?.announced(deeds);
+  const announce: Announce = async (deeds, outcome) => {
+    report = withRecordedChanges(report, deeds, outcome);
+    await kept?.announced(deeds, outcome);
   };
   try {
     do {

@@ -275,3 +275,15 @@ test("what is done by hand is in the node's history, also when it fails", async 
     'clear-labels by hand: Label rack=r1 is taken from node n1; Label node-role.kubernetes.io/worker= is taken from node n1',
   ]);
 });
+
+test('what the API server has refused is not in the history', async () => {
+  const nodeUuid = await addAvailableNode(api.context.db, 'n2');
+  small.simulator.inject({ method: 'PATCH', path: /nodes\/n2$/, status: 403, times: 99 });
+  for (const verb of ['drain', 'clear-labels']) {
+    expect(
+      (await post(`/nodes/n2/${verb}?timeout=10&force=true${verb === 'drain' ? '&grace-period=1' : ''}`)).status,
+    ).toBe(500);
+  }
+  const history = await listHistory(api.context.db, nodeUuid);
+  expect(history.filter(({ event }) => event.includes('by hand'))).toEqual([]);
+});

@@ -1,5 +1,4 @@
-import { describeClusterChange } from '#conductor/cluster/cluster-changes.ts';
-import type { Journal } from '#conductor/cluster/journal.ts';
+import { describeJournalEntry, type Journal } from '#conductor/cluster/journal.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
@@ -18,8 +17,8 @@ export function recordByHand(
   caller: Pick<Caller, 'user' | 'project' | 'via'>,
   { node: name, verb }: { readonly node: string; readonly verb: string },
 ): Journal {
-  return async (changes) => {
-    const lines = changes.map(describeClusterChange);
+  return async (entries) => {
+    const lines = entries.map(describeJournalEntry);
     for (const line of lines) log.info({ node: name, user: caller.user }, `${verb} by hand: ${line}`);
     const node = await findNode(db, name);
     if (!node) return;

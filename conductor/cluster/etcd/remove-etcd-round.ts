@@ -1,4 +1,4 @@
-import type { Announce, ClusterChange } from '#conductor/cluster/cluster-changes.ts';
+import { type Announce, type ClusterChange, makeChanges, type Unsettled } from '#conductor/cluster/cluster-changes.ts';
 import { type ClusterView, nameOf } from '#conductor/cluster/etcd/cluster-view.ts';
 import { AnyAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
 import type { EtcdClient } from '#conductor/cluster/etcd/etcd-client.ts';
@@ -102,6 +102,7 @@ async function actUntilGone(
   work: EtcdWork,
 ): Promise<Round> {
   const messages: RoundMessage[] = [];
+  const unsettled: Unsettled[] = [];
   let reason = 'its members are still changing';
   for (let looks = 0; looks < maxLooks; looks += 1) {
     const { view, plan } = await lookFor(client, cluster, work);
@@ -115,19 +116,25 @@ async function actUntilGone(
       await context.clock.sleep(lookAgainMs, work.signal);
       continue;
     }
+    const change = changeOf(cluster.name, plan);
     try {
-      await work.announce?.([changeOf(cluster.name, plan)]);
-      const done = await act(client, cluster.name, view, plan);
+      const done = await makeChanges(work.announce, [change], () => act(client, cluster.name, view, plan));
       context.log.info({ cluster: cluster.name, node: work.node }, done);
       messages.push({ message: done, error: false, kind: 'EtcdCluster', name: cluster.name });
     } catch (error) {
       const kept = keepPassing(error);
       reason = errorChain(kept);
+      unsettled.push({ change, isRefused: false });
       break;
     }
   }
   const { messages: waiting } = waitingFor(cluster.name, reason);
-  return { state: 'waiting', reason: `etcd cluster ${cluster.name}: ${reason}`, messages: [...messages, ...waiting] };
+  return {
+    state: 'waiting',
+    reason: `etcd cluster ${cluster.name}: ${reason}`,
+    messages: [...messages, ...waiting],
+    unsettled,
+  };
 }
 
 type Act = Extract<RemovalPlan, { readonly act: 'remove' | 'move leader' }>;
@@ -200,5 +207,7 @@ function waitingFor(cluster: string, reason: string): Round {
 export function joinRounds(rounds: readonly Round[]): Round {
   const messages = rounds.flatMap((round) => round.messages);
   const reasons = rounds.flatMap((round) => (round.state === 'waiting' ? [round.reason] : []));
-  return reasons.length > 0 ? { state: 'waiting', reason: reasons.join('; '), messages } : { state: 'done', messages };
+  if (reasons.length === 0) return { state: 'done', messages };
+  const unsettled = rounds.flatMap((round) => (round.state === 'waiting' ? (round.unsettled ?? []) : []));
+  return { state: 'waiting', reason: reasons.join('; '), messages, unsettled };
 }

@@ -1,4 +1,4 @@
-import type { Announce } from '#conductor/cluster/cluster-changes.ts';
+import { type Announce, type ClusterChange, makeChanges } from '#conductor/cluster/cluster-changes.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/cluster.ts';
 import { named } from '#conductor/cluster/kubernetes/evict-pod.ts';
 import { addedLabels, allowsNode } from '#conductor/cluster/kubernetes/node-labels.ts';
@@ -65,12 +65,14 @@ export async function takeLabels(
   const taken = added.map((label) => ({ label, value: labels?.[label] ?? '' }));
   const describeChange = ({ label, value }: (typeof taken)[number]): string =>
     `Label ${label}=${value} is taken from node ${name}`;
-  await announce?.(
-    taken.map((each) => ({ kind: 'label', name: each.label, value: each.value, message: describeChange(each) })),
+  const changes = taken.map(
+    (each): ClusterChange => ({ kind: 'label', name: each.label, value: each.value, message: describeChange(each) }),
   );
   const annotations = secrets && keepTakenLabels(secrets, node, taken);
   const body = { metadata: { labels: Object.fromEntries(added.map((label) => [label, null])), annotations } };
-  await cluster.request('PATCH', apiPath(nodesPath, name), { body, contentType: mergePatch, signal });
+  await makeChanges(announce, changes, () =>
+    cluster.request('PATCH', apiPath(nodesPath, name), { body, contentType: mergePatch, signal }),
+  );
   return taken.map((each) => ({ message: describeChange(each), error: false, name: each.label, kind: 'Label' }));
 }
 

@@ -1,4 +1,4 @@
-import type { Announce } from '#conductor/cluster/cluster-changes.ts';
+import { type Announce, makeChanges } from '#conductor/cluster/cluster-changes.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/cluster.ts';
 import { type ClusterNode, nodesPath } from '#conductor/cluster/kubernetes/objects.ts';
 
@@ -11,12 +11,10 @@ export async function cordon(
 ): Promise<boolean> {
   if (isCordoned(node)) return false;
   const { name } = node.metadata;
-  await announce?.([{ kind: 'cordon', name, message: `Node ${name} is cordoned` }]);
-  await cluster.request('PATCH', apiPath(nodesPath, name), {
-    body: { spec: { unschedulable: true } },
-    contentType: mergePatch,
-    signal,
-  });
+  const body = { spec: { unschedulable: true } };
+  await makeChanges(announce, [{ kind: 'cordon', name, message: `Node ${name} is cordoned` }], () =>
+    cluster.request('PATCH', apiPath(nodesPath, name), { body, contentType: mergePatch, signal }),
+  );
   return true;
 }
 

@@ -38,15 +38,15 @@ export interface Guard {
  */
 export function guardChanges(cluster: Cluster, guard: Guard, signal: AbortSignal, announce: Announce): Announce {
   const state = { isPassed: guard.isBegun };
-  return async (changes) => {
-    if (!state.isPassed)
+  return async (changes, outcome) => {
+    if (!state.isPassed && outcome === undefined)
       await Promise.all([
         requireOthers(cluster, guard, signal),
         requireRights(cluster, guard, signal),
         guard.require?.(signal),
       ]);
     state.isPassed = true;
-    await announce(changes);
+    await announce(changes, outcome);
   };
 }
 

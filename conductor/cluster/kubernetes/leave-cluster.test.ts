@@ -23,8 +23,8 @@ const leave = (name: string, mayBeGone = false) =>
     name,
     {
       mayBeGone,
-      announce: (news) => {
-        changes.push(...news);
+      announce: (news, outcome) => {
+        if (outcome === undefined) changes.push(...news);
         return Promise.resolve();
       },
     },

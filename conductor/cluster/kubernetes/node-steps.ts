@@ -165,9 +165,9 @@ export const removeFromClusterStep: ClusterWork<NodeStep> = (cluster, { node, ..
 function guardOnce(cluster: Cluster, guard: Omit<Guard, 'isBegun'>) {
   const state = { isBegun: false };
   return (signal: AbortSignal, announce: Announce): Announce =>
-    guardChanges(cluster, { ...guard, isBegun: state.isBegun }, signal, (changes) => {
+    guardChanges(cluster, { ...guard, isBegun: state.isBegun }, signal, (changes, outcome) => {
       state.isBegun = true;
-      return announce(changes);
+      return announce(changes, outcome);
     });
 }
 

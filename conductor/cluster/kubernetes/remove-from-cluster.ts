@@ -1,4 +1,4 @@
-import type { Announce } from '#conductor/cluster/cluster-changes.ts';
+import { type Announce, makeChanges } from '#conductor/cluster/cluster-changes.ts';
 import { apiPath, type Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { isCordoned } from '#conductor/cluster/kubernetes/cordon.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
@@ -43,11 +43,13 @@ export async function removeFromCluster(
       );
     }
     // of the node that was looked at: one that was uncordoned since, or has joined again, is looked at again
-    await announce?.([{ kind: 'node', name, message: `Node ${name} is removed from the cluster` }]);
     const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
-    await cluster.request('DELETE', apiPath(nodesPath, name), { body, signal }).catch((error: unknown) => {
-      if (!isAbsent(error, { kind: 'nodes', name })) throw error;
-    });
+    const message = `Node ${name} is removed from the cluster`;
+    await makeChanges(announce, [{ kind: 'node', name, message }], () =>
+      cluster.request('DELETE', apiPath(nodesPath, name), { body, signal }).catch((error: unknown) => {
+        if (!isAbsent(error, { kind: 'nodes', name })) throw error;
+      }),
+    );
   }
   const left = await findNode(cluster, name, signal);
   if (left?.metadata.uid !== uid) {

@@ -1,4 +1,4 @@
-import type { Announce } from '#conductor/cluster/cluster-changes.ts';
+import { type Announce, type ClusterChange, makeChanges } from '#conductor/cluster/cluster-changes.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/cluster.ts';
 import { isCordoned } from '#conductor/cluster/kubernetes/cordon.ts';
 import { decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
@@ -24,14 +24,9 @@ export async function restoreLabels(
   const isStopped = now?.[decommissionLabel] !== undefined;
   const isOut = isStopped || isCordoned(node);
   if (missing.length > 0 || isOut) {
-    await announce([
-      ...missing.map(([label, value]) => {
-        return {
-          kind: 'label' as const,
-          name: label,
-          value,
-          message: `Label ${label}=${value} is back on node ${name}`,
-        };
+    const changes: ClusterChange[] = [
+      ...missing.map(([label, value]): ClusterChange => {
+        return { kind: 'label', name: label, value, message: `Label ${label}=${value} is back on node ${name}` };
       }),
       ...(isStopped
         ? [
@@ -43,11 +38,13 @@ export async function restoreLabels(
           ]
         : []),
       ...(isOut ? [{ kind: 'cordon' as const, name, message: `Node ${name} is uncordoned` }] : []),
-    ]);
+    ];
     const labels = { ...Object.fromEntries(missing), [decommissionLabel]: null };
     const metadata = { resourceVersion, labels, annotations: { [takenLabelsKey]: null } };
     const body = { metadata, spec: { unschedulable: null } };
-    await cluster.request('PATCH', apiPath(nodesPath, name), { body, contentType: mergePatch, signal });
+    await makeChanges(announce, changes, () =>
+      cluster.request('PATCH', apiPath(nodesPath, name), { body, contentType: mergePatch, signal }),
+    );
   }
   return { state: 'done', messages: [{ message: `Node ${name} has its labels, and takes pods`, error: false }] };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Announce } from '#conductor/cluster/cluster-changes.ts';
+import { type Announce, makeChanges } from '#conductor/cluster/cluster-changes.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/cluster.ts';
 import { hasDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { decommissionLabel, decommissionValue } from '#conductor/cluster/kubernetes/node-labels.ts';
@@ -32,9 +32,10 @@ export async function shutdownKubelet(
   const node = await readNode(cluster, name, signal);
   if (node.metadata.labels?.[decommissionLabel] !== decommissionValue) {
     const message = `Node ${name} is labelled ${decommissionLabel}: ${decommissionValue}, which stops its kubelet`;
-    await announce?.([{ kind: 'kubelet', name, message }]);
     const body = { metadata: { labels: { [decommissionLabel]: decommissionValue } } };
-    await cluster.request('PATCH', apiPath(nodesPath, name), { body, contentType: mergePatch, signal });
+    await makeChanges(announce, [{ kind: 'kubelet', name, message }], () =>
+      cluster.request('PATCH', apiPath(nodesPath, name), { body, contentType: mergePatch, signal }),
+    );
   }
   const silence = holdsForLost(node) ?? (await leaseRunOut(cluster, name, signal));
   if (silence !== undefined) {

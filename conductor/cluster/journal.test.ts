@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type ClusterChange, makeChanges } from '#conductor/cluster/cluster-changes.ts';
+import { describeJournalEntry, type Journal } from '#conductor/cluster/journal.ts';
+import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
+import { leaveCluster } from '#conductor/cluster/kubernetes/leave-cluster.ts';
+import { repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
+import type { Round } from '#conductor/cluster/round.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { newNode } from '#test/simulators/kubernetes/scene.ts';
+import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-cluster.ts';
+
+let small: OpenedCluster;
+let lines: string[];
+beforeEach(async () => {
+  small = await openSmallCluster();
+  lines = [];
+});
+afterEach(() => small.close());
+
+const journal: Journal = (entries) => {
+  lines.push(...entries.map(describeJournalEntry));
+  return Promise.resolve();
+};
+const options = { what: 'work', timeoutMs: 2_000, everyMs: 20, signal: new AbortController().signal, journal };
+const patch = { method: 'PATCH', path: /nodes\/n[13]$/ } as const;
+const drain = () =>
+  repeatRounds(
+    (signal, announce) => drainNode(small.cluster, 'n1', { gracePeriodSeconds: 1, announce }, signal),
+    options,
+  );
+
+test('a change that was refused is in no entry, and in no answer', async () => {
+  small.simulator.inject({ ...patch, status: 403, times: 9 });
+  const failed: unknown = await drain().catch((error: unknown) => error);
+  expect(failed).toMatchObject({ code: 'forbidden' });
+  expect(JSON.stringify((failed as AppError).details)).not.toContain('is cordoned');
+  expect(lines).toEqual([]);
+});
+
+test('one whose answer was lost is unknown; a later look settles it', async () => {
+  small.simulator.inject({ ...patch, dropAnswer: true });
+  await drain();
+  expect(lines).toEqual(['Node n1 is cordoned']);
+  small.simulator.store.replace('nodes', { ...small.simulator.store.get('nodes', 'n1'), spec: {} });
+  lines = [];
+  small.simulator.inject({ ...patch, status: 500, times: 999 });
+  await expect(drain()).rejects.toMatchObject({ code: 'timeout' });
+  expect(lines).toEqual(['Node n1 is cordoned: this was started, and its result is unknown']);
+});
+
+test('what came before the refusal in the same look is done', async () => {
+  small.simulator.store.create('nodes', newNode('n3', { rack: 'r1' }));
+  const round = (signal: AbortSignal, announce: Parameters<Parameters<typeof repeatRounds>[0]>[1]): Promise<Round> =>
+    leaveCluster(
+      small.cluster,
+      'n3',
+      {
+        mayBeGone: false,
+        announce: async (changes, outcome) => {
+          await announce(changes, outcome);
+          // the labels are refused
+          if (outcome === 'done') small.simulator.inject({ ...patch, status: 403, times: 9 });
+        },
+      },
+      signal,
+    );
+  await expect(repeatRounds(round, options)).rejects.toMatchObject({ code: 'forbidden' });
+  expect(lines).toEqual(['Node n3 is cordoned']);
+});
+
+test('an etcd member is written down with its addresses before it leaves, and again with what came of it', async () => {
+  const member: ClusterChange = {
+    kind: 'etcd member',
+    name: 'a',
+    value: 'https://a:2380',
+    of: 'main',
+    message: 'a left',
+  };
+  const answers = [new AppError('busy', 'later', { details: { status: 429 } }), undefined];
+  await repeatRounds(
+    async (_signal, announce) => {
+      await makeChanges(announce, [member], () => {
+        const answer = answers.shift();
+        return answer ? Promise.reject(answer) : Promise.resolve();
+      });
+      return { state: 'done', messages: [] };
+    },
+    { ...options, what: 'removal' },
+  );
+  const text = 'a left (peer URLs https://a:2380)';
+  const unknown = `${text}: this was started, and its result is unknown`;
+  expect(lines).toEqual([unknown, `${text}: this was refused`, unknown, text]);
+});
