@@ -27,6 +27,12 @@ test('the last that takes pods, and the last of a role, are found', () => {
   expect(find(nodes, ['n1', 'n2'])).toEqual({ n1: `${last} with the role control-plane` });
 });
 
+test('a peer of the same role that is cordoned takes no pods in its place', () => {
+  const nodes = [node('n1', { role: 'db' }), node('n2', { role: 'db', cordoned: true }), node('n3')];
+  const last = 'it is the last Ready node of its cluster with the role db';
+  expect(find(nodes, ['n1', 'n2'])).toEqual({ n1: last });
+});
+
 test('of those that stay out the ones before count as gone', () => {
   const nodes = [node('n1'), node('n2')];
   expect(Object.keys(find(nodes, ['n1', 'n2'], true))).toEqual(['n2']);
