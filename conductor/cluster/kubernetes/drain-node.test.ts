@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterLook, readReport, withRecordedChanges } from '#conductor/cluster/cluster-changes.ts';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
 import { newBudget, newNode, newSet } from '#test/simulators/kubernetes/scene.ts';
@@ -226,4 +227,33 @@ test('a right that is missing ends it at once, and nothing counts as evicted; wh
   });
   const failed = await drain().catch((error: unknown) => error);
   expect(JSON.stringify(failed)).not.toContain('goes for good');
+});
+
+test('a pod that was gone, or another, before its eviction was accepted is not counted as evicted', async () => {
+  const changes: string[] = [];
+  for (const status of [404, 409]) {
+    small.addPod({ name: 'bare', node: 'n1' });
+    await small.settle();
+    const details = { kind: 'pods', name: 'bare' };
+    const body = { kind: 'Status', status: 'Failure', reason: status === 404 ? 'NotFound' : 'Conflict', details };
+    small.simulator.inject({ method: 'POST', path: /eviction$/, status, body });
+    let report = readReport(undefined);
+    const round = await drainNode(
+      small.cluster,
+      'n1',
+      {
+        gracePeriodSeconds: 0,
+        announce: (news, outcome) => {
+          report = withRecordedChanges(report, news, outcome);
+          return Promise.resolve();
+        },
+      },
+      never,
+    );
+    expect(round.state).toBe('waiting');
+    expect(round.messages.filter(({ error }) => error)).toEqual([]);
+    changes.push(...afterLook(report, round).deeds.map(({ kind, name }) => `${kind} ${name}`));
+    small.simulator.store.remove('pods', small.simulator.store.get('pods', 'bare'));
+  }
+  expect(changes).toEqual(['cordon n1']);
 });

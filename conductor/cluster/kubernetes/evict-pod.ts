@@ -29,7 +29,8 @@ export interface EvictOptions {
 
 /** What stood in the way of an eviction. */
 export interface Obstacle {
-  readonly message: RoundMessage;
+  /** Absent: nothing is left to be evicted, which is nobody's trouble. */
+  readonly message?: RoundMessage;
   /** Else it may have come about all the same: nothing was answered that says so. */
   readonly isRefused: boolean;
   /** A budget's refusal: what the same budgets are about is refused, too. */
@@ -40,7 +41,7 @@ export interface Obstacle {
 
 /**
  * Asks for the pod to go, with its grace period; its budget may forbid it for now.
- * @returns `undefined`: it is going, or gone
+ * @returns `undefined`: the eviction was accepted
  */
 export async function evictPod(cluster: Cluster, pod: Pod, options: EvictOptions): Promise<Obstacle | undefined> {
   const { version, gracePeriodSeconds, signal } = options;
@@ -58,8 +59,10 @@ export async function evictPod(cluster: Cluster, pod: Pod, options: EvictOptions
     return undefined;
   } catch (error) {
     if (!(error instanceof AppError) || signal.aborted) throw error;
-    // that pod is gone, or is another by now
-    if (isAbsent(error, { kind: 'pods', name }) || error.code === 'conflict') return undefined;
+    // that pod is gone, or is another by now, and not by this eviction
+    if (isAbsent(error, { kind: 'pods', name }) || error.code === 'conflict') {
+      return { isRefused: true, isBudgets: false };
+    }
     const status = Number(error.details['status']);
     return {
       message: obstacle(pod, error),
