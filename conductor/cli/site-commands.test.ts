@@ -79,7 +79,7 @@ test('a site from a folder: uploaded, compared, committed, shown, taken back', a
   );
   expect(await baton('site', 'validate')).toMatch(/^DRYRUN/);
   expect(await baton('site', 'commit')).toMatch(/^Revision 1 is committed/);
-  expect(await baton('site', 'diff')).toContain('no document is another');
+  expect(await baton('site', 'diff')).toContain('the documents are the same');
   expect(await baton('site', 'upload', 'site', file('n1.yaml'))).toContain('revision 2');
   const diff = await baton('site', 'diff');
   expect(diff).toContain('- drydock/BaremetalNode/v1/n2\n');
@@ -93,7 +93,17 @@ test('a site from a folder: uploaded, compared, committed, shown, taken back', a
   );
   expect(await baton('site', 'show', '--rendered')).toContain('rack: rack2');
   expect(await baton('site', 'show', '--rendered', '--cleartext-secrets')).toContain('rack: rack2');
-  expect(await baton('site', 'rollback', '1')).toContain('revision 3 says what revision 1 said');
+  expect(await failure('site', 'rollback', '1')).toEqual([
+    1,
+    expect.stringContaining('it changes site. Commit it first; or --mode replace drops what it changes.'),
+  ]);
+  expect(await failure('site', 'rollback', '1', '--mode', 'append')).toEqual([
+    2,
+    expect.stringContaining('--mode: append: it must be replace, rejectoncontents'),
+  ]);
+  expect(await baton('site', 'rollback', '1', '--mode', 'replace')).toBe(
+    'revision 3 says what revision 1 said, as what is committed does: there is nothing to commit\n',
+  );
   expect(await failure('site', 'commit')).toEqual([1, expect.stringContaining('The buffer is empty')]);
   expect(await baton('site', 'tag', '1', 'good', 'because=it works')).toBe('revision 1 is tagged good\n');
   const revisions = await baton('site', 'revisions');

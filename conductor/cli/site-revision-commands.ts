@@ -12,6 +12,7 @@ import {
   usageError,
 } from '#conductor/cli/command.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
+import { rollbackModes } from '#conductor/model/buffer-modes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const airship = '/api/v1.0';
@@ -51,7 +52,7 @@ async function diff(context: CommandContext, input: CommandInput): Promise<void>
   if (!changes) throw new AppError('internal', `${path}: it has no answer`);
   const title = `${titleOf({ version: row['base_version'], revision: base })} → ${titleOf({ version: row['new_version'], revision: young })}\n`;
   const text = renderSiteDiff(changes);
-  print(context, input, { json: changes, text: title + (text === '' ? 'no document is another\n' : text) });
+  print(context, input, { json: changes, text: title + (text === '' ? 'the documents are the same\n' : text) });
 }
 
 async function revisions(context: CommandContext, input: CommandInput): Promise<void> {
@@ -113,8 +114,15 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
 }
 
 async function rollback(context: CommandContext, input: CommandInput): Promise<void> {
-  const made = (await context.client.call('POST', `${airship}/rollback/${pathOperand(input)}`)) ?? {};
-  const text = `revision ${cell(made['id'])} says what revision ${input.operands[0]} said; \`baton site commit\` commits it\n`;
+  const mode = textOption(input, 'mode') ?? 'rejectoncontents';
+  if (!rollbackModes.some((each) => each === mode)) {
+    throw usageError(`--mode: ${mode}: it must be ${rollbackModes.join(', ')}`);
+  }
+  const path = `${airship}/rollback/${pathOperand(input)}?buffermode=${mode}`;
+  const made = (await context.client.call('POST', path)) ?? {};
+  const isCommitted = (await listCollections(context, '')).every((row) => row.new_status === 'unmodified');
+  const next = isCommitted ? 'as what is committed does: there is nothing to commit' : '`baton site commit` commits it';
+  const text = `revision ${cell(made['id'])} says what revision ${input.operands[0]} said${isCommitted ? ',' : ';'} ${next}\n`;
   print(context, input, { json: made, text });
 }
 
@@ -160,6 +168,12 @@ export const siteRevisionCommands: readonly Command[] = [
   {
     words: 'site rollback',
     operands: ['REVISION'],
+    options: {
+      mode: {
+        value: rollbackModes.join('|'),
+        meaning: 'what becomes of what the buffer holds already (default: refuse if there is any)',
+      },
+    },
     meaning: 'put what an old revision said into the buffer; 0 = nothing at all',
     run: rollback,
   },

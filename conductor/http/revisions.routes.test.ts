@@ -118,6 +118,18 @@ test('a rollback puts the old content into the buffer, byte for byte', async () 
   expect((await call('POST', '/commitconfigdocs')).status).toBe(409);
 });
 
+test('a rollback drops uploads that are not committed, unless it is asked not to', async () => {
+  await twoRevisions();
+  const refused = await call('POST', '/rollback/1?buffermode=rejectoncontents');
+  expect(refused).toMatchObject({
+    status: 409,
+    body: { message: expect.stringContaining('The buffer is not empty: it changes') },
+  });
+  expect((await call('POST', '/rollback/1?buffermode=append')).status).toBe(400);
+  expect((await call('POST', '/rollback/1')).status).toBe(201);
+  expect((await call('POST', '/rollback/2?buffermode=rejectoncontents')).status).toBe(201);
+});
+
 test("tags are set, changed, shown and removed; the site's are nobody's to set", async () => {
   await twoRevisions();
   expect(await call('POST', '/revisions/2/tags/good', { because: 'it works' })).toMatchObject({

@@ -15,6 +15,7 @@ import { originOf } from '#conductor/http/links.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { SiteRevisionRow } from '#conductor/kernel/db/schema/site.ts';
+import { rollbackModes } from '#conductor/model/buffer-modes.ts';
 import { compareDocuments } from '#conductor/sites/revisions/compare-documents.ts';
 import { compareCollections } from '#conductor/sites/revisions/compare-versions.ts';
 import { deleteRevision } from '#conductor/sites/revisions/prune-revisions.ts';
@@ -126,8 +127,16 @@ const rollback = createRoute({
   path: `${airshipPath}/rollback/{revision}`,
   tags,
   summary: 'Put what an old revision says into the buffer; 0 = nothing at all',
-  request: { params: RevisionParams },
-  responses: answers(201, 'the new revision', Revision),
+  request: {
+    params: RevisionParams,
+    query: airshipQuery({
+      buffermode: z
+        .enum(rollbackModes, { error: `must be one of ${rollbackModes.join(', ')}` })
+        .default('replace')
+        .describe("Baton's own: what becomes of uploads that are not committed; Deckhand has no such question"),
+    }),
+  },
+  responses: { ...answers(201, 'the new revision', Revision), 409: { description: 'uploads are not committed' } },
 });
 
 /** `/api/v1.0/revisions`, `/api/v1.0/rollback` (Deckhand, airship.md §5). */
@@ -195,7 +204,8 @@ export function revisionRoutes({ db, log }: Pick<HttpContext, 'db' | 'log'>): Ap
   });
 
   app.openapi(rollback, async (c) => {
-    const row = await rollBack(db, c.req.valid('param').revision, c.get('caller').user);
+    const { buffermode: mode } = c.req.valid('query');
+    const row = await rollBack(db, c.req.valid('param').revision, c.get('caller').user, mode);
     return c.json(await viewOne(db, c, row), 201);
   });
 

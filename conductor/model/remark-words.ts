@@ -208,6 +208,9 @@ export const remarkWords = {
   ) =>
     `The buffer is not empty: it changes ${nameSome(changed, 5)}. Commit it first; or ${bufferMode('append')} adds to it; ` +
     `${bufferMode('replace')} starts again from the committed revision${describeDropped(dropped)}.`,
+  'buffer-lost-by-rollback': ({ changed }: { readonly changed: readonly string[] }, { bufferMode }: Dialect) =>
+    `The buffer is not empty: it changes ${nameSome(changed, 5)}. Commit it first; or ${bufferMode('replace')} drops what ` +
+    'it changes.',
   'no-documents-given': (_given: object, { removeCollection }: Dialect) =>
     `body: it has no documents; ${removeCollection}`,
   'action-under-way': ({

@@ -36,6 +36,15 @@ export function planUpload({ mode, collection, hash, committed, newest }: Planne
   return isSameContent(content, newest) ? undefined : content;
 }
 
+/** @throws AppError `conflict` where the newest content is neither committed nor what comes in its place. */
+export function requireNothingLost(
+  { committed, newest }: Pick<PlannedUpload, 'committed' | 'newest'>,
+  coming: RevisionContent,
+): void {
+  if (isSameContent(newest, committed) || isSameContent(newest, coming)) return;
+  throw bufferConflict(newRemark('buffer-lost-by-rollback', { changed: changedCollections(committed, newest) }));
+}
+
 function bufferConflict(remark: Remark): AppError {
   return remarkError('conflict', remark, { reason: 'BufferNotEmpty' });
 }
