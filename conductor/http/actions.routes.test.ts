@@ -68,7 +68,9 @@ describe('an action is refused', () => {
       start('redeploy_server', { target_nodes: ['n1'], ...more });
     const missing = await redeploy();
     expect(missing).toMatchObject({ status: 400, body: { reason: 'MissingPrecondition' } });
-    expect(missing.fault).toContain('no revision of successful-site-action for n1: no site action has succeeded yet');
+    expect(missing.fault).toContain(
+      'no revision of successful-site-action for n1: no site action has succeeded for it yet',
+    );
     expect((await redeploy({ 'target-revision': 'last-site-action' })).fault).toContain('no revision of last-site');
     expect((await redeploy({ 'target-revision': 'buffer' })).fault).toContain(
       'must be one of committed, successful-site',

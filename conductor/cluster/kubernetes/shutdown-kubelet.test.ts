@@ -17,7 +17,8 @@ const reason = async (): Promise<string> => {
 };
 
 test('a daemon set that was never applied is told at once', async () => {
-  const missing = 'the cluster has no daemon set kube-system/baton-kubelet-shutdown to stop it: `kubectl apply -f';
+  const missing =
+    'the cluster has no daemon set kube-system/baton-kubelet-shutdown to stop it: `baton shutdown-kubelet n1 --apply-daemon-set`';
   expect(await reason()).toContain(missing);
   await applyDaemonSet(small.cluster, undefined, never);
   expect(await reason()).not.toContain(missing);

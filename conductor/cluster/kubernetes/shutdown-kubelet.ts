@@ -46,7 +46,7 @@ export async function shutdownKubelet(
     ? `Kubelet of node ${name} still reports; the daemon set for nodes with the label ` +
       `${decommissionLabel}: ${decommissionValue} is to stop it`
     : `Kubelet of node ${name} still reports, and the cluster has no daemon set ${kubeletShutdown.namespace}/` +
-      `${kubeletShutdown.name} to stop it: \`kubectl apply -f kubelet-shutdown.yaml\``;
+      `${kubeletShutdown.name} to stop it: \`baton shutdown-kubelet ${name} --apply-daemon-set\` puts it there`;
   const label: RoundMessage = { message, error: true, name, kind: 'Node', summarized: true };
   return { state: 'waiting', reason: message, messages: [label] };
 }

@@ -10,7 +10,7 @@ import { nameSome } from '#shared/name-some.ts';
 const hints: Readonly<Record<TargetRevision, string>> = {
   committed: 'upload documents and commit them first',
   'successful-site-action':
-    'no site action has succeeded yet, or the revision that it used was deleted; run deploy_site or update_site to its ' +
+    'no site action has succeeded for it yet, or the revision that it used was deleted; run deploy_site or update_site to its ' +
     'success first, or give target-revision=committed, to work from the documents that are committed now',
   'last-site-action':
     'no site action has got past validation yet, or the revision that it used was deleted; run deploy_site or ' +

@@ -45,6 +45,6 @@ test('a node is redeployed from the newest revision that a success has shown to 
 test('a node that no success has covered has none', async () => {
   const target = await withRevisions({ nodes: ['n1'] });
   await expect(target('n1', 'n2', 'n3')).rejects.toThrow(
-    'redeploy_server not started: there is no revision of successful-site-action for n2, n3: no site action has succeeded yet',
+    'redeploy_server not started: there is no revision of successful-site-action for n2, n3: no site action has succeeded for it yet',
   );
 });

@@ -85,7 +85,7 @@ async function missesDaemonSet(cluster: Cluster): Promise<string[]> {
   if (await hasDaemonSet(cluster, kubeletShutdown, AbortSignal.timeout(lookMs))) return [];
   const { shutdownKubeletTimeout: seconds } = nodeStepDefaults;
   return [
-    `no daemon set of kubelet-shutdown.yaml: cluster.shutdown_kubelet waits ${seconds} s in vain; kubectl apply -f kubelet-shutdown.yaml`,
+    `no daemon set of kubelet-shutdown.yaml: cluster.shutdown_kubelet waits ${seconds} s in vain; kubectl apply -f conductor/cluster/kubernetes/kubelet-shutdown.yaml`,
   ];
 }
 
