@@ -22,7 +22,7 @@ additionalProperties: false`;
   expect(faultsOf(schema('armada/Chart/v1', rules), chart('{a/b: [4, 3], password: x}'))).toMatchInlineSnapshot(`
     [
       "Info NotUsed Chart chart: a document of schema armada/Chart/v1: kept under revision, and not used by Baton",
-      "Warning PlainSecret Chart chart: has a secret in clear, which everyone who may read the site sees; Baton does not need this document",
+      "Warning PlainSecret Chart chart: has a secret in clear, which everyone who may read the site sees; \`storagePolicy: encrypted\` in its metadata hides it",
       "Warning SchemaViolation Chart chart data: data must have required property 'release' (deckhand/DataSchema/v1 armada/Chart/v1)",
       "Warning SchemaViolation Chart chart data: data must NOT have additional properties: password (deckhand/DataSchema/v1 armada/Chart/v1)",
       "Warning SchemaViolation Chart chart data.a/b[1]: a/b[1] must be > 3 (deckhand/DataSchema/v1 armada/Chart/v1)",
