@@ -6,9 +6,10 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type PortRow, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
-import { describeVlans, type FoundVlans, sameVlans } from '#conductor/model/port-vlans.ts';
+import { type FoundVlans, sameVlans } from '#conductor/model/port-vlans.ts';
 import { type SwitchPortLook, settingOf } from '#conductor/networks/connect-node.ts';
 import { planNetworkMove, type SwitchPortMove } from '#conductor/networks/network-interfaces.ts';
+import { describePort, isSet } from '#conductor/networks/switch-driver.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { ofGroup } from '#conductor/nodes/node-lease.ts';
 
@@ -51,7 +52,7 @@ export async function lookAtSwitchPorts(context: EngineContext, signal: AbortSig
   for (const look of looks) {
     const row = byUuid.get(look.move.port.uuid);
     if (!row) continue;
-    const differing = differs(look) ? look.found : null;
+    const differing = differs(look) ? look.found.vlans : null;
     if (isSame(differing, row.set.found)) same.push(row.port.uuid);
     else await recordDifference(context, row, look);
   }
@@ -81,7 +82,7 @@ export function movesTo({ networks }: Pick<EngineContext, 'networks'>, ofNode: r
 }
 
 export function differs({ move, found }: SwitchPortLook): boolean {
-  return !sameVlans(found, settingOf(move).vlans);
+  return !isSet(found, settingOf(move));
 }
 
 function isSame(one: FoundVlans | null, other: FoundVlans | null): boolean {
@@ -94,14 +95,14 @@ async function recordDifference(context: EngineContext, { port, set }: SetPort, 
   const { move, found } = look;
   const isDifferent = differs(look);
   const where = `switch port of ${port.address} (${move.switchEntry.switchId} ${move.portId})`;
-  const wanted = `${describeVlans(settingOf(move).vlans)}${set.network === null ? '' : ` (network ${set.network})`}`;
+  const wanted = `${describePort(settingOf(move))}${set.network === null ? '' : ` (network ${set.network})`}`;
   await db.transaction(async (tx) => {
     const isUnmoved = and(
       eq(switchPorts.portUuid, port.uuid),
       eq(switchPorts.appliedAt, set.appliedAt),
       noOpenFlow(tx, sql`${port.nodeUuid}::uuid`),
     );
-    const change = { found: isDifferent ? found : null, lookedAt: new Date() };
+    const change = { found: isDifferent ? found.vlans : null, lookedAt: new Date() };
     const changed = await tx.update(switchPorts).set(change).where(isUnmoved).returning({ uuid: switchPorts.portUuid });
     if (changed.length === 0) return;
     await addHistory(tx, {
@@ -109,7 +110,7 @@ async function recordDifference(context: EngineContext, { port, set }: SetPort, 
       severity: isDifferent ? 'ERROR' : 'INFO',
       eventType: 'network',
       event: isDifferent
-        ? `${where} differs: found ${describeVlans(found)}, set by Baton to ${wanted}`
+        ? `${where} differs: found ${describePort(found)}, set by Baton to ${wanted}`
         : `${where} is on ${wanted} again`,
       conductor: config.conductorName,
     });

@@ -35,7 +35,7 @@ export async function readNodeNetwork(
       applied_at: set.appliedAt.toISOString(),
       looked_at: (seen ? now : set.lookedAt)?.toISOString() ?? null,
       wanted: viewVlans(settingOf(move).vlans),
-      found: seen ? viewVlans(seen.found) : set.found && viewVlans(set.found),
+      found: seen ? viewVlans(seen.found.vlans) : set.found && viewVlans(set.found),
       differs: seen ? differs(seen) : set.found !== null,
       commands: [...(seen?.commands ?? [])],
       error: failure ? errorChain(failure.error) : null,

@@ -1,4 +1,4 @@
-import { type FoundVlans, isolated, sameVlans } from '#conductor/model/port-vlans.ts';
+import { isolated } from '#conductor/model/port-vlans.ts';
 import {
   type Destination,
   type NetworkPort,
@@ -8,8 +8,15 @@ import {
   type SwitchPortTarget,
 } from '#conductor/networks/network-interfaces.ts';
 import { findSwitch, type Networks } from '#conductor/networks/networks-file.ts';
+import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
 import { switchAccess } from '#conductor/networks/switch-access.ts';
-import type { LldpPort, SwitchConnection, SwitchDriver, SwitchPortSetting } from '#conductor/networks/switch-driver.ts';
+import {
+  type LldpPort,
+  type SwitchConnection,
+  type SwitchDriver,
+  type SwitchPortSetting,
+  type SwitchPortState,
+} from '#conductor/networks/switch-driver.ts';
 import { createSwitchRounds, type OneWriter, type SwitchRounds } from '#conductor/networks/switch-rounds.ts';
 import { isRetryable } from '#shared/errors/app-error.ts';
 
@@ -48,7 +55,7 @@ export interface NetworkConnector {
 
 export interface SwitchPortLook {
   readonly move: SwitchPortMove;
-  readonly found: FoundVlans;
+  readonly found: SwitchPortState;
   /** In the switch's words; none for a port that is where it should be. */
   readonly commands: readonly string[];
 }
@@ -124,12 +131,7 @@ async function lookTogether(
       moves.map(({ portId }) => portId),
       signal,
     );
-    const looks = moves.map((move, index) => {
-      const found = states[index]?.vlans ?? 'other';
-      const setting = settingOf(move);
-      return { move, found, commands: sameVlans(found, setting.vlans) ? [] : connection.describe([setting]) };
-    });
-    return { looks, failures: [] };
+    return { looks: looksOf(connection, moves, states), failures: [] };
   } catch (error) {
     if (moves.length === 1 || isRetryable(error) || signal?.aborted) return { looks: [], failures: [{ moves, error }] };
     const middle = Math.ceil(moves.length / 2);
@@ -139,8 +141,26 @@ async function lookTogether(
   }
 }
 
-export function settingOf({ portId, network }: SwitchPortMove): SwitchPortSetting {
-  return { portId, vlans: network?.vlans ?? isolated };
+/** What would set a bond is said of the first of its ports. */
+function looksOf(
+  connection: SwitchConnection,
+  moves: readonly SwitchPortMove[],
+  states: readonly SwitchPortState[],
+): SwitchPortLook[] {
+  const planned = planSwitchports(moves.map(settingOf), states);
+  const described = new Set<number>();
+  return moves.map((move, index) => {
+    const found = states[index] ?? { portId: move.portId, vlans: 'other' };
+    const { bond } = settingOf(move);
+    const isSaid = bond && described.has(bond.number);
+    if (bond) described.add(bond.number);
+    const together = planned.filter((each) => (bond ? each.bond?.number === bond.number : each.portId === move.portId));
+    return { move, found, commands: isSaid || together.length === 0 ? [] : connection.describe(together, states) };
+  });
+}
+
+export function settingOf({ portId, network, bond }: SwitchPortMove): SwitchPortSetting {
+  return { portId, vlans: network?.vlans ?? isolated, bond };
 }
 
 function bySwitch(moves: readonly SwitchPortMove[]) {

@@ -1,3 +1,4 @@
+import { groupModeName } from '#conductor/model/switch-bond.ts';
 import type { NetworkPort, SwitchPortMove } from '#conductor/networks/network-interfaces.ts';
 
 /** What of a port group counts here. */
@@ -11,9 +12,6 @@ export interface BondedPorts {
 }
 
 type Json = Record<string, unknown>;
-
-/** By their numbers (Linux, Documentation/networking/bonding.rst). */
-const bondModes = ['balance-rr', 'active-backup', 'balance-xor', 'broadcast', '802.3ad', 'balance-tlb', 'balance-alb'];
 
 /**
  * OpenStack's `network_data.json` for an instance whose switch ports are moved so: its port groups as bonds, tagged VLANs
@@ -47,7 +45,7 @@ export function networkDataOf(moves: readonly SwitchPortMove[], groups: readonly
         id,
         type: 'bond',
         ethernet_mac_address: address,
-        bond_mode: bondModes[Number(group.mode)] ?? group.mode,
+        bond_mode: groupModeName(group.mode),
         bond_links: members.map(({ port }) => idOf(port)),
       })),
       ...plugs.flatMap(({ id, address, move }) =>

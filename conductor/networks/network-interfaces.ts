@@ -1,4 +1,5 @@
 import { type NetworkPurpose, networkPurposes } from '#conductor/model/network-purposes.ts';
+import type { SwitchBond } from '#conductor/model/switch-bond.ts';
 import { portFault } from '#conductor/networks/allowed-ports.ts';
 import { bondFaults, bondOf, bondsAt } from '#conductor/networks/bonds.ts';
 import {
@@ -29,6 +30,8 @@ export interface SwitchPortTarget {
 export interface SwitchPortMove extends SwitchPortTarget {
   /** `undefined` = isolated. */
   readonly network: Network | undefined;
+  /** What it is to be a member of. */
+  readonly bond?: SwitchBond | undefined;
 }
 
 export type Destination =

@@ -1,4 +1,11 @@
-import type { FoundVlans, PortVlans } from '#conductor/model/port-vlans.ts';
+import { describeVlans, type FoundVlans, type PortVlans, sameVlans } from '#conductor/model/port-vlans.ts';
+import {
+  type BondMode,
+  describeBond,
+  type FoundBond,
+  type SwitchBond,
+  sameBond,
+} from '#conductor/model/switch-bond.ts';
 
 /**
  * A switch driver answers for one switch and knows no database. It throws `AppError` (`switch_error`, `unavailable`,
@@ -7,12 +14,26 @@ import type { FoundVlans, PortVlans } from '#conductor/model/port-vlans.ts';
 
 export interface SwitchPortState {
   readonly portId: string;
+  /** Of its bond, where it is in one. */
   readonly vlans: FoundVlans;
+  /** One of `SwitchAccess.bondNumbers`; a member of another bond has `other` VLANs. */
+  readonly bond?: FoundBond | undefined;
 }
 
+/** All that is to be so of a port. Settings name a bond with all of its members, or none of them. */
 export interface SwitchPortSetting {
   readonly portId: string;
   readonly vlans: PortVlans;
+  readonly bond?: SwitchBond | undefined;
+}
+
+export function isSet(found: SwitchPortState | undefined, { vlans, bond }: SwitchPortSetting): boolean {
+  return sameVlans(found?.vlans, vlans) && sameBond(found?.bond, bond);
+}
+
+/** `VLAN 100`, `VLAN 100 in bond 101 (LACP)`. */
+export function describePort({ vlans, bond }: Pick<SwitchPortState, 'vlans' | 'bond'>): string {
+  return `${describeVlans(vlans)}${bond ? ` in ${describeBond(bond)}` : ''}`;
 }
 
 export interface SwitchConnection {
@@ -20,8 +41,11 @@ export interface SwitchConnection {
   readPorts(portIds: readonly string[], signal?: AbortSignal): Promise<SwitchPortState[]>;
   /** All of them in one transaction where the switch can, in this order where it can't; safe to repeat. */
   apply(settings: readonly SwitchPortSetting[], signal?: AbortSignal): Promise<void>;
-  /** What `apply` would send, in the switch's own words. */
-  describe(settings: readonly SwitchPortSetting[]): readonly string[];
+  /**
+   * What `apply` would send, in the switch's own words.
+   * @param found the ports as they were read
+   */
+  describe(settings: readonly SwitchPortSetting[], found: readonly SwitchPortState[]): readonly string[];
   close(): Promise<void>;
 }
 
@@ -44,6 +68,21 @@ export interface SwitchAccess {
   readonly login?: SwitchLogin;
   /** Whether a VLAN that the switch lacks is created; otherwise it is an error. */
   readonly createVlans?: boolean;
+  /** The bonds that are Baton's to make and to remove; without it none is. */
+  readonly bondNumbers?: NumberRange;
+}
+
+/** Both included. */
+export interface NumberRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The bonds that a driver can make. */
+export interface BondAbilities {
+  readonly modes: readonly BondMode[];
+  /** Whether two switches can share one (MLAG). */
+  readonly pairs: boolean;
 }
 
 /** What a switch says of one of its ports by LLDP. */
@@ -56,6 +95,8 @@ export interface SwitchDriver {
   readonly name: string;
   /** Whether it needs `login`. */
   readonly logsIn: boolean;
+  /** Without it the driver makes no bonds, and settings have none. */
+  readonly bonds?: BondAbilities | undefined;
   /** The port's name in the driver's form; `undefined` when nothing that the switch says is one. Default: the id as it is. */
   readonly portIdOf?: (said: LldpPort) => string | undefined;
   /** Connects when it is first used. */

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type PortVlans, sameVlans } from '#conductor/model/port-vlans.ts';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
-import type { SwitchConnection, SwitchPortSetting } from '#conductor/networks/switch-driver.ts';
+import { isSet, type SwitchConnection, type SwitchPortSetting } from '#conductor/networks/switch-driver.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import { overdueTimers } from '#shared/overdue-timers.ts';
 
@@ -59,15 +58,17 @@ export function createSwitchRounds(switchId: string, connection: SwitchConnectio
 
 /** Those that want different things of one port go one after the other. */
 function compatible(waiting: readonly Request[]): { readonly round: Request[]; readonly rest: Request[] } {
-  const taken = new Map<string, PortVlans>();
+  const taken = new Map<string, SwitchPortSetting>();
+  const keys = ({ portId, bond }: SwitchPortSetting): string[] => [portId, ...(bond ? [`bond ${bond.number}`] : [])];
   const fits = ({ desired }: Request): boolean =>
-    desired.every(({ portId, vlans }) => !taken.has(portId) || sameVlans(taken.get(portId), vlans));
+    desired.every((setting) => keys(setting).every((key) => !taken.has(key) || isSet(taken.get(key), setting)));
   const round: Request[] = [];
   const rest: Request[] = [];
   for (const request of waiting) {
     (fits(request) ? round : rest).push(request);
     // what comes later must not overtake either
-    for (const { portId, vlans } of request.desired) if (!taken.has(portId)) taken.set(portId, vlans);
+    for (const setting of request.desired)
+      for (const key of keys(setting)) if (!taken.has(key)) taken.set(key, setting);
   }
   return { round, rest };
 }

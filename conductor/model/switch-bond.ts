@@ -1,0 +1,33 @@
+/** A switch's bond (port-channel, LAG) that Baton makes of a node's ports while its instance runs. */
+
+export type BondMode = 'lacp' | 'static';
+
+export interface SwitchBond {
+  /** Of the range that the networks file gives the switch. */
+  readonly number: number;
+  readonly mode: BondMode;
+  /** Whether the switch's pair has the other half (MLAG). */
+  readonly acrossPair: boolean;
+}
+
+/** What a port is found in: `other` is a mode that Baton does not set. */
+export type FoundBond = Omit<SwitchBond, 'mode'> & { readonly mode: BondMode | 'other' };
+
+export function sameBond(a: FoundBond | null | undefined, b: FoundBond | null | undefined): boolean {
+  if (!a || !b) return !a && !b;
+  return a.number === b.number && a.mode === b.mode && a.acrossPair === b.acrossPair;
+}
+
+/** `bond 101 (LACP)`, `bond 101 (static, with the pair)` */
+export function describeBond({ number, mode, acrossPair }: FoundBond): string {
+  const kind = mode === 'lacp' ? 'LACP' : mode;
+  return `bond ${number} (${kind}${acrossPair ? ', with the pair' : ''})`;
+}
+
+/** By their numbers (Linux, Documentation/networking/bonding.rst). */
+const groupModes = ['balance-rr', 'active-backup', 'balance-xor', 'broadcast', '802.3ad', 'balance-tlb', 'balance-alb'];
+
+/** A port group's `mode` by its name, whether it was given by name or number. */
+export function groupModeName(mode: string): string {
+  return groupModes[Number(mode)] ?? mode;
+}
