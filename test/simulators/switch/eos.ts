@@ -112,8 +112,10 @@ function openSession(state: EosState): ShellSession {
 }
 
 function privileged(state: EosState, mode: Mode, command: string): string {
-  const session = /^configure session (\S+)(?: (commit|abort))?$/.exec(command);
+  const session = /^configure session (\S+)(?: (commit|abort|commit timer \d\d:\d\d:\d\d))?$/.exec(command);
   if (session) return aboutSession(state, mode, session[1] ?? '', session[2]);
+  const shown = /^show session-config named (\S+) diffs$/.exec(command)?.[1];
+  if (shown !== undefined) return diffsOf(state, shown);
   if (command === 'write memory') {
     if (state.saveFails)
       return '% Error copying system:/running-config to flash:/startup-config (No space left on device)';
@@ -150,6 +152,7 @@ function aboutSession(state: EosState, mode: Mode, name: string, what: string | 
     return '';
   }
   if (!known) return `% Session ${name} does not exist`;
+  if (what.startsWith('commit timer')) return commitFor(state, name);
   const { timer } = state;
   const isTimed = timer?.name === name;
   if (what === 'abort') {
@@ -174,14 +177,11 @@ function inSession(state: EosState, mode: Mode, name: string, command: string): 
     mode.sections = [];
     return '';
   }
-  if (command === 'abort') {
-    state.sessions.delete(name);
+  if (command === 'end') {
     delete mode.session;
+    mode.sections = [];
     return '';
   }
-  if (command === 'show session-config diffs')
-    return `--- system:/running-config\n+++ session:/${name}-session-config\n${printConfig(session.config)}`;
-  if (/^commit timer \d\d:\d\d:\d\d$/.test(command)) return commitFor(state, mode, name);
   const target = /^(interface|vlan) (\S+)$/.exec(command);
   if (target?.[1] === 'interface') return enterInterfaces(session.config, mode, target[2] ?? '', command);
   if (target) {
@@ -196,7 +196,13 @@ function inSession(state: EosState, mode: Mode, name: string, command: string): 
   return mode.sections.length === 0 ? invalid(command) : '';
 }
 
-function commitFor(state: EosState, mode: Mode, name: string): string {
+function diffsOf(state: EosState, name: string): string {
+  const session = state.sessions.get(name);
+  if (!session) return `% Session ${name} does not exist`;
+  return `--- system:/running-config\n+++ session:/${name}-session-config\n${printConfig(session.config)}`;
+}
+
+function commitFor(state: EosState, name: string): string {
   const session = state.sessions.get(name);
   if (state.timer) return `% Commit failed: session ${state.timer.name} is pending commit timer`;
   if (!session) return '% Session does not exist';
@@ -204,8 +210,6 @@ function commitFor(state: EosState, mode: Mode, name: string): string {
   take(state, session.config);
   session.state = 'pendingCommitTimer';
   state.timer = { name, before, timeout: setTimeout(() => takeBack(state), state.timerMs) };
-  delete mode.session;
-  mode.sections = [];
   return '';
 }
 

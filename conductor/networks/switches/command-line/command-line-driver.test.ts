@@ -123,7 +123,7 @@ describe('a change', () => {
     await connection.readPorts(['Ethernet1']);
     eos.state.timerMs = 50;
     // the conductor is cut off by it: no login follows
-    const inSession = ['configure session', 'interface', '5 lines', 'exit', 'diff', 'commit'].length + 4;
+    const inSession = ['configure session', 'interface', '5 lines', 'exit', 'end', 'diff', 'commit'].length + 4;
     eos.faults.cutAt = { command: inSession + 2, done: true };
     const moved = connection.apply(toVlan100);
     eos.faults.maximumLogins = 1;

@@ -8,16 +8,18 @@ import type {
   SwitchPortState,
 } from '#conductor/networks/switch-driver.ts';
 import { changeLines, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
-import { createLogins, type Logins, runAll } from '#conductor/networks/switches/command-line/logins.ts';
-import { parseSshEndpoint } from '#conductor/networks/switches/command-line/ssh-endpoint.ts';
+import type { OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
+import { requireEndpoint, type SwitchTransport } from '#conductor/networks/switches/command-line/endpoint.ts';
+import { createLogins, type Logins } from '#conductor/networks/switches/command-line/logins.ts';
 import type {
   SwitchOs,
+  SwitchRows,
   SwitchSnapshot,
   SwitchTransaction,
 } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
 
-/** The driver of a switch that is commanded over SSH, from its operating system's commands. */
+/** The driver of a switch from its operating system's commands. */
 export function commandLineDriver(os: SwitchOs): SwitchDriver {
   // of connections to one switch, one speaks at a time: a session of changes holds what it found at its beginning
   const turns = new Map<string, Promise<unknown>>();
@@ -37,9 +39,11 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
     portIdOf: ({ portId, description }) =>
       [portId, description ?? ''].map((said) => os.portName?.(said) ?? said).find((name) => os.portId.test(name)),
     connect: (access) => {
-      parseSshEndpoint(access.endpoint);
-      const logins = createLogins(os, access);
-      const switchAt: ConnectedSwitch = { os, access, logins, unsaved: [] };
+      const { transport } = requireEndpoint(access.endpoint, Object.keys(os.transports) as SwitchTransport[]);
+      const open = os.transports[transport] as OpenCommandLine;
+      const rows = os.rowsOver?.[transport] ?? os;
+      const logins = createLogins(open, rows.transaction, access);
+      const switchAt: ConnectedSwitch = { os, rows, access, logins, unsaved: [] };
       return {
         readPorts: (portIds, signal) =>
           inTurn(access.endpoint, async () => {
@@ -53,7 +57,7 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
             requireWanted(signal);
             if (settings.length > 0) await apply(switchAt, settings, signal);
           }),
-        describe: (settings) => changeLines(os, settings, new Set()),
+        describe: (settings) => changeLines(rows, settings, new Set()),
         close: () => inTurn(access.endpoint, async () => logins.close()),
       } satisfies SwitchConnection;
     },
@@ -62,6 +66,7 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
 
 interface ConnectedSwitch {
   readonly os: SwitchOs;
+  readonly rows: SwitchRows;
   readonly access: SwitchAccess;
   readonly logins: Logins;
   /** Commands that a restart of the switch would show to be missing; they are tried again before anything else. */
@@ -69,7 +74,7 @@ interface ConnectedSwitch {
 }
 
 async function read(
-  { os, access, logins }: ConnectedSwitch,
+  { os, rows, access, logins }: ConnectedSwitch,
   portIds: readonly string[],
   signal: AbortSignal | undefined,
 ): Promise<SwitchSnapshot> {
@@ -77,7 +82,7 @@ async function read(
   if (odd !== undefined) {
     throw new AppError('not_found', `switch ${access.endpoint} (${os.name}) has no port ${JSON.stringify(odd)}`);
   }
-  return os.read.parse(await runAll(await logins.current(signal), os.read.commands, signal));
+  return rows.read.parse(await (await logins.current(signal)).run(rows.read.commands, signal));
 }
 
 function statesOf(
@@ -98,23 +103,23 @@ async function apply(
   settings: readonly SwitchPortSetting[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const { os, access } = switchAt;
+  const { os, rows, access } = switchAt;
   const portIds = settings.map(({ portId }) => portId);
   const before = await read(switchAt, portIds, signal);
   statesOf(switchAt, before, portIds); // names an unknown port before anything is changed
-  requireTrunks(os, settings);
+  requireTrunks(os, rows, settings);
   const missing = missingVlans(settings, before);
   const [absent] = missing;
-  if (absent !== undefined && !(access.createVlans && os.createVlan)) {
+  if (absent !== undefined && !(access.createVlans && rows.createVlan)) {
     throw new AppError(
       'switch_error',
       `switch ${access.endpoint} has no VLAN ${absent}: create it there, or give the switch create_vlans: true`,
     );
   }
-  const vlanLines = missing.flatMap((vlan) => os.createVlan?.(vlan) ?? []);
-  if (os.transaction) await applyWhole(switchAt, os.transaction, { settings, vlanLines }, signal);
+  const vlanLines = missing.flatMap((vlan) => rows.createVlan?.(vlan) ?? []);
+  if (rows.transaction) await applyWhole(switchAt, rows.transaction, { settings, vlanLines }, signal);
   else await applyLineByLine(switchAt, { settings, vlanLines, before }, signal);
-  switchAt.unsaved = os.save(portIds, changeLines(os, settings, new Set()));
+  switchAt.unsaved = rows.save(portIds, changeLines(rows, settings, new Set()));
   await save(switchAt, signal);
 }
 
@@ -122,7 +127,7 @@ async function apply(
 async function save(switchAt: ConnectedSwitch, signal: AbortSignal | undefined): Promise<void> {
   if (switchAt.unsaved.length === 0) return;
   try {
-    await runAll(await switchAt.logins.current(signal), switchAt.unsaved, signal);
+    await (await switchAt.logins.current(signal)).run(switchAt.unsaved, signal);
     switchAt.unsaved = [];
   } catch (cause) {
     throw new AppError(
@@ -140,22 +145,22 @@ async function applyWhole(
   change: { readonly settings: readonly SwitchPortSetting[]; readonly vlanLines: readonly string[] },
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const { os, logins } = switchAt;
+  const { rows, logins } = switchAt;
   const { settings, vlanLines } = change;
   const name = `baton-${randomBytes(4).toString('hex')}`;
   const first = await logins.current(signal);
   try {
-    const lines = [...vlanLines, ...changeLines(os, settings, new Set())];
-    await runAll(first, [...transaction.open(name), ...lines, transaction.diff], signal);
-    await runAll(first, transaction.commit(name), signal);
+    const lines = [...vlanLines, ...changeLines(rows, settings, new Set())];
+    await first.run([...transaction.open(name), ...lines, ...transaction.diff(name)], signal);
+    await first.run(transaction.commit(name), signal);
   } catch (error) {
-    if (!first.isClosed()) await runAll(first, transaction.abort, undefined).catch(() => first.close());
+    if (!first.isClosed()) await first.run(transaction.abort(name)).catch(() => first.close());
     throw error;
   }
   try {
     const second = await logins.another(signal);
     await requireMoved(switchAt, settings, signal);
-    await runAll(second, transaction.confirm(name), signal);
+    await second.run(transaction.confirm(name), signal);
   } catch (error) {
     // the next login takes back what is not confirmed; without one, the switch does
     logins.close();
@@ -178,10 +183,10 @@ async function applyLineByLine(
   const portIds = settings.map(({ portId }) => portId);
   const inSome = portIds.filter((portId) => !isIsolated(before.ports.get(portId) ?? 'other'));
   try {
-    await runChange(switchAt, [...vlanLines], changeLines(switchAt.os, settings, new Set(inSome)), signal);
+    await runChange(switchAt, [...vlanLines], changeLines(switchAt.rows, settings, new Set(inSome)), signal);
     await requireMoved(switchAt, settings, signal);
   } catch (error) {
-    const back = changeLines(switchAt.os, wayBack(settings, before.ports), new Set());
+    const back = changeLines(switchAt.rows, wayBack(settings, before.ports), new Set());
     await runChange(switchAt, [], back, undefined).catch((second: unknown) => {
       throw new AppError(
         'switch_error',
@@ -194,15 +199,15 @@ async function applyLineByLine(
 }
 
 async function runChange(
-  { os, logins }: ConnectedSwitch,
+  { rows, logins }: ConnectedSwitch,
   vlanLines: readonly string[],
   lines: readonly string[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const line = await logins.current(signal);
-  const commands = os.joined ? [...vlanLines, os.joined(lines)] : [...vlanLines, ...lines];
+  const commands = rows.joined ? [...vlanLines, rows.joined(lines)] : [...vlanLines, ...lines];
   try {
-    await runAll(line, [...(os.begin ?? []), ...commands, ...(os.end ?? [])], signal);
+    await line.run([...(rows.begin ?? []), ...commands, ...(rows.end ?? [])], signal);
   } catch (error) {
     // another mode than the next command is made for
     line.close();
@@ -227,8 +232,9 @@ async function requireMoved(
 }
 
 /** @throws AppError `invalid_argument` for VLANs that a port of this system can't carry. */
-function requireTrunks(os: SwitchOs, settings: readonly SwitchPortSetting[]): void {
-  const odd = os.trunkNeedsUntagged && settings.find(({ vlans }) => vlans.untagged === undefined && !isIsolated(vlans));
+function requireTrunks(os: SwitchOs, rows: SwitchRows, settings: readonly SwitchPortSetting[]): void {
+  const odd =
+    rows.trunkNeedsUntagged && settings.find(({ vlans }) => vlans.untagged === undefined && !isIsolated(vlans));
   if (!odd) return;
   throw new AppError(
     'invalid_argument',

@@ -1,9 +1,6 @@
 import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
-import type { CommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
-import { createPrograms } from '#conductor/networks/switches/command-line/programs.ts';
-import { openShell } from '#conductor/networks/switches/command-line/shell.ts';
-import { openSsh } from '#conductor/networks/switches/command-line/ssh-client.ts';
-import type { SwitchOs, SwitchTransaction } from '#conductor/networks/switches/command-line/switch-os.ts';
+import type { CommandLine, OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
+import type { SwitchTransaction } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A login that nobody uses ends: switches have few. Milliseconds. */
@@ -18,7 +15,11 @@ export interface Logins {
   close(): void;
 }
 
-export function createLogins(os: SwitchOs, access: SwitchAccess): Logins {
+export function createLogins(
+  open: OpenCommandLine,
+  transaction: SwitchTransaction | undefined,
+  access: SwitchAccess,
+): Logins {
   const state: { open?: CommandLine; idle?: NodeJS.Timeout } = {};
   const close = (): void => {
     clearTimeout(state.idle);
@@ -30,43 +31,22 @@ export function createLogins(os: SwitchOs, access: SwitchAccess): Logins {
     state.idle = setTimeout(close, idleMs).unref();
     return line;
   };
-  const logIn = async (signal: AbortSignal | undefined): Promise<CommandLine> => {
-    const { endpoint, login } = access;
-    const ssh = await openSsh(access, signal);
-    if (!os.shell) return createPrograms(ssh, endpoint);
-    try {
-      return await openShell(ssh, { endpoint, form: os.shell, enablePassword: login?.enablePassword, signal });
-    } catch (error) {
-      ssh.close();
-      throw error;
-    }
-  };
   return {
     current: async (signal) => {
       if (state.open && !state.open.isClosed()) return used(state.open);
-      const line = await logIn(signal);
-      if (os.transaction) await discardLeftBehind(os.transaction, line, access.endpoint, signal);
+      const line = await open(access, signal);
+      if (transaction) await discardLeftBehind(transaction, line, access.endpoint, signal);
       state.open = line;
       return used(line);
     },
     another: async (signal) => {
-      const line = await logIn(signal);
+      const line = await open(access, signal);
       state.open?.close();
       state.open = line;
       return used(line);
     },
     close,
   };
-}
-
-export async function runAll(
-  line: CommandLine,
-  commands: readonly string[],
-  signal: AbortSignal | undefined,
-): Promise<string[]> {
-  const outputs: string[] = [];
-  for (const command of commands) outputs.push(await line.run(command, signal));
-  return outputs;
 }
 
 /** Of a conductor that was lost amid a change, or of this one: nothing else has such names. */
@@ -76,7 +56,8 @@ async function discardLeftBehind(
   endpoint: string,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const names = leftBehind.find(await line.run(leftBehind.command, signal));
+  const [found = ''] = await line.run([leftBehind.command], signal);
+  const names = leftBehind.find(found);
   const [first] = names;
   if (first === undefined) return;
   const { discard } = leftBehind;
@@ -84,5 +65,5 @@ async function discardLeftBehind(
     line.close();
     throw new AppError('busy', `switch ${endpoint} has ${first} to be confirmed, and takes it back by itself soon`);
   }
-  for (const name of names) await runAll(line, discard(name), signal);
+  for (const name of names) await line.run(discard(name), signal);
 }

@@ -1,11 +1,14 @@
 import type { ClientChannel } from 'ssh2';
+import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
 import {
   type CommandLine,
   commandTimeoutMs,
   maximumOutputBytes,
+  type OpenCommandLine,
+  oneByOne,
 } from '#conductor/networks/switches/command-line/command-line.ts';
 import { cleanOutput, isPrompt, promptName, withoutEcho } from '#conductor/networks/switches/command-line/prompt.ts';
-import type { SshClient } from '#conductor/networks/switches/command-line/ssh-client.ts';
+import { openSsh, type SshClient } from '#conductor/networks/switches/command-line/ssh-client.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What a dialogue with prompts needs to know of the switch's OS. */
@@ -21,26 +24,34 @@ const morePrompt = /(?:--\s*More\s*--|---\(more[^)]*\)---)\s*$/i;
 const quietMs = 3;
 
 /** For a switch that is logged in to with a command line of its own: one dialogue, in which a prompt ends each answer. */
-export async function openShell(
+export function shell(form: ShellForm): OpenCommandLine {
+  return async (access, signal) => {
+    const ssh = await openSsh(access, signal);
+    try {
+      return await openShell(ssh, form, access, signal);
+    } catch (error) {
+      ssh.close();
+      throw error;
+    }
+  };
+}
+
+async function openShell(
   ssh: SshClient,
-  options: {
-    readonly endpoint: string;
-    readonly form: ShellForm;
-    readonly enablePassword?: (() => Promise<string>) | undefined;
-    readonly signal: AbortSignal | undefined;
-  },
+  form: ShellForm,
+  { endpoint, login }: SwitchAccess,
+  signal: AbortSignal | undefined,
 ): Promise<CommandLine> {
-  const { endpoint, form, signal } = options;
   const channel = await openChannel(ssh, endpoint);
   const dialogue = startDialogue(ssh, channel, endpoint);
   const name = promptName(await dialogue.until((lastLine) => promptName(lastLine) !== undefined, 'the login', signal));
   const isEnd = (lastLine: string): boolean => isPrompt(lastLine, name ?? '');
-  const run: CommandLine['run'] = async (command, stop) => {
+  const run = oneByOne(async (command, stop) => {
     channel.write(`${command}\n`);
     const answered = await dialogue.until((line) => isEnd(line) || /password: ?$/i.test(line), command, stop);
     if (/password: ?$/i.test(answered)) {
       // enable asks; without a password it is answered by nothing, and refuses
-      channel.write(`${(await options.enablePassword?.()) ?? ''}\n`);
+      channel.write(`${(await login?.enablePassword?.()) ?? ''}\n`);
       await dialogue.until(isEnd, command, stop);
     }
     const output = withoutEcho(answered, command);
@@ -48,8 +59,8 @@ export async function openShell(
     if (!refusal) return output;
     const words = output.split('\n').find((line) => form.errors.test(line)) ?? refusal[0];
     throw new AppError('switch_error', `switch ${endpoint} refused ${command}: ${words.trim()}`);
-  };
-  for (const command of form.setUp) await run(command, signal);
+  });
+  await run(form.setUp, signal);
   return { run, isClosed: () => ssh.closedBy() !== undefined, close: () => ssh.close() };
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import ssh2 from 'ssh2';
 import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
-import { parseSshEndpoint } from '#conductor/networks/switches/command-line/ssh-endpoint.ts';
+import { requireEndpoint } from '#conductor/networks/switches/command-line/endpoint.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A login over SSH; commands run on it by `programs.ts` and `shell.ts`. */
@@ -26,7 +26,7 @@ const keepaliveIntervalMs = 10_000;
  */
 export async function openSsh(access: SwitchAccess, signal: AbortSignal | undefined): Promise<SshClient> {
   const { endpoint, login } = access;
-  const { host, port } = parseSshEndpoint(endpoint);
+  const { host, port } = requireEndpoint(endpoint, ['ssh', 'netconf']);
   if (!login) throw new AppError('invalid_argument', `switch ${endpoint} has no username`);
   const [password, privateKey] = await Promise.all([login.password?.(), login.privateKey?.()]);
   const client = new ssh2.Client();

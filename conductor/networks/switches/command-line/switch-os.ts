@@ -1,5 +1,6 @@
 import type { FoundVlans, PortVlans } from '#conductor/model/port-vlans.ts';
-import type { ShellForm } from '#conductor/networks/switches/command-line/shell.ts';
+import type { OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
+import type { SwitchTransport } from '#conductor/networks/switches/command-line/endpoint.ts';
 
 export interface SwitchSnapshot {
   readonly ports: ReadonlyMap<string, FoundVlans>;
@@ -14,13 +15,13 @@ export interface SwitchSnapshot {
 export interface SwitchTransaction {
   /** @param name of this change: `baton-` and 8 hex digits */
   readonly open: (name: string) => readonly string[];
-  /** What it would change, in the switch's words; run before `commit`. */
-  readonly diff: string;
+  /** What it would change, in the switch's words; the last before `commit`. */
+  readonly diff: (name: string) => readonly string[];
   /** Takes it up for a minute or two. */
   readonly commit: (name: string) => readonly string[];
   readonly confirm: (name: string) => readonly string[];
-  /** In the session that opened it, before `commit`. */
-  readonly abort: readonly string[];
+  /** After a refusal, before `commit`. */
+  readonly abort: (name: string) => readonly string[];
   /** Finds changes that a conductor left behind: unfinished ones hold locks, and unconfirmed ones pass for done. */
   readonly leftBehind: {
     readonly command: string;
@@ -30,19 +31,25 @@ export interface SwitchTransaction {
   };
 }
 
-/**
- * A switch's operating system as the commands that Baton gives it. All commands may be repeated: each says the whole
- * state of its ports, for most systems keep an access port's settings while it is a trunk, and the other way round.
- */
-export interface SwitchOs {
+/** A switch's operating system as the commands that Baton gives it. */
+export interface SwitchOs extends SwitchRows {
   /** The driver's name in the networks file. */
   readonly name: string;
-  /** What is logged in to: a command line of its own, or (without this) a Unix shell, where exit codes say what failed. */
-  readonly shell?: ShellForm;
+  /** How its commands get there, by the scheme of the switch's endpoint. */
+  readonly transports: Readonly<Partial<Record<SwitchTransport, OpenCommandLine>>>;
   /** What a `port_id` looks like: others never get into a command. */
   readonly portId: RegExp;
   /** A port's name in LLDP → its `port_id`, where they differ. */
   readonly portName?: (name: string) => string;
+  /** Rows in place of these, for a transport that takes other words than the command line. */
+  readonly rowsOver?: Readonly<Partial<Record<SwitchTransport, SwitchRows>>>;
+}
+
+/**
+ * All commands may be repeated: each says the whole state of its ports, for most systems keep an access port's settings
+ * while it is a trunk, and the other way round.
+ */
+export interface SwitchRows {
   /** One round of commands for all ports. */
   readonly read: {
     readonly commands: readonly string[];

@@ -1,13 +1,16 @@
 import { allVlans, type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
 import { interfaceSections, numberAfter } from '#conductor/networks/switches/command-line/interface-sections.ts';
+import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 /** HPE Aruba AOS-CX: a trunk of no VLANs is one of all, so an isolated port is one that is routed and has no address. */
 export const aosCx: SwitchOs = {
   name: 'aos-cx',
-  shell: {
-    setUp: ['no page'],
-    errors: /^(Invalid input|% Command incomplete|% ?Error|Error:|Failed|Operation not allowed)/m,
+  transports: {
+    ssh: shell({
+      setUp: ['no page'],
+      errors: /^(Invalid input|% Command incomplete|% ?Error|Error:|Failed|Operation not allowed)/m,
+    }),
   },
   portId: /^(\d+\/\d+\/\d+|lag\d+)$/,
   read: {

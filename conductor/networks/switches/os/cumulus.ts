@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
+import { programs } from '#conductor/networks/switches/command-line/programs.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 /**
@@ -37,6 +38,7 @@ const Interfaces = z.record(z.string(), z.unknown());
 
 export const cumulus: SwitchOs = {
   name: 'cumulus',
+  transports: { ssh: programs },
   portId: /^(swp\d+(s\d+)?|bond\d+)$/,
   read: {
     commands: ['nv show interface -o json', 'nv config show -o json'],

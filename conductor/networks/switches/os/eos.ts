@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type FoundVlans, isolated, portVlans, vlansIn } from '#conductor/model/port-vlans.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
+import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { accessLines, isolateLines, trunkLines } from '#conductor/networks/switches/command-line/switchport-lines.ts';
 
@@ -28,7 +29,7 @@ type Switchport = z.infer<typeof Switchports>['switchports'][string];
 
 export const eos: SwitchOs = {
   name: 'eos',
-  shell: { setUp: ['enable', 'terminal length 0', 'terminal width 511'], errors: /^% /m },
+  transports: { ssh: shell({ setUp: ['enable', 'terminal length 0', 'terminal width 511'], errors: /^% /m }) },
   portId: /^(Ethernet\d+(\/\d+){0,2}|Port-Channel\d+)$/,
   read: {
     commands: ['show interfaces switchport | json', 'show vlan | json'],
@@ -48,10 +49,10 @@ export const eos: SwitchOs = {
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
   transaction: {
     open: (name) => [`configure session ${name}`],
-    diff: 'show session-config diffs',
-    commit: () => ['commit timer 00:02:00'],
+    diff: (name) => ['end', `show session-config named ${name} diffs`],
+    commit: (name) => [`configure session ${name} commit timer 00:02:00`],
     confirm: (name) => [`configure session ${name} commit`],
-    abort: ['abort'],
+    abort: (name) => ['end', `configure session ${name} abort`],
     leftBehind: {
       command: 'show configuration sessions detail | json',
       find: (output) =>

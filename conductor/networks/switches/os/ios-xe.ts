@@ -5,6 +5,7 @@ import {
   numberAfter,
   vlansInTable,
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
+import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import {
   accessLines,
@@ -29,9 +30,11 @@ const longNames: Readonly<Record<string, string>> = {
 /** Cisco IOS-XE, and IOS: the mode of an access port is always in its configuration, VLAN 1 never. */
 export const iosXe: SwitchOs = {
   name: 'ios-xe',
-  shell: {
-    setUp: ['enable', 'terminal length 0', 'terminal width 511'],
-    errors: /^(% ?(?!VLAN|Access VLAN)[A-Z]|Command rejected|%Error)/m,
+  transports: {
+    ssh: shell({
+      setUp: ['enable', 'terminal length 0', 'terminal width 511'],
+      errors: /^(% ?(?!VLAN|Access VLAN)[A-Z]|Command rejected|%Error)/m,
+    }),
   },
   portId: /^([A-Z][A-Za-z]+\d+(\/\d+){1,2}|Port-channel\d+)$/,
   portName: (name) => name.replace(/^[A-Z][a-z]+(?=\d)/, (short) => longNames[short] ?? short),

@@ -1,4 +1,5 @@
 import { allVlans, type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
+import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 /**
@@ -7,9 +8,11 @@ import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-
  */
 export const junos: SwitchOs = {
   name: 'junos',
-  shell: {
-    setUp: ['set cli screen-length 0', 'set cli screen-width 0'],
-    errors: /^\s*(error: |syntax error|unknown command|missing argument|invalid )/m,
+  transports: {
+    ssh: shell({
+      setUp: ['set cli screen-length 0', 'set cli screen-width 0'],
+      errors: /^\s*(error: |syntax error|unknown command|missing argument|invalid )/m,
+    }),
   },
   portId: /^((ge|mge|xe|et)-\d+\/\d+\/\d+(:\d)?|ae\d+)$/,
   // the port id in LLDP is a number of SNMP's, and the description names the port's unit, if not the port
@@ -53,10 +56,10 @@ export const junos: SwitchOs = {
   createVlan: (vlan) => [`set vlans baton-${vlan} vlan-id ${vlan}`],
   transaction: {
     open: () => ['configure exclusive'],
-    diff: 'show | compare',
+    diff: () => ['show | compare'],
     commit: (name) => [`commit confirmed 2 comment ${name}`, 'exit configuration-mode'],
     confirm: () => ['configure exclusive', 'commit', 'exit configuration-mode'],
-    abort: ['rollback 0', 'exit configuration-mode'],
+    abort: () => ['rollback 0', 'exit configuration-mode'],
     leftBehind: {
       command: 'show system commit',
       find: (output) =>

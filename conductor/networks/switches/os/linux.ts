@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
+import { programs } from '#conductor/networks/switches/command-line/programs.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 /**
@@ -23,6 +24,7 @@ const Vlans = z.array(
 
 export const linux: SwitchOs = {
   name: 'linux',
+  transports: { ssh: programs },
   portId: /^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/,
   read: {
     commands: ['bridge -j -d link show', 'bridge -j vlan show'],

@@ -4,6 +4,7 @@ import {
   interfaceSections,
   vlansInTable,
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
+import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import {
   accessLines,
@@ -15,7 +16,9 @@ import {
 /** Cisco NX-OS. A port without link does not show its mode as a switchport, and the configuration shows no defaults: hence both. */
 export const nxos: SwitchOs = {
   name: 'nxos',
-  shell: { setUp: ['terminal length 0', 'terminal width 511'], errors: /^(% ?[A-Z]|ERROR:|Syntax error)/m },
+  transports: {
+    ssh: shell({ setUp: ['terminal length 0', 'terminal width 511'], errors: /^(% ?[A-Z]|ERROR:|Syntax error)/m }),
+  },
   portId: /^(Ethernet\d+(\/\d+){1,2}|port-channel\d+)$/,
   read: {
     commands: ['show running-config interface', 'show interface switchport', 'show vlan brief'],

@@ -4,12 +4,13 @@ import {
   numberAfter,
   vlansInTable,
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
+import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 /** Dell OS10: a trunk can't do without its native VLAN, so an isolated port is one that is routed and has no address. */
 export const os10: SwitchOs = {
   name: 'os10',
-  shell: { setUp: ['terminal length 0'], errors: /^(%? ?Error:|% )/m },
+  transports: { ssh: shell({ setUp: ['terminal length 0'], errors: /^(%? ?Error:|% )/m }) },
   portId: /^(ethernet\d+\/\d+\/\d+(:\d)?|port-channel\d+)$/,
   read: {
     commands: ['show running-configuration interface', 'show vlan'],

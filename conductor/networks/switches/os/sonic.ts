@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type FoundVlans, portVlans } from '#conductor/model/port-vlans.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
+import { programs } from '#conductor/networks/switches/command-line/programs.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 /** SONiC, by `config` and its database; a port in no VLAN is routed, and isolated while it has no address. */
@@ -19,6 +20,7 @@ type Database = z.infer<typeof Database>;
 
 export const sonic: SwitchOs = {
   name: 'sonic',
+  transports: { ssh: programs },
   portId: /^(Ethernet|PortChannel)\d+$/,
   read: {
     commands: ['sonic-cfggen -d --print-data'],
