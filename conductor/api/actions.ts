@@ -175,6 +175,7 @@ export const ActionDryRun = z
     validations: z.array(z.strictObject(fault)),
     nodes: z.array(TeardownNode).exactOptional(),
     remarks: z.array(z.string()).exactOptional(),
+    refused: z.string().exactOptional().meta({ description: 'Why the action can only fail, and would be refused.' }),
   })
   .meta({ id: 'ActionDryRun' });
 export type ActionDryRun = Answer<typeof ActionDryRun>;

@@ -42,7 +42,7 @@ function readParameters(input: CommandInput): Record<string, unknown> {
 /** @throws AppError `conflict` when the action would be refused */
 async function printDryRun(context: CommandContext, input: CommandInput, made: ActionDryRun): Promise<void> {
   const { teardownPlanLines } = await import('#conductor/cli/action-teardown-plan.ts');
-  const { groups, validations, nodes } = made;
+  const { groups, validations, nodes, remarks = [] } = made;
   const rows = groups.map((group) => [group.name, group.critical ? 'critical' : '', group.members.join(',') || '-']);
   const warnings = validations
     .filter(({ level }) => level === 'Warning')
@@ -50,9 +50,12 @@ async function printDryRun(context: CommandContext, input: CommandInput, made: A
     .join('');
   const text = nodes
     ? `${teardownPlanLines({ ...made, nodes }).join('\n')}\n${warnings}`
-    : table([['group', '', 'nodes'], ...rows]) + warnings;
+    : table([['group', '', 'nodes'], ...rows]) + remarks.map((each) => `${each}\n`).join('') + warnings;
   print(context, input, { json: made, text });
   const refused = (nodes ?? []).filter((node) => node.refused !== null).map(({ name }) => name);
+  if (made.refused !== undefined) {
+    throw new AppError('conflict', `${cell(input.operands[0])} would be refused: ${made.refused}`);
+  }
   if (refused.length === 0) return;
   throw new AppError('conflict', `${cell(input.operands[0])} would be refused because of ${refused.join(', ')}`);
 }

@@ -66,18 +66,7 @@ async function readChecks(
   const isFake = hasFakeDeploy(node);
   let reached: InterfaceValidation | undefined;
   const bmc = (): InterfaceValidation => (reached ??= check(() => context.drivers.connect(node)));
-  const boot = (): InterfaceValidation =>
-    check(() => {
-      bootModeOf(node);
-      if (bootsFromVirtualMedia(node)) {
-        staticAddresses(node.networkData);
-        if (ports.length === 0) throw new AppError('invalid_argument', `node ${node.uuid} has no port: create one`);
-        return;
-      }
-      if (!ports.some((port) => port.pxeEnabled)) {
-        throw new AppError('invalid_argument', `node ${node.uuid} has no port with pxe_enabled: create one`);
-      }
-    });
+  const boot = (): InterfaceValidation => check(() => requireBootable(node, ports));
   const unless = (kind: InterfaceKind, validate: () => InterfaceValidation) => (): InterfaceValidation =>
     isSwitchedOff(node, kind) ? { result: null, reason: 'not supported' } : validate();
   const passed = (): InterfaceValidation => ({ result: true });
@@ -131,6 +120,21 @@ export async function requireValid(
   });
   if (faults.length > 0) {
     throw new AppError('invalid_argument', `Node ${node.uuid} failed validation. ${faults.join('; ')}`);
+  }
+}
+
+/** @throws AppError `invalid_argument` where the ramdisk can't be booted over, or told, any port. */
+export function requireBootable(
+  node: Pick<NodeRow, 'uuid' | 'properties' | 'instanceInfo' | 'networkData'> &
+    Parameters<typeof bootsFromVirtualMedia>[0],
+  ports: readonly { readonly pxeEnabled: boolean }[],
+): void {
+  bootModeOf(node);
+  if (bootsFromVirtualMedia(node)) {
+    staticAddresses(node.networkData);
+    if (ports.length === 0) throw new AppError('invalid_argument', `node ${node.uuid} has no port: create one`);
+  } else if (!ports.some((port) => port.pxeEnabled)) {
+    throw new AppError('invalid_argument', `node ${node.uuid} has no port with pxe_enabled: create one`);
   }
 }
 

@@ -111,6 +111,40 @@ describe('an action is refused', () => {
     expect([removedBefore.status, removedBefore.fault]).toEqual([201, undefined]);
   });
 
+  test('that can only fail, as its dry run says in the same words, before anything is done', async () => {
+    const real = (name: string, mac: string) => `---
+schema: drydock/BaremetalNode/v1
+metadata: {schema: metadata/Document/v1, name: ${name}}
+data: {oob: {type: redfish, address: 'https://${name}.example'}, interfaces: {eth0: {mac: '${mac}'}}}
+`;
+    await commit(`${real('n1', '52:54:00:00:00:01')}${real('n2', '52:54:00:00:00:02')}`);
+    const plan = await start('deploy_site', { dry_run: true });
+    const why = 'n1: its document has no platform.image: there is nothing to deploy';
+    expect(plan.body['remarks']).toContain(why.replace('n1:', 'n1 would fail, untouched:'));
+    expect(plan.body['refused']).toContain(why);
+    const refused = await start('deploy_site');
+    expect([refused.status, refused.body['reason'], refused.fault]).toEqual([
+      409,
+      'NodesNotDeployable',
+      `deploy_site not started: ${String(plan.body['refused'])}`,
+    ]);
+    const redeploy = { target_nodes: 'n1', 'target-revision': 'committed' };
+    const shown = await start('redeploy_server', { ...redeploy, dry_run: true });
+    expect(shown.body['nodes']).toMatchObject([{ refused: why.replace('n1: ', '') }]);
+    const again = await start('redeploy_server', redeploy);
+    expect([again.status, again.fault]).toEqual([409, `redeploy_server not started: ${why}`]);
+    // a node that no criterion needs
+    await commit(`${nodeDocument('n1')}${real('n2', '52:54:00:00:00:02')}---
+schema: shipyard/DeploymentStrategy/v1
+metadata: {schema: metadata/Document/v1, name: deployment-strategy}
+data: {groups: [{name: all, critical: true, depends_on: [], selectors: [], success_criteria: {maximum_failed_nodes: 1}}]}
+`);
+    const once = { 'allow-intermediate-commits': true };
+    const one = await start('deploy_site', { dry_run: true, ...once });
+    expect([one.body['remarks'], one.body['refused']]).toEqual([[expect.stringMatching(/^n2 would fail/)], undefined]);
+    expect((await start('deploy_site', once)).status).toBe(201);
+  });
+
   test("with the times of the site's documents where none are given, which the plan says", async () => {
     await commit(`${twoNodes}---
 schema: shipyard/DeploymentConfiguration/v1

@@ -307,3 +307,20 @@ test('a server is torn down and forgotten', async () => {
   expect(small.node('n2')).toBeUndefined();
   expect(site.machines.get('n2')?.state()).toMatchObject({ power: 'off' });
 });
+
+test('a node whose document has no image any more is not drained for it', async () => {
+  await operator.commit('site', site.documents.replaceAll(/^ {2}platform:\n(?: {4}.*\n)+/gm, ''));
+  const redeploy = { target_nodes: ['n1'], 'target-revision': 'committed', ...quick };
+  const refused = 'its document has no platform.image: there is nothing to deploy';
+  const [node] = (
+    await operator.call<{ nodes: { refused: string }[] }>('POST', '/actions?allow-intermediate-commits=true', {
+      name: 'redeploy_server',
+      parameters: { ...redeploy, dry_run: true },
+    })
+  ).nodes;
+  expect(node).toMatchObject({ refused });
+  await expect(operator.createAction('redeploy_server', redeploy)).rejects.toThrow(
+    new RegExp(`answered 409.*n1: ${refused}`, 's'),
+  );
+  expect(small.node('n1')?.spec).not.toMatchObject({ unschedulable: true });
+});

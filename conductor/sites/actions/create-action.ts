@@ -25,6 +25,7 @@ import type { ActionName } from '#conductor/model/site-actions.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
 import { findTargetRevision } from '#conductor/sites/actions/find-target-revision.ts';
+import { type Foreseen, foreseeFailures, requireNoFailure } from '#conductor/sites/actions/foresee-failures.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
 import { notifyOfAction } from '#conductor/sites/actions/notify-of-action.ts';
 import { planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';
@@ -60,6 +61,8 @@ export interface ActionPlan {
   readonly site: Site;
   readonly faults: readonly SiteFault[];
   readonly run: SiteRun;
+  /** Of an action that deploys groups. */
+  readonly foreseen?: Foreseen;
 }
 
 type CreateContext = CheckContext &
@@ -93,12 +96,16 @@ export async function createAction(
   const { name, parameters, fromSite, revisionId, site, faults } = checked;
   const isTeardown = actionTable[name].teardown !== undefined;
   if (parameters.dry_run) {
-    const run = isTeardown ? planTeardownRun(site, parameters) : planSite(site);
-    return { plan: { name, parameters, fromSite, revisionId, site, faults, run } };
+    const plan = { name, parameters, fromSite, revisionId, site, faults };
+    if (isTeardown) return { plan: { ...plan, run: planTeardownRun(site, parameters) } };
+    const run = planSite(site);
+    return { plan: { ...plan, run, foreseen: await foreseeFailures(context, { site, run }) } };
   }
   await requireCurrentConductors(context, name);
   const etcd = isTeardown ? await readEtcdSite(context, { revisionId, site }) : undefined;
   if (etcd) await requireTeardownPossible(context, { name, parameters, site, etcd });
+  else if (actionTable[name].isTrueUp)
+    requireNoFailure(name, await foreseeFailures(context, { site, run: planSite(site) }));
   const action = await insertAction(context, request, { ...checked, etcd });
   context.log.info({ action: action.id, name, revision: revisionId, user: action.user }, 'site action created');
   return { action };

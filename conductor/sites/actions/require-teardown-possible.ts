@@ -9,7 +9,9 @@ import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { findImpossible } from '#conductor/sites/nodes/find-impossible.ts';
+import { findUnfit } from '#conductor/sites/nodes/find-unfit.ts';
 import { whoseElse } from '#conductor/sites/nodes/node-decision.ts';
+import type { DesignContext } from '#conductor/sites/nodes/read-design.ts';
 import { listAwaited, readDeployed, readObserved, readReservations } from '#conductor/sites/nodes/read-observed.ts';
 import type { EtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import type { Site } from '#conductor/sites/site.ts';
@@ -30,10 +32,10 @@ interface Request {
  * @throws AppError `conflict` naming each with its reason
  */
 export async function requireTeardownPossible(
-  context: Pick<SitesContext, 'db' | 'secrets' | 'config' | 'database'>,
+  context: Pick<SitesContext, 'database'> & Pick<SitesContext, 'config'> & DesignContext,
   request: Request & { readonly etcd: EtcdSite },
 ): Promise<void> {
-  const wrong = new Map([...(await findImpossibleOf(context, request)), ...(await findObstacles(context.db, request))]);
+  const wrong = new Map([...(await findImpossibleOf(context, request)), ...(await findObstacles(context, request))]);
   if (wrong.size === 0) return;
   const each = [...wrong].map(([node, why]) => `${node}: ${why}`);
   throw new AppError('conflict', `${request.name} not started: ${each.join('; ')}`, {
@@ -68,10 +70,13 @@ export async function findImpossibleOf(
 
 /** Why nodes must not be torn down, by name; those that may be are absent. */
 export async function findObstacles(
-  db: SitesContext['db'],
-  { name, parameters }: Request,
+  context: DesignContext,
+  { name, parameters, site }: Request,
 ): Promise<ReadonlyMap<string, string>> {
+  const { db } = context;
   const names = parameters.target_nodes ?? [];
+  const isRemade = actionTable[name].teardown === 'then deploys';
+  const unfit = isRemade ? await findUnfit(context, { site, names }) : new Map<string, string>();
   const observed = await readObserved(db, names);
   const uuids = [...observed.values()].map(({ node }) => node.uuid);
   const [allocations, deployed, rows] = await Promise.all([
@@ -95,7 +100,11 @@ export async function findObstacles(
   const known = new Map(rows.map((row) => [row.uuid, row]));
   const obstacles = names.flatMap((each): [string, string][] => {
     const { node } = observed.get(each) ?? {};
-    if (!node) return mustBeEnrolled ? [[each, 'it is not enrolled']] : [];
+    const unfitNode = unfit.get(each);
+    if (!node) {
+      const absent = mustBeEnrolled ? 'it is not enrolled' : unfitNode;
+      return absent === undefined ? [] : [[each, absent]];
+    }
     const allocation = allocations.get(node.uuid);
     const before = deployed.get(each);
     const facts = { node, ...(allocation ? { allocation } : {}), ...(before ? { deployed: before } : {}) };
@@ -105,7 +114,8 @@ export async function findObstacles(
       whyProtected(known.get(node.uuid)) ??
       (preserves ? whyNotPreserved(known.get(node.uuid)) : undefined) ??
       whyNotProved(known.get(node.uuid)) ??
-      whyOutOfService(node, actionTable[name].teardown === 'then deploys');
+      whyOutOfService(node, isRemade) ??
+      unfitNode;
     return why === undefined ? [] : [[each, why]];
   });
   return new Map(obstacles);

@@ -185,7 +185,9 @@ export function viewActionValidation(
 }
 
 /** What a dry run answers: groups in their order, with the nodes that they would have. */
-export function viewPlan({ name, revisionId, faults, run }: ActionPlan): ActionDryRun {
+export function viewPlan({ name, revisionId, faults, run, foreseen }: ActionPlan): ActionDryRun {
+  const remarks = [...(foreseen?.nodes ?? [])].map(([node, why]) => `${node} would fail, untouched: ${why}`);
+  const [refused] = foreseen?.groups ?? [];
   return {
     dry_run: true,
     name,
@@ -198,5 +200,7 @@ export function viewPlan({ name, revisionId, faults, run }: ActionPlan): ActionD
       members,
     })),
     validations: faults,
+    ...(remarks.length > 0 ? { remarks } : {}),
+    ...(refused === undefined ? {} : { refused: foreseen?.groups.join('; ') ?? refused }),
   };
 }

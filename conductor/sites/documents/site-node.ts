@@ -147,7 +147,7 @@ function rootByName(design: NodeDesign, profile: HardwareProfile | undefined, re
 function instanceInfoOf({ platform }: NodeDesign, report: Report): JsonObject | undefined {
   const image = platform?.image;
   if (!image) {
-    const message = 'is missing, here and in its profiles: the node can be prepared, and not deployed';
+    const message = 'is missing, here and in its profiles: such a node fails before anything of it is touched';
     report(['data', 'platform', 'image'], message, 'NoImage', 'Warning');
     return undefined;
   }

@@ -93,6 +93,18 @@ describe('a node that is not what it should be', () => {
     expect(inWords(outcome)).toEqual({ state: 'failed', error });
   });
 
+  test('that can not be deployed is neither enrolled nor cleaned', async () => {
+    const node = newSiteNode({ driver: 'redfish', driverInfo: { redfish_address: 'http://127.0.0.1:9' } });
+    const free = newSiteNode({ ports: [] });
+    await site.operator.call('POST', '/v1/nodes', { name: free.name, driver: 'redfish' });
+    const never = { ...free, driver: 'redfish' };
+    const outcomes = await site.beat([node, never], { action: newAction(), phase: 'prepare' });
+    const failed = { state: 'failed', error: expect.stringContaining('no platform.image') as unknown };
+    for (const { name } of [node, never]) expect(inWords(outcomes.get(name))).toEqual(failed);
+    await expect(site.operator.node(node.name)).rejects.toThrow(/404/);
+    expect(await site.flowsOf(never.name)).toEqual([]);
+  });
+
   test('whose credential nobody has stored fails by name', async () => {
     const node = newSiteNode({ credential: 'nobody' });
     const [outcome] = (await site.run([node], { action: newAction(), phase: 'prepare' })).values();
@@ -147,7 +159,8 @@ describe('a node that is not what it should be', () => {
 
   test('with another driver by now has its interfaces, and nothing of the old login', async () => {
     const dead = { redfish_address: 'http://127.0.0.1:9', redfish_username: 'root', redfish_password: 'secret' };
-    const node = newSiteNode({ driver: 'redfish', driverInfo: dead });
+    const instanceInfo = { image_source: 'http://images.example/os.raw', image_checksum: '0'.repeat(32) };
+    const node = newSiteNode({ driver: 'redfish', driverInfo: dead, instanceInfo });
     await site.beat([node], { action: newAction(), phase: 'prepare' });
     expect(await site.operator.node(node.name)).toMatchObject({ driver: 'redfish', deploy_interface: 'direct' });
     const mended = { ...node, driver: 'fake-hardware', driverInfo: { fake_id: node.name } };

@@ -22,7 +22,6 @@ import {
   working,
 } from '#conductor/sites/nodes/node-decision.ts';
 import type { ObservedFlow, ObservedNode } from '#conductor/sites/nodes/node-facts.ts';
-import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 
 /** How long a node that is broken off may take to come to rest; then nothing more is done to it. */
 export const patienceMs = 10 * 60_000;
@@ -37,7 +36,7 @@ export function decideNode(given: NodeCase): NodeDecision {
   if (order.cancel !== undefined) return breakOff(given, order.cancel);
   const teardown = order.phase === 'prepare' ? order.teardown : undefined;
   if (order.phase === 'deploy' && order.teardown !== undefined && order.teardown.afterwards !== 'deploy') return done();
-  if (!node) return decideUnknown(order);
+  if (!node) return decideUnknown(given);
   if (flow?.isOpen && flow.actionId === given.actionId) return working(remarkOnFlow(flow));
   const foreign = whyForeign(given, node);
   if (foreign !== undefined) return leaveStill(given, node) ?? failed(foreign);
@@ -50,15 +49,34 @@ export function decideNode(given: NodeCase): NodeDecision {
   }
   // a person, or a dead BMC, keeps it from being taken apart; what is deployed already may stay as it is
   if (node.maintenance && (node.provisionState !== 'active' || teardown)) return failed(whyMaintained(node));
+  const undeployable = whyNeverDeployed(given);
+  if (undeployable !== undefined) return leaveStill(given, node) ?? failed(undeployable);
   if (teardown) return decideTeardown(given, node, teardown);
   return order.phase === 'prepare' ? decidePrepare(given, node) : decideDeploy(given, node);
 }
 
-function decideUnknown({ phase, teardown, node: { name } }: NodeOrder): NodeDecision {
+function decideUnknown(given: NodeCase): NodeDecision {
+  const {
+    phase,
+    teardown,
+    node: { name },
+  } = given.order;
   if (phase === 'deploy') return failed(newRemark('no-longer-enrolled', { node: name }));
-  if (teardown === undefined || teardown.afterwards === 'deploy') return act({ kind: 'enrol' }, newRemark('enrolling'));
+  if (teardown === undefined || teardown.afterwards === 'deploy') {
+    const undeployable = whyNeverDeployed(given);
+    return undeployable === undefined ? act({ kind: 'enrol' }, newRemark('enrolling')) : failed(undeployable);
+  }
   if (teardown.afterwards === 'remove') return done(newRemark('not-enrolled'));
   return failed(newRemark('nothing-to-tear-down'));
+}
+
+/** Why nothing is to be done to a node that is to be deployed: its deploy would be refused, its disks being empty by then. */
+function whyNeverDeployed(given: NodeCase): Remark | undefined {
+  const { order, facts } = given;
+  if (facts.undeployable === undefined || order.phase !== 'prepare') return undefined;
+  const isRemade = order.teardown ? order.teardown.afterwards === 'deploy' : isSites(given) !== 'deployed';
+  const isThere = facts.node !== undefined && isActionsDeploy(given, facts.node);
+  return isRemade && !isThere ? textRemark(facts.undeployable) : undefined;
 }
 
 function whyMaintained({ maintenanceReason }: ObservedNode): Remark {

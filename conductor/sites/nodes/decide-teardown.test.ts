@@ -63,6 +63,21 @@ describe('in every state, whosever the node is, however far it is', () => {
   );
 });
 
+test.each(provisionStates.filter((state) => !transientStates.has(state)))(
+  '%s: what could not be deployed again is not taken apart for it; once wiped, it only leaves its cluster',
+  (state) => {
+    const facts = { ...factsOf(state, 'deployed by the site'), undeployable: 'no image' };
+    expect(decided(teardownCase(facts))).toMatchObject({ outcome: { state: 'failed', error: 'no image' } });
+    expect(nameDecision(teardownCase(facts, { succeeded: wiped }))).toBe('leave cluster');
+    expect(nameDecision(teardownCase(facts, { succeeded: [...wiped, 'leave_cluster'] }))).toBe('failed');
+    // who only wants to be rid of it needs nothing to deploy
+    const kept = { teardown: { afterwards: 'keep' } } as const;
+    expect(decideNode(teardownCase(facts, kept))).toEqual(
+      decideNode(teardownCase(factsOf(state, 'deployed by the site'), kept)),
+    );
+  },
+);
+
 /** All acts from a state to the end of the phase, each followed by what it leads to when it succeeds. */
 function walk(start: NodeFacts, teardown: Partial<typeof teardownOrder> = {}): string[] {
   const acts: string[] = [];

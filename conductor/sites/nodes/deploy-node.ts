@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import type { SeenNode } from '#conductor/flows/require-unmoved.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import type { Vif } from '#conductor/networks/place-vifs.ts';
@@ -14,7 +13,8 @@ import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
 import { noteBeforeDeploy } from '#conductor/sites/nodes/request-service.ts';
 import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
-import type { SiteNode, SitePort } from '#conductor/sites/site.ts';
+import { instanceInfoOf, wantedVifs } from '#conductor/sites/nodes/wanted-instance.ts';
+import type { SiteNode } from '#conductor/sites/site.ts';
 
 /**
  * Image, networks and config drive from the documents, then the deploy, with the plugins' tasks for the node's roles.
@@ -55,15 +55,6 @@ export async function deployNode(
   });
 }
 
-/** Nothing of an earlier instance stays. The traits choose deploy templates; a reservation may be older than they are. */
-function instanceInfoOf(wanted: SiteNode): NodeRow['instanceInfo'] {
-  return {
-    ...(JSON.parse(JSON.stringify(wanted.instanceInfo ?? {})) as NodeRow['instanceInfo']),
-    hostname: wanted.name,
-    ...(wanted.traits.length > 0 ? { traits: [...wanted.traits] } : {}),
-  };
-}
-
 /** One network for all ports of the node, or one for each port. */
 async function attachNetworks(
   context: SitesContext,
@@ -83,14 +74,4 @@ async function attachNetworks(
     await detachNetwork(context, node, id, caller);
   }
   for (const vif of wanted.filter((each) => !isIn(attached, each))) await attachNetwork(context, node, vif, caller);
-}
-
-function wantedVifs(documents: readonly SitePort[], ports: readonly PortRow[]): Vif[] {
-  const connected = documents.flatMap(({ address, network }) => (network === undefined ? [] : [{ address, network }]));
-  const names = [...new Set(connected.map(({ network }) => network))];
-  return names.map((id) => {
-    const address = connected.find(({ network }) => network === id)?.address;
-    const port = names.length > 1 ? ports.find((each) => each.address === address) : undefined;
-    return { id, portUuid: port?.uuid ?? null, portgroupUuid: null };
-  });
 }

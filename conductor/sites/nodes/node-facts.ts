@@ -13,6 +13,8 @@ export interface NodeFacts {
   readonly allocation?: ObservedAllocation;
   /** What the site has made of it (`site_nodes`). */
   readonly deployed?: ObservedDeploy;
+  /** Why a deploy from its document would be refused, whatever has become of the node by then. */
+  readonly undeployable?: string;
   /** Only of a node that no flow of this action works on. */
   readonly rest?: RestingFacts;
 }

@@ -1,10 +1,11 @@
-import { eq } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { biosSettings } from '#conductor/kernel/db/schema/bios-setting.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeVifs } from '#conductor/kernel/db/schema/node-vif.ts';
 import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
+import { volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import type { Vif } from '#conductor/networks/place-vifs.ts';
@@ -15,9 +16,10 @@ import { type Credential, openCredential } from '#conductor/sites/credentials/cr
 import { withLogin } from '#conductor/sites/nodes/bmc-login.ts';
 import { compareNode, type NodeChanges } from '#conductor/sites/nodes/compare-node.ts';
 import { hardwareSteps } from '#conductor/sites/nodes/hardware-steps.ts';
+import { type DeployContext, whyUndeployable } from '#conductor/sites/nodes/why-undeployable.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 
-type DesignContext = Pick<SitesContext, 'db' | 'secrets'>;
+export type DesignContext = Pick<SitesContext, 'db' | 'secrets'> & DeployContext;
 
 /** A node beside its document. */
 export interface NodeDesign {
@@ -25,6 +27,8 @@ export interface NodeDesign {
   readonly changes: NodeChanges;
   /** Why the document can't hold for this node. */
   readonly impossible?: string;
+  /** Why a deploy from the document would be refused. */
+  readonly undeployable?: string;
   /** Manual cleaning that RAID and BIOS settings still need. */
   readonly hardware: readonly RequestedStep[];
   readonly needsInspection: boolean;
@@ -60,9 +64,12 @@ export async function readDesigns(
       traits: known.traits.get(row.uuid) ?? [],
     });
     const impossible = whyImpossible(node, changes, { credentials, nameOf: known.nameOf });
+    const ports = known.portsOf(row.uuid, node).filter(({ nodeUuid }) => nodeUuid === row.uuid);
+    const undeployable = whyUndeployable(context, node, { row, ports, hasVolume: known.volumes.has(row.uuid) });
     const design: NodeDesign = {
       row,
       changes,
+      ...(undeployable === undefined ? {} : { undeployable }),
       ...(impossible === undefined ? {} : { impossible }),
       hardware: hardwareSteps(node, { raidConfig: row.raidConfig, biosSettings: known.settings(row.uuid) }),
       // no agent ever comes to a machine that is only pretended
@@ -80,7 +87,7 @@ async function readSurroundings(
 ) {
   const addresses = wanted.flatMap((node) => node.ports.map(({ address }) => address));
   const asksBios = wanted.some((node) => (node.biosSettings ?? []).length > 0);
-  const [ownPorts, sameAddresses, traits, vifRows, settingRows] = await Promise.all([
+  const [ownPorts, sameAddresses, traits, vifRows, settingRows, volumeRows] = await Promise.all([
     db.select().from(ports).where(isAmong(ports.nodeUuid, uuids)),
     db
       .select({ port: ports, name: nodes.name })
@@ -103,6 +110,10 @@ async function readSurroundings(
           .from(biosSettings)
           .where(isAmong(biosSettings.nodeUuid, uuids))
       : [],
+    db
+      .select({ nodeUuid: volumeTargets.nodeUuid })
+      .from(volumeTargets)
+      .where(and(isAmong(volumeTargets.nodeUuid, uuids), eq(volumeTargets.bootIndex, 0))),
   ]);
   const portsByNode = Map.groupBy(ownPorts, ({ nodeUuid }) => nodeUuid);
   const portsByAddress = new Map(sameAddresses.map(({ port }) => [port.address, port]));
@@ -111,6 +122,8 @@ async function readSurroundings(
   const vifs = Map.groupBy(vifRows, ({ nodeUuid }) => nodeUuid);
   return {
     traits,
+    /** Nodes that boot from one. */
+    volumes: new Set(volumeRows.map(({ nodeUuid }) => nodeUuid)),
     vifsOf: (uuid: string): Vif[] =>
       (vifs.get(uuid) ?? []).map(({ id, portUuid, portgroupUuid }) => ({ id, portUuid, portgroupUuid })),
     settings: (uuid: string) => new Map((settingsByNode.get(uuid) ?? []).map(({ name, value }) => [name, value])),
@@ -127,7 +140,7 @@ async function readSurroundings(
 
 /** Each credential is opened once, however many nodes have it. */
 export async function openCredentials(
-  context: DesignContext,
+  context: Pick<SitesContext, 'db' | 'secrets'>,
   wanted: readonly SiteNode[],
 ): Promise<ReadonlyMap<string, Credential>> {
   const names = new Set(wanted.flatMap(({ credential }) => credential ?? []));

@@ -4,7 +4,7 @@ import { readMemberships } from '#conductor/sites/nodes/membership-store.ts';
 import { isBusy } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
-import { type NodeDesign, readDesigns } from '#conductor/sites/nodes/read-design.ts';
+import { type DesignContext, type NodeDesign, readDesigns } from '#conductor/sites/nodes/read-design.ts';
 import {
   readDeployed,
   readLastFlows,
@@ -14,6 +14,7 @@ import {
   readSucceeded,
 } from '#conductor/sites/nodes/read-observed.ts';
 import { needsService, serviceNeeds } from '#conductor/sites/nodes/service-needs.ts';
+import { whyUndeployable } from '#conductor/sites/nodes/why-undeployable.ts';
 import type { Site } from '#conductor/sites/site.ts';
 
 export interface ReadNode {
@@ -33,7 +34,7 @@ export interface SiteFactsOf {
  * and some more for all those about which something may have to be done.
  */
 export async function readFacts(
-  context: Pick<SitesContext, 'db' | 'secrets' | 'config'>,
+  context: DesignContext & Pick<SitesContext, 'config'>,
   { action: { id: actionId }, site }: SiteFactsOf,
   orders: readonly NodeOrder[],
 ): Promise<Map<string, ReadNode>> {
@@ -70,11 +71,13 @@ export async function readFacts(
       const allocation = node && allocations.get(node.uuid);
       const before = deployed.get(name);
       const design = designs.get(name);
+      const undeployable = node ? design?.undeployable : whyUndeployable(context, wanted);
       const facts: NodeFacts = {
         ...(node ? { node } : {}),
         ...(flow ? { flow } : {}),
         ...(allocation ? { allocation } : {}),
         ...(before ? { deployed: before } : {}),
+        ...(undeployable === undefined ? {} : { undeployable }),
         ...(node && design
           ? {
               rest: {

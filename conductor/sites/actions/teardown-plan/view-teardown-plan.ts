@@ -17,7 +17,7 @@ import { joinSeconds } from '#conductor/sites/nodes/service-needs.ts';
 import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-type Context = Pick<SitesContext, 'db' | 'secrets' | 'config' | 'database'>;
+type Context = Pick<SitesContext, 'db' | 'secrets' | 'config' | 'database' | 'networks'>;
 
 /** What an operator reads before, of each node in the order in which they are torn down; nothing is touched. */
 export async function viewTeardownPlan(
@@ -29,7 +29,7 @@ export async function viewTeardownPlan(
   const teardown = teardownOrder({ ...plan, clusters: null }, etcd, context.config);
   if (!teardown) throw new AppError('internal', `${name} tears nothing down`);
   const impossible = await findImpossibleOf(context, { name, parameters, etcd });
-  const obstacles = new Map([...impossible, ...(await findObstacles(context.db, { name, parameters, site }))]);
+  const obstacles = new Map([...impossible, ...(await findObstacles(context, { name, parameters, site }))]);
   const names = parameters.target_nodes ?? [];
   const looks = await lookAtClusters(context, etcd, { names, teardown });
   const nodes: TeardownNodeView[] = [];
