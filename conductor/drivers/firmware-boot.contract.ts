@@ -4,7 +4,13 @@ import type { Bmc } from '#conductor/drivers/interfaces.ts';
 type FirmwareBootSubject = Pick<Bmc, 'firmwareBoot'> & { close?(): Promise<void> };
 
 /** What every firmware boot interface must do, whatever the BMC; run by each implementation. */
-export function firmwareBootContract(contract: { readonly name: string; make(): Promise<FirmwareBootSubject> }): void {
+export function firmwareBootContract(contract: {
+  readonly name: string;
+  make(): Promise<FirmwareBootSubject>;
+  /** What this BMC has; default both. */
+  readonly has?: readonly ('boot mode' | 'secure boot')[];
+}): void {
+  const { has = ['boot mode', 'secure boot'] } = contract;
   let subject: FirmwareBootSubject;
 
   describe(`firmware boot contract: ${contract.name}`, () => {
@@ -15,7 +21,7 @@ export function firmwareBootContract(contract: { readonly name: string; make(): 
       await subject.close?.();
     });
 
-    test('sets the boot mode and leaves secure boot', async () => {
+    test.runIf(has.length === 2)('sets the boot mode and leaves secure boot', async () => {
       await subject.firmwareBoot?.setSecureBoot(true);
       for (const bootMode of ['bios', 'uefi', 'uefi'] as const) {
         await subject.firmwareBoot?.setBootMode(bootMode);
@@ -23,11 +29,17 @@ export function firmwareBootContract(contract: { readonly name: string; make(): 
       }
     });
 
-    test('switches secure boot', async () => {
+    test.runIf(has.includes('secure boot'))('switches secure boot', async () => {
       for (const secureBoot of [true, false, false]) {
         await subject.firmwareBoot?.setSecureBoot(secureBoot);
         expect(await subject.firmwareBoot?.read()).toMatchObject({ secureBoot });
       }
+    });
+
+    test.runIf(has.length < 2)('what the BMC does not tell is not known', async () => {
+      const read = await subject.firmwareBoot?.read();
+      expect(read?.bootMode === undefined).toBe(!has.includes('boot mode'));
+      expect(read?.secureBoot === undefined).toBe(!has.includes('secure boot'));
     });
   });
 }

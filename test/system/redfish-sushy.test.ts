@@ -2,11 +2,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
+import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import { createBmcCertificate } from '#test/simulators/redfish/certificate.ts';
-import type { Quirks } from '#test/simulators/redfish/faults.ts';
+import { type Quirks, standardQuirks } from '#test/simulators/redfish/faults.ts';
 import { createMemoryMachine } from '#test/simulators/redfish/machine.ts';
-import { startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
+import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
+import { vendorNames, vendors } from '#test/simulators/redfish/vendors.ts';
 
 /** The Redfish simulator against an independent client (Debian: python3-sushy), so that both sides are not our own reading. */
 
@@ -72,6 +75,67 @@ const bios = {
   ],
   bios_refused: expect.stringContaining('NumCores is out of range') as unknown,
 };
+
+interface Seen {
+  readonly drives: readonly string[];
+}
+
+/** What our driver reads where sushy has read and set, in sushy's words. */
+async function readWithDriver(simulator: RedfishSimulator) {
+  const type = redfishHardwareType({ run, log: silentLog });
+  const { address } = simulator;
+  const bmc = type.connect({ redfish_address: address, redfish_username: 'admin', redfish_password: 'secret' });
+  try {
+    const components = (await bmc.firmware?.getComponents()) ?? [];
+    // what sushy has set; where it stands in a Settings resource, sushy does not read it
+    expect(await bmc.management.getBootDevice()).toEqual({ bootDevice: 'pxe', persistent: false });
+    return {
+      power: (await bmc.power.getPowerState()) === 'power on' ? 'On' : 'Off',
+      bios: Object.fromEntries((await bmc.bios?.getProgress())?.values ?? []),
+      secure_boot: (await bmc.firmwareBoot?.read())?.secureBoot ?? null,
+      firmware: components.filter(({ component }) => component === 'NIC.Slot.1'),
+    };
+  } finally {
+    await type.close?.();
+  }
+}
+
+test('python3-sushy and the driver see the same in each vendor', async () => {
+  const simulators = await Promise.all(
+    vendorNames.map((vendor) =>
+      startRedfishSimulator({
+        machine: createMemoryMachine(),
+        username: 'admin',
+        password: 'secret',
+        quirks: vendors[vendor],
+      }),
+    ),
+  );
+  try {
+    const client = join(import.meta.dirname, 'redfish-vendors.py');
+    const urls = simulators.map(({ address }) => address);
+    const result = await run('/usr/bin/python3', [client, 'admin', 'secret', ...urls]);
+    const bySushy = JSON.parse(result.stdout) as Seen[];
+    const byDriver = await Promise.all(simulators.map((simulator) => readWithDriver(simulator)));
+    const expected = vendorNames.map((vendor, index) => {
+      const { paths = {}, manufacturer, resetTypes, actionInfo, virtualMedia = '' } = vendors[vendor];
+      const resets = [...(resetTypes ?? standardQuirks.resetTypes)].toSorted();
+      return {
+        ...byDriver[index],
+        manufacturer,
+        path: paths['/redfish/v1/Systems/1'] ?? '/redfish/v1/Systems/1',
+        // Debian's sushy reads no ActionInfo, and no drives but those of managers
+        resets: actionInfo ? undefined : resets,
+        drives: ['none', 'of the system'].includes(virtualMedia) ? 0 : 1,
+      };
+    });
+    const counted = bySushy.map((seen) => ({ ...seen, drives: seen.drives.length }));
+    const judged = counted.map((seen, index) => (expected[index]?.resets ? seen : { ...seen, resets: undefined }));
+    expect(judged).toEqual(expected);
+  } finally {
+    await Promise.all(simulators.map((simulator) => simulator.close()));
+  }
+});
 
 describe('python3-sushy drives the simulator', () => {
   test('with a session', async () => {

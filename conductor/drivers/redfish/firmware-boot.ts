@@ -3,7 +3,7 @@ import type { FirmwareBootInterface } from '#conductor/drivers/interfaces.ts';
 import { bootModeOf } from '#conductor/drivers/redfish/boot-override.ts';
 import { attempted } from '#conductor/drivers/redfish/errors.ts';
 import { firstTaken } from '#conductor/drivers/redfish/first-taken.ts';
-import { readBoot } from '#conductor/drivers/redfish/management.ts';
+import { findBoot, readBoot } from '#conductor/drivers/redfish/management.ts';
 import { patchResource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { SecureBoot } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
@@ -18,12 +18,13 @@ export function redfishFirmwareBoot(system: RedfishSystem): FirmwareBootInterfac
   return {
     read: async (options) => {
       const { signal } = callDeadline(options, readTimeoutMs);
-      const { data } = await system.read(signal);
-      const path = data.SecureBoot?.['@odata.id'];
+      const resource = await system.read(signal);
+      const path = resource.data.SecureBoot?.['@odata.id'];
+      const boot = (await findBoot(system, resource, signal))?.boot;
       const secureBoot =
         path === undefined ? undefined : (await readResource(system.client, path, SecureBoot, signal)).data;
       return {
-        bootMode: data.Boot ? bootModeOf(data.Boot) : undefined,
+        bootMode: boot ? bootModeOf(boot) : undefined,
         secureBoot: secureBoot?.SecureBootEnable ?? undefined,
       };
     },

@@ -63,6 +63,17 @@ interface BootPlace {
 /** @throws AppError `not_supported` for a system without a boot override. */
 export async function readBoot(system: RedfishSystem, signal: AbortSignal): Promise<BootPlace> {
   const resource = await system.read(signal);
+  const place = await findBoot(system, resource, signal);
+  if (place) return place;
+  throw new AppError('not_supported', `the system ${resource.path} at ${system.client.origin} has no boot override`);
+}
+
+/** Where a system has its boot override; `undefined` for one without. */
+export async function findBoot(
+  system: RedfishSystem,
+  resource: Resource<ComputerSystem>,
+  signal: AbortSignal,
+): Promise<BootPlace | undefined> {
   const { Boot: boot, Manufacturer: manufacturer } = resource.data;
   const settingsPath = resource.data['@Redfish.Settings']?.SettingsObject?.['@odata.id'];
   if (settingsPath !== undefined) {
@@ -71,8 +82,5 @@ export async function readBoot(system: RedfishSystem, signal: AbortSignal): Prom
     // Settings resources often list a few properties only, so the current values fill the gaps
     if (pending?.BootSourceOverrideTarget) return { boot: { ...boot, ...pending }, resource: settings, manufacturer };
   }
-  if (!boot) {
-    throw new AppError('not_supported', `the system ${resource.path} at ${system.client.origin} has no boot override`);
-  }
-  return { boot, resource, manufacturer };
+  return boot ? { boot, resource, manufacturer } : undefined;
 }

@@ -7,6 +7,7 @@ import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const failedStates = ['Exception', 'Killed', 'Cancelled', 'Interrupted'];
+const firstPollMs = 50;
 const pollMs = 1000;
 
 /**
@@ -22,9 +23,9 @@ export async function finishTask(
 ): Promise<void> {
   let current = answer;
   let monitor = monitorOf(answer, client.origin);
-  while (current.status === 202 && monitor !== undefined) {
+  for (let waitMs = firstPollMs; current.status === 202 && monitor !== undefined; waitMs *= 2) {
     throwIfFailed(current, what);
-    await options.clock.sleep(pollMs, options.signal).catch(() => {
+    await options.clock.sleep(Math.min(waitMs, pollMs), options.signal).catch(() => {
       throw stoppedError(options.signal, `${what} (task ${monitor})`);
     });
     current = await client.request({ method: 'GET', path: monitor, signal: options.signal });

@@ -111,6 +111,10 @@ function faultOf(name: string, value: unknown): string | undefined {
 /** The resources, by path; none with the quirk `noBios`. */
 export function biosResources(bios: SimulatedBios, quirks: Quirks): Record<string, Record<string, unknown>> {
   if (quirks.noBios) return {};
+  if (quirks.noBiosAttributes) {
+    const actions = { '#Bios.ResetBios': { target: resetBiosPath } };
+    return { [biosPath]: { '@odata.type': '#Bios.v1_1_0.Bios', Id: 'BIOS', Name: 'BIOS', Actions: actions } };
+  }
   return {
     [biosPath]: {
       '@odata.type': '#Bios.v1_2_0.Bios',

@@ -1,6 +1,10 @@
 import { type Answer, errorAnswer } from '#test/simulators/redfish/answers.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
-import { type SimulatedBoot, simulatedBootDevices } from '#test/simulators/redfish/machine.ts';
+import {
+  type SimulatedBoot,
+  type SimulatedBootDevice,
+  simulatedBootDevices,
+} from '#test/simulators/redfish/machine.ts';
 import { bootTargets } from '#test/simulators/redfish/resources.ts';
 
 const writable = ['BootSourceOverrideEnabled', 'BootSourceOverrideTarget', 'BootSourceOverrideMode'];
@@ -21,14 +25,21 @@ export function patchedBoot(body: unknown, current: SimulatedBoot, quirks: Quirk
     return notInList('BootSourceOverrideEnabled', enabled);
   }
   const target = boot['BootSourceOverrideTarget'];
-  const device =
-    target === undefined ? current.device : simulatedBootDevices.find((each) => bootTargets[each] === target);
+  const offered = target === undefined || quirks.bootTargets.some((each) => each === target);
+  const device = target === undefined ? current.device : bootedFrom(target, quirks);
+  if (!offered) return notInList('BootSourceOverrideTarget', target);
   if (device === undefined) return notInList('BootSourceOverrideTarget', target);
   return {
     device: enabled === 'Disabled' ? 'none' : device,
     once: enabled === undefined ? current.once : enabled === 'Once',
     mode: mode === undefined ? current.mode : mode === 'UEFI' ? 'uefi' : 'bios',
   };
+}
+
+function bootedFrom(target: unknown, quirks: Quirks): SimulatedBootDevice | undefined {
+  const byUsb = quirks.bootTargets.includes('UsbCd');
+  if (byUsb && (target === 'UsbCd' || target === 'Cd')) return target === 'UsbCd' ? 'cdrom' : 'none';
+  return simulatedBootDevices.find((each) => bootTargets[each] === target);
 }
 
 function notWritable(property: string): Answer {

@@ -64,10 +64,20 @@ export interface Quirks {
   actionInfo: boolean;
   /** The legal reset types. */
   resetTypes: readonly string[];
+  /** The simulator's paths → what this BMC calls them; what is below goes along. */
+  paths: Readonly<Record<string, string>>;
   /** The boot override is writable in the Settings resource only. */
   bootViaSettings: boolean;
   /** How long an override may hold, as `BootSourceOverrideEnabled` lists it; others are a 400. */
   overrideEnabled: readonly string[];
+  /** How long an override may hold is not listed. */
+  unlistedBootTimes: boolean;
+  /** What can be booted from, as `BootSourceOverrideTarget` lists it; with `UsbCd` among it, `Cd` boots nothing. */
+  bootTargets: readonly string[];
+  /** What the system itself lists in place of it, where the Settings resource has it right; empty: nothing. */
+  systemBootTargets: readonly string[] | undefined;
+  /** BootSourceOverrideMode is null whatever it is. */
+  hidesBootMode: boolean;
   /** PATCH with BootSourceOverrideMode is a 400. */
   rejectBootMode: boolean;
   /** Actions and PATCHes answer 202 with a task monitor. */
@@ -95,6 +105,12 @@ export interface Quirks {
   volumeApplyTimes: readonly string[];
   /** A new volume's drives stand in `Drives`, not in `Links`. */
   volumeDrivesAtTop: boolean;
+  /** The storage controller has no `Volumes`. */
+  noVolumes: boolean;
+  /** How the BMC itself can be restarted. */
+  managerResetTypes: readonly string[];
+  /** No SecureBoot resource. */
+  noSecureBoot: boolean;
   /** Where the virtual CD drive is, and how it is filled. */
   virtualMedia: 'of the manager' | 'of the system' | 'by PATCH' | 'by its protocol' | 'none';
   /** How firmware is updated. */
@@ -105,6 +121,8 @@ export interface Quirks {
   forgetsTasks: boolean;
   /** No Bios resource. */
   noBios: boolean;
+  /** Bios has a ResetBios action and nothing else. */
+  noBiosAttributes: boolean;
   /** Bios has no Settings object: values are written to it and hold at once. */
   noBiosSettings: boolean;
   /** Bios names no attribute registry. */
@@ -129,8 +147,13 @@ export const standardQuirks: Readonly<Quirks> = {
   noAllowableValues: false,
   actionInfo: false,
   resetTypes: ['On', 'ForceOff', 'GracefulShutdown', 'GracefulRestart', 'ForceRestart', 'ForceOn', 'PushPowerButton'],
+  paths: {},
   bootViaSettings: false,
   overrideEnabled: ['Disabled', 'Once', 'Continuous'],
+  unlistedBootTimes: false,
+  bootTargets: ['None', 'Pxe', 'Hdd', 'Cd', 'BiosSetup'],
+  systemBootTargets: undefined,
+  hidesBootMode: false,
   rejectBootMode: false,
   tasks: false,
   taskPolls: 1,
@@ -145,11 +168,15 @@ export const standardQuirks: Readonly<Quirks> = {
   systemAlias: undefined,
   volumeApplyTimes: ['Immediate', 'OnReset'],
   volumeDrivesAtTop: false,
+  noVolumes: false,
+  managerResetTypes: ['ForceRestart'],
+  noSecureBoot: false,
   virtualMedia: 'of the manager',
   simpleUpdate: 'by its URL',
   updatesAtReset: false,
   forgetsTasks: false,
   noBios: false,
+  noBiosAttributes: false,
   noBiosSettings: false,
   noAttributeRegistry: false,
   registryFileNames: undefined,

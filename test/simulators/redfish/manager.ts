@@ -31,8 +31,9 @@ export async function managerAction(state: ServiceState, path: string, text: str
       return Promise.resolve();
     });
   }
-  // the graceful one is refused, as by BMCs that have only the other
-  if (body['ResetType'] !== 'ForceRestart') return errorAnswer(400, 'ActionParameterNotSupported');
+  if (!state.quirks.managerResetTypes.some((type) => type === body['ResetType'])) {
+    return errorAnswer(400, 'ActionParameterNotSupported');
+  }
   state.counters.bmcResets += 1;
   state.sessions.clear();
   state.tasks.clear();

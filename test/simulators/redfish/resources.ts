@@ -25,22 +25,27 @@ export const bootTargets: Readonly<Record<SimulatedBootDevice, string>> = {
   bios: 'BiosSetup',
 };
 
+type Resource = Record<string, unknown>;
+
 interface SystemState {
   readonly power: SystemPowerState;
   readonly boot: SimulatedBoot;
 }
 
-function bootObject(boot: SimulatedBoot, quirks: Quirks): Record<string, unknown> {
+function bootObject(boot: SimulatedBoot, quirks: Quirks, targets = quirks.bootTargets): Record<string, unknown> {
   const enabled = boot.device === 'none' ? 'Disabled' : boot.once ? 'Once' : 'Continuous';
   return {
     BootSourceOverrideEnabled: enabled,
-    BootSourceOverrideTarget: bootTargets[boot.device],
-    BootSourceOverrideMode: boot.mode === 'uefi' ? 'UEFI' : 'Legacy',
-    ...(quirks.noAllowableValues
+    BootSourceOverrideTarget:
+      boot.device === 'cdrom' && quirks.bootTargets.includes('UsbCd') ? 'UsbCd' : bootTargets[boot.device],
+    BootSourceOverrideMode: quirks.hidesBootMode ? null : boot.mode === 'uefi' ? 'UEFI' : 'Legacy',
+    ...(quirks.noAllowableValues || targets.length === 0
       ? {}
       : {
-          'BootSourceOverrideTarget@Redfish.AllowableValues': Object.values(bootTargets),
-          'BootSourceOverrideEnabled@Redfish.AllowableValues': quirks.overrideEnabled,
+          'BootSourceOverrideTarget@Redfish.AllowableValues': targets,
+          ...(quirks.unlistedBootTimes
+            ? {}
+            : { 'BootSourceOverrideEnabled@Redfish.AllowableValues': quirks.overrideEnabled }),
           'BootSourceOverrideMode@Redfish.AllowableValues': ['UEFI', 'Legacy'],
         }),
   };
@@ -69,7 +74,7 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
     IndicatorLED: 'Off',
     PowerState: state.power,
     Status: { State: 'Enabled', Health: 'OK', HealthRollup: 'OK' },
-    Boot: bootObject(state.boot, quirks),
+    Boot: bootObject(state.boot, quirks, quirks.systemBootTargets),
     ...(quirks.bootViaSettings
       ? {
           '@Redfish.Settings': {
@@ -79,7 +84,7 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
           },
         }
       : {}),
-    SecureBoot: { '@odata.id': secureBootPath },
+    ...(quirks.noSecureBoot ? {} : { SecureBoot: { '@odata.id': secureBootPath } }),
     Storage: { '@odata.id': storagePath },
     ...virtualMediaLink(quirks, 'system'),
     ...(quirks.noBios ? {} : { Bios: { '@odata.id': biosPath } }),
@@ -130,6 +135,21 @@ export interface ResourceContext {
   readonly media: string | undefined;
 }
 
+function secureBootResource({ quirks, secureBoot, secureBootKeys }: ResourceContext): Record<string, Resource> {
+  if (quirks.noSecureBoot) return {};
+  return {
+    [secureBootPath]: {
+      '@odata.type': '#SecureBoot.v1_1_0.SecureBoot',
+      Id: 'SecureBoot',
+      Name: 'Secure boot',
+      SecureBootEnable: secureBoot,
+      SecureBootCurrentBoot: secureBoot ? 'Enabled' : 'Disabled',
+      SecureBootMode: secureBootKeys === 'none' ? 'SetupMode' : 'UserMode',
+      Actions: { '#SecureBoot.ResetKeys': { target: resetKeysPath } },
+    },
+  };
+}
+
 /** Every resource of the service by its path, without `@odata.id` and `@odata.etag`. */
 export function renderResources(context: ResourceContext): Record<string, Record<string, unknown>> {
   const { quirks } = context;
@@ -142,15 +162,7 @@ export function renderResources(context: ResourceContext): Record<string, Record
     },
     '/redfish/v1/Systems': collection('ComputerSystemCollection', 'Systems', [systemPath]),
     [systemPath]: { ...computerSystem(context.system, quirks), BiosVersion: context.firmware.versions.bios },
-    [secureBootPath]: {
-      '@odata.type': '#SecureBoot.v1_1_0.SecureBoot',
-      Id: 'SecureBoot',
-      Name: 'Secure boot',
-      SecureBootEnable: context.secureBoot,
-      SecureBootCurrentBoot: context.secureBoot ? 'Enabled' : 'Disabled',
-      SecureBootMode: context.secureBootKeys === 'none' ? 'SetupMode' : 'UserMode',
-      Actions: { '#SecureBoot.ResetKeys': { target: resetKeysPath } },
-    },
+    ...secureBootResource(context),
     ...(quirks.bootViaSettings
       ? {
           [settingsPath]: {
@@ -193,7 +205,12 @@ export function renderResources(context: ResourceContext): Record<string, Record
       ManagerType: 'BMC',
       FirmwareVersion: context.firmware.versions.bmc,
       ...(context.clock === undefined ? {} : { DateTime: context.clock }),
-      Actions: { '#Manager.Reset': { target: managerResetPath } },
+      Actions: {
+        '#Manager.Reset': {
+          target: managerResetPath,
+          ...(quirks.noAllowableValues ? {} : { 'ResetType@Redfish.AllowableValues': quirks.managerResetTypes }),
+        },
+      },
       PowerState: 'On',
       Status: enabled,
       ...virtualMediaLink(quirks, 'manager'),

@@ -93,7 +93,7 @@ export function registries(quirks: Quirks): Record<string, Record<string, unknow
   return {
     '/redfish/v1/Registries': collection('MessageRegistryFileCollection', 'Registries', [
       '/redfish/v1/Registries/Base.1.8',
-      ...(quirks.noBios || quirks.noAttributeRegistry ? [] : [biosRegistryPath]),
+      ...(quirks.noBios || quirks.noBiosAttributes || quirks.noAttributeRegistry ? [] : [biosRegistryPath]),
     ]),
     '/redfish/v1/Registries/Base.1.8': {
       '@odata.type': '#MessageRegistryFile.v1_1_3.MessageRegistryFile',

@@ -85,7 +85,8 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
       });
       return;
     }
-    const answer = await service.handle({ method, path, headers: request.headers, body });
+    const own = (text: string): string => renamed(text, quirks, 'from BMC');
+    const answer = await service.handle({ method, path: own(path), headers: request.headers, body: own(body) });
     if (fault?.dropAnswer) request.socket.destroy();
     else send(response, method, quirks, answer);
   };
@@ -132,14 +133,26 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
 }
 
 function send(response: ServerResponse, method: string, quirks: Quirks, answer: Answer): void {
-  const text =
-    answer.body === undefined ? '' : typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
+  const { body } = answer;
+  const text = renamed(body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body), quirks);
+  const place = answer.headers?.['Location'];
   response.writeHead(answer.status, {
     'OData-Version': '4.0',
     'Cache-Control': 'no-cache',
     ...(text === '' ? {} : { 'Content-Type': quirks.contentType }),
     ...(answer.status === 204 ? {} : { 'Content-Length': String(Buffer.byteLength(text)) }),
     ...answer.headers,
+    ...(place === undefined ? {} : { Location: renamed(place, quirks) }),
   });
   response.end(method === 'HEAD' || answer.status === 204 ? undefined : text);
+}
+
+/** Paths in a text by the BMC's names, or by the simulator's own. */
+function renamed(text: string, { paths }: Quirks, direction: 'to BMC' | 'from BMC' = 'to BMC'): string {
+  const pairs: (readonly [string, string])[] = Object.entries(paths);
+  if (pairs.length === 0) return text;
+  const to = new Map(direction === 'to BMC' ? pairs : pairs.map(([own, bmc]) => [bmc, own]));
+  const names = [...to.keys()].toSorted((one, other) => other.length - one.length);
+  const pattern = names.map((name) => name.replaceAll('.', '\\.')).join('|');
+  return text.replace(new RegExp(`(?:${pattern})(?=[/"#]|$)`, 'g'), (name) => to.get(name) ?? name);
 }

@@ -143,7 +143,7 @@ export function storageResources(storage: SimulatedStorage, quirks: Quirks): Rec
         },
       ],
       Drives: references(drives.map(({ id }) => drivePath(id))),
-      Volumes: { '@odata.id': volumesPath },
+      ...(quirks.noVolumes ? {} : { Volumes: { '@odata.id': volumesPath } }),
     },
     ...Object.fromEntries(drives.map((drive) => [drivePath(drive.id), driveResource(drive)])),
     [volumesPath]: {

@@ -1,0 +1,158 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { biosContract } from '#conductor/drivers/bios.contract.ts';
+import { firmwareBootContract } from '#conductor/drivers/firmware-boot.contract.ts';
+import type { Bmc } from '#conductor/drivers/interfaces.ts';
+import { type ManagementContract, managementContract } from '#conductor/drivers/management.contract.ts';
+import { powerContract } from '#conductor/drivers/power.contract.ts';
+import { redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { silentLog } from '#shared/log.ts';
+import { run } from '#shared/process/run.ts';
+import { createMemoryMachine } from '#test/simulators/redfish/machine.ts';
+import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
+import { type VendorName, vendorNames, vendors } from '#test/simulators/redfish/vendors.ts';
+
+/** Every call of the driver at BMCs that differ as vendors' published trees do. */
+
+interface Rig extends Bmc {
+  readonly simulator: RedfishSimulator;
+  readonly isOn: () => Promise<boolean>;
+  /** What is in the machine's CD drive. */
+  readonly inDrive: () => string | undefined;
+  close(): Promise<void>;
+}
+
+const open = new Set<Rig>();
+afterEach(async () => {
+  for (const each of open) await each.close();
+});
+
+async function rig(vendor: VendorName): Promise<Rig> {
+  let inDrive: string | undefined;
+  const machine = { ...createMemoryMachine(), setMedia: (url: string | undefined): void => void (inDrive = url) };
+  const login = { username: 'admin', password: 'open sesame' };
+  const simulator = await startRedfishSimulator({ machine, ...login, quirks: vendors[vendor] });
+  const type = redfishHardwareType({ run, log: silentLog }, { retryMs: 5, timings: { pollMs: 5, resendAfterMs: 100 } });
+  const bmc = type.connect({
+    redfish_address: simulator.address,
+    redfish_username: login.username,
+    redfish_password: login.password,
+  });
+  const made: Rig = {
+    ...bmc,
+    simulator,
+    isOn: async () => (await machine.getPower()) === 'on',
+    inDrive: () => inDrive,
+    close: async () => {
+      open.delete(made);
+      await type.close?.();
+      await simulator.close();
+    },
+  };
+  open.add(made);
+  return made;
+}
+
+function part<Name extends keyof Bmc>(bmc: Bmc, name: Name): NonNullable<Bmc[Name]> {
+  const found = bmc[name];
+  if (!found) throw new AppError('internal', `the redfish driver has no ${name}`);
+  return found;
+}
+
+const notKnown = 'its boot mode is null';
+const managementSkips: Readonly<Partial<Record<VendorName, ManagementContract['skip']>>> = {
+  Lenovo: {
+    'sets a persistent boot device': 'it takes a device for one boot only',
+    'keeps a persistent device over a boot': 'it takes a device for one boot only',
+  },
+  DGX: { 'sets the boot mode along': notKnown },
+};
+
+const bios = {
+  enumeration: { name: 'SysProfile', from: 'PerfPerWatt', to: 'Performance', illegal: 'Turbo' },
+  integer: { name: 'NumCores', from: '8', to: '4' },
+  boolean: { name: 'Virtualization', from: 'true', to: 'false' },
+};
+
+for (const vendor of vendorNames) {
+  const { hidesBootMode, noSecureBoot, noBiosAttributes } = vendors[vendor];
+  const make = (): Promise<Rig> => rig(vendor);
+  const skip = managementSkips[vendor];
+  powerContract({ name: vendor, make });
+  managementContract({ name: vendor, make, ...(skip ? { skip } : {}) });
+  firmwareBootContract({
+    name: vendor,
+    make,
+    has: [...(hidesBootMode ? [] : ['boot mode' as const]), ...(noSecureBoot ? [] : ['secure boot' as const])],
+  });
+  if (!noBiosAttributes) biosContract({ name: vendor, make, ...bios });
+}
+
+test('what a BMC lacks is empty, or refused in words', async () => {
+  const { bios: settings, raid } = await rig('OpenBMC');
+  expect(await settings?.getSettings()).toEqual([]);
+  expect(await raid?.getControllers()).toEqual([]);
+  const { virtualMedia } = await rig('BlueField');
+  await expect(virtualMedia?.insert('https://192.0.2.9/one.iso')).rejects.toMatchObject({ code: 'not_supported' });
+});
+
+describe.each(vendorNames)('%s', (vendor) => {
+  test('restarts its BMC, sets its clock', async () => {
+    const { management, simulator } = await rig(vendor);
+    await management.setBmcClock?.(new Date('2030-01-02T03:04:05Z'));
+    await management.resetBmc?.();
+    expect(simulator.counters.bmcResets).toBe(1);
+    expect(simulator.requests.map(({ body }) => body)).toContain('{"DateTime":"2030-01-02T03:04:05+00:00"}');
+  });
+
+  test('resets the secure boot keys and interrupts the machine, where it can', async () => {
+    const { management, power, simulator } = await rig(vendor);
+    await power.setPowerState('power on');
+    const { noSecureBoot = false, resetTypes = [] } = vendors[vendor];
+    const came = await Promise.allSettled([management.resetSecureBootKeys?.('none'), management.injectNmi?.()]);
+    const refused = { status: 'rejected', reason: { code: 'not_supported' } };
+    const done = { status: 'fulfilled' };
+    const interrupted = resetTypes.includes('Nmi');
+    expect(came).toMatchObject([noSecureBoot ? refused : done, interrupted ? done : refused]);
+    expect(simulator.counters.nmis).toBe(interrupted ? 1 : 0);
+  });
+
+  test.skipIf(vendors[vendor].virtualMedia === 'none')('fills and empties the CD drive', async () => {
+    const made = await rig(vendor);
+    const media = part(made, 'virtualMedia');
+    const url = 'https://192.0.2.9/one.iso';
+    await media.insert(url);
+    expect(made.inDrive()).toBe(url);
+    await made.management.setBootDevice('cdrom', { persistent: false });
+    expect(await made.management.getBootDevice()).toMatchObject({ bootDevice: 'cdrom' });
+    await media.eject();
+    expect(made.inDrive()).toBeUndefined();
+  });
+
+  test.skipIf(vendors[vendor].noVolumes)('makes and deletes volumes', async () => {
+    const made = await rig(vendor);
+    const raid = part(made, 'raid');
+    const restart = (): Promise<void> => made.power.setPowerState('rebooting');
+    const [controller] = await raid.getControllers();
+    if (!controller) throw new AppError('internal', 'no controller');
+    const drives = controller.drives.slice(0, 2);
+    await raid.createVolume({ controller, level: '1', drives, name: 'root', sizeBytes: undefined });
+    await restart();
+    const [full] = await raid.getControllers();
+    expect(full?.volumes).toMatchObject([{ level: '1', drives: drives.map(({ path }) => path) }]);
+    for (const volume of full?.volumes ?? []) await raid.deleteVolume(controller, volume);
+    await restart();
+    expect((await raid.getControllers())[0]?.volumes).toEqual([]);
+  });
+
+  test('updates the firmware', async () => {
+    const made = await rig(vendor);
+    const firmware = part(made, 'firmware');
+    const url = 'http://192.0.2.9/bios-2.0.0.bin';
+    const { before, task } = await firmware.startUpdate({ component: 'bios', url });
+    expect(before).toBe('1.0.0');
+    await made.power.setPowerState('rebooting');
+    await expect.poll(async () => task && (await firmware.getUpdateProgress(task)).state).toBe('done');
+    expect(await firmware.getComponents()).toContainEqual({ component: 'bios', version: '2.0.0' });
+  });
+});

@@ -1,0 +1,177 @@
+import type { Quirks } from '#test/simulators/redfish/faults.ts';
+
+/**
+ * What published trees of vendors' BMCs show of themselves, as far as a driver meets it: PowerEdge R750, ProLiant DL385
+ * Gen10 Plus v2, ThinkSystem SR670 V2, SYS-821GE-TNHR, H262-Z63, OpenBMC's bmcweb, DGX H100, BlueField-3.
+ */
+export const vendorNames = ['Dell', 'HPE', 'Lenovo', 'Supermicro', 'Gigabyte', 'OpenBMC', 'DGX', 'BlueField'] as const;
+export type VendorName = (typeof vendorNames)[number];
+
+const usual = ['None', 'Pxe', 'Cd', 'Hdd', 'BiosSetup', 'Usb'];
+const ami = [
+  ...usual,
+  'Floppy',
+  'Utilities',
+  'UefiShell',
+  'UefiTarget',
+  'SDCard',
+  'UefiHttp',
+  'RemoteDrive',
+  'UefiBootNext',
+];
+
+/** The simulator's paths → what the vendor calls them. */
+function named(
+  names: Readonly<Record<'system' | 'manager' | 'chassis', string>>,
+  others: Quirks['paths'] = {},
+): Quirks['paths'] {
+  return {
+    '/redfish/v1/Systems/1': `/redfish/v1/Systems/${names.system}`,
+    '/redfish/v1/Managers/1': `/redfish/v1/Managers/${names.manager}`,
+    '/redfish/v1/Chassis/1': `/redfish/v1/Chassis/${names.chassis}`,
+    ...others,
+  };
+}
+
+export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
+  Dell: {
+    manufacturer: 'Dell Inc.',
+    paths: named({ system: 'System.Embedded.1', manager: 'iDRAC.Embedded.1', chassis: 'System.Embedded.1' }),
+    resetTypes: [
+      'On',
+      'ForceOff',
+      'ForceRestart',
+      'GracefulRestart',
+      'GracefulShutdown',
+      'PushPowerButton',
+      'Nmi',
+      'PowerCycle',
+    ],
+    bootTargets: [...usual, 'Floppy', 'Utilities', 'UefiTarget', 'SDCard', 'UefiHttp'],
+    unlistedBootTimes: true,
+    managerResetTypes: ['GracefulRestart'],
+    passwordHashes: true,
+    registryFileNames: { id: 'BiosAttributeRegistry.v1_0_0', registry: 'BiosAttributeRegistry1.0' },
+    updatesAtReset: true,
+    virtualMedia: 'of the system',
+  },
+  HPE: {
+    manufacturer: 'HPE',
+    paths: {
+      '/redfish/v1/Systems/1/Bios': '/redfish/v1/Systems/1/bios',
+      '/redfish/v1/Systems/1/Bios/Settings': '/redfish/v1/Systems/1/bios/settings',
+    },
+    resetTypes: ['On', 'ForceOff', 'GracefulShutdown', 'ForceRestart', 'Nmi', 'PushPowerButton', 'GracefulRestart'],
+    bootTargets: [...usual, 'SDCard', 'Utilities', 'Diags', 'UefiShell', 'UefiHttp', 'UefiTarget'],
+    unlistedBootTimes: true,
+    weakEtagOnly: true,
+    volumeApplyTimes: ['OnReset'],
+    volumeDrivesAtTop: true,
+  },
+  Lenovo: {
+    manufacturer: 'Lenovo',
+    paths: {
+      '/redfish/v1/Systems/1/Settings': '/redfish/v1/Systems/1/Pending',
+      '/redfish/v1/Systems/1/Bios/Settings': '/redfish/v1/Systems/1/Bios/Pending',
+      '/redfish/v1/Managers/1/VirtualMedia': '/redfish/v1/Systems/1/VirtualMedia',
+      '/redfish/v1/Managers/1/VirtualMedia/CD': '/redfish/v1/Systems/1/VirtualMedia/EXT1',
+    },
+    resetTypes: ['On', 'Nmi', 'GracefulShutdown', 'GracefulRestart', 'ForceOn', 'ForceOff', 'ForceRestart'],
+    overrideEnabled: ['Once', 'Disabled'],
+    bootTargets: [...usual, 'Diags', 'UefiTarget'],
+    virtualMedia: 'by PATCH',
+    requireIfMatch: true,
+  },
+  Supermicro: {
+    manufacturer: 'Supermicro',
+    paths: {
+      '/redfish/v1/Systems/1/VirtualMedia': '/redfish/v1/Managers/1/VirtualMedia',
+      '/redfish/v1/Systems/1/VirtualMedia/CD': '/redfish/v1/Managers/1/VirtualMedia/VirtualMedia1',
+    },
+    actionInfo: true,
+    bootTargets: [...usual, 'Floppy', 'UsbCd', 'UefiBootNext', 'UefiHttp'],
+    unlistedBootTimes: true,
+    managerResetTypes: ['GracefulRestart'],
+    simpleUpdate: 'with its protocol',
+    virtualMedia: 'of the system',
+    volumeApplyTimes: [],
+  },
+  Gigabyte: {
+    manufacturer: 'GIGABYTE',
+    paths: named(
+      { system: 'Self', manager: 'Self', chassis: 'Self' },
+      { '/redfish/v1/Systems/1/Bios/Settings': '/redfish/v1/Systems/Self/Bios/SD' },
+    ),
+    actionInfo: true,
+    bootTargets: ami,
+    requireIfMatch: true,
+    weakEtagOnly: true,
+    virtualMedia: 'by its protocol',
+  },
+  OpenBMC: {
+    manufacturer: 'OpenBMC',
+    paths: named(
+      { system: 'system', manager: 'bmc', chassis: 'chassis' },
+      { '/redfish/v1/Managers/1/VirtualMedia/CD': '/redfish/v1/Managers/bmc/VirtualMedia/Slot_0' },
+    ),
+    resetTypes: [
+      'On',
+      'ForceOff',
+      'ForceOn',
+      'ForceRestart',
+      'GracefulRestart',
+      'GracefulShutdown',
+      'PowerCycle',
+      'Nmi',
+    ],
+    actionInfo: true,
+    bootTargets: [...usual, 'Diags'],
+    managerResetTypes: ['GracefulRestart', 'ForceRestart'],
+    noBiosAttributes: true,
+    noSecureBoot: true,
+    noVolumes: true,
+  },
+  DGX: {
+    manufacturer: 'NVIDIA',
+    paths: named(
+      { system: 'DGX', manager: 'BMC', chassis: 'DGX' },
+      {
+        '/redfish/v1/Systems/1/Settings': '/redfish/v1/Systems/DGX/SD',
+        '/redfish/v1/Systems/1/Bios/Settings': '/redfish/v1/Systems/DGX/Bios/SD',
+        '/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate':
+          '/redfish/v1/UpdateService/Actions/SimpleUpdate',
+      },
+    ),
+    actionInfo: true,
+    bootViaSettings: true,
+    bootTargets: ami,
+    systemBootTargets: [],
+    hidesBootMode: true,
+    managerResetTypes: ['GracefulRestart', 'ForceRestart'],
+    requireIfMatch: true,
+    tasks: true,
+    noVolumes: true,
+  },
+  BlueField: {
+    manufacturer: 'https://www.mellanox.com',
+    paths: named({ system: 'Bluefield', manager: 'Bluefield_BMC', chassis: 'Bluefield_BMC' }),
+    actionInfo: true,
+    resetTypes: [
+      'On',
+      'ForceOff',
+      'ForceOn',
+      'ForceRestart',
+      'GracefulRestart',
+      'GracefulShutdown',
+      'PowerCycle',
+      'Nmi',
+    ],
+    bootViaSettings: true,
+    bootTargets: [...usual, 'Diags'],
+    systemBootTargets: ['None', 'Pxe', 'UefiHttp', 'UefiShell', 'UefiTarget', 'UefiBootNext'],
+    managerResetTypes: ['GracefulRestart'],
+    noEtag: true,
+    noVolumes: true,
+    virtualMedia: 'none',
+  },
+};
