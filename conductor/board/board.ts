@@ -1,19 +1,30 @@
 import type { FlowView } from '#conductor/api/flows.ts';
+import { choicesOf, questionAbout } from '#conductor/board/ask-about-nodes.ts';
 import { find, get, LoginNeeded, send } from '#conductor/board/ask-api.ts';
-import { askFirst, askWhich, prepareDialog } from '#conductor/board/ask-first.ts';
+import { askFirst, askWhich, prepareDialog, reasonOf } from '#conductor/board/ask-first.ts';
 import { actionsFor, actionsForRows } from '#conductor/board/board-actions.ts';
 import { type Fleet, followFleet } from '#conductor/board/follow-fleet.ts';
 import { browser, document, element, location, type PageEvent, paint } from '#conductor/board/page.ts';
 import { arrangeRows, type BoardRow, countFleet, renderCounts } from '#conductor/board/render-board.ts';
 import { type HistoryLine, renderButtons, renderNode } from '#conductor/board/render-node.ts';
+import { type OpenView, openView, type View } from '#conductor/board/show-view.ts';
 import { showWindow } from '#conductor/board/show-window.ts';
+import { siteView } from '#conductor/board/site-view.ts';
 
-/** The page's script: follows the fleet as its caller, and shows what `render-board.ts` and `render-node.ts` make of it. */
+/** The page's script: follows the fleet as its caller, and shows it, one of its nodes, or one of the views beside it. */
 
 const paintMs = 100;
 /** Times on the page grow. */
 const tickMs = 1000;
 const shownHistory = 50;
+
+/** `#site/`; of the fleet the address has the filter, in which a slash is escaped. */
+const views: Readonly<Record<string, View>> = { site: siteView };
+
+interface Session {
+  readonly role: string;
+  readonly project: string | null;
+}
 
 const fleet: Fleet = { nodes: new Map(), flows: new Map() };
 const state = {
@@ -21,7 +32,9 @@ const state = {
   isPainting: false,
   paintedAt: 0,
   rows: [] as readonly BoardRow[],
+  session: undefined as Session | undefined,
   mayChange: false,
+  view: undefined as OpenView | undefined,
   /** Beside the fleet, of the node whose page is open. */
   flow: undefined as FlowView | undefined,
   history: [] as readonly HistoryLine[],
@@ -31,14 +44,49 @@ function openNode(): string | undefined {
   return /^#node\/([0-9a-f-]{36})$/.exec(location.hash)?.[1];
 }
 
+/** The view that the address names, and what stands behind it. */
+function namedView(): { readonly name: string; readonly view: View; readonly rest: string } | undefined {
+  const [, name = '', rest = ''] = /^#(\w+)\/(.*)$/.exec(location.hash) ?? [];
+  const view = Object.hasOwn(views, name) ? views[name] : undefined;
+  return view && { name, view, rest };
+}
+
+/** After the address has changed, or somebody has logged in. */
+function route(): void {
+  state.view?.close();
+  state.view = undefined;
+  const named = namedView();
+  for (const name of ['fleet', ...Object.keys(views)])
+    element(`nav-${name}`).setAttribute('aria-current', name === (named?.name ?? 'fleet') ? 'page' : 'false');
+  const { session } = state;
+  if (!named || !session) return;
+  const viewer = { ...session, uuidOf: uuidByName };
+  const onRead = (): void => {
+    element('message').textContent = '';
+  };
+  state.view = openView(named.view, named.rest, { viewer, onTrouble: report, onRead });
+}
+
+function uuidByName(name: string): string | undefined {
+  for (const node of fleet.nodes.values()) if (node.name === name) return node.uuid;
+  return undefined;
+}
+
 function show(): void {
   state.isPainting = false;
   state.paintedAt = Date.now();
   const uuid = openNode();
   const node = uuid === undefined ? undefined : fleet.nodes.get(uuid);
-  element('board').hidden = uuid !== undefined;
-  element('node').hidden = uuid === undefined;
-  document.title = node ? `${node.name ?? node.uuid} · Baton` : 'Baton';
+  const { view } = state;
+  element('view').hidden = !view;
+  element('board').hidden = view !== undefined || uuid !== undefined;
+  element('node').hidden = view !== undefined || uuid === undefined;
+  const title = node ? (node.name ?? node.uuid) : view && namedView()?.view.title;
+  document.title = title === undefined ? 'Baton' : `${title} · Baton`;
+  if (view) {
+    view.paint();
+    return;
+  }
   const [nodes, flows] = [[...fleet.nodes.values()], [...fleet.flows.values()]];
   paint('counts', renderCounts(countFleet(nodes)));
   if (uuid === undefined) {
@@ -77,19 +125,21 @@ function change(nodeUuid?: string): void {
 
 function report(error: unknown): void {
   if (error instanceof LoginNeeded) askForLogin(error.message);
-  else element('message').textContent = error instanceof Error ? error.message : String(error);
+  else element('message').textContent = reasonOf(error);
 }
 
 /** Stays until the next request: events don't clear it. */
 function refuse(error: unknown): void {
   if (error instanceof LoginNeeded) askForLogin(error.message);
-  else element('refusal').textContent = error instanceof Error ? error.message : String(error);
+  else element('refusal').textContent = reasonOf(error);
 }
 
 function askForLogin(reason: string): void {
   state.end?.();
+  state.view?.close();
+  state.view = undefined;
   element('login').hidden = false;
-  for (const part of ['board', 'node', 'logout']) element(part).hidden = true;
+  for (const part of ['board', 'node', 'view', 'views', 'logout']) element(part).hidden = true;
   element('token').focus();
   element('message').textContent = reason;
 }
@@ -98,13 +148,16 @@ function askForLogin(reason: string): void {
 async function begin(authorization?: string): Promise<void> {
   try {
     if (authorization !== undefined) await send({ method: 'POST', path: 'v1/session' }, authorization);
-    const { role } = await get<{ readonly role: string }>('v1/session');
-    state.mayChange = role !== 'reader';
+    const session = await get<Session>('v1/session');
+    state.session = session;
+    state.mayChange = session.role !== 'reader';
     element('login').hidden = true;
-    element('logout').hidden = false;
+    for (const part of ['logout', 'views']) element(part).hidden = false;
     element('message').textContent = '';
     state.end?.();
+    route();
     state.end = followFleet(fleet, {
+      onAction: () => state.view?.nudge(),
       onChange: (nodeUuid) => {
         element('message').textContent = '';
         change(nodeUuid);
@@ -134,7 +187,7 @@ element('login').addEventListener('submit', (event) => {
 element('logout').addEventListener('click', () => {
   send({ method: 'DELETE', path: 'v1/session' }).then(() => askForLogin(''), report);
 });
-element('filter').value = openNode() === undefined ? decodeURIComponent(location.hash.slice(1)) : '';
+element('filter').value = openNode() === undefined && !namedView() ? decodeURIComponent(location.hash.slice(1)) : '';
 element('filter').addEventListener('input', () => {
   location.hash = encodeURIComponent(element('filter').value);
   show();
@@ -143,6 +196,7 @@ browser.addEventListener('hashchange', () => {
   state.flow = undefined;
   state.history = [];
   element('refusal').textContent = '';
+  route();
   change();
 });
 for (const type of ['scroll', 'resize'] as const)
@@ -158,6 +212,7 @@ document.addEventListener('keydown', (event) => {
 const asking = {
   onDone: () => {
     element('refusal').textContent = '';
+    state.view?.nudge();
     change();
   },
   onRefusal: refuse,
@@ -167,9 +222,21 @@ element('actions').addEventListener('click', ({ target }: PageEvent) => {
   const node = fleet.nodes.get(openNode() ?? '');
   if (!node) return;
   const action = actionsFor({ node, flow: state.flow, onHold: state.flow?.on_hold ?? null })[name];
-  if (action) void askFirst({ ...action, nodes: [{ node, request: action.request }] }, asking);
+  if (action) void askFirst(questionAbout({ ...action, nodes: [{ node, request: action.request }] }), asking);
 });
-element('bulk').addEventListener('click', () => askWhich(actionsForRows(state.rows), asking));
+element('view-actions').addEventListener('click', ({ target }: PageEvent) => {
+  state.view?.press(target?.closest('button')?.dataset['name'] ?? '', asking);
+});
+element('bulk').addEventListener('click', () =>
+  askWhich(
+    {
+      title: 'Act on the nodes shown',
+      meaning: 'Of each, those that it can be done to.',
+      choices: choicesOf(actionsForRows(state.rows)),
+    },
+    asking,
+  ),
+);
 prepareDialog();
 setInterval(() => {
   if (document.hidden || !element('login').hidden) return;

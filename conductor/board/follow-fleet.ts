@@ -22,6 +22,8 @@ export interface Fleet {
 export interface FollowOptions {
   /** @param nodeUuid of what has changed; absent = all was fetched */
   readonly onChange: (nodeUuid?: string) => void;
+  /** A site action begins, rests or ends. */
+  readonly onAction: () => void;
   readonly onLogin: () => void;
   readonly onTrouble: (reason: string) => void;
 }
@@ -33,7 +35,7 @@ type Change = (fleet: Fleet) => string | undefined;
  * Keeps `fleet` as the conductor's: lists first, then `GET /v1/events`. Ends when a login is needed.
  * @returns what ends it
  */
-export function followFleet(fleet: Fleet, { onChange, onLogin, onTrouble }: FollowOptions): () => void {
+export function followFleet(fleet: Fleet, { onChange, onAction, onLogin, onTrouble }: FollowOptions): () => void {
   const state = { isOver: false, stream: undefined as Stream | undefined };
   /** Of changes that come while lists are fetched: they are newer. */
   let early: Change[] | undefined;
@@ -89,6 +91,7 @@ export function followFleet(fleet: Fleet, { onChange, onLogin, onTrouble }: Foll
       const flow = data as FlowSummaryView;
       take(({ flows }) => flows.set(flow.uuid, flow) && flow.node_uuid);
     });
+    on('action', onAction);
     on('gone', (data) => {
       const { kind, uuid } = data as { readonly kind: string; readonly uuid: string };
       take((now) => forget(now, kind, uuid));

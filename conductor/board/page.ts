@@ -10,6 +10,7 @@ export interface Element {
   readonly dataset: Readonly<Record<string, string | undefined>>;
   /** In pixels, from the top of what is seen. */
   getBoundingClientRect(): { readonly top: number; readonly height: number };
+  setAttribute(name: string, value: string): void;
   focus(options?: { readonly preventScroll: boolean }): void;
   showModal(): void;
   close(): void;

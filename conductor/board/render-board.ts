@@ -51,6 +51,10 @@ export function escapeHtml(text: string): string {
 /** Untrusted text, isolated so that right-to-left characters do not reorder the page around it. */
 export const foreign = (text: string): string => `<bdi>${escapeHtml(text)}</bdi>`;
 
+/** The moment itself is told when the pointer rests on it. */
+export const renderTime = (iso: string, words: string): string =>
+  `<time datetime="${escapeHtml(iso)}" title="${escapeHtml(iso)}">${escapeHtml(words)}</time>`;
+
 /** Pure. */
 export function countFleet(nodes: readonly BoardNode[]): FleetCounts {
   const states = Object.groupBy(nodes, (node) => node.provision_state);
@@ -108,7 +112,7 @@ function renderFlow(flow: FlowSummaryView, node: BoardNode | undefined, now: Dat
     nodeLink(flow.node_uuid, name),
     `${escapeHtml(flow.provision_state)}${node ? renderMaintenance(node) : ''}`,
     foreign(flow.step ?? flow.kind),
-    `<time datetime="${escapeHtml(flow.since)}" title="since ${escapeHtml(flow.since)}">${times.join(', ')}</time>`,
+    renderTime(flow.since, times.join(', ')),
     `${renderProgress(flow.progress)}${flow.reason === null ? '' : foreign(flow.reason)}`,
   ]);
 }

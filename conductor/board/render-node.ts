@@ -6,6 +6,7 @@ import {
   foreign,
   renderMaintenance,
   renderProgress,
+  renderTime,
 } from '#conductor/board/render-board.ts';
 import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import { stepName } from '#conductor/model/planned-step.ts';
@@ -76,7 +77,7 @@ function renderBoot({ boot }: FlowView): string {
   if (boot.length === 0) return '';
   const events = boot.map(
     ({ event, detail, at }) =>
-      `<li><time datetime="${escapeHtml(at)}" title="${escapeHtml(at)}">${escapeHtml(at.slice(11, 19))}</time> ${escapeHtml(event)}${detail === null ? '' : ` ${foreign(detail)}`}</li>`,
+      `<li>${renderTime(at, at.slice(11, 19))} ${escapeHtml(event)}${detail === null ? '' : ` ${foreign(detail)}`}</li>`,
   );
   return `<h3>Boot</h3><ol class="history">${events.join('')}</ol>`;
 }
@@ -99,6 +100,6 @@ function renderStep(step: FlowStepView, now: Date): string {
 
 function renderLine({ created_at: at, severity, event, user }: HistoryLine): string {
   const who = user === null ? '' : ` (${foreign(user)})`;
-  const time = `<time datetime="${escapeHtml(at)}">${escapeHtml(at.replace('T', ' ').slice(0, 19))}</time>`;
+  const time = renderTime(at, at.replace('T', ' ').slice(0, 19));
   return `<li class="${severity === 'ERROR' ? 'failed' : ''}">${time} ${foreign(event)}${who}</li>`;
 }

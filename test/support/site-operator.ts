@@ -17,11 +17,14 @@ export interface SiteOperator {
   waitForEnd(id: string, timeoutMs?: number): Promise<ActionAnswer>;
 }
 
-export function createSiteOperator(url: string): SiteOperator {
+/** @param token where callers need one */
+export function createSiteOperator(url: string, token?: string): SiteOperator {
+  const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
   const send = async <T>(method: string, path: string, type: string, body?: string): Promise<T> => {
     const answer = await fetch(`${url}/api/v1.0${path}`, {
       method,
-      ...(body === undefined ? {} : { body, headers: { 'Content-Type': type } }),
+      headers: { ...authorization, ...(body === undefined ? {} : { 'Content-Type': type }) },
+      ...(body === undefined ? {} : { body }),
     });
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);

@@ -1,21 +1,19 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import axe from 'axe-core';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type BoardBrowser, openBoardBrowser } from '#test/support/board-browser.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 
 /** The board in Debian's Chromium: what only a browser can show. */
 
 const timeout = 120_000;
-const screenshots = 'build/board';
 const hostile = `<img src=x onerror="document.title='taken'"> \u202egnihton`;
 
 let conductor: ConductorProcess;
-let browser: Browser;
+let browser: BoardBrowser;
 let page: Page;
 let admin: string;
-const faults: string[] = [];
 
 async function call(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
   const answer = await fetch(`${conductor.url}${path}`, {
@@ -32,39 +30,25 @@ async function call(method: string, path: string, body?: object): Promise<Record
   return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
 }
 
-const see = (text: string | RegExp) => page.getByText(text).filter({ visible: true }).first().waitFor({ timeout });
+const see = (text: string | RegExp) => browser.see(text);
+const accessibilityFaults = () => browser.accessibilityFaults();
 const provision = (name: string, body: object) => call('PUT', `/v1/nodes/${name}/states/provision`, body);
-const picture = (name: string) => page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
+const picture = (name: string) => browser.picture(name);
 
 beforeAll(async () => {
-  await mkdir(screenshots, { recursive: true });
   conductor = await prepareConductor({ BATON_AUTH: 'token' });
   await conductor.start();
   admin = (await readFile(join(conductor.dataDirectory, 'admin-token'), 'utf8')).trim();
   for (const name of ['rack1-01', 'rack1-02']) {
     await call('POST', '/v1/nodes', { name, driver: 'fake-hardware', driver_info: { fake_id: name } });
   }
-  browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
-  page = await browser.newPage();
-  page.on('pageerror', (error) => faults.push(error.message));
-  page.on('console', (message) => {
-    if (/Content Security Policy/.test(message.text())) faults.push(message.text());
-  });
+  browser = await openBoardBrowser();
+  ({ page } = browser);
 }, 240_000);
 afterAll(async () => {
   await browser?.close();
   await conductor.close();
 });
-
-/** Rules of WCAG 2.1 A and AA that the page breaks, each with where. */
-async function accessibilityFaults(): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const found = await page.evaluate(
-    `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }).then(({ violations }) =>
-      violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`,
-  );
-  return found as string[];
-}
 
 test('a stranger sees a login, and a token opens the fleet, which stays open after a reload', { timeout }, async () => {
   const { token } = await call('POST', '/v1/tokens', { name: 'watcher', role: 'member' });
@@ -82,7 +66,7 @@ test('a stranger sees a login, and a token opens the fleet, which stays open aft
   await see('rack1-02');
   expect(await page.evaluate('document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage })')).toBe('{}');
   expect(await accessibilityFaults()).toEqual([]);
-  await picture('fleet');
+  await browser.pictures('fleet');
 });
 
 test('what changes is seen without a reload, and a machine’s words stay words', { timeout }, async () => {
@@ -103,12 +87,14 @@ test('a node that rests is found, read and sent on by the keyboard alone', { tim
   await page.keyboard.press('/');
   await page.keyboard.type('rack1-01');
   await page.locator('#rows', { hasNotText: 'rack1-02' }).waitFor({ timeout });
+  // past the button for all that is shown
+  await page.keyboard.press('Tab');
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await page.locator('#act-unhold').waitFor({ timeout });
   await see('deploy.hold');
   expect(await accessibilityFaults()).toEqual([]);
-  await picture('node');
+  await browser.pictures('node');
   await page.locator('#act-unhold').focus();
   await page.keyboard.press('Enter');
   expect(await page.locator('#confirm-curl').textContent()).toContain(
@@ -223,5 +209,5 @@ test('a token that ends ends the page', { timeout }, async () => {
   await call('DELETE', `/v1/tokens/${watcher?.uuid}`);
   await page.locator('#token').waitFor({ timeout });
   expect(await page.locator('#node').isVisible()).toBe(false);
-  expect(faults).toEqual([]);
+  expect(browser.faults).toEqual([]);
 });
