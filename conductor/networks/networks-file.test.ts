@@ -15,10 +15,7 @@ defaults: {provisioning: provisioning, cleaning: cleaning, tenant: tenant}
 `;
 
 const parse = (text: string) =>
-  parseNetworksFile(text, 'networks.yaml', [
-    { name: 'ovs', logsIn: false },
-    { name: 'eos', logsIn: true },
-  ]);
+  parseNetworksFile(text, 'networks.yaml', [{ name: 'ovs' }, { name: 'eos', transports: ['ssh', 'https'] as const }]);
 
 describe('parseNetworksFile', () => {
   test('reads switches, networks and defaults', () => {
@@ -134,7 +131,8 @@ describe('parseNetworksFile', () => {
       'a login that is not told',
       'driver: ovs',
       'driver: eos',
-      'switches[0].username: driver eos needs one; switches[0]: driver eos needs one of password_file and key_file; ' +
+      'switches[0].endpoint: driver eos takes ssh:HOST or ssh:HOST:PORT, https:HOST or https:HOST:PORT; ' +
+        'switches[0].username: driver eos needs one; switches[0]: driver eos needs one of password_file and key_file; ' +
         'switches[0].ports: driver eos needs the ports that may be moved, such as ["Ethernet{1-46}"]',
     ],
     [
@@ -142,6 +140,18 @@ describe('parseNetworksFile', () => {
       'driver: ovs',
       'driver: ovs\n    username: x',
       'switches[0].username: driver ovs does not log in',
+    ],
+    [
+      'a host key and a key over HTTPS',
+      /driver: ovs\n.*endpoint: .*/,
+      'driver: eos\n    endpoint: https://192.0.2.11\n    username: x\n    key_file: /k\n    ports: [p]',
+      'switches[0].password_file: needed over https; switches[0].key_file: means nothing over https',
+    ],
+    [
+      'a certificate that is none',
+      'driver: ovs',
+      'driver: ovs\n    certificate: ab:cd',
+      'switches[0].certificate: must be a SHA-256 in hexadecimal, as openssl x509 -fingerprint -sha256 prints it',
     ],
     [
       'a host key that is none',

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type NetworkPurpose, networkPurposes } from '#conductor/model/network-purposes.ts';
 import { type PortVlans, portVlans, vlansIn } from '#conductor/model/port-vlans.ts';
 import { type BondRules, type Bonds } from '#conductor/networks/bonds.ts';
+import { loginFaults } from '#conductor/networks/login-faults.ts';
 import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -19,6 +20,9 @@ export interface SwitchEntry extends BondRules {
   readonly enablePasswordFile?: string | undefined;
   /** `SHA256:…` */
   readonly hostKey?: string | undefined;
+  /** SHA-256 in hexadecimal; or authorities, PEM. */
+  readonly certificate?: string | undefined;
+  readonly caFile?: string | undefined;
   readonly createVlans?: boolean | undefined;
 }
 
@@ -86,6 +90,14 @@ const SwitchInFile = z.strictObject({
     .string()
     .regex(/^SHA256:[A-Za-z0-9+/]{43}$/, 'must be SHA256: and 43 characters, as ssh-keygen -l prints it')
     .optional(),
+  certificate: z
+    .string()
+    .regex(
+      /^([0-9a-f]{2}:?){31}[0-9a-f]{2}$/i,
+      'must be a SHA-256 in hexadecimal, as openssl x509 -fingerprint -sha256 prints it',
+    )
+    .optional(),
+  ca_file: file,
   create_vlans: z.boolean().optional(),
   ports,
   uplinks: ports,
@@ -121,7 +133,7 @@ const Legible = z
   .catch({ switches: [], networks: undefined, defaults: {} });
 type Legible = z.infer<typeof Legible>;
 
-type KnownDriver = Pick<SwitchDriver, 'name' | 'logsIn'>;
+type KnownDriver = Pick<SwitchDriver, 'name' | 'transports'>;
 
 /**
  * Parses the networks file (YAML; `docs/networks.md` describes it).
@@ -155,6 +167,8 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
       keyFile: entry.key_file,
       enablePasswordFile: entry.enable_password_file,
       hostKey: entry.host_key,
+      certificate: entry.certificate,
+      caFile: entry.ca_file,
       createVlans: entry.create_vlans,
       ports: entry.ports,
       uplinks: entry.uplinks,
@@ -237,8 +251,6 @@ function isTaggedOnly(network: unknown): boolean {
   return typeof network === 'object' && network !== null && 'tagged' in network && !('vlan' in network);
 }
 
-const loginKeys = ['username', 'password_file', 'key_file', 'enable_password_file', 'host_key', 'create_vlans'];
-
 function driverFaults(
   path: string,
   name: string,
@@ -253,19 +265,7 @@ function driverFaults(
         'the nodes network_interface flat or noop, or add its operating system (conductor/networks/README.md)',
     ];
   }
-  if (!driver.logsIn) {
-    const idle = loginKeys.filter((key) => entry[key] !== undefined);
-    return idle.map((key) => `${path}.${key}: driver ${name} does not log in and takes none`);
-  }
-  const faults: string[] = [];
-  if (entry['username'] === undefined) faults.push(`${path}.username: driver ${name} needs one`);
-  if ((entry['password_file'] === undefined) === (entry['key_file'] === undefined)) {
-    faults.push(`${path}: driver ${name} needs one of password_file and key_file`);
-  }
-  if (entry['ports'] === undefined) {
-    faults.push(`${path}.ports: driver ${name} needs the ports that may be moved, such as ["Ethernet{1-46}"]`);
-  }
-  return faults;
+  return loginFaults(path, driver, entry);
 }
 
 function describeIssue(issue: z.core.$ZodIssue): string {

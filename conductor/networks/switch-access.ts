@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { readPrivateFile } from '#conductor/kernel/private-file.ts';
 import type { SwitchEntry } from '#conductor/networks/networks-file.ts';
 import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
@@ -5,7 +6,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /** How a driver gets at the switch. Secrets are read when it logs in, and are kept nowhere. */
 export function switchAccess(entry: SwitchEntry): SwitchAccess {
-  const { endpoint, username, passwordFile, keyFile, enablePasswordFile } = entry;
+  const { endpoint, username, passwordFile, keyFile, enablePasswordFile, caFile } = entry;
   if (username === undefined) return { endpoint };
   return {
     endpoint,
@@ -13,6 +14,10 @@ export function switchAccess(entry: SwitchEntry): SwitchAccess {
     login: {
       username,
       hostKey: entry.hostKey,
+      certificate: entry.certificate,
+      ...(caFile === undefined
+        ? {}
+        : { certificateAuthority: () => readFile(caFile, 'utf8').catch(unreadable(entry, 'ca_file', caFile)) }),
       ...(passwordFile === undefined ? {} : { password: secretIn(entry, 'password_file', passwordFile) }),
       ...(keyFile === undefined ? {} : { privateKey: () => readSecret(entry, 'key_file', keyFile) }),
       ...(enablePasswordFile === undefined
@@ -27,8 +32,12 @@ function secretIn(entry: SwitchEntry, key: string, file: string): () => Promise<
   return async () => (await readSecret(entry, key, file)).replace(/\r?\n$/, '');
 }
 
-async function readSecret({ switchId }: SwitchEntry, key: string, file: string): Promise<string> {
-  return readPrivateFile(file).catch((cause: unknown) => {
+async function readSecret(entry: SwitchEntry, key: string, file: string): Promise<string> {
+  return readPrivateFile(file).catch(unreadable(entry, key, file));
+}
+
+function unreadable({ switchId }: SwitchEntry, key: string, file: string): (cause: unknown) => never {
+  return (cause) => {
     throw new AppError('invalid_argument', `switch ${switchId}: ${key}: read ${file}`, { cause });
-  });
+  };
 }

@@ -7,6 +7,9 @@ import {
   sameBond,
 } from '#conductor/model/switch-bond.ts';
 
+/** As an endpoint begins: `ssh:192.0.2.1`. */
+export type SwitchTransport = 'ssh' | 'https' | 'netconf';
+
 /**
  * A switch driver answers for one switch and knows no database. It throws `AppError` (`switch_error`, `unavailable`,
  * `not_found` for an unknown port, `invalid_argument` for a bad endpoint).
@@ -59,6 +62,9 @@ export interface SwitchLogin {
   readonly enablePassword?: () => Promise<string>;
   /** `SHA256:…` as `ssh-keygen -l` prints it; without it nothing but the key's fingerprint is asked. */
   readonly hostKey: string | undefined;
+  /** Over HTTPS: SHA-256 of the switch's certificate in hexadecimal; or the authorities that may have signed it, PEM. */
+  readonly certificate?: string | undefined;
+  readonly certificateAuthority?: () => Promise<string>;
 }
 
 export interface SwitchAccess {
@@ -93,8 +99,8 @@ export interface LldpPort {
 
 export interface SwitchDriver {
   readonly name: string;
-  /** Whether it needs `login`. */
-  readonly logsIn: boolean;
+  /** How it logs in, by the scheme of the endpoint; without any it needs no `login`. */
+  readonly transports?: readonly SwitchTransport[];
   /** Without it the driver makes no bonds, and settings have none. */
   readonly bonds?: BondAbilities | undefined;
   /** The port's name in the driver's form; `undefined` when nothing that the switch says is one. Default: the id as it is. */

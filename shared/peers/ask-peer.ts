@@ -7,7 +7,7 @@ import { type PeerKind, type PeerLimits, peerLimits } from '#shared/peers/peer-l
 export interface PeerRequest {
   /** As errors name it: `the agent`. */
   readonly who: string;
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
   readonly dispatcher?: Dispatcher | undefined;

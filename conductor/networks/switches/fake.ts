@@ -23,7 +23,6 @@ export function createFakeSwitch(options: { readonly ports: readonly string[]; r
     failure: undefined,
     driver: {
       name: 'fake',
-      logsIn: false,
       connect: (given) => {
         if (given.endpoint !== endpoint) {
           const right = given.endpoint.startsWith('fake:') ? 'unavailable' : 'invalid_argument';

@@ -36,7 +36,6 @@ const emptySet = ['set', []] as const;
 
 export const ovsDriver: SwitchDriver = {
   name: 'ovs',
-  logsIn: false,
   connect: ({ endpoint }) => {
     const client = createOvsdbClient(endpoint);
     return {

@@ -1,4 +1,11 @@
-import { type ShellSession, type SwitchServer, startSwitchServer } from '#test/simulators/switch/switch-server.ts';
+import { answerEapi } from '#test/simulators/switch/apis.ts';
+import { type HttpsSwitch, startHttpsSwitch } from '#test/simulators/switch/https-server.ts';
+import {
+  type ServedSwitch,
+  type ShellSession,
+  type SwitchServer,
+  startSwitchServer,
+} from '#test/simulators/switch/switch-server.ts';
 import {
   changeSection,
   copyConfig,
@@ -17,6 +24,8 @@ export interface EosSwitch extends SwitchServer {
   configure(section: string, ...commands: string[]): void;
   reboot(): void;
 }
+
+export type EosApi = HttpsSwitch & Pick<EosSwitch, 'state' | 'configure' | 'reboot'>;
 
 interface EosState {
   running: TextConfig;
@@ -40,10 +49,25 @@ const interfaceCommands: readonly SectionCommand[] = [
 ];
 const vlanCommands: readonly SectionCommand[] = [{ form: /^name \S+$/, key: 'name' }];
 
-export async function startEosSwitch(options: {
+interface EosPorts {
   readonly ports: readonly string[];
   readonly vlans: readonly number[];
-}): Promise<EosSwitch> {
+}
+
+export async function startEosSwitch(options: EosPorts): Promise<EosSwitch> {
+  const eos = createEos(options);
+  const server = await startSwitchServer({ openShell: () => openSession(eos.state) });
+  return { ...server, ...eos, stop: () => eos.end(server) };
+}
+
+/** Over eAPI. */
+export async function startEosApi(options: EosPorts): Promise<EosApi> {
+  const eos = createEos(options);
+  const server = await startHttpsSwitch((request) => answerEapi(request, () => openSession(eos.state)));
+  return { ...server, ...eos, stop: () => eos.end(server) };
+}
+
+function createEos(options: EosPorts) {
   const running: TextConfig = new Map([
     ...options.vlans.map((vlan) => [`vlan ${vlan}`, new Map()] as const),
     // a port that nobody has set: a trunk of all VLANs, as its neighbour may have left it
@@ -60,11 +84,9 @@ export async function startEosSwitch(options: {
     isDeaf: false,
     saveFails: false,
   };
-  const server = await startSwitchServer({ openShell: () => openSession(state) });
   return {
-    ...server,
     state,
-    configure: (section, ...commands) => {
+    configure: (section: string, ...commands: string[]) => {
       for (const command of commands) changeSection(sectionOf(state.running, section), command, interfaceCommands);
     },
     reboot: () => {
@@ -73,7 +95,7 @@ export async function startEosSwitch(options: {
       state.sessions.clear();
       state.running = copyConfig(state.startup);
     },
-    stop: async () => {
+    end: async (server: ServedSwitch) => {
       if (state.timer) clearTimeout(state.timer.timeout);
       await server.stop();
     },

@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import ssh2 from 'ssh2';
+import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
 import { fingerprint } from '#conductor/networks/switches/command-line/ssh-client.ts';
 
 /** A switch's SSH server, whatever its operating system: logins, their number, delays, lost connections. */
@@ -36,18 +37,25 @@ export interface SwitchFaults {
   flood: { readonly from: 'login' | 'command'; readonly text: string } | undefined;
 }
 
-export interface SwitchServer {
+/** Over whichever transport. */
+export interface ServedSwitch {
   readonly endpoint: string;
-  readonly hostKey: string;
   readonly username: string;
   readonly password: string;
-  readonly faults: SwitchFaults;
+  /** How the driver gets there. */
+  readonly access: SwitchAccess;
+  readonly faults: Pick<SwitchFaults, 'cutAt'>;
   /** Every command, of all logins. */
   readonly commands: string[];
+  stop(): Promise<void>;
+}
+
+export interface SwitchServer extends ServedSwitch {
+  readonly hostKey: string;
+  readonly faults: SwitchFaults;
   readonly logins: { now: number; most: number; ever: number };
   /** Prints it without end on each dialogue that is open. */
   floodNow(text: string): void;
-  stop(): Promise<void>;
 }
 
 const hostKeys = makeHostKeys();
@@ -89,11 +97,14 @@ export async function startSwitchServer(face: SwitchFace): Promise<SwitchServer>
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
+  const endpoint = `ssh:127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const hostKey = fingerprint(parsed.getPublicSSH());
   return {
-    endpoint: `ssh:127.0.0.1:${(server.address() as AddressInfo).port}`,
-    hostKey: fingerprint(parsed.getPublicSSH()),
+    endpoint,
+    hostKey,
     username,
     password,
+    access: { endpoint, login: { username, password: async () => password, hostKey }, createVlans: true },
     faults,
     commands,
     logins,

@@ -1,3 +1,5 @@
+import { answerNxApi } from '#test/simulators/switch/apis.ts';
+import { type HttpsSwitch, startHttpsSwitch } from '#test/simulators/switch/https-server.ts';
 import { type ShellSession, type SwitchServer, startSwitchServer } from '#test/simulators/switch/switch-server.ts';
 import {
   changeSection,
@@ -52,6 +54,27 @@ export interface TextSystem {
 const description: SectionCommand = { form: /^(description|name) \S+$/, key: 'description' };
 
 export async function startTextSwitch(system: TextSystem, vlans: readonly number[] = [1]): Promise<TextSwitch> {
+  const text = createTextSwitch(system, vlans);
+  return { ...(await startSwitchServer({ openShell: () => openSession(system, text.state) })), ...text };
+}
+
+/** Over NX-API. */
+export async function startNxApi(system: TextSystem): Promise<HttpsSwitch & Pick<TextSwitch, 'state' | 'configure'>> {
+  const text = createTextSwitch(system, [1]);
+  const { state } = text;
+  const restorePoint = () => {
+    const before = copyConfig(state.running);
+    return () => {
+      state.running = before;
+    };
+  };
+  const server = await startHttpsSwitch((request) =>
+    answerNxApi(request, () => openSession(system, state), restorePoint),
+  );
+  return { ...server, ...text };
+}
+
+function createTextSwitch(system: TextSystem, vlans: readonly number[]) {
   const ports = Array.from({ length: 48 }, (_, index) => system.port(index + 1));
   const running: TextConfig = new Map([
     ...vlans.map((vlan) => [`vlan ${vlan}`, new Map()] as const),
@@ -60,12 +83,10 @@ export async function startTextSwitch(system: TextSystem, vlans: readonly number
     ),
   ]);
   const state: TextState = { running, startup: copyConfig(running), isDeaf: false, saveFails: false };
-  const server = await startSwitchServer({ openShell: () => openSession(system, state) });
   return {
-    ...server,
     state,
     system,
-    configure: (section, ...commands) => {
+    configure: (section: string, ...commands: string[]) => {
       for (const command of commands) changeLine(system, state, section, command);
     },
     reboot: () => {

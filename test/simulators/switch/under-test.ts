@@ -1,15 +1,11 @@
 import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
-import type { SwitchServer } from '#test/simulators/switch/switch-server.ts';
+import type { ServedSwitch } from '#test/simulators/switch/switch-server.ts';
 
 /** A simulated switch as the contract suite takes it. */
 
-export const accessTo = ({ endpoint, hostKey, username, password }: SwitchServer): SwitchAccess => ({
-  endpoint,
-  login: { username, password: async () => password, hostKey },
-  createVlans: true,
-});
+export const accessTo = ({ access }: ServedSwitch): SwitchAccess => access;
 
-export function cutsOf({ faults }: SwitchServer) {
+export function cutsOf({ faults }: ServedSwitch) {
   return (command: number, done: boolean) => {
     faults.cutAt = { command, done };
     return () => {

@@ -6,10 +6,11 @@ import type {
   SwitchDriver,
   SwitchPortSetting,
   SwitchPortState,
+  SwitchTransport,
 } from '#conductor/networks/switch-driver.ts';
 import { changeLines, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
 import type { OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
-import { requireEndpoint, type SwitchTransport } from '#conductor/networks/switches/command-line/endpoint.ts';
+import { requireEndpoint } from '#conductor/networks/switches/command-line/endpoint.ts';
 import { createLogins, type Logins } from '#conductor/networks/switches/command-line/logins.ts';
 import type {
   SwitchOs,
@@ -33,13 +34,14 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
       if (turns.get(endpoint) === settled) turns.delete(endpoint);
     }
   };
+  const transports = Object.keys(os.transports) as SwitchTransport[];
   return {
     name: os.name,
-    logsIn: true,
+    transports,
     portIdOf: ({ portId, description }) =>
       [portId, description ?? ''].map((said) => os.portName?.(said) ?? said).find((name) => os.portId.test(name)),
     connect: (access) => {
-      const { transport } = requireEndpoint(access.endpoint, Object.keys(os.transports) as SwitchTransport[]);
+      const { transport } = requireEndpoint(access.endpoint, transports);
       const open = os.transports[transport] as OpenCommandLine;
       const rows = os.rowsOver?.[transport] ?? os;
       const logins = createLogins(open, rows.transaction, access);

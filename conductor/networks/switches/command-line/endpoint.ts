@@ -1,3 +1,4 @@
+import type { SwitchTransport } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface SwitchEndpoint {
@@ -6,14 +7,12 @@ export interface SwitchEndpoint {
   readonly port: number;
 }
 
-const defaultPorts = { ssh: 22, https: 443, netconf: 830 } as const;
-export type SwitchTransport = keyof typeof defaultPorts;
-const switchTransports = Object.keys(defaultPorts) as readonly SwitchTransport[];
+const defaultPorts: Readonly<Record<SwitchTransport, number>> = { ssh: 22, https: 443, netconf: 830 };
 
 /** `ssh:192.0.2.1`, `https://leaf1:8765`, `netconf:[2001:db8::1]:830`; `undefined` for what is none. */
 function parseEndpoint(endpoint: string): SwitchEndpoint | undefined {
   const match = /^([a-z]+):(?:\/\/)?(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s/@?#]+))(?::(\d{1,5}))?\/?$/.exec(endpoint);
-  const transport = switchTransports.find((each) => each === match?.[1]);
+  const transport = (Object.keys(defaultPorts) as SwitchTransport[]).find((each) => each === match?.[1]);
   const host = match?.[2] ?? match?.[3];
   if (transport === undefined || host === undefined) return undefined;
   const port = Number(match?.[4] ?? defaultPorts[transport]);

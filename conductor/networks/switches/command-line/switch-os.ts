@@ -1,6 +1,6 @@
 import type { FoundVlans, PortVlans } from '#conductor/model/port-vlans.ts';
+import type { SwitchTransport } from '#conductor/networks/switch-driver.ts';
 import type { OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
-import type { SwitchTransport } from '#conductor/networks/switches/command-line/endpoint.ts';
 
 export interface SwitchSnapshot {
   readonly ports: ReadonlyMap<string, FoundVlans>;

@@ -2,6 +2,8 @@ import { allVlans, type FoundVlans, isolated, portVlans, vlanList, vlansIn } fro
 import { interfaceSections, numberAfter } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { restSession } from '#conductor/networks/switches/https/rest-session.ts';
+import { aosCxBase, aosCxRest } from '#conductor/networks/switches/os/aos-cx-rest.ts';
 
 /** HPE Aruba AOS-CX: a trunk of no VLANs is one of all, so an isolated port is one that is routed and has no address. */
 export const aosCx: SwitchOs = {
@@ -11,7 +13,9 @@ export const aosCx: SwitchOs = {
       setUp: ['no page'],
       errors: /^(Invalid input|% Command incomplete|% ?Error|Error:|Failed|Operation not allowed)/m,
     }),
+    https: restSession(aosCxBase),
   },
+  rowsOver: { https: aosCxRest },
   portId: /^(\d+\/\d+\/\d+|lag\d+)$/,
   read: {
     commands: ['show running-config'],

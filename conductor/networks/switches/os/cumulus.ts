@@ -3,6 +3,7 @@ import { type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conduc
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import { programs } from '#conductor/networks/switches/command-line/programs.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { nvue } from '#conductor/networks/switches/https/nvue.ts';
 
 /**
  * NVIDIA Cumulus Linux 5 by NVUE: what is set is pending until `nv config apply`. A port of the bridge without settings
@@ -38,7 +39,7 @@ const Interfaces = z.record(z.string(), z.unknown());
 
 export const cumulus: SwitchOs = {
   name: 'cumulus',
-  transports: { ssh: programs },
+  transports: { ssh: programs, https: nvue },
   portId: /^(swp\d+(s\d+)?|bond\d+)$/,
   read: {
     commands: ['nv show interface -o json', 'nv config show -o json'],

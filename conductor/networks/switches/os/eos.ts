@@ -4,6 +4,7 @@ import { parseAnswer } from '#conductor/networks/switches/command-line/parse-ans
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { accessLines, isolateLines, trunkLines } from '#conductor/networks/switches/command-line/switchport-lines.ts';
+import { eapi } from '#conductor/networks/switches/https/eapi.ts';
 
 /** Arista EOS: configuration sessions, committed with a timer. */
 
@@ -29,7 +30,10 @@ type Switchport = z.infer<typeof Switchports>['switchports'][string];
 
 export const eos: SwitchOs = {
   name: 'eos',
-  transports: { ssh: shell({ setUp: ['enable', 'terminal length 0', 'terminal width 511'], errors: /^% /m }) },
+  transports: {
+    ssh: shell({ setUp: ['enable', 'terminal length 0', 'terminal width 511'], errors: /^% /m }),
+    https: eapi,
+  },
   portId: /^(Ethernet\d+(\/\d+){0,2}|Port-Channel\d+)$/,
   read: {
     commands: ['show interfaces switchport | json', 'show vlan | json'],

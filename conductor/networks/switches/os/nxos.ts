@@ -12,12 +12,14 @@ import {
   trunkLines,
   trunkVlans,
 } from '#conductor/networks/switches/command-line/switchport-lines.ts';
+import { nxApi } from '#conductor/networks/switches/https/nx-api.ts';
 
 /** Cisco NX-OS. A port without link does not show its mode as a switchport, and the configuration shows no defaults: hence both. */
 export const nxos: SwitchOs = {
   name: 'nxos',
   transports: {
     ssh: shell({ setUp: ['terminal length 0', 'terminal width 511'], errors: /^(% ?[A-Z]|ERROR:|Syntax error)/m }),
+    https: nxApi,
   },
   portId: /^(Ethernet\d+(\/\d+){1,2}|port-channel\d+)$/,
   read: {

@@ -1,0 +1,41 @@
+import type { SwitchDriver, SwitchTransport } from '#conductor/networks/switch-driver.ts';
+
+const keysOf: Readonly<Record<SwitchTransport, readonly string[]>> = {
+  ssh: ['key_file', 'host_key'],
+  netconf: ['key_file', 'host_key'],
+  https: ['certificate', 'ca_file'],
+};
+const keysOfAny = ['username', 'password_file', 'enable_password_file', 'create_vlans'];
+
+/** What is wrong with how a switch of the networks file is logged in to, each with its path. Pure. */
+export function loginFaults(
+  path: string,
+  { name, transports }: Pick<SwitchDriver, 'name' | 'transports'>,
+  entry: Readonly<Record<string, unknown>>,
+): string[] {
+  const given = (keys: readonly string[]): string[] => keys.filter((key) => entry[key] !== undefined);
+  const all = [...keysOfAny, ...new Set(Object.values(keysOf).flat())];
+  if (!transports) return given(all).map((key) => `${path}.${key}: driver ${name} does not log in and takes none`);
+  const faults: string[] = [];
+  const { endpoint } = entry;
+  const transport = transports.find((each) => typeof endpoint === 'string' && endpoint.startsWith(`${each}:`));
+  if (transport === undefined && typeof endpoint === 'string') {
+    const forms = transports.map((each) => `${each}:HOST or ${each}:HOST:PORT`).join(', ');
+    faults.push(`${path}.endpoint: driver ${name} takes ${forms}`);
+  }
+  if (entry['username'] === undefined) faults.push(`${path}.username: driver ${name} needs one`);
+  if (transport === 'https') {
+    if (entry['password_file'] === undefined) faults.push(`${path}.password_file: needed over https`);
+    if (given(keysOf.https).length === 2) faults.push(`${path}: has both certificate and ca_file; one of them decides`);
+  } else if ((entry['password_file'] === undefined) === (entry['key_file'] === undefined)) {
+    faults.push(`${path}: driver ${name} needs one of password_file and key_file`);
+  }
+  if (transport !== undefined) {
+    const idle = given([...new Set(Object.values(keysOf).flat())]).filter((key) => !keysOf[transport].includes(key));
+    faults.push(...idle.map((key) => `${path}.${key}: means nothing over ${transport}`));
+  }
+  if (entry['ports'] === undefined) {
+    faults.push(`${path}.ports: driver ${name} needs the ports that may be moved, such as ["Ethernet{1-46}"]`);
+  }
+  return faults;
+}

@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type HttpsAnswer,
+  type HttpsRequest,
+  type HttpsSwitch,
+  startHttpsSwitch,
+} from '#test/simulators/switch/https-server.ts';
+
+/** The REST API of AOS-CX: sessions by cookie and CSRF token, six at most; ports and VLANs as resources. From HPE's documents. */
+
+interface Port {
+  name: string;
+  routing: boolean;
+  vlan_mode: string | null;
+  vlan_tag: Record<string, string> | null;
+  vlan_trunks: Record<string, string>;
+}
+
+export interface AosCxApi extends HttpsSwitch {
+  readonly state: AosCxState;
+  reboot(): void;
+}
+
+interface AosCxState {
+  ports: Map<string, Port>;
+  vlans: Set<number>;
+  startup: { ports: Map<string, Port>; vlans: Set<number> };
+  readonly sessions: Map<string, string>;
+  mostSessions: number;
+}
+
+const base = '/rest/v10.04';
+const uri = (vlan: number): string => `${base}/system/vlans/${vlan}`;
+const links = (vlans: Iterable<number>): Record<string, string> =>
+  Object.fromEntries([...vlans].map((vlan) => [String(vlan), uri(vlan)]));
+
+export async function startAosCxApi(portIds: readonly string[]): Promise<AosCxApi> {
+  // a port that was given no VLANs is a trunk of all
+  const ports = new Map(
+    portIds.map((name): [string, Port] => [
+      name,
+      { name, routing: false, vlan_mode: 'native-untagged', vlan_tag: links([1]), vlan_trunks: {} },
+    ]),
+  );
+  const vlans = new Set([1]);
+  const state: AosCxState = {
+    ports,
+    vlans,
+    startup: structuredClone({ ports, vlans }),
+    sessions: new Map(),
+    mostSessions: 6,
+  };
+  const server = await startHttpsSwitch((request) => answer(state, request, server));
+  return {
+    ...server,
+    state,
+    reboot: () => {
+      Object.assign(state, structuredClone(state.startup));
+      state.sessions.clear();
+      server.dropConnections();
+    },
+  };
+}
+
+function answer(state: AosCxState, request: HttpsRequest, server: HttpsSwitch): HttpsAnswer {
+  const { method, headers, body, query } = request;
+  if (!request.path.startsWith(base)) return { status: 404 };
+  const path = request.path.slice(base.length);
+  if (path === '/login') return logIn(state, new URLSearchParams(body), server);
+  const cookie = /sessionId=([^;]+)/.exec(headers.cookie ?? '')?.[1] ?? '';
+  if (!state.sessions.has(cookie) || headers['x-csrf-token'] !== state.sessions.get(cookie))
+    return { status: 401, body: 'Authorization Required' };
+  if (path === '/logout') {
+    state.sessions.delete(cookie);
+    return {};
+  }
+  if (path === '/fullconfigs/startup-config' && method === 'PUT') {
+    if (query.get('from') !== `${base}/fullconfigs/running-config`) return { status: 400, body: 'from' };
+    state.startup = structuredClone({ ports: state.ports, vlans: state.vlans });
+    return {};
+  }
+  if (path === '/system/vlans') {
+    if (method === 'GET') return { body: links(state.vlans) };
+    const { id } = JSON.parse(body) as { id: number };
+    if (state.vlans.has(id)) return { status: 400, body: `VLAN ${id} already exists` };
+    state.vlans.add(id);
+    return { status: 201, body: '' };
+  }
+  if (path === '/system/interfaces') return { body: Object.fromEntries(state.ports) };
+  const name = /^\/system\/interfaces\/(.+)$/.exec(path)?.[1];
+  const port = state.ports.get(decodeURIComponent(name ?? ''));
+  if (!port || method !== 'PATCH') return { status: 404, body: 'Object not found' };
+  return change(state, port, JSON.parse(body) as Record<string, unknown>);
+}
+
+function logIn(state: AosCxState, form: URLSearchParams, server: HttpsSwitch): HttpsAnswer {
+  if (form.get('username') !== server.username || form.get('password') !== server.password)
+    return { status: 401, body: 'Login failed' };
+  if (state.sessions.size >= state.mostSessions) return { status: 503, body: 'Session limit reached' };
+  const [cookie, token] = [randomUUID(), randomUUID()];
+  state.sessions.set(cookie, token);
+  return { headers: { 'set-cookie': `sessionId=${cookie}; Path=/; HttpOnly; Secure`, 'x-csrf-token': token } };
+}
+
+function change(state: AosCxState, port: Port, settings: Readonly<Record<string, unknown>>): HttpsAnswer {
+  const numberOf = (link: unknown): number =>
+    Number(new RegExp(`^${base}/system/vlans/(\\d+)$`).exec(String(link))?.[1] ?? 0);
+  const {
+    routing,
+    vlan_mode: mode,
+    vlan_tag: tag,
+    vlan_trunks: trunks,
+  } = settings as {
+    routing: boolean;
+    vlan_mode: string | null;
+    vlan_tag: string | null;
+    vlan_trunks: string[];
+  };
+  const named = [...(tag === null ? [] : [tag]), ...trunks].map(numberOf);
+  const absent = named.find((vlan) => !state.vlans.has(vlan));
+  if (absent !== undefined) return { status: 400, body: `VLAN ${absent} does not exist` };
+  Object.assign(port, {
+    routing,
+    vlan_mode: mode,
+    vlan_tag: tag === null ? null : links([numberOf(tag)]),
+    vlan_trunks: links(trunks.map(numberOf)),
+  });
+  return { status: 204, body: '' };
+}

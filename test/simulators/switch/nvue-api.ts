@@ -1,0 +1,106 @@
+import {
+  type HttpsAnswer,
+  type HttpsRequest,
+  type HttpsSwitch,
+  startHttpsSwitch,
+  unauthorized,
+} from '#test/simulators/switch/https-server.ts';
+
+/** NVUE's REST API: revisions that are filled, applied in the background, and polled. From NVIDIA's documents. */
+
+type Tree = { [key: string]: Tree | string | number };
+
+export interface NvueSwitch extends HttpsSwitch {
+  readonly state: NvueState;
+}
+
+interface NvueState {
+  applied: Tree;
+  startup: Tree;
+  readonly revisions: Map<string, { config: Tree; state: string; issue: unknown }>;
+  /** How often a revision is looked at before it is applied. */
+  looks: number;
+  /** What applying fails with. */
+  failure: string | undefined;
+  readonly ports: readonly string[];
+}
+
+export async function startNvueSwitch(fresh: {
+  readonly applied: unknown;
+  readonly ports: readonly string[];
+}): Promise<NvueSwitch> {
+  const applied = structuredClone(fresh.applied) as Tree;
+  const state: NvueState = {
+    applied,
+    startup: structuredClone(applied),
+    revisions: new Map(),
+    looks: 2,
+    failure: undefined,
+    ports: fresh.ports,
+  };
+  const server = await startHttpsSwitch((request) => answer(state, request));
+  return { ...server, state };
+}
+
+function answer(state: NvueState, request: HttpsRequest): HttpsAnswer {
+  const { isKnown, method, path, query, body } = request;
+  if (!isKnown) return unauthorized;
+  if (!path.startsWith('/nvue_v1/')) return { status: 404 };
+  const words = path.slice('/nvue_v1/'.length).split('/').filter(Boolean).map(decodeURIComponent);
+  if (words[0] === 'revision') return aboutRevision(state, request, words[1]);
+  if (method === 'GET') {
+    if (words[0] === 'interface')
+      return { body: Object.fromEntries(state.ports.map((port) => [port, { type: 'swp' }])) };
+    return { body: state.applied };
+  }
+  const revision = state.revisions.get(query.get('rev') ?? '');
+  if (revision?.state !== 'pending') return { status: 404, body: { title: 'Not Found', detail: 'revision' } };
+  if (method === 'DELETE') {
+    const last = words.pop() ?? '';
+    let place: Tree | undefined = revision.config;
+    for (const word of words) place = place?.[word] as Tree | undefined;
+    if (place?.[last] === undefined) return { status: 404, body: { title: 'Not Found' } };
+    delete place[last];
+    return { status: 204, body: '' };
+  }
+  const patch = JSON.parse(body) as Tree;
+  const unknown = Object.keys((patch['interface'] ?? {}) as Tree).find((port) => !state.ports.includes(port));
+  if (unknown !== undefined)
+    return { status: 400, body: { title: 'Bad Request', detail: `Invalid parameter: ${unknown}` } };
+  merge(revision.config, patch);
+  return { body: patch };
+}
+
+function aboutRevision(state: NvueState, { method, body }: HttpsRequest, name: string | undefined): HttpsAnswer {
+  if (method === 'POST') {
+    const made = `changeset/baton/${state.revisions.size + 1}`;
+    state.revisions.set(made, { config: structuredClone(state.applied), state: 'pending', issue: {} });
+    return { status: 201, body: { [made]: { state: 'pending', transition: { issue: {}, progress: '' } } } };
+  }
+  if (name === 'applied') {
+    if (method === 'PATCH') state.startup = structuredClone(state.applied);
+    return { body: { state: 'saved' } };
+  }
+  const revision = state.revisions.get(name ?? '');
+  if (!revision) return { status: 404 };
+  if (method === 'PATCH') {
+    const asked = JSON.parse(body) as { state: string; 'auto-prompt'?: { ays: string } };
+    if (asked.state !== 'apply' || asked['auto-prompt']?.ays !== 'ays_yes')
+      return { status: 400, body: { title: 'state' } };
+    revision.state = 'ready';
+    for (let look = 0; look < state.looks; look += 1) revision.state += '+';
+  } else if (revision.state === 'ready') {
+    if (state.failure === undefined) state.applied = structuredClone(revision.config);
+    revision.state = state.failure === undefined ? 'applied' : 'invalid';
+    revision.issue = state.failure === undefined ? {} : { '00000': { code: 'config_invalid', message: state.failure } };
+  } else if (revision.state.endsWith('+')) revision.state = revision.state.slice(0, -1);
+  return { body: { state: revision.state.replace(/\++$/, ''), transition: { issue: revision.issue, progress: '' } } };
+}
+
+function merge(tree: Tree, patch: Tree): void {
+  for (const [key, value] of Object.entries(patch)) {
+    const below = tree[key];
+    if (typeof value === 'object' && typeof below === 'object') merge(below, value);
+    else tree[key] = structuredClone(value);
+  }
+}
