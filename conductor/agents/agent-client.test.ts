@@ -103,8 +103,8 @@ async function post(name: string, text: string, status = 200): Promise<unknown> 
 
 describe('what a hostile agent may answer', () => {
   test.each([
-    ['more than 1048576 bytes', command(`"${'A'.repeat(1024 * 1024)}"`)],
-    ['more than 40000 values', command(`[${'1,'.repeat(50_000)}1]`)],
+    ['more than 262144 bytes', command(`"${'A'.repeat(256 * 1024)}"`)],
+    ['more than 10000 values', command(`[${'1,'.repeat(12_000)}1]`)],
     ['JSON deeper than 32', command('['.repeat(40))],
     ['JSON deeper than 32', '['.repeat(50_000)],
   ])('to a question for steps: not %s', async (refusal, text) => {

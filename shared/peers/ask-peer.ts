@@ -1,6 +1,6 @@
 import { type Dispatcher, request } from 'undici';
 import { createJsonMeter, type JsonMeter } from '#shared/peers/json-meter.ts';
-import { largeBytes, takePlace } from '#shared/peers/large-answers.ts';
+import { createLargeAnswers, type LargeAnswer, largeBytes } from '#shared/peers/large-answers.ts';
 import { parseJson } from '#shared/peers/parse-json.ts';
 import { type PeerKind, type PeerLimits, peerLimits } from '#shared/peers/peer-limits.ts';
 
@@ -37,14 +37,16 @@ export async function askPeer(kind: PeerKind, url: URL | string, options: PeerRe
   const meter = createJsonMeter(options.who, limits);
   const parts: Uint8Array[] = [];
   let length = 0;
-  let leave: (() => void) | undefined;
+  let large: LargeAnswer | undefined;
   try {
     // leaving the loop by an error destroys the stream, and with it the connection
     for await (const part of answer.body as AsyncIterable<Uint8Array>) {
       meter.push(part);
       parts.push(part);
       length += part.length;
-      if (length > largeBytes) leave ??= await takePlace(signal);
+      if (length <= largeBytes) continue;
+      large ??= await largeAnswers.begin({ peer: hostOf(url), signal, cut: (error) => answer.body.destroy(error) });
+      await large.take(part.length);
     }
     const bytes = Buffer.concat(parts);
     return {
@@ -54,7 +56,7 @@ export async function askPeer(kind: PeerKind, url: URL | string, options: PeerRe
       text: () => bytes.toString('utf8'),
     };
   } finally {
-    leave?.();
+    large?.end();
   }
 }
 
@@ -103,6 +105,12 @@ async function* readLines(
     meter.push(rest);
     parts.push(rest);
   }
+}
+
+const largeAnswers = createLargeAnswers();
+
+function hostOf(url: URL | string): string {
+  return new URL(url).host;
 }
 
 function signalOf(limits: PeerLimits, { signal, timeoutMs }: PeerRequest): AbortSignal {

@@ -20,7 +20,8 @@ export function createJsonMeter(who: string, limits: Omit<PeerLimits, 'timeoutMs
   };
   const count = (chunk: Uint8Array): void => {
     let { depth, values, inString, escaped } = state;
-    for (const byte of chunk) {
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at];
       if (inString) {
         if (escaped) escaped = false;
         else if (byte === backslash) escaped = true;

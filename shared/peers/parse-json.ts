@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { AppError } from '#shared/errors/app-error.ts';
+import { limitAtOnce } from '#shared/limit-at-once.ts';
 
 /** Below it parsing takes less than some 10 ms, whatever the text. */
 const atOnceBytes = 1024 * 1024;
@@ -20,13 +21,16 @@ parentPort.postMessage(value);`;
  */
 export async function parseJson(bytes: Buffer, values: number): Promise<unknown> {
   const isSparse = bytes.length / (values + 1) > sparseBytesPerValue;
-  if (bytes.length > atOnceBytes && isSparse) return parseApart(bytes);
+  if (bytes.length > atOnceBytes && isSparse) return inTurn(() => parseApart(bytes));
   try {
     return JSON.parse(bytes.toString('utf8').replace(/^\uFEFF/, '')) as unknown;
   } catch {
     return undefined;
   }
 }
+
+/** Each takes several times its bytes in memory. */
+const inTurn = limitAtOnce({ most: 1 });
 
 async function parseApart(bytes: Buffer): Promise<unknown> {
   const worker = new Worker(program, { eval: true, env: {}, execArgv: [], workerData: bytes });

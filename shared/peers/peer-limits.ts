@@ -29,7 +29,7 @@ const machine = { depth: 32, code: 'agent_error' } as const;
 export const peerLimits = {
   /** A config drive of up to 64 MiB, or a tarball of logs, may stand in the results of a real ironic-python-agent. */
   agentCommands: { ...machine, bytes: 96 * mebibyte, values: 60_000, timeoutMs: 10_000 },
-  agentSteps: { ...machine, bytes: mebibyte, values: 40_000, timeoutMs: 60_000 },
+  agentSteps: { ...machine, bytes: mebibyte / 4, values: 10_000, timeoutMs: 60_000 },
   inventory: { ...machine, bytes: 16 * mebibyte, values: 60_000, timeoutMs: 120_000 },
   bmc: { bytes: 4 * mebibyte, depth: 32, values: 200_000, timeoutMs: 60_000, code: 'bmc_error' },
   switch: { bytes: 16 * mebibyte, depth: 32, values: 400_000, timeoutMs: 10_000, code: 'switch_error' },

@@ -8,7 +8,7 @@ import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/si
 import { enrolSimulatedNode } from '#test/support/enrol.ts';
 import { isAtRest } from '#test/support/operator.ts';
 
-const attackers = 50;
+const neighbours = 50;
 const strangers = 1000;
 /** Of honest machines, in each of the rounds. */
 const machinesPerRound = 20;
@@ -16,7 +16,8 @@ const hops = 11;
 
 /**
  * What honest machines notice of hostile ones: deploys and `/healthz` while fifty agents answer the worst they can, and
- * inspections while a thousand strangers drip reports. The same without them, in the same run, is the baseline.
+ * inspections while a thousand strangers drip reports. The baseline, in the same run, is the same beside fifty honest
+ * machines that are deployed as often: what hostile ones cost more than these.
  */
 export const hostileArea: Area = {
   name: 'hostile',
@@ -44,20 +45,28 @@ interface World {
 async function measureHostile({ say }: BenchContext, world: World): Promise<Record<string, Figure>> {
   const { conductor } = world.server;
   const rounds = [];
-  for (const round of ['warm-up', 'alone', 'attacked', 'inspected']) rounds.push(await enrolRound(world, round));
-  const [warmUp = [], alone = [], attacked = [], inspected = []] = rounds;
+  for (const round of ['warm-up', 'alone', 'beside-honest', 'attacked', 'inspected'])
+    rounds.push(await enrolRound(world, round));
+  const [warmUp = [], alone = [], besideHonest = [], attacked = [], inspected = []] = rounds;
   await deployAll(world, warmUp);
-  const calm = await watched(world, () => deployAll(world, alone));
-  say(`deployed ${machinesPerRound} machines alone in ${round(calm.seconds)} s; load ${await loadAverage()}`);
+  const quiet = await watched(world, () => deployAll(world, alone));
+  say(`deployed ${machinesPerRound} machines alone in ${round(quiet.seconds)} s; load ${await loadAverage()}`);
 
-  const [storm, deploys] = await besieged(world, ['attackers.ts', attackers], () =>
-    watched(world, () => deployAll(world, attacked)),
-  );
-  say(`the same in ${round(storm.seconds)} s beside ${deploys.trim().split('\n').at(-1)} hostile deploys`);
+  const beside = async (kind: 'honest' | 'hostile', names: readonly string[]) => {
+    const [seen, printed] = await besieged(world, ['others.ts', neighbours, kind], () =>
+      watched(world, () => deployAll(world, names)),
+    );
+    const deploys = printed.trim().split('\n').at(-1);
+    say(`the same in ${round(seen.seconds)} s beside ${deploys} ${kind} deploys; load ${await loadAverage()}`);
+    return seen;
+  };
+  const calm = await beside('honest', besideHonest);
+  const storm = await beside('hostile', attacked);
 
   const [refused] = await besieged(world, ['strangers.ts', strangers], () => inspectAll(world, inspected));
   return {
     healthz_ms_p99: { value: storm.healthMs, unit: 'ms', baseline: calm.healthMs },
+    deploys_ratio_alone: { value: round(storm.seconds / quiet.seconds, 2), unit: '×' },
     deploys_ratio: { value: round(storm.seconds / calm.seconds, 2), unit: '×' },
     inspections_refused: { value: refused, unit: `of ${machinesPerRound}` },
     rss_mb: { value: await residentMegabytes(conductor.pid(), 'VmHWM'), unit: 'MB' },
@@ -103,10 +112,10 @@ async function watched(
 /** What comes of it while that program runs, and what the program printed. */
 async function besieged<T>(
   { server, programs }: World,
-  [name, count]: readonly [string, number],
+  [name, count, ...args]: readonly [string, number, ...string[]],
   act: () => Promise<T>,
 ): Promise<readonly [T, string]> {
-  const program = startProgram(name, [server.conductor.url, String(count)]);
+  const program = startProgram(name, [server.conductor.url, String(count), ...args]);
   programs.push(program);
   await program.ready();
   const result = await act();

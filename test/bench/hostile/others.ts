@@ -5,12 +5,13 @@ import { enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, isAtRest } from '#test/support/operator.ts';
 
 /**
- * `attackers.ts URL COUNT`: machines with hostile agents that are deployed again and again until SIGTERM, in a process of
- * their own: what they cost delays nobody who measures. Prints `ready` once all are enrolled, and at the end how many
- * deploys there were.
+ * `others.ts URL COUNT hostile|honest`: machines with such agents that are deployed again and again until SIGTERM, each
+ * every ten seconds where its deploys end sooner, in a process of their own: what they cost delays nobody who measures.
+ * Prints `ready` once all are enrolled, and at the end how many deploys there were.
  */
 
-const [url = '', count = '0'] = process.argv.slice(2);
+const [url = '', count = '0', kind = ''] = process.argv.slice(2);
+const everyMs = 10_000;
 const operator = createOperator(url, { retries: 5 });
 const ending = new AbortController();
 process.once('SIGTERM', () => ending.abort());
@@ -25,25 +26,29 @@ const machines = await Promise.all(
   behaviours.map((behaviour, index) =>
     startSimulatedNode({
       conductorUrl: () => url,
-      mac: `52:54:00:66:00:${index.toString(16).padStart(2, '0')}`,
+      mac: `52:54:00:${kind === 'hostile' ? 66 : 67}:00:${index.toString(16).padStart(2, '0')}`,
       plainHttp: true,
-      startProxy: hostileAgent(behaviour),
+      stepMs: 0,
+      ...(kind === 'hostile' ? { startProxy: hostileAgent(behaviour) } : {}),
     }),
   ),
 );
-const names = machines.map((_, index) => `hostile-${index}`);
+const names = machines.map((_, index) => `${kind}-${index}`);
 for (const [index, machine] of machines.entries()) await enrolSimulatedNode(operator, machine, names[index] ?? '');
 process.stdout.write('ready\n');
 
 let deploys = 0;
 await Promise.all(
-  names.map(async (name) => {
+  names.map(async (name, index) => {
+    const pause = (ms: number): Promise<void> => systemClock.sleep(ms, ending.signal).catch(() => undefined);
+    await pause((everyMs * index) / names.length);
     while (!ending.signal.aborted) {
-      if (isAtRest(await operator.node(name))) {
-        await operator.provision(name, 'active');
+      const node = await operator.node(name);
+      if (isAtRest(node)) {
+        await operator.provision(name, node['provision_state'] === 'active' ? 'rebuild' : 'active');
         deploys += 1;
       }
-      await systemClock.sleep(200, ending.signal).catch(() => undefined);
+      await pause(everyMs);
     }
   }),
 );
