@@ -3,6 +3,7 @@ import { flowEvents } from '#conductor/kernel/db/schema/flow.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
@@ -219,6 +220,58 @@ test("a BMC without BIOS settings leaves it to the agent, as does an EFI variabl
   await operator.provision(name, 'active', { deploy_steps: [apply(110)] });
   const early = await operator.waitForState(name, 'deploy failed');
   expect(early['last_error']).toContain('the BMC has no BIOS settings, and no agent runs now');
+});
+
+test.each<[string, Partial<Quirks>, number]>([
+  ['one reset', {}, 1],
+  ['one reset where a BMC takes settings once only', { oneBiosJob: true }, 1],
+  ['a reset for each where the BMC refuses them together', { oneBiosJob: true, biosRefusesMoreThan: 1 }, 4],
+])('settings of steps in a row cost %s', async (_, quirks, resets) => {
+  Object.assign(machine.bmc.quirks, quirks);
+  await setAutomatedClean();
+  const each = [
+    { name: 'SysProfile', value: 'Performance' },
+    { name: 'NumCores', value: 4 },
+    { name: 'Virtualization', value: false },
+    { name: 'AssetTag', value: 'rack 7' },
+  ];
+  const clean_steps = each.map((setting) => ({
+    interface: 'bios',
+    step: 'apply_configuration',
+    args: { settings: [setting] },
+  }));
+  const before = powerOns();
+  await operator.provision(name, 'clean', { clean_steps, disable_ramdisk: true });
+  await operator.waitForState(name, 'manageable');
+  expect(powerOns() - before).toBe(resets);
+  for (const { name: setting, value } of each) expect(await cached(setting)).toBe(String(value));
+});
+
+test('what one step of a row sets otherwise than the next gets a reset of its own', async () => {
+  await setAutomatedClean();
+  const clean_steps = [8, 4, 2].map((value) => ({
+    interface: 'bios',
+    step: 'apply_configuration',
+    args: { settings: [{ name: 'NumCores', value }] },
+  }));
+  const before = powerOns();
+  await operator.provision(name, 'clean', { clean_steps, disable_ramdisk: true });
+  await operator.waitForState(name, 'manageable');
+  expect([powerOns() - before, await cached('NumCores')]).toEqual([2, '2']);
+});
+
+test("a following step's setting that fails at the shared reset is that step's failure", async () => {
+  await setAutomatedClean();
+  machine.bmc.quirks.biosFailsAtReset = { NumCores: 'Too few cores for this memory.' };
+  const clean_steps = settings.map((setting) => ({
+    interface: 'bios',
+    step: 'apply_configuration',
+    args: { settings: [setting] },
+  }));
+  await operator.provision(name, 'clean', { clean_steps, disable_ramdisk: true });
+  await operator.waitForState(name, 'clean failed');
+  expect((await steps()).map(({ state }) => state).slice(0, 2)).toEqual(['succeeded', 'failed']);
+  expect(await cached('SysProfile')).toBe('Performance');
 });
 
 test('manual cleaning: changed, then back to defaults', async () => {

@@ -148,3 +148,24 @@ test('refused: software RAID, drives that there are not, and drives of other vol
   await fails('the drives are those of root: run raid.delete_configuration first');
   expect(posts()).toHaveLength(1);
 });
+
+test('volumes made at a reset share it with the BIOS settings of the next steps', async () => {
+  machine.bmc.quirks.volumeApplyTimes = ['OnReset'];
+  await wantRaid(root);
+  const setting = (name: string, value: string | number) => ({
+    interface: 'bios',
+    step: 'apply_configuration',
+    args: { settings: [{ name, value }] },
+  });
+  const before = powerOns();
+  await clean([create, setting('NumCores', 4), setting('SysProfile', 'Performance')]);
+  expect(powerOns() - before).toBe(1);
+  const reported = (await operator.call('GET', `/v1/nodes/${name}/bios`))['bios'];
+  expect(reported).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ name: 'NumCores', value: '4' }),
+      expect.objectContaining({ name: 'SysProfile', value: 'Performance' }),
+    ]),
+  );
+  expect(await raidConfig()).toHaveLength(1);
+});

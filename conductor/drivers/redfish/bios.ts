@@ -33,8 +33,14 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
       const what = `set BIOS settings ${settings.map(({ name }) => name).join(', ')} at ${client.origin}`;
       const bios = await readBios(system, signal);
       const place = await readSettingsObject(system, bios, signal);
+      // Dell takes nothing more, not even the same, while something waits
+      const waiting = new Map(
+        place === bios ? [] : progressOf(bios.data, place.data).pending.map(({ name, value }) => [name, value]),
+      );
+      const missing = settings.filter(({ name, value }) => waiting.get(name) !== value);
+      if (missing.length === 0) return;
       await attempted(what, async () => {
-        const answer = await patchResource(client, place, patchBody(bios.data, settings), signal);
+        const answer = await patchResource(client, place, patchBody(bios.data, missing), signal);
         // a task that ends with the next reset only is not waited for; one that has failed already is told
         await peekTask(client, answer, what, signal);
       });

@@ -1,4 +1,5 @@
 import { askForSteps, sameVersions } from '#conductor/agents/ask-for-steps.ts';
+import { askAhead } from '#conductor/flows/bios/settings-ahead.ts';
 import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { bootFrom } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
@@ -46,6 +47,9 @@ export const rebootRamdisk: ConductorStep = {
   interface: 'deploy',
   step: 'reboot_ramdisk',
   description: 'Reboots the machine into the ramdisk, as the step before it asks, and waits for its agent.',
-  run: rebootIntoRamdisk,
+  run: async (context) => {
+    await askAhead(context);
+    return rebootIntoRamdisk(context);
+  },
   resume: awaitRamdisk,
 };

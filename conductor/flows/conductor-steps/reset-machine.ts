@@ -1,3 +1,4 @@
+import { askAhead } from '#conductor/flows/bios/settings-ahead.ts';
 import { hasCalledIn } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
 import { awaitRamdisk, rebootIntoRamdisk } from '#conductor/flows/conductor-steps/reboot-ramdisk.ts';
@@ -14,6 +15,7 @@ export async function resetMachine(
   context: StepContext,
   resume: (context: StepContext) => Promise<ConductorStepOutcome>,
 ): Promise<ConductorStepOutcome> {
+  if (context.step.interface !== 'bios') await askAhead(context);
   if (await ramdiskIsUp(context)) return rebootIntoRamdisk(context);
   await setPower(context, 'rebooting');
   return resume(context);

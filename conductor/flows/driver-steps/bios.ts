@@ -9,6 +9,7 @@ import {
   withoutSecrets,
 } from '#conductor/flows/bios/describe-requested.ts';
 import { rememberInBandSettings } from '#conductor/flows/bios/remember-in-band-settings.ts';
+import { applyAhead, settingsAhead } from '#conductor/flows/bios/settings-ahead.ts';
 import { hasCalledIn } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { awaitReset, ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/reset-machine.ts';
 import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
@@ -114,10 +115,15 @@ async function runApply(context: StepContext): Promise<ConductorStepOutcome> {
   const different = wanted.filter(({ name, value }) => !hasValue(byName.get(name), value));
   // an earlier try of this step may have done it all, with the machine still on its way back
   if (different.length === 0) return finish(context);
-  try {
-    await bios.applySettings(different, { signal });
-  } catch (error) {
-    throw errorWithoutSecrets(error, wanted, byName);
+  const ahead = await settingsAhead(context, settings, wanted);
+  const apply = (some: readonly WantedBiosSetting[]): Promise<void> => bios.applySettings(some, { signal });
+  const isDone = ahead.length > 0 && (await applyAhead(context, () => apply([...different, ...ahead])));
+  if (!isDone) {
+    try {
+      await apply(different);
+    } catch (error) {
+      throw errorWithoutSecrets(error, wanted, byName);
+    }
   }
   const { missing } = await compare(context);
   // of what can't be read nothing tells whether it waits for a reset

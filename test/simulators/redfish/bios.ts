@@ -72,6 +72,10 @@ export function patchBios(bios: SimulatedBios, body: Record<string, unknown>, qu
   const unknown = Object.keys(body).find((key) => key !== 'Attributes' && key !== '@Redfish.SettingsApplyTime');
   if (unknown !== undefined) return refused(unknown, 'PropertyUnknown', 'is not in the list of valid properties');
   if (typeof asked !== 'object' || asked === null) return errorAnswer(400, 'PropertyMissing');
+  if (Object.keys(asked).length > quirks.biosRefusesMoreThan) return errorAnswer(400, 'PropertyValueError');
+  if (quirks.oneBiosJob && Object.keys(bios.pending).length > 0) {
+    return errorAnswer(400, 'PropertyValueError', { text: 'Pending configuration values are already committed.' });
+  }
   for (const [name, value] of Object.entries(asked as Record<string, unknown>)) {
     const fault = quirks.biosRefuses[name] ?? faultOf(name, value);
     if (fault !== undefined) return errorAnswer(400, 'PropertyValueError', { text: fault });

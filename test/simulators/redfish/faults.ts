@@ -131,6 +131,10 @@ export interface Quirks {
   registryFileNames: { readonly id: string; readonly registry: string } | undefined;
   /** Of the setup password a hash and its salt are shown as text, as Dell does. */
   passwordHashes: boolean;
+  /** So many settings are taken in one PATCH. */
+  biosRefusesMoreThan: number;
+  /** While BIOS settings wait for a reset, no more are taken. */
+  oneBiosJob: boolean;
   /** Attribute → the words with which a PATCH of it is refused. */
   biosRefuses: Readonly<Record<string, string>>;
   /** After a reset settings wait for this before the firmware applies them. */
@@ -181,6 +185,8 @@ export const standardQuirks: Readonly<Quirks> = {
   noAttributeRegistry: false,
   registryFileNames: undefined,
   passwordHashes: false,
+  biosRefusesMoreThan: Infinity,
+  oneBiosJob: false,
   biosRefuses: {},
   biosAppliesAfter: undefined,
   biosFailsAtReset: {},

@@ -50,6 +50,7 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
     bootTargets: [...usual, 'Floppy', 'Utilities', 'UefiTarget', 'SDCard', 'UefiHttp'],
     unlistedBootTimes: true,
     managerResetTypes: ['GracefulRestart'],
+    oneBiosJob: true,
     passwordHashes: true,
     registryFileNames: { id: 'BiosAttributeRegistry.v1_0_0', registry: 'BiosAttributeRegistry1.0' },
     updatesAtReset: true,
