@@ -8,13 +8,25 @@ import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';
 import { junos } from '#conductor/networks/switches/os/junos.ts';
 import { linux } from '#conductor/networks/switches/os/linux.ts';
 import { nxos } from '#conductor/networks/switches/os/nxos.ts';
+import { openconfig } from '#conductor/networks/switches/os/openconfig.ts';
 import { os10 } from '#conductor/networks/switches/os/os10.ts';
 import { sonic } from '#conductor/networks/switches/os/sonic.ts';
 import { ovsDriver } from '#conductor/networks/switches/ovs.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Every operating system of switches that are commanded over SSH. */
-const switchOperatingSystems: readonly SwitchOs[] = [linux, sonic, cumulus, eos, nxos, iosXe, junos, os10, aosCx];
+/** Every operating system of switches that is a table of commands. */
+const switchOperatingSystems: readonly SwitchOs[] = [
+  linux,
+  sonic,
+  cumulus,
+  eos,
+  nxos,
+  iosXe,
+  junos,
+  os10,
+  aosCx,
+  openconfig,
+];
 
 /** Every switch driver, by the name that the networks file uses. */
 export const switchDrivers: readonly SwitchDriver[] = [ovsDriver, ...switchOperatingSystems.map(commandLineDriver)];

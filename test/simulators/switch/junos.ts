@@ -1,4 +1,10 @@
-import { type ShellSession, type SwitchServer, startSwitchServer } from '#test/simulators/switch/switch-server.ts';
+import { junosFace } from '#test/simulators/switch/junos-netconf.ts';
+import {
+  type ShellSession,
+  type SwitchFace,
+  type SwitchServer,
+  startSwitchServer,
+} from '#test/simulators/switch/switch-server.ts';
 
 /**
  * Junos over SSH: an exclusive candidate that is lost with its login, `commit confirmed`, `rollback`, the text of its
@@ -22,7 +28,19 @@ interface JunosState {
   confirmMs: number;
 }
 
-export async function startJunosSwitch(ports: readonly string[]): Promise<JunosSwitch> {
+export function startJunosSwitch(ports: readonly string[]): Promise<JunosSwitch> {
+  return startJunos(ports, (openSession) => ({ openShell: openSession }));
+}
+
+/** Over NETCONF. */
+export function startJunosNetconf(ports: readonly string[]): Promise<JunosSwitch> {
+  return startJunos(ports, (openSession) => ({ netconf: junosFace(openSession) }));
+}
+
+async function startJunos(
+  ports: readonly string[],
+  faceOf: (openSession: () => ShellSession) => SwitchFace,
+): Promise<JunosSwitch> {
   const fresh = ports.map((port) => `interfaces ${port} unit 0 family ethernet-switching interface-mode trunk`);
   const state: JunosState = {
     running: new Set(['vlans default vlan-id 1', ...fresh]),
@@ -33,7 +51,7 @@ export async function startJunosSwitch(ports: readonly string[]): Promise<JunosS
     ports,
     confirmMs: 120_000,
   };
-  const server = await startSwitchServer({ openShell: () => openSession(state) });
+  const server = await startSwitchServer(faceOf(() => openSession(state)));
   return {
     ...server,
     state,

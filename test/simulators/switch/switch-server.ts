@@ -3,15 +3,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import ssh2 from 'ssh2';
 import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
 import { fingerprint } from '#conductor/networks/switches/command-line/ssh-client.ts';
+import { type NetconfFace, serveNetconf } from '#test/simulators/switch/netconf-server.ts';
 
 /** A switch's SSH server, whatever its operating system: logins, their number, delays, lost connections. */
 
-/** What a login may do. One of the two. */
+/** What a login may do. One of the three. */
 export interface SwitchFace {
   /** A dialogue. `undefined` = the switch hangs up. */
   readonly openShell?: () => ShellSession;
   /** A command with an exit code. */
   readonly run?: (command: string) => Promise<{ stdout: string; stderr: string; code: number }>;
+  readonly netconf?: NetconfFace;
 }
 
 export interface ShellSession {
@@ -97,7 +99,7 @@ export async function startSwitchServer(face: SwitchFace): Promise<SwitchServer>
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
-  const endpoint = `ssh:127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const endpoint = `${face.netconf ? 'netconf' : 'ssh'}:127.0.0.1:${(server.address() as AddressInfo).port}`;
   const hostKey = fingerprint(parsed.getPublicSSH());
   return {
     endpoint,
@@ -147,9 +149,14 @@ function serveClient(served: Served, client: ssh2.Connection): void {
   client.on('session', (acceptSession) => {
     const session = acceptSession();
     session.on('pty', (accept) => accept?.());
-    const { openShell, run } = face;
+    const { openShell, run, netconf } = face;
     if (openShell) session.on('shell', (accept) => serveShell(served, accept(), openShell(), client));
     if (run) session.on('exec', (accept, _reject, info) => void serveProgram(served, accept(), client, info.command));
+    if (!netconf) return;
+    session.on('subsystem', (accept, reject, { name }) => {
+      if (name !== 'netconf') reject();
+      else serveNetconf(netconf, accept(), (operation, work) => command(served, operation, client, work));
+    });
   });
 }
 

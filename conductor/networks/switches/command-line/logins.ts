@@ -1,7 +1,7 @@
 import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
 import type { CommandLine, OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
 import type { SwitchTransaction } from '#conductor/networks/switches/command-line/switch-os.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /** A login that nobody uses ends: switches have few. Milliseconds. */
 const idleMs = 30_000;
@@ -56,7 +56,10 @@ async function discardLeftBehind(
   endpoint: string,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const [found = ''] = await line.run([leftBehind.command], signal);
+  const [found = ''] = await line.run([leftBehind.command], signal).catch((error: unknown) => {
+    if (leftBehind.mayBeRefused && errorCode(error) === 'switch_error') return [];
+    throw error;
+  });
   const names = leftBehind.find(found);
   const [first] = names;
   if (first === undefined) return;

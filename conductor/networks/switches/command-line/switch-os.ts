@@ -25,6 +25,8 @@ export interface SwitchTransaction {
   /** Finds changes that a conductor left behind: unfinished ones hold locks, and unconfirmed ones pass for done. */
   readonly leftBehind: {
     readonly command: string;
+    /** A switch that refuses it has nothing left behind. */
+    readonly mayBeRefused?: true;
     readonly find: (output: string) => readonly string[];
     /** Takes one back; without it, the switch does so by itself. */
     readonly discard?: (name: string) => readonly string[];

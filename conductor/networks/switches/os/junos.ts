@@ -1,6 +1,7 @@
 import { allVlans, type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { junosNetconf } from '#conductor/networks/switches/netconf/junos-netconf.ts';
 
 /**
  * Juniper Junos with the Enhanced Layer 2 Software (`interface-mode`): an exclusive candidate, committed with a confirmation.
@@ -13,6 +14,7 @@ export const junos: SwitchOs = {
       setUp: ['set cli screen-length 0', 'set cli screen-width 0'],
       errors: /^\s*(error: |syntax error|unknown command|missing argument|invalid )/m,
     }),
+    netconf: junosNetconf,
   },
   portId: /^((ge|mge|xe|et)-\d+\/\d+\/\d+(:\d)?|ae\d+)$/,
   // the port id in LLDP is a number of SNMP's, and the description names the port's unit, if not the port

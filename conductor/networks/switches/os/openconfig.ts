@@ -1,0 +1,137 @@
+import {
+  allVlans,
+  type FoundVlans,
+  isolated,
+  type PortVlans,
+  portVlans,
+  vlanList,
+  vlansIn,
+} from '#conductor/model/port-vlans.ts';
+import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { netconf } from '#conductor/networks/switches/netconf/netconf.ts';
+import { elementsAt, textAt, type XmlElement } from '#conductor/networks/switches/netconf/xml.ts';
+
+/**
+ * OpenConfig's models over NETCONF: `openconfig-vlan` at interfaces and aggregates. No value of these models isolates a port
+ * on every switch, so that an isolated one is disabled.
+ */
+
+const model = (name: string): string => `xmlns="http://openconfig.net/yang/${name}"`;
+const nc = 'xmlns:nc="urn:ietf:params:xml:ns:netconf:base:1.0"';
+const candidate = '<target><candidate/></target>';
+/** Of Baton's commits that nobody has confirmed: who finds one takes it back. */
+const persistId = 'baton';
+const isAggregate = (portId: string): boolean => /^(port-?channel|ae|lag|bond)/i.test(portId);
+
+export const openconfig: SwitchOs = {
+  name: 'openconfig',
+  transports: { netconf },
+  portId: /^[A-Za-z][\w./:-]{0,62}$/,
+  read: {
+    commands: [
+      `<get-config><source><running/></source><filter type="subtree"><interfaces ${model('interfaces')}/></filter></get-config>`,
+      `<get-config><source><running/></source><filter type="subtree"><network-instances ${model('network-instance')}/></filter></get-config>`,
+    ],
+    parse: ([ports = '', instances = '']) => ({
+      ports: new Map(
+        elementsAt(JSON.parse(ports), 'data', 'interfaces', 'interface').map((each) => [
+          textAt(each, 'name') ?? '',
+          vlansOf(each),
+        ]),
+      ),
+      vlans: new Set(
+        elementsAt(
+          JSON.parse(instances),
+          'data',
+          'network-instances',
+          'network-instance',
+          'vlans',
+          'vlan',
+          'vlan-id',
+        ).map(({ text }) => Number(text)),
+      ),
+    }),
+  },
+  isolate: (portIds) => [
+    edit(portIds.map((portId) => interfaceOf(portId, false, `<config ${nc} nc:operation="remove"/>`))),
+  ],
+  access: (portIds, vlan) => [
+    edit(
+      portIds.map((portId) =>
+        interfaceOf(
+          portId,
+          true,
+          `<config ${nc} nc:operation="replace"><interface-mode>ACCESS</interface-mode><access-vlan>${vlan}</access-vlan></config>`,
+        ),
+      ),
+    ),
+  ],
+  trunk: (portIds, vlans) => [edit(portIds.map((portId) => interfaceOf(portId, true, trunkOf(vlans))))],
+  createVlan: (vlan) => [
+    `<edit-config>${candidate}<config><network-instances ${model('network-instance')}><network-instance><name>default</name>` +
+      `<vlans><vlan><vlan-id>${vlan}</vlan-id><config><vlan-id>${vlan}</vlan-id><name>baton-${vlan}</name></config></vlan></vlans>` +
+      '</network-instance></network-instances></config></edit-config>',
+  ],
+  transaction: {
+    open: () => [`<lock>${candidate}</lock>`],
+    diff: () => ['<validate><source><candidate/></source></validate>'],
+    commit: () => [
+      `<commit><confirmed/><confirm-timeout>120</confirm-timeout><persist>${persistId}</persist></commit>`,
+      `<unlock>${candidate}</unlock>`,
+    ],
+    confirm: () => [`<commit><persist-id>${persistId}</persist-id></commit>`],
+    abort: () => ['<discard-changes/>', `<unlock>${candidate}</unlock>`],
+    leftBehind: {
+      command: `<cancel-commit><persist-id>${persistId}</persist-id></cancel-commit>`,
+      // there is none
+      mayBeRefused: true,
+      find: () => [],
+    },
+  },
+  save: () => ['<copy-config><target><startup/></target><source><running/></source></copy-config>'],
+};
+
+function edit(interfaces: readonly string[]): string {
+  return `<edit-config>${candidate}<config><interfaces ${model('interfaces')}>${interfaces.join('')}</interfaces></config></edit-config>`;
+}
+
+function interfaceOf(portId: string, isEnabled: boolean, switched: string): string {
+  const [container, name] = isAggregate(portId)
+    ? ['aggregation', 'interfaces/aggregate']
+    : ['ethernet', 'interfaces/ethernet'];
+  return (
+    `<interface><name>${portId}</name><config><name>${portId}</name><enabled>${isEnabled}</enabled></config>` +
+    `<${container} ${model(name)}><switched-vlan ${model('vlan')}>${switched}</switched-vlan></${container}></interface>`
+  );
+}
+
+function trunkOf(vlans: PortVlans): string {
+  const native = vlans.untagged === undefined ? '' : `<native-vlan>${vlans.untagged}</native-vlan>`;
+  const ranges = vlanList(allVlans(vlans))
+    .split(',')
+    .map((range) => `<trunk-vlans>${range.replace('-', '..')}</trunk-vlans>`);
+  return `<config ${nc} nc:operation="replace"><interface-mode>TRUNK</interface-mode>${native}${ranges.join('')}</config>`;
+}
+
+function vlansOf(port: XmlElement): FoundVlans {
+  if (textAt(port, 'ethernet', 'config', 'aggregate-id') !== undefined) return 'other';
+  const [switched, ...more] = [
+    ...elementsAt(port, 'ethernet', 'switched-vlan', 'config'),
+    ...elementsAt(port, 'aggregation', 'switched-vlan', 'config'),
+  ];
+  const isEnabled = textAt(port, 'config', 'enabled') !== 'false';
+  const mode = switched && textAt(switched, 'interface-mode');
+  if (mode === undefined) return isEnabled || more.length > 0 ? 'other' : isolated;
+  const numberAt = (name: string): number | undefined => {
+    const text = textAt(switched as XmlElement, name);
+    return text === undefined ? undefined : Number(text);
+  };
+  if (!isEnabled || more.length > 0) return 'other';
+  const access = numberAt('access-vlan');
+  if (mode === 'ACCESS') return access === undefined ? 'other' : portVlans(access);
+  const trunks = elementsAt(switched as XmlElement, 'trunk-vlans').flatMap(({ text }) =>
+    vlansIn(text.replace('..', '-')),
+  );
+  if (mode !== 'TRUNK' || trunks.length === 0) return 'other';
+  return portVlans(numberAt('native-vlan'), trunks);
+}

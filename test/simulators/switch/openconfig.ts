@@ -1,0 +1,150 @@
+import { allText, elementsAt, textAt, type XmlElement } from '#conductor/networks/switches/netconf/xml.ts';
+import { rpcError } from '#test/simulators/switch/netconf-server.ts';
+import { type SwitchServer, startSwitchServer } from '#test/simulators/switch/switch-server.ts';
+
+/**
+ * OpenConfig over NETCONF: candidate, lock, validation, a confirmed commit that another session may confirm or cancel. The
+ * models' text alone: a port is its `switched-vlan`, a VLAN its number.
+ */
+export interface OpenconfigSwitch extends SwitchServer {
+  readonly state: OpenconfigState;
+  configure(port: string, vlan: number): void;
+}
+
+interface Config {
+  readonly ports: Map<string, { isEnabled: boolean; switched: string }>;
+  readonly vlans: Set<number>;
+}
+
+interface OpenconfigState {
+  running: Config;
+  candidate: Config;
+  holder: object | undefined;
+  confirming: { persist: string; before: Config; timeout: NodeJS.Timeout } | undefined;
+}
+
+const copy = (config: Config): Config => structuredClone(config);
+
+const all = ['candidate:1.0', 'confirmed-commit:1.1', 'validate:1.1', 'rollback-on-error:1.0'];
+
+export async function startOpenconfigSwitch(
+  ports: readonly string[],
+  names: readonly string[] = all,
+): Promise<OpenconfigSwitch> {
+  const running: Config = {
+    ports: new Map(ports.map((port) => [port, { isEnabled: true, switched: '' }])),
+    vlans: new Set([1]),
+  };
+  const state: OpenconfigState = { running, candidate: copy(running), holder: undefined, confirming: undefined };
+  const server = await startSwitchServer({
+    netconf: {
+      capabilities: [
+        'urn:ietf:params:netconf:base:1.0',
+        'urn:ietf:params:netconf:base:1.1',
+        ...names.map((name) => `urn:ietf:params:netconf:capability:${name}`),
+      ],
+      open: () => {
+        const session = {};
+        return { answer: (operation) => answer(state, session, operation), end: () => release(state, session) };
+      },
+    },
+  });
+  return {
+    ...server,
+    state,
+    configure: (port, vlan) => {
+      const switched = `<interface-mode>ACCESS</interface-mode><access-vlan>${vlan}</access-vlan>`;
+      state.running.ports.set(port, { isEnabled: true, switched });
+    },
+    stop: async () => {
+      clearTimeout(state.confirming?.timeout);
+      await server.stop();
+    },
+  };
+}
+
+function release(state: OpenconfigState, session: object): void {
+  if (state.holder !== session) return;
+  state.holder = undefined;
+  state.candidate = copy(state.running);
+}
+
+function answer(state: OpenconfigState, session: object, operation: XmlElement): string {
+  const { name } = operation;
+  if (name === 'get-config') return `<data>${show(state.running, operation)}</data>`;
+  if (name === 'cancel-commit') return cancel(state, textAt(operation, 'persist-id'));
+  if (state.holder !== undefined && state.holder !== session) {
+    return rpcError('lock-denied', 'candidate is locked by another session');
+  }
+  if (name === 'lock') {
+    state.holder = session;
+    state.candidate = copy(state.running);
+  } else if (name === 'unlock') release(state, session);
+  else if (name === 'discard-changes') state.candidate = copy(state.running);
+  else if (name === 'edit-config') return edit(state.candidate, operation);
+  else if (name === 'commit') return commit(state, operation);
+  else if (name !== 'validate') return rpcError('operation-not-supported', name);
+  return '<ok/>';
+}
+
+function show({ ports, vlans }: Config, operation: XmlElement): string {
+  if (elementsAt(operation, 'filter', 'network-instances').length > 0) {
+    const list = [...vlans].map((vlan) => `<vlan><vlan-id>${vlan}</vlan-id></vlan>`).join('');
+    return `<network-instances xmlns="http://openconfig.net/yang/network-instance"><network-instance><name>default</name><vlans>${list}</vlans></network-instance></network-instances>`;
+  }
+  const list = [...ports].map(([port, { isEnabled, switched }]) => {
+    const container = port.startsWith('Port-Channel') ? 'aggregation' : 'ethernet';
+    const inside = switched === '' ? '' : `<oc-vlan:config>${switched}</oc-vlan:config>`;
+    return (
+      `<interface><name>${port}</name><config><name>${port}</name><enabled>${isEnabled}</enabled></config>` +
+      `<${container}><oc-vlan:switched-vlan xmlns:oc-vlan="http://openconfig.net/yang/vlan">${inside}</oc-vlan:switched-vlan></${container}></interface>`
+    );
+  });
+  return `<interfaces xmlns="http://openconfig.net/yang/interfaces">${list.join('')}</interfaces>`;
+}
+
+function edit(candidate: Config, operation: XmlElement): string {
+  const vlans = elementsAt(operation, 'config', 'network-instances', 'network-instance', 'vlans', 'vlan');
+  for (const each of vlans) candidate.vlans.add(Number(textAt(each, 'vlan-id')));
+  for (const each of elementsAt(operation, 'config', 'interfaces', 'interface')) {
+    const port = candidate.ports.get(textAt(each, 'name') ?? '');
+    if (!port) return rpcError('data-missing', `no interface ${textAt(each, 'name')}`);
+    port.isEnabled = textAt(each, 'config', 'enabled') === 'true';
+    const [switched] = ['ethernet', 'aggregation'].flatMap((container) =>
+      elementsAt(each, container, 'switched-vlan', 'config'),
+    );
+    port.switched = (switched?.children ?? []).map((leaf) => `<${leaf.name}>${allText(leaf)}</${leaf.name}>`).join('');
+  }
+  return '<ok/>';
+}
+
+function commit(state: OpenconfigState, operation: XmlElement): string {
+  const persistId = textAt(operation, 'persist-id');
+  const { confirming } = state;
+  if (persistId !== undefined && confirming?.persist !== persistId)
+    return rpcError('invalid-value', 'no such persist-id');
+  if (persistId === undefined && confirming) return rpcError('in-use', 'a confirmed commit is pending');
+  clearTimeout(confirming?.timeout);
+  state.confirming = undefined;
+  const before = state.running;
+  state.running = copy(state.candidate);
+  if (elementsAt(operation, 'confirmed').length === 0) return '<ok/>';
+  const seconds = Number(textAt(operation, 'confirm-timeout') ?? 600);
+  const timeout = setTimeout(() => takeBack(state), seconds * 1000);
+  state.confirming = { persist: textAt(operation, 'persist') ?? '', before, timeout };
+  return '<ok/>';
+}
+
+function cancel(state: OpenconfigState, persistId: string | undefined): string {
+  if (state.confirming?.persist !== persistId) return rpcError('invalid-value', 'no confirmed commit is pending');
+  takeBack(state);
+  return '<ok/>';
+}
+
+function takeBack(state: OpenconfigState): void {
+  if (!state.confirming) return;
+  clearTimeout(state.confirming.timeout);
+  state.running = state.confirming.before;
+  state.candidate = copy(state.running);
+  state.confirming = undefined;
+}
