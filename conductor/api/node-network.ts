@@ -19,6 +19,8 @@ export const NodeSwitchPort = z
       .union([Vlans, z.literal('other')])
       .nullable()
       .meta({ description: 'other = nothing that Baton sets; null = the switch was not read, or did not answer.' }),
+    wanted_bond: line.meta({ description: 'The bond that Baton has made of it and others.' }),
+    found_bond: line,
     differs: z.boolean(),
     commands: z.array(z.string()).meta({ description: "What a repair would send, in the switch's words." }),
     error: line.meta({ description: 'Why the switch could not be read.' }),

@@ -18,8 +18,8 @@ export const networkCommands: readonly Command[] = [
         port.address,
         `${port.switch_id} ${port.port_id}`,
         port.network ?? '-',
-        describe(port.wanted),
-        port.error === null ? describe(port.found) : `not read: ${cell(port.error)}`,
+        describe(port.wanted, port.wanted_bond),
+        port.error === null ? describe(port.found, port.found_bond) : `not read: ${cell(port.error)}`,
       ]);
       const commands = ports.flatMap((port) => port.commands.map((command) => `  ${command}`));
       const repair = commands.length === 0 ? [] : ['', 'A repair would send:', ...commands];
@@ -41,7 +41,8 @@ export const networkCommands: readonly Command[] = [
   },
 ];
 
-function describe(vlans: NodeSwitchPort['found']): string {
+function describe(vlans: NodeSwitchPort['found'], bond: string | null): string {
   if (vlans === null) return '-';
-  return describeVlans(vlans === 'other' ? vlans : portVlans(vlans.untagged ?? undefined, vlans.tagged));
+  const text = describeVlans(vlans === 'other' ? vlans : portVlans(vlans.untagged ?? undefined, vlans.tagged));
+  return bond === null ? text : `${text} in ${bond}`;
 }

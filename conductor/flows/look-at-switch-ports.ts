@@ -6,7 +6,8 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type PortRow, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
-import { type FoundVlans, sameVlans } from '#conductor/model/port-vlans.ts';
+import { sameVlans } from '#conductor/model/port-vlans.ts';
+import { sameBond } from '#conductor/model/switch-bond.ts';
 import { type SwitchPortLook, settingOf } from '#conductor/networks/connect-node.ts';
 import { planNetworkMove, type SwitchPortMove } from '#conductor/networks/network-interfaces.ts';
 import { describePort, isSet } from '#conductor/networks/switch-driver.ts';
@@ -52,8 +53,7 @@ export async function lookAtSwitchPorts(context: EngineContext, signal: AbortSig
   for (const look of looks) {
     const row = byUuid.get(look.move.port.uuid);
     if (!row) continue;
-    const differing = differs(look) ? look.found.vlans : null;
-    if (isSame(differing, row.set.found)) same.push(row.port.uuid);
+    if (isKnown(look, row.set)) same.push(row.port.uuid);
     else await recordDifference(context, row, look);
   }
   if (same.length > 0) {
@@ -77,16 +77,26 @@ export function movesTo({ networks }: Pick<EngineContext, 'networks'>, ofNode: r
     networkInterface: 'switchport',
     ports: ofNode.map(({ port }) => port),
     networks: networks.networks,
-    destination: { networks: new Map(ofNode.map(({ port, set }) => [port.uuid, set.network])) },
+    destination: asSet(ofNode),
   });
+}
+
+/** Where ports were put last. */
+export function asSet(ofNode: readonly SetPort[]) {
+  return {
+    networks: new Map(ofNode.map(({ port, set }) => [port.uuid, set.network])),
+    bonds: new Map(ofNode.flatMap(({ port, set }) => (set.bond ? [[port.uuid, set.bond] as const] : []))),
+  };
 }
 
 export function differs({ move, found }: SwitchPortLook): boolean {
   return !isSet(found, settingOf(move));
 }
 
-function isSame(one: FoundVlans | null, other: FoundVlans | null): boolean {
-  return sameVlans(one ?? undefined, other ?? undefined);
+/** Whether nothing is new since the last look. */
+function isKnown(look: SwitchPortLook, { found, foundBond }: SwitchPortRow): boolean {
+  if (!differs(look) || found === null) return !differs(look) && found === null;
+  return sameVlans(look.found.vlans, found) && sameBond(look.found.bond, foundBond);
 }
 
 /** Unless a flow has come in between: what was read then is worth nothing. */
@@ -102,7 +112,8 @@ async function recordDifference(context: EngineContext, { port, set }: SetPort, 
       eq(switchPorts.appliedAt, set.appliedAt),
       noOpenFlow(tx, sql`${port.nodeUuid}::uuid`),
     );
-    const change = { found: isDifferent ? found.vlans : null, lookedAt: new Date() };
+    const what = isDifferent ? { found: found.vlans, foundBond: found.bond ?? null } : { found: null, foundBond: null };
+    const change = { ...what, lookedAt: new Date() };
     const changed = await tx.update(switchPorts).set(change).where(isUnmoved).returning({ uuid: switchPorts.portUuid });
     if (changed.length === 0) return;
     await addHistory(tx, {

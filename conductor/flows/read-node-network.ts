@@ -3,6 +3,7 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { differs, listSetPorts, movesTo } from '#conductor/flows/look-at-switch-ports.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { FoundVlans } from '#conductor/model/port-vlans.ts';
+import { describeBond, type FoundBond } from '#conductor/model/switch-bond.ts';
 import { settingOf } from '#conductor/networks/connect-node.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
@@ -36,11 +37,17 @@ export async function readNodeNetwork(
       looked_at: (seen ? now : set.lookedAt)?.toISOString() ?? null,
       wanted: viewVlans(settingOf(move).vlans),
       found: seen ? viewVlans(seen.found.vlans) : set.found && viewVlans(set.found),
+      wanted_bond: viewBond(move.bond),
+      found_bond: viewBond(seen ? seen.found.bond : set.foundBond),
       differs: seen ? differs(seen) : set.found !== null,
       commands: [...(seen?.commands ?? [])],
       error: failure ? errorChain(failure.error) : null,
     };
   });
+}
+
+function viewBond(bond: FoundBond | null | undefined): string | null {
+  return bond ? describeBond(bond) : null;
 }
 
 function viewVlans(vlans: Exclude<FoundVlans, 'other'>): { untagged: number | null; tagged: number[] };

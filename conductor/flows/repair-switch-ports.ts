@@ -1,6 +1,6 @@
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
-import { listSetPorts } from '#conductor/flows/look-at-switch-ports.ts';
+import { asSet, listSetPorts } from '#conductor/flows/look-at-switch-ports.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
@@ -19,17 +19,16 @@ export async function repairSwitchPorts(context: EngineContext, node: NodeRow, c
       throw new AppError('conflict', `Node ${node.uuid} has a flow under way, which sets its switch ports.`);
     }
     const setPorts = await listSetPorts(db, node.uuid);
-    const destination = { networks: new Map(setPorts.map(({ port, set }) => [port.uuid, set.network])) };
     const { networkInterface } = node;
     const placements = await networks.connect({
       networkInterface,
       ports: setPorts.map(({ port }) => port),
-      destination,
+      destination: asSet(setPorts),
       signal,
     });
     await db.transaction(async (tx) => {
-      for (const { port, network, vlan } of placements)
-        await recordSwitchPort(tx, { portUuid: port.uuid, network, vlan });
+      for (const { port, network, vlan, bond } of placements)
+        await recordSwitchPort(tx, { portUuid: port.uuid, network, vlan, bond });
       await writeChangeNote(tx, node.uuid, changeNote(context, caller, 'switch ports set again as recorded'));
     });
   });

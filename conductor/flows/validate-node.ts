@@ -8,6 +8,7 @@ import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { buildImageInfo } from '#conductor/nodes/image-info.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
 import { bootsFromVirtualMedia, hasFakeDeploy, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
+import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
 import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
@@ -62,6 +63,7 @@ async function readChecks(
     isAsked('deploy') ? findBootVolume(context.db, node.uuid) : undefined,
     isAsked('deploy') ? listNodeConnectors(context.db, node.uuid) : [],
   ]);
+  const groups = isAsked('network') ? await listPortGroups(context.db, context.networks.networks, node.uuid) : [];
   const sharedBonds = isAsked('network') ? await findSharedBonds(context, node, ports) : [];
   const isFake = hasFakeDeploy(node);
   let reached: InterfaceValidation | undefined;
@@ -91,6 +93,7 @@ async function readChecks(
           ports,
           networks: context.networks.networks,
           vifs,
+          groups,
         });
         const faults = [...(result ? [] : [reason ?? 'the network is not set up']), ...sharedBonds];
         if (faults.length > 0) throw new AppError('invalid_argument', faults.join('; '));

@@ -10,7 +10,8 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import type { PlannedStep } from '#conductor/model/planned-step.ts';
-import { describeVlans, isolated } from '#conductor/model/port-vlans.ts';
+import { settingOf } from '#conductor/networks/connect-node.ts';
+import { describePort } from '#conductor/networks/switch-driver.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isFastTracked } from '#conductor/nodes/fast-tracked.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
@@ -67,12 +68,12 @@ async function viewMoves(
   try {
     const moves = await tenantMoves(context, node);
     return {
-      switch_ports: moves.map(({ port, switchEntry, portId, network }) => ({
-        address: port.address,
-        switch_id: switchEntry.switchId,
-        port_id: portId,
-        network: network?.name ?? null,
-        vlans: describeVlans(network?.vlans ?? isolated),
+      switch_ports: moves.map((move) => ({
+        address: move.port.address,
+        switch_id: move.switchEntry.switchId,
+        port_id: move.portId,
+        network: move.network?.name ?? null,
+        vlans: describePort(settingOf(move)),
       })),
     };
   } catch (error) {

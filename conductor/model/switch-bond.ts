@@ -31,3 +31,10 @@ const groupModes = ['balance-rr', 'active-backup', 'balance-xor', 'broadcast', '
 export function groupModeName(mode: string): string {
   return groupModes[Number(mode)] ?? mode;
 }
+
+/** What a port group's `mode` needs of the switch; `undefined` = plain ports. */
+export function bondModeOf(mode: string): BondMode | undefined {
+  const name = groupModeName(mode);
+  if (name === '802.3ad') return 'lacp';
+  return ['balance-rr', 'balance-xor', 'broadcast'].includes(name) ? 'static' : undefined;
+}

@@ -1,4 +1,5 @@
 import { isolated } from '#conductor/model/port-vlans.ts';
+import type { SwitchBond } from '#conductor/model/switch-bond.ts';
 import {
   type Destination,
   type NetworkPort,
@@ -8,6 +9,7 @@ import {
   type SwitchPortTarget,
 } from '#conductor/networks/network-interfaces.ts';
 import { findSwitch, type Networks } from '#conductor/networks/networks-file.ts';
+import type { PortGroup } from '#conductor/networks/place-bonds.ts';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
 import { switchAccess } from '#conductor/networks/switch-access.ts';
 import {
@@ -27,12 +29,14 @@ export interface SwitchPortPlacement {
   readonly network: string | null;
   /** The untagged one. */
   readonly vlan: number | null;
+  readonly bond: SwitchBond | null;
 }
 
 export interface ConnectRequest {
   readonly networkInterface: string;
   readonly ports: readonly NetworkPort[];
   readonly destination: Destination;
+  readonly groups?: readonly PortGroup[];
   readonly signal?: AbortSignal;
 }
 
@@ -95,16 +99,17 @@ export function createNetworkConnector(
       const entry = findSwitch(networks, switchId);
       return (entry && switchDriver(entry.driver).portIdOf?.(said)) ?? said.portId;
     },
-    connect: async ({ networkInterface, ports, destination, signal }) => {
+    connect: async ({ networkInterface, ports, destination, groups = [], signal }) => {
       const name = parseNetworkInterface(networkInterface);
-      const moves = planNetworkMove({ networkInterface: name, ports, networks, destination });
+      const moves = planNetworkMove({ networkInterface: name, ports, networks, destination, groups });
       for (const { first, atSwitch } of bySwitch(moves)) {
         await switchOf(first).rounds.move(atSwitch.map(settingOf), signal);
       }
-      return moves.map(({ port, network }) => ({
+      return moves.map(({ port, network, bond }) => ({
         port,
         network: network?.name ?? null,
         vlan: network?.vlans.untagged ?? null,
+        bond: bond ?? null,
       }));
     },
     look: async (moves, signal) => {

@@ -9,6 +9,7 @@ import {
   resolveNetwork,
   type SwitchEntry,
 } from '#conductor/networks/networks-file.ts';
+import { type PortGroup, placeBonds } from '#conductor/networks/place-bonds.ts';
 import { placeVifs, type Vif, type VifPort } from '#conductor/networks/place-vifs.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -39,7 +40,7 @@ export type Destination =
   /** The purpose's default network, unless tenant networks are attached. */
   | { readonly purpose: NetworkPurpose; readonly vifs?: readonly Vif[] }
   /** Port uuid → network name; `null` = isolated. Ports that are missing stay as they are. */
-  | { readonly networks: ReadonlyMap<string, string | null> };
+  | { readonly networks: ReadonlyMap<string, string | null>; readonly bonds?: ReadonlyMap<string, SwitchBond> };
 
 interface NetworkInterface {
   readonly description: string;
@@ -79,17 +80,30 @@ export function planNetworkMove(options: {
   readonly ports: readonly NetworkPort[];
   readonly networks: Networks;
   readonly destination: Destination;
+  /** Bonded on their switches for tenants. */
+  readonly groups?: readonly PortGroup[];
 }): SwitchPortMove[] {
-  const { networkInterface, ports, networks, destination } = options;
+  const { networkInterface, ports, networks, destination, groups = [] } = options;
   if (!networkInterfaces[networkInterface].switches) return [];
   const isMeant = ({ uuid }: NetworkPort): boolean =>
     destination === 'isolated' || !('networks' in destination) || destination.networks.has(uuid);
   const { targets, faults } = readPorts(ports.filter(isMeant), networks);
   const { networkOf, faults: unplaced } = networksOf(targets, networks, destination);
   const moves = targets.map((target) => ({ ...target, network: networkOf(target.port) }));
-  const all = [...faults, ...unplaced, ...bondFaults(targets), ...splitFaults(moves)];
+  const { bonds, faults: unbonded } = bondsFor(moves, groups, destination);
+  const all = [...faults, ...unplaced, ...bondFaults(targets), ...splitFaults(moves), ...unbonded];
   if (all.length > 0) throw new AppError('invalid_argument', all.join('; '), { details: { faults: all } });
-  return moves;
+  return moves.map((move) => ({ ...move, bond: bonds.get(move.port.uuid) }));
+}
+
+function bondsFor(
+  moves: readonly SwitchPortMove[],
+  groups: readonly PortGroup[],
+  destination: Destination,
+): ReturnType<typeof placeBonds> {
+  if (destination === 'isolated') return placeBonds([], []);
+  if ('networks' in destination) return { bonds: destination.bonds ?? new Map<string, SwitchBond>(), faults: [] };
+  return placeBonds(moves, destination.purpose === 'tenant' ? groups : []);
 }
 
 /** Bonds of switches at which a node's ports are, in so far as its connections can be read. */
@@ -139,6 +153,7 @@ export function validateNetwork(options: {
   readonly ports: readonly NetworkPort[];
   readonly networks: Networks;
   readonly vifs?: readonly Vif[];
+  readonly groups?: readonly PortGroup[];
 }): { readonly result: boolean; readonly reason?: string } {
   if (!networkInterfaces[options.networkInterface].switches) return { result: true };
   const faults = networkPurposes.flatMap((purpose) => {

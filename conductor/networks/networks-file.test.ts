@@ -15,7 +15,10 @@ defaults: {provisioning: provisioning, cleaning: cleaning, tenant: tenant}
 `;
 
 const parse = (text: string) =>
-  parseNetworksFile(text, 'networks.yaml', [{ name: 'ovs' }, { name: 'eos', transports: ['ssh', 'https'] as const }]);
+  parseNetworksFile(text, 'networks.yaml', [
+    { name: 'ovs', bonds: { modes: ['lacp'], pairs: true } },
+    { name: 'eos', transports: ['ssh', 'https'] as const },
+  ]);
 
 describe('parseNetworksFile', () => {
   test('reads switches, networks and defaults', () => {
@@ -77,6 +80,39 @@ describe('parseNetworksFile', () => {
   test('reads the bonds of switches', () => {
     const text = good.replace('driver: ovs', 'driver: ovs\n    bonds: {bond7: [p1, p2]}');
     expect(parse(text).switches).toMatchObject([{ bonds: { bond7: ['p1', 'p2'] } }]);
+  });
+
+  const leaf = (id: string, more: string) => `{switch_id: ${id}, driver: ovs, endpoint: 'unix:/db', ${more}}`;
+  const leaves = (...each: string[]) =>
+    good.replace(/switches:[\s\S]*?networks:/, `switches: [${each.join()}]\nnetworks:`);
+
+  test('reads the bonds that Baton makes, also with a pair', () => {
+    const text = leaves(leaf('a', 'bond_numbers: 101-148, pair: B'), leaf('b', 'bond_numbers: 101-148, pair: a'));
+    const same = { bondNumbers: { from: 101, to: 148 }, bondModes: ['lacp'] };
+    expect(parse(text).switches).toMatchObject([
+      { ...same, pair: 'B' },
+      { ...same, pair: 'a' },
+    ]);
+  });
+
+  test.each([
+    ['a range backwards', [leaf('a', 'bond_numbers: 9-8')], '[0].bond_numbers: must be a range of numbers'],
+    ['a number alone', [leaf('a', 'bond_numbers: 9')], '[0].bond_numbers: must be a range of numbers'],
+    [
+      "an operator's bond among them",
+      [leaf('a', 'bond_numbers: 1-9, bonds: {bond7: [p1]}')],
+      "[0].bonds.bond7: is one of bond_numbers, which are Baton's",
+    ],
+    ['a pair that is unknown', [leaf('a', 'pair: b')], '[0].pair: b is no switch of the file'],
+    ['a pair of one', [leaf('a', 'pair: A')], '[0].pair: is the switch itself'],
+    ['a pair one way', [leaf('a', 'pair: b'), leaf('b', '')], '[0].pair: b does not name a as its pair'],
+    [
+      'a pair with other numbers',
+      [leaf('a', 'pair: b, bond_numbers: 1-9'), leaf('b', 'pair: a')],
+      '[0].pair: b has other bond_numbers, and a pair shares them',
+    ],
+  ])('refuses %s', (_name, each, says) => {
+    expect(() => parse(leaves(...each))).toThrow(`switches${says}`);
   });
 
   test('needs no switches', () => {
@@ -178,6 +214,15 @@ describe('parseNetworksFile', () => {
       'driver: ovs',
       'driver: ovs\n    bonds: {a: [b], b: [p2]}',
       'switches[0].bonds.a: b is a bond itself',
+    ],
+    [
+      'bonds of a driver that makes none',
+      'driver: ovs',
+      'driver: eos\n    bond_numbers: 1-9',
+      'switches[0].endpoint: driver eos takes ssh:HOST or ssh:HOST:PORT, https:HOST or https:HOST:PORT; ' +
+        'switches[0].username: driver eos needs one; switches[0]: driver eos needs one of password_file and key_file; ' +
+        'switches[0].ports: driver eos needs the ports that may be moved, such as ["Ethernet{1-46}"]; ' +
+        "switches[0].bond_numbers: driver eos makes no bonds; name the switch's own in bonds",
     ],
     ['a bond of nothing', 'driver: ovs', 'driver: ovs\n    bonds: {a: []}', 'switches[0].bonds.a: '],
     ['a missing endpoint', /\n {4}endpoint.*/, '', 'switches[0].endpoint: '],

@@ -1,10 +1,11 @@
 import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
-import { type NetworkPurpose, networkPurposes } from '#conductor/model/network-purposes.ts';
+import type { NetworkPurpose } from '#conductor/model/network-purposes.ts';
 import { type PortVlans, portVlans, vlansIn } from '#conductor/model/port-vlans.ts';
-import { type BondRules, type Bonds } from '#conductor/networks/bonds.ts';
-import { loginFaults } from '#conductor/networks/login-faults.ts';
-import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
+import type { BondMode } from '#conductor/model/switch-bond.ts';
+import type { BondRules } from '#conductor/networks/bonds.ts';
+import { findCrossFaults, type KnownDriver } from '#conductor/networks/networks-file-faults.ts';
+import type { NumberRange } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface SwitchEntry extends BondRules {
@@ -24,6 +25,12 @@ export interface SwitchEntry extends BondRules {
   readonly certificate?: string | undefined;
   readonly caFile?: string | undefined;
   readonly createVlans?: boolean | undefined;
+  /** The bonds that Baton makes of port groups there. */
+  readonly bondNumbers?: NumberRange | undefined;
+  /** Of its driver. */
+  readonly bondModes?: readonly BondMode[] | undefined;
+  /** The switch with which it shares bonds (MLAG). */
+  readonly pair?: string | undefined;
 }
 
 export interface Network {
@@ -78,6 +85,8 @@ const NetworkEntry = z
 const ports = z.array(words).min(1).optional();
 const file = z.string().startsWith('/', 'must be an absolute path').optional();
 
+const noRange = 'must be a range of numbers such as "101-148"';
+
 const SwitchInFile = z.strictObject({
   switch_id: words,
   driver: z.string(),
@@ -102,6 +111,16 @@ const SwitchInFile = z.strictObject({
   ports,
   uplinks: ports,
   bonds: z.record(words, z.array(words).min(1)).optional(),
+  bond_numbers: z
+    .string(noRange)
+    .regex(/^\d{1,5}-\d{1,5}$/, noRange)
+    .transform((range) => {
+      const [from = 0, to = 0] = range.split('-').map(Number);
+      return { from, to };
+    })
+    .refine(({ from, to }) => from >= 1 && from <= to, noRange)
+    .optional(),
+  pair: words.optional(),
 });
 
 const NetworksFile = z.strictObject({
@@ -109,31 +128,6 @@ const NetworksFile = z.strictObject({
   networks: z.record(name, NetworkEntry),
   defaults: z.strictObject({ provisioning: z.string(), cleaning: z.string(), tenant: z.string() }),
 });
-
-const legibleText = z.string().optional().catch(undefined);
-/** What can be made out of a file that has faults, so that one round tells them all. */
-const Legible = z
-  .object({
-    switches: z
-      .array(
-        z
-          .looseObject({
-            switch_id: legibleText,
-            driver: legibleText,
-            username: legibleText,
-            bonds: z.record(z.string(), z.array(z.string())).optional().catch(undefined),
-          })
-          .catch({}),
-      )
-      .catch([]),
-    /** `undefined` = there is no telling which there are. */
-    networks: z.record(z.string(), z.unknown()).optional().catch(undefined),
-    defaults: z.object({ provisioning: legibleText, cleaning: legibleText, tenant: legibleText }).catch({}),
-  })
-  .catch({ switches: [], networks: undefined, defaults: {} });
-type Legible = z.infer<typeof Legible>;
-
-type KnownDriver = Pick<SwitchDriver, 'name' | 'transports'>;
 
 /**
  * Parses the networks file (YAML; `docs/networks.md` describes it).
@@ -154,7 +148,7 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
   const parsed = NetworksFile.safeParse(document.toJS());
   const faults = [
     ...(parsed.error?.issues ?? []).map(describeIssue),
-    ...crossFaults(Legible.parse(document.toJS()), knownDrivers),
+    ...findCrossFaults(document.toJS(), knownDrivers),
   ];
   if (!parsed.success || faults.length > 0) throw badFile(fileName, faults);
   return {
@@ -173,6 +167,9 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
       ports: entry.ports,
       uplinks: entry.uplinks,
       bonds: entry.bonds,
+      bondNumbers: entry.bond_numbers,
+      bondModes: entry.bond_numbers && knownDrivers.find(({ name }) => name === entry.driver)?.bonds?.modes,
+      pair: entry.pair,
     })),
     networks: Object.entries(parsed.data.networks).map(([name, entry]) => ({
       name,
@@ -207,65 +204,6 @@ export function resolveNetwork(networks: Networks, purpose: NetworkPurpose, name
     throw new AppError('invalid_argument', `${purpose} network ${wanted} does not exist; networks are: ${known}`);
   }
   return network;
-}
-
-function crossFaults(file: Legible, knownDrivers: readonly KnownDriver[]): string[] {
-  const faults: string[] = [];
-  const seen = new Map<string, number>();
-  for (const [index, entry] of file.switches.entries()) {
-    const path = `switches[${index}]`;
-    if (entry.driver !== undefined) faults.push(...driverFaults(path, entry.driver, entry, knownDrivers));
-    faults.push(...bondsFaults(`${path}.bonds`, entry.bonds ?? {}));
-    if (entry.switch_id === undefined) continue;
-    const id = entry.switch_id.toLowerCase();
-    const earlier = seen.get(id);
-    if (earlier !== undefined) faults.push(`${path}.switch_id: ${entry.switch_id} is already switches[${earlier}]`);
-    else seen.set(id, index);
-  }
-  if (!file.networks) return faults;
-  const names = Object.keys(file.networks);
-  for (const purpose of networkPurposes) {
-    const wanted = file.defaults[purpose];
-    if (wanted !== undefined && !names.includes(wanted)) {
-      faults.push(`defaults.${purpose}: network ${wanted} does not exist; networks are: ${names.join(', ') || 'none'}`);
-    } else if (wanted !== undefined && purpose !== 'tenant' && isTaggedOnly(file.networks[wanted])) {
-      faults.push(`defaults.${purpose}: network ${wanted} has no vlan, and machines boot without tags`);
-    }
-  }
-  return faults;
-}
-
-function bondsFaults(path: string, bonds: Bonds): string[] {
-  const members = Object.values(bonds).flat();
-  return Object.entries(bonds).flatMap(([name, own]) => [
-    ...own
-      .filter((member, index) => own.indexOf(member) < index || members.indexOf(member) < members.lastIndexOf(member))
-      .map((member) => `${path}.${name}: ${member} is a member twice`),
-    ...own
-      .filter((member) => bonds[member] !== undefined)
-      .map((member) => `${path}.${name}: ${member} is a bond itself`),
-  ]);
-}
-
-function isTaggedOnly(network: unknown): boolean {
-  return typeof network === 'object' && network !== null && 'tagged' in network && !('vlan' in network);
-}
-
-function driverFaults(
-  path: string,
-  name: string,
-  entry: Readonly<Record<string, unknown>>,
-  knownDrivers: readonly KnownDriver[],
-): string[] {
-  const driver = knownDrivers.find((each) => each.name === name);
-  if (!driver) {
-    const known = knownDrivers.map((each) => each.name).join(', ');
-    return [
-      `${path}.driver: unknown driver ${name}; drivers are: ${known}. Without one for a switch, set its ports by hand and give ` +
-        'the nodes network_interface flat or noop, or add its operating system (conductor/networks/README.md)',
-    ];
-  }
-  return loginFaults(path, driver, entry);
 }
 
 function describeIssue(issue: z.core.$ZodIssue): string {

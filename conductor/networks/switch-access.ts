@@ -6,10 +6,11 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /** How a driver gets at the switch. Secrets are read when it logs in, and are kept nowhere. */
 export function switchAccess(entry: SwitchEntry): SwitchAccess {
-  const { endpoint, username, passwordFile, keyFile, enablePasswordFile, caFile } = entry;
-  if (username === undefined) return { endpoint };
+  const { endpoint, username, passwordFile, keyFile, enablePasswordFile, caFile, bondNumbers } = entry;
+  const plain = { endpoint, ...(bondNumbers ? { bondNumbers } : {}) };
+  if (username === undefined) return plain;
   return {
-    endpoint,
+    ...plain,
     createVlans: entry.createVlans ?? false,
     login: {
       username,

@@ -1,7 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isolated, portVlans } from '#conductor/model/port-vlans.ts';
+import { isolated, type PortVlans, portVlans } from '#conductor/model/port-vlans.ts';
 import type { SwitchConnection } from '#conductor/networks/switch-driver.ts';
 import { ovsDriver } from '#conductor/networks/switches/ovs.ts';
 import { testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
@@ -55,29 +55,33 @@ async function startCutter(realPath: string, path: string) {
   };
 }
 
-testSwitchDriver('Open vSwitch', async () => {
-  const real = await startOpenVswitch(`ovs-c${process.pid}`);
-  const morePorts = Array.from({ length: 45 }, (_, index) => `p${index + 4}`);
-  await real.vsctl(
-    ...morePorts.flatMap((port) => ['--', 'add-port', 'br0', port, '--', 'set', 'interface', port, 'type=internal']),
-  );
-  const cutter = await startCutter(`${real.folder}/db.sock`, `${real.folder}/cutter.sock`);
-  return {
-    driver: ovsDriver,
-    access: { endpoint: `unix:${real.folder}/cutter.sock` },
-    portIds: ['p1', 'p2', 'p3'],
-    morePorts,
-    setByHand: async (port, vlan) => {
-      await real.vsctl('set', 'port', port, 'vlan_mode=access', `tag=${vlan}`, 'trunks=[]', 'protected=false');
-    },
-    cutAt: cutter.cutAt,
-    deadEndpoint: `unix:${real.folder}/nobody.sock`,
-    stop: async () => {
-      cutter.stop();
-      await real.stop();
-    },
-  };
-});
+testSwitchDriver(
+  'Open vSwitch',
+  async () => {
+    const real = await startOpenVswitch(`ovs-c${process.pid}`);
+    const morePorts = Array.from({ length: 45 }, (_, index) => `p${index + 4}`);
+    await real.vsctl(
+      ...morePorts.flatMap((port) => ['--', 'add-port', 'br0', port, '--', 'set', 'interface', port, 'type=internal']),
+    );
+    const cutter = await startCutter(`${real.folder}/db.sock`, `${real.folder}/cutter.sock`);
+    return {
+      driver: ovsDriver,
+      access: { endpoint: `unix:${real.folder}/cutter.sock` },
+      portIds: ['p1', 'p2', 'p3'],
+      morePorts,
+      setByHand: async (port, vlan) => {
+        await real.vsctl('set', 'port', port, 'vlan_mode=access', `tag=${vlan}`, 'trunks=[]', 'protected=false');
+      },
+      cutAt: cutter.cutAt,
+      deadEndpoint: `unix:${real.folder}/nobody.sock`,
+      stop: async () => {
+        cutter.stop();
+        await real.stop();
+      },
+    };
+  },
+  { modes: ['lacp'], pairs: false },
+);
 
 describe('the ovs driver', () => {
   const prefix = `ovs-d${process.pid}`;
@@ -151,7 +155,10 @@ describe('the ovs driver', () => {
     expect([await hears(2, 1), await hears(1, 2)]).toEqual([false, false]);
   });
 
-  test('moves a bond: for one link without LACP, as a ramdisk has it, and for two with it', async () => {
+  test.each([
+    ["the operator's", false],
+    ["Baton's own", true],
+  ])('moves a bond, %s: for one link without LACP, as a ramdisk has it, and for two with it', async (_name, isOurs) => {
     const ip = (...args: string[]) => run('ip', ['-n', prefix, ...args]);
     const others = [`${prefix}-4`, `${prefix}-6`];
     for (const name of others) await run('ip', ['netns', 'add', name]);
@@ -159,13 +166,24 @@ describe('the ovs driver', () => {
       await ip('link', 'add', 'm4', 'type', 'veth', 'peer', 'name', 'p4');
       await ip('link', 'add', 'm5', 'type', 'veth', 'peer', 'name', 'p5');
       for (const name of ['m4', 'm5', 'p5']) await ip('link', 'set', name, 'up');
-      await real.vsctl('add-bond', 'br0', 'bond7', 'm4', 'm5', 'lacp=active');
-      const fallback = ['lacp-fallback-ab=true', 'bond-primary=m4', 'lacp-time=fast'];
-      await real.vsctl('set', 'port', 'bond7', ...fallback.map((each) => `other_config:${each}`));
+      const links = ['m4', 'm5'];
+      if (isOurs) await real.vsctl('add-port', 'br0', 'm4', '--', 'add-port', 'br0', 'm5');
+      else {
+        await real.vsctl('add-bond', 'br0', 'bond7', ...links, 'lacp=active');
+        const fallback = ['lacp-fallback-ab=true', 'bond-primary=m4', 'lacp-time=fast'];
+        await real.vsctl('set', 'port', 'bond7', ...fallback.map((each) => `other_config:${each}`));
+      }
       await ip('link', 'set', 'p4', 'netns', `${prefix}-4`);
       await run('ip', ['-n', `${prefix}-4`, 'link', 'set', 'p4', 'up']);
+      const bonding = ovsDriver.connect({ endpoint: real.endpoint, bondNumbers: { from: 7, to: 7 } });
+      const bond = { number: 7, mode: 'lacp', acrossPair: false } as const;
+      const move = (vlans: PortVlans, isBonded: boolean) =>
+        isOurs
+          ? bonding.apply(links.map((portId) => ({ portId, vlans, bond: isBonded ? bond : undefined })))
+          : connection.apply([{ portId: 'bond7', vlans }]);
       const to = (portId: string, vlan: number) => ({ portId, vlans: portVlans(vlan) });
-      await connection.apply([to('bond7', 100), to('p2', 100), to('p3', 200)]);
+      await move(portVlans(100), false);
+      await connection.apply([to('p2', 100), to('p3', 200)]);
       await connects(2, 4);
       expect(await hears(3, 4)).toBe(false);
 
@@ -178,15 +196,23 @@ describe('the ovs driver', () => {
       await run('ip', ['-n', `${prefix}-6`, 'link', 'set', 'p6', 'up']);
       const lacp = async () =>
         (await run('ovs-appctl', ['-t', `${real.folder}/vswitchd.ctl`, 'lacp/show', 'bond7'])).stdout;
+      await move(portVlans(100), true);
       await expect.poll(lacp, { timeout: 60_000 }).toContain('status: active negotiated');
       await connects(2, 6);
-      await connection.apply([to('bond7', 200)]);
+      await move(portVlans(200), true);
       await connects(3, 6);
       expect(await hears(2, 6)).toBe(false);
-      await connection.apply([{ portId: 'bond7', vlans: isolated }]);
+      await move(isolated, false);
       expect(await hears(3, 6)).toBe(false);
+      const left = isOurs ? links : ['bond7'];
+      expect(await bonding.readPorts(left)).toEqual(left.map((portId) => ({ portId, vlans: isolated })));
+      await bonding.close();
     } finally {
-      await real.vsctl('--if-exists', 'del-br', 'br1', '--', '--if-exists', 'del-port', 'br0', 'bond7');
+      for (const each of ['br1', 'br0 bond7', 'br0 m4', 'br0 m5']) {
+        const what = each.includes(' ') ? 'del-port' : 'del-br';
+        await real.vsctl('--if-exists', what, ...each.split(' '));
+      }
+      for (const link of ['m4', 'm5']) await ip('link', 'delete', link);
       for (const name of others) await run('ip', ['netns', 'delete', name]);
     }
   });

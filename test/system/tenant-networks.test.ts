@@ -10,6 +10,7 @@ import { run } from '#shared/process/run.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
+import { enrolPair } from '#test/support/enrol-pair.ts';
 import { type OpenVswitch, startOpenVswitch } from '#test/support/open-vswitch.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
@@ -28,6 +29,8 @@ beforeAll(async () => {
   real = await startOpenVswitch(`ovs-t${process.pid}`);
   const internal = ['p4', 'p5'].flatMap((port) => ['--', 'set', 'interface', port, 'type=internal']);
   await real.vsctl('add-bond', 'br0', 'bond7', 'p4', 'p5', ...internal);
+  const more = ['p6', 'p7'].flatMap((port) => [`-- add-port br0 ${port}`, `-- set interface ${port} type=internal`]);
+  await real.vsctl(...more.join(' ').split(' ').slice(1));
   const networksFile = join(real.folder, 'networks.yaml');
   const networks = {
     provisioning: { vlan: 100 },
@@ -36,7 +39,8 @@ beforeAll(async () => {
     storage: { vlan: 400, physical_network: 'storage' },
   };
   const defaults = { provisioning: 'provisioning', cleaning: 'provisioning', tenant: 'tenant' };
-  const switches = [{ switch_id: switchId, driver: 'ovs', endpoint: real.endpoint, bonds: { bond7: ['p4', 'p5'] } }];
+  const at = { switch_id: switchId, driver: 'ovs', endpoint: real.endpoint };
+  const switches = [{ ...at, bonds: { bond7: ['p4', 'p5'] }, bond_numbers: '101-102' }];
   await writeFile(networksFile, JSON.stringify({ switches, networks, defaults }));
   conductor = await startConductorInProcess({ log: silentLog, settings: { BATON_NETWORKS_FILE: networksFile } });
   operator = createOperator(conductor.url);
@@ -195,36 +199,15 @@ test('a port that somebody else has changed is found, shown, and set again when 
 });
 
 test('a port group at a bond of the switch moves the bond', async () => {
-  const own = await startSimulatedNode({ conductorUrl: () => conductor.url, mac: '52:54:00:00:b8:01' });
+  const bonded = 'bonded';
+  const addresses = ['52:54:00:00:b8:01', '52:54:00:00:b8:02'] as const;
+  const at = { operator, conductorUrl: conductor.url, switchId };
+  const own = await enrolPair({ ...at, node: bonded, addresses, plugs: ['p4', 'p5'] });
   await using cleanUp = new AsyncDisposableStack();
   cleanUp.defer(() => own.close());
-  const bonded = 'bonded';
-  await enrolSimulatedNode(operator, own, bonded, { network_interface: 'flat' });
-  await operator.provision(bonded, 'manage');
-  await operator.waitForState(bonded, 'manageable');
-  const { uuid } = await operator.node(bonded);
-  const { ports } = (await operator.call('GET', `/v1/ports?node=${bonded}`)) as { ports: { uuid: string }[] };
-  const plug = (port: string) => ({ switch_id: switchId, port_id: port });
-  const made = await operator.call('POST', '/v1/ports', {
-    node_uuid: uuid,
-    address: '52:54:00:00:b8:02',
-    pxe_enabled: false,
-    local_link_connection: plug('p5'),
-  });
-  const members = [String(ports[0]?.uuid), String(made['uuid'])];
-  await operator.call('PATCH', `/v1/ports/${members[0]}`, [
-    { op: 'add', path: '/local_link_connection', value: plug('p4') },
-  ]);
-  await operator.call('PATCH', `/v1/nodes/${bonded}`, [
-    { op: 'add', path: '/network_interface', value: 'switchport' },
-    { op: 'add', path: '/automated_clean', value: false },
-  ]);
-  const network = async () => (await operator.call('GET', `/v1/nodes/${bonded}/validate`))['network'];
+  const { network, plug } = own;
   expect(await network()).toMatchObject({ result: false, reason: expect.stringContaining('into one port group') });
-  const group = await operator.call('POST', '/v1/portgroups', { node_uuid: uuid, mode: '802.3ad' });
-  for (const member of members) {
-    await operator.call('PATCH', `/v1/ports/${member}`, [{ op: 'add', path: '/portgroup_uuid', value: group['uuid'] }]);
-  }
+  await own.intoGroup('802.3ad');
   const stranger = await operator.call('POST', '/v1/nodes', { driver: 'fake-hardware', network_interface: 'noop' });
   const theirs = await operator.call('POST', '/v1/ports', {
     node_uuid: stranger['uuid'],
@@ -250,4 +233,46 @@ test('a port group at a bond of the switch moves the bond', async () => {
   expect(await switchPorts(['bond7'])).toEqual(['access 200 []']);
   await undeploy(bonded);
   expect(await switchPorts(['bond7'])).toEqual([isolated]);
+});
+
+test('a port group is bonded while its instance runs, and plain while the ramdisk does, whenever a conductor dies', async () => {
+  const made = 'made';
+  const addresses = ['52:54:00:00:b9:01', '52:54:00:00:b9:02'] as const;
+  const at = { operator, conductorUrl: conductor.url, switchId };
+  const own = await enrolPair({ ...at, node: made, addresses, plugs: ['p6', 'p7'] });
+  await using cleanUp = new AsyncDisposableStack();
+  cleanUp.defer(() => own.close());
+  const group = await own.intoGroup('balance-xor');
+  expect(await own.network()).toMatchObject({
+    result: false,
+    reason: `port group ${group} (mode balance-xor): driver ovs of switch ${switchId} makes no such bond; give the group mode 802.3ad, or active-backup`,
+  });
+  await operator.call('PATCH', `/v1/portgroups/${group}`, [{ op: 'add', path: '/mode', value: '4' }]);
+  expect(await own.network()).toMatchObject({ result: true });
+  await operator.provision(made, 'provide');
+  await operator.waitForState(made, 'available');
+  const isDefined = async (port: string) => (await real.vsctl('list-ports', 'br0')).split('\n').includes(port);
+  const deaths = await conductor.dieAtEach({
+    prepare: async () => {
+      expect(await baton('plan', made)).toContain('VLAN 200 in bond 101 (LACP)');
+    },
+    act: () => deploy({}, made),
+    check: async (checkpoint) => {
+      expect([checkpoint, ...(await switchPorts(['bond101']))]).toEqual([checkpoint, 'access 200 []']);
+      expect([await real.column('bond101', 'lacp'), await isDefined('p6')]).toEqual(['active', false]);
+      await undeploy(made);
+      expect([checkpoint, ...(await switchPorts(['p6', 'p7']))]).toEqual([checkpoint, isolated, isolated]);
+      expect(await isDefined('bond101')).toBe(false);
+    },
+  });
+  expect(deaths).toBeGreaterThanOrEqual(10);
+
+  await deploy({}, made);
+  await real.vsctl('set', 'port', 'bond101', 'lacp=off');
+  const diff = await baton('network', 'diff', made);
+  expect(diff).toContain('VLAN 200 in bond 101 (other)');
+  await baton('network', 'repair', made);
+  expect(await real.column('bond101', 'lacp')).toBe('active');
+  await undeploy(made);
+  expect(await switchPorts(['p6', 'p7'])).toEqual([isolated, isolated]);
 });

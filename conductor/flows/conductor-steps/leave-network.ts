@@ -1,6 +1,7 @@
 import { staysInRamdisk } from '#conductor/flows/conductor-steps/fast-track.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
 import type { ConnectRequest, SwitchPortPlacement } from '#conductor/networks/connect-node.ts';
+import type { PortGroup } from '#conductor/networks/place-bonds.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { recordSwitchPort } from '#conductor/nodes/ports/port-store.ts';
 
@@ -8,17 +9,19 @@ import { recordSwitchPort } from '#conductor/nodes/ports/port-store.ts';
 export async function connectNode(
   context: StepContext,
   destination: ConnectRequest['destination'],
+  groups: readonly PortGroup[] = [],
 ): Promise<readonly SwitchPortPlacement[]> {
   const placements = await context.networks.connect({
     networkInterface: context.node.networkInterface,
     ports: await context.ports(),
     destination,
+    groups,
     signal: context.signal,
   });
   if (placements.length === 0) return [];
   await context.record(async (tx) => {
-    for (const { port, network, vlan } of placements)
-      await recordSwitchPort(tx, { portUuid: port.uuid, network, vlan });
+    for (const { port, network, vlan, bond } of placements)
+      await recordSwitchPort(tx, { portUuid: port.uuid, network, vlan, bond });
     await addHistory(tx, {
       nodeUuid: context.node.uuid,
       severity: 'INFO',

@@ -1,18 +1,21 @@
 import {
-  describeVlans,
-  type FoundVlans,
-  isIsolated,
-  isolated,
-  type PortVlans,
-  portVlans,
-  sameVlans,
-} from '#conductor/model/port-vlans.ts';
-import type {
-  SwitchConnection,
-  SwitchDriver,
-  SwitchPortSetting,
-  SwitchPortState,
+  describePort,
+  isSet,
+  type NumberRange,
+  type SwitchConnection,
+  type SwitchDriver,
+  type SwitchPortSetting,
+  type SwitchPortState,
 } from '#conductor/networks/switch-driver.ts';
+import {
+  changeOperations,
+  describeBondChange,
+  readTopology,
+  selectTopology,
+  stateAt,
+  type Topology,
+} from '#conductor/networks/switches/ovs-bonds.ts';
+import { changePort, describeSetting, rowsOf, vlansOf } from '#conductor/networks/switches/ovs-port-rows.ts';
 import { createOvsdbClient, type OvsdbClient, type OvsdbOperation } from '#conductor/networks/switches/ovsdb-client.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -24,69 +27,108 @@ import { AppError } from '#shared/errors/app-error.ts';
  * untagged frames are VLAN 0; `protected` stops frames that a node tags 4095 itself from reaching another isolated one.
  * An access port on a dead VLAN would not do: all isolated nodes would share it, and every port without VLAN settings
  * (an uplink) carries it too.
+ *
+ * Bonds need LACP: without it a bond here learns each address at one link alone, and drops what comes by the other.
  */
 
 const database = 'Open_vSwitch';
-const deadTrunk = 4095;
-/** Marks a port whose `protected` was set before Baton isolated it. */
-const wasProtected = ['map', [['baton-was-protected', 'true']]] as const;
 /** How long ovs-vswitchd may take to put a changed database into effect. */
 const realiseTimeoutMs = 10_000;
-const emptySet = ['set', []] as const;
 
 export const ovsDriver: SwitchDriver = {
   name: 'ovs',
-  connect: ({ endpoint }) => {
-    const client = createOvsdbClient(endpoint);
+  bonds: { modes: ['lacp'], pairs: false },
+  connect: ({ endpoint, bondNumbers }) => {
+    const at = { client: createOvsdbClient(endpoint), endpoint, bondNumbers };
     return {
-      readPorts: (portIds, signal) => readPorts(client, endpoint, portIds, signal),
-      apply: (settings, signal) => apply(client, endpoint, settings, signal),
-      describe: (settings) => settings.map(describeSetting),
-      close: async () => client.close(),
+      readPorts: (portIds, signal) => readPorts(at, portIds, signal),
+      apply: (settings, signal) => apply(at, settings, signal),
+      describe: (settings, found) => [...describeBondChange(settings, found), ...describeVlansOf(settings)],
+      close: async () => at.client.close(),
     } satisfies SwitchConnection;
   },
 };
 
+interface OvsAt {
+  readonly client: OvsdbClient;
+  readonly endpoint: string;
+  readonly bondNumbers: NumberRange | undefined;
+}
+
+/** Of a bond once. */
+function describeVlansOf(settings: readonly SwitchPortSetting[]): string[] {
+  const names = settings.map(({ portId, vlans, bond }) => ({ portId: bond ? `bond${bond.number}` : portId, vlans }));
+  return [...new Set(names.map(describeSetting))];
+}
+
 async function readPorts(
-  client: OvsdbClient,
-  endpoint: string,
+  at: OvsAt,
   portIds: readonly string[],
   signal: AbortSignal | undefined,
 ): Promise<SwitchPortState[]> {
+  const { client, endpoint, bondNumbers } = at;
+  if (bondNumbers) {
+    const topology = await readWhole(at, signal);
+    return portIds.map((portId) => stateAt(topology, bondNumbers, portId) ?? noPort(endpoint, portId));
+  }
   const [system, ...ports] = await client.transact(database, [selectConfig, ...portIds.map(selectPort)], { signal });
   // without this a change that the database holds but ovs-vswitchd never took over would pass for done
   await waitUntilRealised(client, endpoint, system, signal);
   return portIds.map((portId, index) => {
     const row = rowsOf(ports[index])[0];
-    if (row === undefined) throw new AppError('not_found', `switch ${endpoint} has no port ${portId}`);
-    return { portId, vlans: vlansOf(row) };
+    return row ? { portId, vlans: vlansOf(row) } : noPort(endpoint, portId);
   });
 }
 
+function noPort(endpoint: string, portId: string): never {
+  throw new AppError('not_found', `switch ${endpoint} has no port ${portId}`);
+}
+
+/** All ports: who is in which bond is not to be asked for one of them. */
+async function readWhole({ client, endpoint }: OvsAt, signal: AbortSignal | undefined): Promise<Topology> {
+  const [system, ...tables] = await client.transact(database, [selectConfig, ...selectTopology], { signal });
+  await waitUntilRealised(client, endpoint, system, signal);
+  return readTopology(tables);
+}
+
 async function apply(
-  client: OvsdbClient,
-  endpoint: string,
+  at: OvsAt,
   settings: readonly SwitchPortSetting[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
   if (settings.length === 0) return;
+  const { client, endpoint } = at;
   const portIds = settings.map(({ portId }) => portId);
-  await readPorts(client, endpoint, portIds, signal); // names an unknown port, which the transaction below could not
-  const results = await client.transact(
-    database,
-    [...portIds.map(expectPort), ...settings.flatMap(changePort), bumpConfig, selectConfig],
-    { signal },
-  );
+  const operations = await operationsFor(at, settings, signal);
+  const results = await client.transact(database, [...operations, bumpConfig, selectConfig], { signal });
   await waitUntilRealised(client, endpoint, results.at(-1), signal);
-  const found = await readPorts(client, endpoint, portIds, signal);
-  for (const [index, { portId, vlans }] of settings.entries()) {
-    const now = found[index]?.vlans ?? 'other';
-    if (sameVlans(now, vlans)) continue;
+  const found = await readPorts(at, portIds, signal);
+  for (const [index, setting] of settings.entries()) {
+    const now = found[index] ?? { vlans: 'other' };
+    if (isSet(found[index], setting)) continue;
     throw new AppError(
       'switch_error',
-      `port ${portId} of switch ${endpoint} was set to ${describeVlans(vlans)} and reads ${describeVlans(now)}: something else writes it too`,
+      `port ${setting.portId} of switch ${endpoint} was set to ${describePort(setting)} and reads ${describePort(now)}: something else writes it too`,
     );
   }
+}
+
+/** @throws AppError `not_found` for an unknown port, which the transaction could not name */
+async function operationsFor(
+  at: OvsAt,
+  settings: readonly SwitchPortSetting[],
+  signal: AbortSignal | undefined,
+): Promise<OvsdbOperation[]> {
+  const { endpoint, bondNumbers } = at;
+  const portIds = settings.map(({ portId }) => portId);
+  if (bondNumbers) {
+    const topology = await readWhole(at, signal);
+    const unknown = portIds.find((portId) => !stateAt(topology, bondNumbers, portId));
+    if (unknown !== undefined) noPort(endpoint, unknown);
+    return changeOperations(topology, bondNumbers, settings);
+  }
+  await readPorts(at, portIds, signal);
+  return [...portIds.map(expectPort), ...settings.flatMap(changePort)];
 }
 
 const selectConfig: OvsdbOperation = {
@@ -119,49 +161,6 @@ function expectPort(portId: string): OvsdbOperation {
   return { op: 'wait', timeout: 0, table: 'Port', where, columns: ['name'], until: '==', rows: [{ name: portId }] };
 }
 
-function changePort({ portId, vlans }: SwitchPortSetting): OvsdbOperation[] {
-  const table = 'Port';
-  const port = ['name', '==', portId];
-  if (isIsolated(vlans)) {
-    const dead = { vlan_mode: 'trunk', trunks: ['set', [deadTrunk]], tag: emptySet, protected: true };
-    const notYet = [port, ['protected', '==', true], ['trunks', '!=', deadTrunk]];
-    return [
-      { op: 'mutate', table, where: notYet, mutations: [['external_ids', 'insert', wasProtected]] },
-      { op: 'update', table, where: [port], row: dead },
-    ];
-  }
-  const protectedByUs = [port, ['trunks', '==', deadTrunk], ['external_ids', 'excludes', wasProtected]];
-  return [
-    { op: 'update', table, where: protectedByUs, row: { protected: false } },
-    { op: 'mutate', table, where: [port], mutations: [['external_ids', 'delete', wasProtected]] },
-    { op: 'update', table, where: [port], row: rowOf(vlans) },
-  ];
-}
-
-/** As one would type it. */
-function describeSetting({ portId, vlans }: SwitchPortSetting): string {
-  const { untagged, tagged } = vlans;
-  const columns = isIsolated(vlans)
-    ? ['vlan_mode=trunk', `trunks=${deadTrunk}`, 'tag=[]', 'protected=true']
-    : [
-        `vlan_mode=${modeOf(vlans)}`,
-        `tag=${untagged ?? '[]'}`,
-        `trunks=${tagged.join(',') || '[]'}`,
-        'protected=false',
-      ];
-  return `ovs-vsctl set port ${portId} ${columns.join(' ')}`;
-}
-
-function modeOf({ untagged, tagged }: PortVlans): string {
-  if (tagged.length === 0) return 'access';
-  return untagged === undefined ? 'trunk' : 'native-untagged';
-}
-
-/** A trunk of no VLANs is one of all, and carries its native VLAN whether or not it lists it. */
-function rowOf(vlans: PortVlans): Record<string, unknown> {
-  return { vlan_mode: modeOf(vlans), tag: vlans.untagged ?? emptySet, trunks: ['set', vlans.tagged] };
-}
-
 async function waitUntilRealised(
   client: OvsdbClient,
   endpoint: string,
@@ -189,26 +188,4 @@ async function waitUntilRealised(
       cause,
     });
   }
-}
-
-function vlansOf(row: Readonly<Record<string, unknown>>): FoundVlans {
-  const [mode] = atoms(row['vlan_mode']);
-  const [tag] = atoms(row['tag']).map(Number);
-  const trunks = atoms(row['trunks']).map(Number);
-  const isDead = mode === 'trunk' && trunks.length === 1 && trunks[0] === deadTrunk && row['protected'] === true;
-  if (isDead) return isolated;
-  // without a mode, a tag makes an access port
-  if (tag !== undefined && (mode === 'access' || mode === undefined)) return portVlans(tag);
-  if (trunks.length === 0 || trunks.includes(deadTrunk)) return 'other';
-  if (mode === 'trunk' && tag === undefined) return portVlans(undefined, trunks);
-  return mode === 'native-untagged' && tag !== undefined ? portVlans(tag, trunks) : 'other';
-}
-
-/** A set's members: a set of one is written as the atom itself (RFC 7047 §5.1). */
-function atoms(value: unknown): unknown[] {
-  return Array.isArray(value) && value[0] === 'set' ? (value[1] as unknown[]) : [value];
-}
-
-function rowsOf(result: Record<string, unknown> | undefined): Record<string, unknown>[] {
-  return Array.isArray(result?.['rows']) ? (result['rows'] as Record<string, unknown>[]) : [];
 }

@@ -2,11 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isolated, portVlans } from '#conductor/model/port-vlans.ts';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
 import type {
+  BondAbilities,
   SwitchAccess,
   SwitchConnection,
   SwitchDriver,
   SwitchPortSetting,
 } from '#conductor/networks/switch-driver.ts';
+import { testBonds } from '#conductor/networks/switches/switch-bonds.contract.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 /** A switch with ports that nobody has set yet. */
@@ -31,8 +33,11 @@ export interface SwitchUnderTest {
 
 const to = (portId: string, vlan?: number): SwitchPortSetting => ({ portId, vlans: portVlans(vlan) });
 
-/** What every switch driver must do. */
-export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderTest>): void {
+/**
+ * What every switch driver must do.
+ * @param bonds those that the driver makes
+ */
+export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderTest>, bonds?: BondAbilities): void {
   describe(`switch driver contract: ${name}`, () => {
     let subject: SwitchUnderTest;
     let connection: SwitchConnection;
@@ -196,6 +201,12 @@ export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderT
       await connection.apply(planSwitchports(desired, await connection.readPorts(portIds)));
       expect(await connection.readPorts(portIds)).toEqual(desired);
     });
+
+    test('makes the bonds that it says it makes', () => {
+      expect(subject.driver.bonds).toEqual(bonds);
+    });
+
+    if (bonds) testBonds(bonds, () => subject);
 
     test('refuses an endpoint that is none', () => {
       expect(() => subject.driver.connect({ ...subject.access, endpoint: 'nonsense' })).toThrow(

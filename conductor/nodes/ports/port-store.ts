@@ -1,7 +1,7 @@
 import { and, ne, sql } from 'drizzle-orm';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { type PortRow, ports, switchPorts } from '#conductor/kernel/db/schema/port.ts';
+import { type PortRow, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
 import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
 
 /** A node's ports in order of creation. */
@@ -57,10 +57,11 @@ export function listOthersAt(
 /** Where switch ports were last put and read back. */
 export async function recordSwitchPort(
   db: Queryable,
-  row: { readonly portUuid: string; readonly network: string | null; readonly vlan: number | null },
+  row: Pick<SwitchPortRow, 'portUuid' | 'network' | 'vlan' | 'bond'>,
 ): Promise<void> {
   const now = new Date();
-  const change = { network: row.network, vlan: row.vlan, appliedAt: now, found: null, lookedAt: now };
+  const { network, vlan, bond } = row;
+  const change = { network, vlan, bond, appliedAt: now, found: null, foundBond: null, lookedAt: now };
   await db
     .insert(switchPorts)
     .values({ portUuid: row.portUuid, ...change })

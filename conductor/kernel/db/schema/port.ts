@@ -15,6 +15,7 @@ import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { portgroups } from '#conductor/kernel/db/schema/portgroup.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { FoundVlans } from '#conductor/model/port-vlans.ts';
+import type { FoundBond, SwitchBond } from '#conductor/model/switch-bond.ts';
 
 export const ports = pgTable(
   'ports',
@@ -58,9 +59,12 @@ export const switchPorts = pgTable('switch_ports', {
   /** A name of the networks file; null = isolated. */
   network: text(),
   vlan: integer(),
+  /** What it was made a member of. */
+  bond: jsonb().$type<SwitchBond>(),
   appliedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
   /** What it was found with when it was last read; null = what was applied. */
   found: jsonb().$type<FoundVlans>(),
+  foundBond: jsonb().$type<FoundBond>(),
   lookedAt: timestamp({ withTimezone: true, precision: 3 }),
 });
 

@@ -1,4 +1,4 @@
-import { bigint, boolean, index, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 
@@ -18,6 +18,8 @@ export const portgroups = pgTable(
     mode: text().notNull().default('active-backup'),
     properties: jsonb().$type<JsonObject>().notNull().default({}),
     standalonePortsSupported: boolean().notNull().default(true),
+    /** Of its bond on the switch, kept for it alone. */
+    bondNumber: integer(),
     extra: jsonb().$type<JsonObject>().notNull().default({}),
     createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
     updatedAt: timestamp({ withTimezone: true, precision: 3 }),
