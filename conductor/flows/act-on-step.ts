@@ -19,6 +19,7 @@ import { stepTitle } from '#conductor/model/planned-step.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { holdLease, type Lease, releaseLease } from '#conductor/nodes/node-lease.ts';
+import type { NodeChange } from '#conductor/nodes/node-store.ts';
 import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
 /** A passing fault (a BMC that is away for a moment) is tried again this often. */
@@ -65,12 +66,13 @@ export async function actOnStep(
     const goesOn = next && isPlain && flow.abortRequested === null;
     if (!goesOn) return (await recordOutcome(context, record, outcome)) === 'waits' ? 'waits' : 'goes on';
     if (next === 'end') {
-      const end = (tx: Transaction, current: NodeRow) =>
-        endWithStep(context, tx, { lease, flow, node: current, steps });
+      const isFollowed = mayBeFollowed(context, work);
+      const end = (tx: Transaction, current: NodeRow, change: NodeChange) =>
+        endWithStep(context, tx, { lease, flow, node: current, steps, change, isFollowed });
       const came = await recordOutcome(context, record, outcome, { end });
       if (came !== 'ended') return came;
       countFlow(context, flow);
-      return mayBeFollowed(flow) ? 'goes on' : 'released';
+      return isFollowed ? 'goes on' : 'released';
     }
     const now = context.clock.now();
     await recordOutcome(context, record, outcome, { start: next });
@@ -135,9 +137,13 @@ async function act(
  * The flow's end, with that of its last step; what follows it is looked at where all of it is. Answers whether it has
  * ended: not while the node's maintenance holds it.
  */
-async function endWithStep(context: EngineContext, tx: Transaction, work: FinishedWork): Promise<boolean> {
+async function endWithStep(
+  context: EngineContext,
+  tx: Transaction,
+  work: FinishedWork & { readonly change: NodeChange; readonly isFollowed: boolean },
+): Promise<boolean> {
   if (isHeld(work)) return false;
-  const released = mayBeFollowed(work.flow) ? Promise.resolve() : releaseLease(tx, work.lease);
+  const released = work.isFollowed ? Promise.resolve() : releaseLease(tx, work.lease);
   await together([endFinished(context, tx, work), released]);
   return true;
 }
@@ -174,6 +180,10 @@ function logStarted(context: EngineContext, flow: FlowRow, step: FlowStepRow): v
 }
 
 /** By a flow that begins with its end: the release of an instance by cleaning, cleaning by the wipe that is owed. */
-export function mayBeFollowed({ kind }: FlowRow): boolean {
-  return flowKinds[kind].next !== undefined || kind === 'clean';
+export function mayBeFollowed(
+  { config }: Pick<EngineContext, 'config'>,
+  { flow, node }: { readonly flow: FlowRow; readonly node: NodeRow },
+): boolean {
+  if (flow.kind === 'clean' || (flow.wipe ?? node.owedWipe)) return true;
+  return flowKinds[flow.kind].next !== undefined && (node.automatedClean ?? config.automatedClean);
 }

@@ -12,15 +12,14 @@ import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import { countFlow, countStep } from '#conductor/kernel/metrics/count-flow.ts';
-import { notifyWebhooks } from '#conductor/kernel/outbox.ts';
 import { type FlowKind, flowKinds } from '#conductor/model/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
-import { addHistory } from '#conductor/nodes/node-history.ts';
-import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
-import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
+import { addHistory, notifyWebhooks } from '#conductor/nodes/node-history.ts';
+import { holdLease, holdNode, type Lease } from '#conductor/nodes/node-lease.ts';
+import { type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
 import { pays } from '#conductor/nodes/requested-wipe.ts';
 import { findReceiptOfFlow } from '#conductor/receipts/receipt-store.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
@@ -125,18 +124,19 @@ export interface FinishedWork {
 /** All steps (or all clean-up steps) are through: ends the flow and moves the node. */
 export async function finishFlow(context: EngineContext, work: FinishedWork): Promise<void> {
   await context.db.transaction(async (tx) => {
-    const [node] = await together([getNode(tx, work.node.uuid), holdLease(tx, work.lease)]);
+    const node = await holdNode(tx, work.lease);
     await endFinished(context, tx, { ...work, node });
   });
   countFlow(context, work.flow);
 }
 
-/** The same, in a transaction that holds the lease. @param work the node as it is now */
+/** The same, in a transaction that holds the lease. @param work the node as it is now, and what of it is still to change */
 export async function endFinished(
   context: EngineContext,
   tx: Transaction,
-  work: Omit<FinishedWork, 'lease'>,
+  work: Omit<FinishedWork, 'lease'> & { readonly change?: NodeChange },
 ): Promise<void> {
+  const { change = {} } = work;
   const node = await leaveWaitingState(context, tx, flowKinds[work.flow.kind], work.node);
   const broken = work.steps.find((step) => step.phase === 'main' && step.state === 'failed');
   if (broken && !isCleaningUp(work.flow.state)) {
@@ -145,10 +145,13 @@ export async function endFinished(
   const unpaid = isCleaningUp(work.flow.state) ? undefined : await whyUnpaid(tx, node, work.flow);
   if (unpaid !== undefined) {
     const failing = { state: 'failing', error: unpaid } as const;
+    await updateNode(tx, node.uuid, change);
     await updateFlow(tx, work.flow.uuid, failing);
     await endInFailure(context, tx, { ...work, node, flow: { ...work.flow, ...failing } });
-  } else if (isCleaningUp(work.flow.state)) await endInFailure(context, tx, { ...work, node });
-  else await endInSuccess(context, tx, { ...work, node });
+  } else if (isCleaningUp(work.flow.state)) {
+    await updateNode(tx, node.uuid, change);
+    await endInFailure(context, tx, { ...work, node });
+  } else await endInSuccess(context, tx, { node, flow: work.flow, change: { ...change, ...changeBy(work.flow) } });
 }
 
 /** Why a wipe has not been the one that the node owes: without machine there is no proof. */
@@ -163,35 +166,33 @@ async function whyUnpaid(tx: Transaction, node: NodeRow, flow: FlowRow): Promise
 async function endInSuccess(
   context: EngineContext,
   tx: Transaction,
-  { node, flow }: { readonly node: NodeRow; readonly flow: FlowRow },
+  { node, flow, change }: { readonly node: NodeRow; readonly flow: FlowRow; readonly change: NodeChange },
 ): Promise<void> {
   const kind = flowKinds[flow.kind];
   const conductor = context.config.conductorName;
   const event = flow.kind === 'clean' || flow.kind === 'wipe' ? cleanedEvent(node, flow) : kind.events.done;
   if (flow.kind === 'wipe') await noteWipe(context, tx, { node, flow });
   const ended = endFlow(context, tx, flow, { state: 'succeeded' });
-  if (!event) return ended;
-  const noted = [ended, noteInstance(tx, node, flow)];
   // begun by a conductor that knows no wipe
-  if (flow.kind === 'clean' && node.owedWipe) {
-    await together(noted);
-    return followWith(tx, { node, flow, kind: 'wipe' });
+  const isUnwiped = flow.kind === 'clean' && node.owedWipe !== null;
+  if (!event || isUnwiped) {
+    await together([ended, updateNode(tx, node.uuid, change)]);
+    if (isUnwiped) await followWith(tx, { node, flow, kind: 'wipe' });
+    return;
   }
+  const wipes = (flow.wipe ?? node.owedWipe) !== null;
+  const cleans = wipes || (node.automatedClean ?? context.config.automatedClean);
   const moves = applyEvent(tx, node, event, {
     conductor,
     target: kind.next ? flowKinds[kind.next].target : null,
     lastError: null,
+    change,
+    arrives: kind.next === 'clean' && !cleans ? cleanedEvent(node, flow) : undefined,
   });
-  const [moved] = await together([moves, ...noted]);
-  if (kind.next !== 'clean') return;
-  if (flow.wipe ?? node.owedWipe) {
-    const rests = await restBeforeWipe(tx, { node: moved, flow, conductor });
-    if (!rests) await followWith(tx, { node, flow, kind: 'wipe' });
-  } else if (node.automatedClean ?? context.config.automatedClean) {
-    await followWith(tx, { node, flow, kind: 'clean' });
-  } else {
-    await applyEvent(tx, moved, cleanedEvent(node, flow), { conductor, target: null });
-  }
+  const [moved] = await together([moves, ended]);
+  if (kind.next !== 'clean' || !cleans) return;
+  const rests = wipes && (await restBeforeWipe(tx, { node: moved, flow, conductor }));
+  if (!rests) await followWith(tx, { node, flow, kind: wipes ? 'wipe' : 'clean' });
 }
 
 async function noteWipe(
@@ -211,10 +212,10 @@ async function noteWipe(
 }
 
 /** What follows from an instance that runs. */
-async function noteInstance(tx: Transaction, node: NodeRow, { kind }: FlowRow): Promise<void> {
-  if (kind !== 'deploy' && kind !== 'adopt') return;
+function changeBy({ kind }: FlowRow): NodeChange {
+  if (kind === 'deploy') return { instanceCameUp: true };
   // what is adopted was not deployed by us: the disk of an instance before it may hold its data
-  await updateNode(tx, node.uuid, { instanceCameUp: true, ...(kind === 'adopt' ? { osDisk: null } : {}) });
+  return kind === 'adopt' ? { instanceCameUp: true, osDisk: null } : {};
 }
 
 async function endInFailure(

@@ -9,10 +9,10 @@ import { type TableReader, tableReader } from '#conductor/kernel/db/table-reader
 import { tableWriter } from '#conductor/kernel/db/table-writer.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import { isFree } from '#conductor/kernel/lease.ts';
-import { notifyWebhooks } from '#conductor/kernel/outbox.ts';
 import type { FlowStepPhase } from '#conductor/model/flow-log.ts';
 import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
 import type { PlannedStep, RequestedStep } from '#conductor/model/planned-step.ts';
+import { notifyWebhooks } from '#conductor/nodes/node-history.ts';
 import { attendedBy } from '#conductor/nodes/node-lease.ts';
 
 /** For statements that read flows of nodes only. */

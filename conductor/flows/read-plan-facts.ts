@@ -38,20 +38,24 @@ export async function readPlanFacts(
   fresh?: readonly AdvertisedStep[],
 ): Promise<PlanFacts> {
   const { inBand } = flowKinds[request.kind];
-  const cached = inBand && !fresh ? await findAgentSteps(context.db, node.uuid, inBand.kind) : undefined;
+  const templates = request.kind === 'deploy' ? await readTemplates(context, node) : [];
+  const withoutAgent = await reasonForNoAgent(context, node, request);
+  // where no agent runs, its steps decide only what may be asked for
+  const isAsked = withoutAgent === undefined || request.requested.length + templates.length > 0;
+  const cached = inBand && !fresh && isAsked ? await findAgentSteps(context.db, node.uuid, inBand.kind) : undefined;
   return {
     advertised: fresh ?? cached?.steps,
     isStale: fresh === undefined,
     drivers: inBand ? readDriverSteps(context, node, inBand.kind) : [],
     ...(request.kind === 'clean' ? { priorities: context.config.cleanStepPriorities } : {}),
-    templates: request.kind === 'deploy' ? await readTemplates(context, node) : [],
+    templates,
     // a flow's own are sealed
     requested: request.requested.map((step) => ({
       ...step,
       args: openStepArgs(context.secrets, node.uuid, step.args),
     })),
     wipe: request.wipe,
-    withoutAgent: await reasonForNoAgent(context, node, request),
+    withoutAgent,
     isFake: fakesFlow(request.kind, node),
     kexec: request.kind === 'deploy' && deployBootOf(node) === 'kexec' ? readKexec(context, node) : undefined,
   };

@@ -20,10 +20,11 @@ import type { AdvertisedStep } from '#shared/wire/step.ts';
 export interface Plan {
   /** Their secrets sealed. */
   readonly steps: readonly PlannedStep[];
-  /** Of the steps, of what they are about and of the disks that they cost: another image or disk is another plan. */
-  readonly hash: string;
-  /** What the hash is as long as the disks are not known. */
-  readonly hashWithoutDisks: string;
+  /**
+   * Of the steps, of what they are about and of the disks that they cost: another image or disk is another plan. Reads
+   * what few ask for. @param withoutDisks what it is as long as the disks are not known
+   */
+  readonly hash: (withoutDisks?: 'without disks') => Promise<string>;
   readonly destroys: PlanDestroys;
   /** When the disks were looked at, if ever. */
   readonly inventoriedAt: Date | undefined;
@@ -44,7 +45,6 @@ export async function readPlan(
   fresh?: readonly AdvertisedStep[],
 ): Promise<Plan> {
   const kind = flowKinds[request.kind];
-  const { secrets } = context;
   const facts = await readPlanFacts(context, node, request, fresh);
   const steps = planSteps(kind, facts);
   await checkPlannedSettings(context.db, node.uuid, steps);
@@ -53,12 +53,14 @@ export async function readPlan(
   const osDisk = await trustedOsDisk(context.db, node);
   const destroys = planDestroys(steps, { disks: inventory?.disks, node: { ...node, properties, osDisk } });
   const isComplete = !kind.inBand || facts.withoutAgent !== undefined || facts.advertised !== undefined;
-  const subject = await readSubject(context, node, request);
-  const { digest } = secrets;
+  const { digest } = context.secrets;
   return {
     steps: await sealSteps(context, node.uuid, steps),
-    hash: planHash(steps, subject, { digest, destroyedSerials: serialsOf(destroys) }),
-    hashWithoutDisks: planHash(steps, subject, { digest }),
+    hash: async (withoutDisks) =>
+      planHash(steps, await readSubject(context, node, request), {
+        digest,
+        destroyedSerials: withoutDisks ? [] : serialsOf(destroys),
+      }),
     destroys,
     inventoriedAt: inventory?.collectedAt,
     facts,
@@ -100,15 +102,16 @@ async function readSubject(
  * @param disksAreNew the machine has just told its disks: a plan that was read before anybody knew them is still the one
  * @throws AppError `conflict` when the operator has read another plan than this one.
  */
-export function requireSamePlan(
+export async function requireSamePlan(
   plan: Plan,
   wanted: string | null | undefined,
   { disksAreNew = false }: { readonly disksAreNew?: boolean } = {},
-): void {
-  if (wanted === undefined || wanted === null || wanted === plan.hash) return;
-  if (disksAreNew && wanted === plan.hashWithoutDisks) return;
+): Promise<void> {
+  if (wanted === undefined || wanted === null) return;
+  const hash = await plan.hash();
+  if (wanted === hash || (disksAreNew && wanted === (await plan.hash('without disks')))) return;
   throw new AppError(
     'conflict',
-    `plan_hash: the plan is no longer the one that was read: it is ${plan.hash} now. Read it again before you go on.`,
+    `plan_hash: the plan is no longer the one that was read: it is ${hash} now. Read it again before you go on.`,
   );
 }

@@ -15,8 +15,8 @@ import { isCleaningUp } from '#conductor/model/flow-states.ts';
 import { type PlannedStep, rebootAfter, stepTitle } from '#conductor/model/planned-step.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
-import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
-import { getNode } from '#conductor/nodes/node-store.ts';
+import { holdLease, holdNode, type Lease } from '#conductor/nodes/node-lease.ts';
+import { getNode, type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
 
 export interface StepRecord {
   readonly lease: Lease;
@@ -32,8 +32,11 @@ const farFutureMs = 365 * 86_400_000;
 export type AlongSuccess =
   /** The start of the step after it: each commit waits for the disk. */
   | { readonly start: FlowStepRow }
-  /** The end of the flow, whose last step it is. Answers whether it has ended. */
-  | { readonly end: (tx: Transaction, node: NodeRow) => Promise<boolean> };
+  /**
+   * The end of the flow, whose last step it is; gets the node as it is, and what changes of it with the step's success.
+   * Answers whether the flow has ended, with that change written.
+   */
+  | { readonly end: (tx: Transaction, node: NodeRow, change: NodeChange) => Promise<boolean> };
 
 /** Commits what came of running or resuming a step. */
 export async function recordOutcome(
@@ -69,17 +72,18 @@ async function writeOutcome(
     return 'goes on';
   }
   return context.db.transaction(async (tx) => {
+    const ends = along && 'end' in along ? along.end : undefined;
     // when the lease is lost, all of it is undone
-    const held = holdLease(tx, lease);
+    const held = ends ? holdNode(tx, lease) : holdLease(tx, lease).then(() => record.node);
     if (outcome.kind === 'hold') return (await together([held, recordHold(context, tx, record, outcome.reason)]))[1];
     if (outcome.kind === 'wait' || outcome.kind === 'again')
       return (await together([held, recordWait(context, tx, record, outcome)]))[1];
-    const ends = along && 'end' in along ? along.end : undefined;
-    const reads = ends ? getNode(tx, record.node.uuid) : Promise.resolve(record.node);
-    const [, node] = await together([held, reads, facts?.(tx) ?? Promise.resolve()]);
+    const [node, change] = await together([held, facts?.(tx) ?? Promise.resolve({})]);
     const succeeds = recordSuccess(context, tx, record, outcome, starts);
-    const [, hasEnded] = await together([succeeds, ends?.(tx, node) ?? Promise.resolve(false)]);
-    return hasEnded ? 'ended' : 'goes on';
+    const [, hasEnded] = await together([succeeds, ends?.(tx, node, change) ?? Promise.resolve(false)]);
+    if (hasEnded) return 'ended';
+    await updateNode(tx, record.node.uuid, change);
+    return 'goes on';
   });
 }
 

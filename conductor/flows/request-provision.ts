@@ -203,5 +203,5 @@ async function requireReadPlan(
         'Inspect or clean the node first, or go on without plan_hash.',
     );
   }
-  requireSamePlan(plan, work.planHash);
+  await requireSamePlan(plan, work.planHash);
 }

@@ -44,7 +44,7 @@ export async function runFlow(
     const action = nextAction(flow, steps, context.clock.now());
     if (action.kind === 'finish') {
       await finishFlow(context, { lease, node, flow, steps });
-      if (mayBeFollowed(flow)) continue;
+      if (mayBeFollowed(context, work)) continue;
       return 'done';
     }
     if (action.kind === 'give up') {

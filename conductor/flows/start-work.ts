@@ -63,16 +63,14 @@ export async function startWork(
   const requestedSteps = await sealSteps({ ...context, db: tx }, node.uuid, work.steps ?? []);
   if (wipe && kind && !fakesFlow('wipe', node)) await updateNode(tx, node.uuid, { owedWipe: wipe });
   if (kind === 'inspect') await updateNode(tx, node.uuid, { inspectionStartedAt: context.clock.now() });
+  const isSkipped = kind === 'clean' && !(node.automatedClean ?? context.config.automatedClean);
   const moves = applyEvent(tx, node, work.event, {
     ...options,
     target: kind ? flowKinds[kind].target : null,
     ...(kind ? { lastError: null } : {}),
+    ...(isSkipped ? { arrives: 'done' } : {}),
   });
-  if (kind === 'clean' && !(node.automatedClean ?? context.config.automatedClean)) {
-    await applyEvent(tx, await moves, 'done', { ...options, target: null });
-    return flow ? 'to do' : 'nothing to do';
-  }
-  if (!kind || !plan) {
+  if (!kind || !plan || isSkipped) {
     await moves;
     return flow ? 'to do' : 'nothing to do';
   }
@@ -83,7 +81,7 @@ export async function startWork(
     actionId: work.actionId,
     requestedSteps,
     // with what this request itself has changed: its sender knows of that
-    planHash: work.planHash === undefined ? undefined : plan.hash,
+    planHash: work.planHash === undefined ? undefined : await plan.hash(),
     wipe: kind === 'wipe' || kind === 'teardown' ? wipe : undefined,
     steps: plan.steps,
   });

@@ -12,7 +12,9 @@ import { nodeSecretTexts, openStepArgs } from '#conductor/kernel/secrets/node-se
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type PlannedStep, stepTitle } from '#conductor/model/planned-step.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
+import type { NodeChange } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
 import type { StepDefinition, StepOutcome } from '#shared/steps/define-step.ts';
 import type { HardwareManagerVersion, StepInterface } from '#shared/wire/step.ts';
 
@@ -55,8 +57,11 @@ export interface StepContext
   readonly record: <T>(write: (tx: Transaction) => Promise<T>) => Promise<T>;
 }
 
-/** Writes facts, in a transaction that holds the lease. */
-export type WriteFacts = (tx: Transaction) => Promise<void>;
+/**
+ * Writes facts, in a transaction that holds the lease; answers what of the node's own row changes, which is written by who
+ * has called it.
+ */
+export type WriteFacts = (tx: Transaction) => Promise<NodeChange>;
 
 /** Beyond what agents' steps answer. */
 export type ConductorStepOutcome =
@@ -105,9 +110,12 @@ export async function loadStepContext(
   const session = work.session ?? undefined;
   const hide = hideSecrets(() => nodeSecretTexts(context.secrets, node, step.args));
   const about = { node: node.uuid, flow: work.flow.uuid, step: stepTitle(step) };
+  let log: Log | undefined;
   return {
     ...context,
-    log: context.log.child(about),
+    get log() {
+      return (log ??= context.log.child(about));
+    },
     node,
     ports: () => ask(work.ports()),
     flow: work.flow,

@@ -3,7 +3,7 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { findSharedBonds } from '#conductor/flows/shared-bonds.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
-import { parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
+import { networkInterfaces, parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { buildImageInfo } from '#conductor/nodes/image-info.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
@@ -57,15 +57,18 @@ async function readChecks(
   asked: readonly Interface[],
 ): Promise<Record<Interface, () => InterfaceValidation>> {
   const isAsked = (...names: readonly Interface[]): boolean => names.some((name) => asked.includes(name));
-  const [ports, vifs, volume, connectors] = await Promise.all([
-    isAsked('boot', 'network', 'inspect') ? listNodePorts(context.db, node.uuid) : [],
-    isAsked('network') ? listVifs(context.db, node.uuid) : [],
-    isAsked('deploy') ? findBootVolume(context.db, node.uuid) : undefined,
-    isAsked('deploy') ? listNodeConnectors(context.db, node.uuid) : [],
-  ]);
-  const groups = isAsked('network') ? await listPortGroups(context.db, context.networks.networks, node.uuid) : [];
-  const sharedBonds = isAsked('network') ? await findSharedBonds(context, node, ports) : [];
   const isFake = hasFakeDeploy(node);
+  const isSwitched = isAsked('network') && switchesPorts(node);
+  const boots = isAsked('boot') && !isFake;
+  const deploys = isAsked('deploy') && !isFake;
+  const [ports, vifs, volume, connectors] = await Promise.all([
+    boots || isSwitched || isAsked('inspect') ? listNodePorts(context.db, node.uuid) : [],
+    isSwitched ? listVifs(context.db, node.uuid) : [],
+    deploys ? findBootVolume(context.db, node.uuid) : undefined,
+    deploys ? listNodeConnectors(context.db, node.uuid) : [],
+  ]);
+  const groups = isSwitched ? await listPortGroups(context.db, context.networks.networks, node.uuid) : [];
+  const sharedBonds = isSwitched ? await findSharedBonds(context, node, ports) : [];
   let reached: InterfaceValidation | undefined;
   const bmc = (): InterfaceValidation => (reached ??= check(() => context.drivers.connect(node)));
   const boot = (): InterfaceValidation => check(() => requireBootable(node, ports));
@@ -139,6 +142,11 @@ export function requireBootable(
   } else if (!ports.some((port) => port.pxeEnabled)) {
     throw new AppError('invalid_argument', `node ${node.uuid} has no port with pxe_enabled: create one`);
   }
+}
+
+/** Without, its network depends on nothing that is stored beside it. */
+function switchesPorts({ networkInterface }: NodeRow): boolean {
+  return networkInterfaces[parseNetworkInterface(networkInterface)].switches;
 }
 
 function check(attempt: () => unknown): InterfaceValidation {

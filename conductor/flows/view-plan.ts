@@ -34,7 +34,7 @@ export async function viewPlan(
   return {
     node: node.uuid,
     kind: request.kind,
-    hash: plan.hash,
+    hash: await plan.hash(),
     complete: plan.isComplete,
     boot_mode: bootModeOf(node),
     reboots: plan.steps.filter(isReboot).length,

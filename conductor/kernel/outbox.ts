@@ -3,7 +3,6 @@ import { type Placeholder, type SQL, sql } from 'drizzle-orm';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
-import { statement, type Value } from '#conductor/kernel/db/statement.ts';
 import type { WebhookEvent, WebhookEventType } from '#conductor/kernel/webhook-events.ts';
 
 /** Conductors listen there: it is notified when a transaction that wrote into the outbox has been committed. */
@@ -11,46 +10,37 @@ export const webhookChannel = 'baton_webhooks';
 
 const notify = sql`pg_notify(${webhookChannel}::text, '')`;
 
-/**
- * Writes the event into the outbox, in the caller's transaction: once for each webhook that wants it, so that without
- * webhooks it costs a look at an empty table.
- */
-export async function notifyWebhooks(db: Queryable, nodeUuid: string, event: WebhookEvent): Promise<void> {
-  await writeOutbox(db, outboxValues(nodeUuid, event));
-}
-
 export interface OutboxValues {
-  readonly nodeUuid: string;
   readonly eventId: string;
   readonly type: WebhookEventType;
   readonly body: string;
 }
 
-/** What `outboxInsert` is asked with. */
-export function outboxValues(
-  nodeUuid: string,
-  { type, data }: WebhookEvent,
-  eventId: string = randomUUID(),
-): OutboxValues {
+/** Of the event as it comes to pass now. */
+export function outboxValues({ type, data }: WebhookEvent, eventId: string = randomUUID()): OutboxValues {
   const body = JSON.stringify({ type, timestamp: new Date().toISOString(), event_id: eventId, data });
-  return { nodeUuid, eventId, type, body };
+  return { eventId, type, body };
 }
 
-/** `notifyWebhooks` as an `INSERT`, which may have a `WITH` in front. */
-export function outboxInsert(value: Value<OutboxValues>): SQL {
+/**
+ * Writes events of one node into the outbox, each once for each webhook that wants it, so that without webhooks it costs a
+ * look at an empty table. May have a `WITH` in front.
+ * @param events rows of VALUES: place, id, type, body
+ */
+export function outboxInsert(nodeUuid: Placeholder, events: SQL): SQL {
   return sql`
     insert into webhook_deliveries (webhook_uuid, event_id, event_type, subject, body)
-    select webhook.uuid, ${value('eventId')}::uuid, ${value('type')}::text, node.uuid,
-      case when webhook.project is null or webhook.project = node.owner then ${value('body')}::text::jsonb
+    select webhook.uuid, said.event_id, said.type, node.uuid,
+      case when webhook.project is null or webhook.project = node.owner then said.body::jsonb
         -- as lessees do not see it at the node
-        else ${value('body')}::text::jsonb #- '{data,last_error}' #- '{data,error}' end
+        else said.body::jsonb #- '{data,last_error}' #- '{data,error}' end
         || jsonb_build_object('node', jsonb_build_object('uuid', node.uuid, 'name', node.name))
-    from webhooks webhook join nodes node on node.uuid = ${value('nodeUuid')}::uuid
-    where ${isWanted(value('type'), sql`node.owner`, sql`node.lessee`)}
+    from webhooks webhook cross join (values ${events}) said (place, event_id, type, body)
+      join nodes node on node.uuid = ${nodeUuid}::uuid
+    where ${isWanted(sql`said.type`, sql`node.owner`, sql`node.lessee`)}
+    order by said.place
     returning ${notify}`;
 }
-
-const writeOutbox = statement<OutboxValues>(outboxInsert);
 
 /**
  * What has become of allocations, for webhooks of their owners; after the statement that changed them, and before the one
@@ -92,7 +82,7 @@ export async function notifyWebhooksOfSite(db: Queryable, subject: string, data:
 }
 
 /** Whether the webhook (`webhook` in the statement) asks for events of this type about what these projects have. */
-function isWanted(type: WebhookEventType | Placeholder, ...projects: readonly SQL[]): SQL {
+function isWanted(type: WebhookEventType | SQL, ...projects: readonly SQL[]): SQL {
   return sql`(webhook.project is null or webhook.project in (${sql.join([...projects], sql`, `)}))
     and (webhook.events = '[]' or exists (
       select from jsonb_array_elements_text(webhook.events) wanted

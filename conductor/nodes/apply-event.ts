@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { statement } from '#conductor/kernel/db/statement.ts';
+import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { tableWriter } from '#conductor/kernel/db/table-writer.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import {
   legalVerbs,
@@ -10,7 +10,7 @@ import {
   type ProvisionState,
 } from '#conductor/model/provision-states.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
-import { nodeReader } from '#conductor/nodes/node-store.ts';
+import { type NodeChange, nodeReader } from '#conductor/nodes/node-store.ts';
 import { notifyCapacity } from '#conductor/nodes/notify-capacity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -24,22 +24,18 @@ export interface ApplyEventOptions {
   readonly target?: ProvisionState | null;
   /** `null` clears it; left as it is when absent. */
   readonly lastError?: string | null;
+  /** What else of the node changes with it. */
+  readonly change?: NodeChange;
+  /** What follows at once and takes the node to where it was going. */
+  readonly arrives?: ProvisionEvent | undefined;
 }
 
-interface Move {
-  readonly uuid: string;
-  readonly from: ProvisionState;
-  readonly to: ProvisionState;
-  readonly target: ProvisionState | null;
-  readonly lastError: string | null;
-}
-const moveNode = statement<Move, NodeRow>(
-  (value) => sql`
-    update nodes set provision_state = ${value('to')}, target_provision_state = ${value('target')},
-      last_error = ${value('lastError')}, provision_updated_at = now(), updated_at = now()
-    where uuid = ${value('uuid')} and provision_state = ${value('from')} returning ${sql.raw(nodeReader.selected)}`,
-  (raw) => nodeReader.read(raw),
-);
+const mover = tableWriter<typeof nodes, unknown, { readonly from: ProvisionState }>(nodes, {
+  primaryKey: 'uuid',
+  also: sql`provision_updated_at = now(), updated_at = now()`,
+  only: { from: (value) => sql`provision_state = ${value}` },
+  returning: sql.raw(nodeReader.selected),
+});
 
 /**
  * The only writer of `provision_state`: moves the node along the transition table and adds the history row, in the
@@ -53,39 +49,53 @@ export async function applyEvent(
   event: ProvisionEvent,
   options: ApplyEventOptions,
 ): Promise<NodeRow> {
-  const next = nextProvisionState(node.provisionState, event);
-  if (!next) {
-    const verbs = legalVerbs(node.provisionState);
-    throw new AppError(
-      'invalid_argument',
-      `The requested action '${event}' can not be performed on node '${node.uuid}' while it is in state ` +
-        `'${node.provisionState}'. Possible now: ${verbs.join(', ') || 'nothing, until the work under way ends'}.`,
-    );
-  }
-  const { target = node.targetProvisionState, lastError = node.lastError } = options;
-  const moved = moveNode(tx, { uuid: node.uuid, from: node.provisionState, to: next, target, lastError });
-  const notified = next === 'available' ? notifyCapacity(tx, node.uuid) : Promise.resolve();
-  // that a flow waits and goes on again stands in its own log
-  const noted =
-    event === 'wait' || event === 'resume'
-      ? Promise.resolve()
-      : addHistory(tx, {
-          notify: {
-            type: 'node.provision_state',
-            data: { from: node.provisionState, to: next, target, last_error: lastError, event },
-          },
-          nodeUuid: node.uuid,
-          severity: options.lastError ? 'ERROR' : 'INFO',
-          eventType: 'provisioning',
-          event: actedVia(
-            `${node.provisionState} → ${next}${options.lastError ? `: ${options.lastError}` : ''}`,
-            options,
-          ),
-          conductor: options.conductor,
-          user: options.user,
-          project: options.project,
-        });
-  const [[row]] = await together([moved, notified, noted]);
-  if (row) return row;
+  const { change, arrives } = options;
+  const first = moveBy(node, event, options);
+  const last = arrives ? moveBy({ ...node, ...first }, arrives, { target: null }) : first;
+  const moved = mover.update(tx, node.uuid, { ...change, ...last, from: node.provisionState });
+  const notified = last.provisionState === 'available' ? notifyCapacity(tx, node.uuid) : Promise.resolve();
+  const noted = note(tx, node, event, first, options);
+  const followed = arrives ? note(tx, { ...node, ...first }, arrives, last, { ...options, lastError: null }) : noted;
+  const [[row]] = await together([moved, notified, noted, followed]);
+  if (row) return nodeReader.read(row);
   throw new AppError('conflict', `node ${node.uuid} has left state '${node.provisionState}' in the meantime`);
+}
+
+type Move = Pick<NodeRow, 'provisionState' | 'targetProvisionState' | 'lastError'>;
+
+function moveBy(
+  node: Move & Pick<NodeRow, 'uuid'>,
+  event: ProvisionEvent,
+  { target = node.targetProvisionState, lastError = node.lastError }: Partial<ApplyEventOptions>,
+): Move {
+  const next = nextProvisionState(node.provisionState, event);
+  if (next) return { provisionState: next, targetProvisionState: target, lastError };
+  const verbs = legalVerbs(node.provisionState);
+  throw new AppError(
+    'invalid_argument',
+    `The requested action '${event}' can not be performed on node '${node.uuid}' while it is in state ` +
+      `'${node.provisionState}'. Possible now: ${verbs.join(', ') || 'nothing, until the work under way ends'}.`,
+  );
+}
+
+/** That a flow waits and goes on again stands in its own log. */
+async function note(
+  tx: Transaction,
+  { uuid: nodeUuid, provisionState: from }: Pick<NodeRow, 'uuid' | 'provisionState'>,
+  event: ProvisionEvent,
+  { provisionState: to, targetProvisionState: target, lastError }: Move,
+  options: ApplyEventOptions,
+): Promise<void> {
+  if (event === 'wait' || event === 'resume') return;
+  const { conductor, user, project } = options;
+  await addHistory(tx, {
+    notify: { type: 'node.provision_state', data: { from, to, target, last_error: lastError, event } },
+    nodeUuid,
+    severity: options.lastError ? 'ERROR' : 'INFO',
+    eventType: 'provisioning',
+    event: actedVia(`${from} → ${to}${options.lastError ? `: ${options.lastError}` : ''}`, options),
+    conductor,
+    user,
+    project,
+  });
 }

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { desc, eq, type SQL, sql } from 'drizzle-orm';
+import { desc, eq, type SQL, type SQLChunk, sql } from 'drizzle-orm';
+import { beforeCommit, type Write } from '#conductor/kernel/db/before-commit.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { nodeHistory } from '#conductor/kernel/db/schema/node.ts';
-import { statement, type Value } from '#conductor/kernel/db/statement.ts';
+import { onceFor, statement } from '#conductor/kernel/db/statement.ts';
+import { together } from '#conductor/kernel/db/together.ts';
 import { type OutboxValues, outboxInsert, outboxValues } from '#conductor/kernel/outbox.ts';
 import type { WebhookEvent } from '#conductor/kernel/webhook-events.ts';
 
@@ -29,36 +31,79 @@ export function actedVia(event: string, { via }: { readonly via?: string | undef
 /** As Ironic; a machine that comes and goes for years must not fill the database. */
 const kept = 300;
 
-/** Adds an entry, forgets the node's oldest beyond the 300 that are kept, and writes into the outbox: one statement. */
+/**
+ * Adds an entry, and forgets the node's oldest beyond the 300 that are kept; webhooks are told of it. In a transaction it is
+ * written right before COMMIT.
+ */
 export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<void> {
+  const { nodeUuid, notify, user = null, project = null, ...fields } = entry;
   const uuid = randomUUID();
-  const { user = null, project = null, notify, ...fields } = entry;
-  const values = { uuid, user, project, ...fields };
-  if (notify) await addAndNotify(db, { ...values, ...outboxValues(entry.nodeUuid, notify, uuid) });
-  else await addOnly(db, values);
+  const event = notify && outboxValues(notify, uuid);
+  await beforeCommit(db, writeNotes, { nodeUuid, entry: { uuid, user, project, ...fields }, event });
 }
 
-type EntryValues = Omit<HistoryEntry, 'notify' | 'user' | 'project'> & {
-  readonly uuid: string;
-  readonly user: string | null;
-  readonly project: string | null;
+/** Tells webhooks what the history does not have; otherwise as `addHistory`. */
+export async function notifyWebhooks(db: Queryable, nodeUuid: string, event: WebhookEvent): Promise<void> {
+  await beforeCommit(db, writeNotes, { nodeUuid, entry: undefined, event: outboxValues(event) });
+}
+
+const entryKeys = ['uuid', 'severity', 'eventType', 'event', 'conductor', 'user', 'project'] as const;
+
+interface Note {
+  readonly nodeUuid: string;
+  readonly entry: Readonly<Record<(typeof entryKeys)[number], string | null>> | undefined;
+  readonly event: OutboxValues | undefined;
+}
+
+/** In one statement. */
+const mostNotes = 6;
+
+const writeNotes: Write<Note> = async (db, notes) => {
+  const ofNodes = [...Map.groupBy(notes, ({ nodeUuid }) => nodeUuid).values()];
+  const parts = ofNodes.flatMap((all) =>
+    all.flatMap((_, index) => (index % mostNotes === 0 ? [all.slice(index, index + mostNotes)] : [])),
+  );
+  await together(
+    parts.map((part) => {
+      const shapes = part.map(({ entry, event }) => (entry && event ? 'both' : entry ? 'entry' : 'event'));
+      const values = part.flatMap(({ entry, event }, place) =>
+        Object.entries({ ...entry, ...(event && { eventId: event.eventId, type: event.type, body: event.body }) }).map(
+          ([key, value]) => [`${key}${place}`, value],
+        ),
+      );
+      return insertNotes(shapes)(db, { ...Object.fromEntries(values), nodeUuid: part[0]?.nodeUuid });
+    }),
+  );
 };
-const added = (value: Value<EntryValues>): SQL => sql`
-  added as (
-    insert into node_history (uuid, node_uuid, severity, event_type, event, conductor, "user", project)
-    values (${value('uuid')}, ${value('nodeUuid')}, ${value('severity')}, ${value('eventType')}, ${value('event')},
-      ${value('conductor')}, ${value('user')}, ${value('project')})
-  )`;
-// the statement does not see the entry that it adds: of those before it, one less is kept
-const forgotten = (value: Value<EntryValues>): SQL => sql`
-  delete from node_history where node_uuid = ${value('nodeUuid')}::uuid and id <= (
-    select id from node_history where node_uuid = ${value('nodeUuid')}::uuid order by id desc
-    offset ${sql.raw(String(kept - 1))} limit 1
-  )`;
-const addOnly = statement<EntryValues>((value) => sql`with ${added(value)} ${forgotten(value)}`);
-const addAndNotify = statement<EntryValues & OutboxValues>(
-  (value) => sql`with ${added(value)}, forgotten as (${forgotten(value)}) ${outboxInsert(value)}`,
+
+const insertNotes = onceFor((shapes: readonly ('both' | 'entry' | 'event')[]) =>
+  statement<Readonly<Record<string, unknown>>>((value) => {
+    const rowsOf = (without: 'entry' | 'event', row: (place: number) => SQL): SQL[] =>
+      shapes.flatMap((shape, place) => (shape === without ? [] : [row(place)]));
+    const node = value('nodeUuid');
+    const entries = rowsOf(
+      'event',
+      (place) => sql`(${node}, ${list(entryKeys.map((key) => value(`${key}${place}`)))})`,
+    );
+    const events = rowsOf('entry', (place) => {
+      const [id, type, body] = [value(`eventId${place}`), value(`type${place}`), value(`body${place}`)];
+      return sql`(${sql.raw(String(place))}, ${id}::uuid, ${type}::text, ${body}::text)`;
+    });
+    if (entries.length === 0) return outboxInsert(node, list(events));
+    const added = sql`with added as (
+      insert into node_history (node_uuid, uuid, severity, event_type, event, conductor, "user", project) values ${list(entries)})`;
+    // the statement does not see the entries that it adds: of those before it, as many less are kept
+    const forgotten = sql`delete from node_history where node_uuid = ${node}::uuid and id <= (
+      select id from node_history where node_uuid = ${node}::uuid order by id desc
+      offset ${sql.raw(String(kept - entries.length))} limit 1)`;
+    if (events.length === 0) return sql`${added} ${forgotten}`;
+    return sql`${added}, forgotten as (${forgotten}) ${outboxInsert(node, list(events))}`;
+  }),
 );
+
+function list(parts: readonly SQLChunk[]): SQL {
+  return sql.join([...parts], sql`, `);
+}
 
 /** Newest first. */
 export function listHistory(

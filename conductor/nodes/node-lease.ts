@@ -1,8 +1,9 @@
 import { and, eq, gt, type Placeholder, type SQL, type SQLChunk, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { type NodeRow, nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type RawRow, statement, type Value } from '#conductor/kernel/db/statement.ts';
-import { type Claim, type Held, isFree, leasesOn } from '#conductor/kernel/lease.ts';
+import { type Claim, type Held, type HeldValues, isFree, leasesOn } from '#conductor/kernel/lease.ts';
+import { nodeReader } from '#conductor/nodes/node-store.ts';
 
 /** The right to act on one node for a while (`reservation` in the API). */
 export interface Lease extends Held {
@@ -107,6 +108,19 @@ const touch = statement<{ nodeUuid: string }>(
     on conflict (node_uuid) do update set holder = null, token = node_leases.token + 1, expires_at = now()
     where ${isFree(nodeLeases)}
     returning token`,
+);
+
+/** As `holdLease`, and answers the node as it is. @throws AppError `lease_lost` */
+export async function holdNode(tx: Transaction, lease: Lease): Promise<NodeRow> {
+  const [node] = await heldNode(tx, leases.values(lease));
+  return node ?? leases.lost(lease);
+}
+
+const heldNode = statement<HeldValues, NodeRow>(
+  (value) => sql`
+    select ${sql.raw(nodeReader.selected)} from node_leases join nodes on nodes.uuid = node_leases.node_uuid
+    where ${leases.isHeldBy(value)} for update of node_leases`,
+  (raw) => nodeReader.read(raw),
 );
 
 /** Who holds an unexpired lease on the node, as the API shows it. */

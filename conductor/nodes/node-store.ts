@@ -85,8 +85,9 @@ const nodeWriter = tableWriter(nodes, { primaryKey: 'uuid', also: sql`updated_at
 /** Everything but `provisionState`, which only `apply-event.ts` writes. */
 export type NodeChange = Partial<Omit<NodeInsert, 'id' | 'uuid' | 'provisionState' | 'createdAt' | 'updatedAt'>>;
 
-/** @throws AppError `conflict` when name or instance is another node's. */
+/** Nothing where nothing changes. @throws AppError `conflict` when name or instance is another node's. */
 export async function updateNode(db: Queryable, nodeUuid: string, change: NodeChange): Promise<void> {
+  if (Object.keys(change).length === 0) return;
   await refusingDuplicates(() => nodeWriter.update(db, nodeUuid, change), duplicate({ uuid: nodeUuid, ...change }));
 }
 

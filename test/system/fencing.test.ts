@@ -36,8 +36,9 @@ afterAll(async () => {
 const planned = ['deploy', 'write_image', 'boot_instance'].map((step) =>
   plannedCore({ interface: 'deploy', step, priority: 0 }),
 );
-const changeAll = async (tx: Transaction): Promise<void> => {
+const changeAll = async (tx: Transaction) => {
   await tx.update(nodes).set({ description: 'mine' });
+  return { owner: 'mine' };
 };
 const outcomes: Record<string, ConductorStepOutcome> = {
   wait: { kind: 'wait', reason: 'nobody', timeoutMs: 1000, checkEveryMs: 1000 },

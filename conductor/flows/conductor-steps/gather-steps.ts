@@ -27,7 +27,7 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
   const { advertised, version } = await rememberSteps(context, kind.inBand.kind);
   const request = { kind: flow.kind, requested: flow.requestedSteps, wipe: flow.wipe ?? undefined };
   const plan = await context.ask(readPlan(context, node, request, advertised));
-  requireSamePlan(plan, flow.planHash, { disksAreNew: true });
+  await requireSamePlan(plan, flow.planHash, { disksAreNew: true });
   return {
     kind: 'done',
     output: { agent_steps: advertised.map(stepKey) },

@@ -7,7 +7,6 @@ import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/condu
 import { listSteps, noteOutput } from '#conductor/flows/flow-store.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { renewBootDevice } from '#conductor/nodes/lasting-boot-device.ts';
-import { updateNode } from '#conductor/nodes/node-store.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 /**
@@ -117,6 +116,6 @@ export async function checkDeparture(context: StepContext, until: Date): Promise
   return {
     kind: 'done',
     output: { deploy_boot: 'kexec' },
-    record: (tx) => updateNode(tx, context.node.uuid, { powerState: 'power on', powerFailures: 0 }),
+    record: () => Promise.resolve({ powerState: 'power on', powerFailures: 0 }),
   };
 }

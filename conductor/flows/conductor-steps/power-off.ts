@@ -1,7 +1,6 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { ejectBootMedium } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import type { ConductorStep, StepContext, WriteFacts } from '#conductor/flows/step-context.ts';
-import { together } from '#conductor/kernel/db/together.ts';
 import type { PowerTarget } from '#conductor/model/power-states.ts';
 import { powerStateAfter } from '#conductor/model/power-states.ts';
 import { renewBootDevice } from '#conductor/nodes/lasting-boot-device.ts';
@@ -9,7 +8,8 @@ import { updateNode } from '#conductor/nodes/node-store.ts';
 
 /** Sets power through the BMC and records it. Whatever ends a boot ends its agent session too. */
 export async function setPower(context: StepContext, target: PowerTarget, options: PowerOptions = {}): Promise<void> {
-  await context.record(await switchPower(context, target, options));
+  const write = await switchPower(context, target, options);
+  await context.record(async (tx) => updateNode(tx, context.node.uuid, await write(tx)));
 }
 
 interface PowerOptions {
@@ -29,9 +29,8 @@ export async function switchPower(
   }
   await context.bmc().power.setPowerState(target, { signal: context.signal, timeoutMs: context.config.powerTimeoutMs });
   return async (tx) => {
-    const known = updateNode(tx, context.node.uuid, { powerState: powerStateAfter(target), powerFailures: 0 });
-    const forgotten = target === 'power on' ? Promise.resolve() : forgetAgentSession(tx, context.node.uuid);
-    await together([known, forgotten]);
+    if (target !== 'power on') await forgetAgentSession(tx, context.node.uuid);
+    return { powerState: powerStateAfter(target), powerFailures: 0 };
   };
 }
 

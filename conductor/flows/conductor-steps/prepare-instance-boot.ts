@@ -5,7 +5,6 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isPartitionImage } from '#conductor/nodes/image-info.ts';
 import { setLastingBootDevice } from '#conductor/nodes/lasting-boot-device.ts';
-import { updateNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { hasSoftwareRaid } from '#shared/raid/software-raid.ts';
 
@@ -76,7 +75,7 @@ export async function bootFrom(context: StepContext, device: 'disk' | 'pxe'): Pr
   const { node, signal } = context;
   const kept = await setLastingBootDevice(context.bmc().management, device, { signal, bootMode: bootModeOf(node) });
   if (kept.renewedBootDevice === node.renewedBootDevice) return { kind: 'done' };
-  return { kind: 'done', record: (tx) => updateNode(tx, node.uuid, kept) };
+  return { kind: 'done', record: () => Promise.resolve(kept) };
 }
 
 export const prepareInstanceBoot: ConductorStep = {

@@ -1,7 +1,7 @@
 import type { ConductorStep, WriteFacts } from '#conductor/flows/step-context.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import { forgetAllocation } from '#conductor/nodes/node-allocation.ts';
-import { deleteConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
+import { deleteConfigDrive } from '#conductor/nodes/node-store.ts';
 import { deleteVifs } from '#conductor/nodes/ports/vif-store.ts';
 
 export const releaseInstance: ConductorStep = {
@@ -11,7 +11,12 @@ export const releaseInstance: ConductorStep = {
   run: (context) => {
     const { node, config, flow } = context;
     const record: WriteFacts = async (tx) => {
-      const forgotten = updateNode(tx, node.uuid, {
+      await together([deleteConfigDrive(tx, node.uuid), deleteVifs(tx, node.uuid)]);
+      if (node.allocationUuid !== null) {
+        const caller = { user: flow.requestedBy ?? undefined };
+        await forgetAllocation(tx, node, { conductor: config.conductorName, caller });
+      }
+      return {
         instanceInfo: {},
         instanceUuid: null,
         allocationUuid: null,
@@ -19,12 +24,7 @@ export const releaseInstance: ConductorStep = {
         // what a wipe has preserved was for an instance that has come up, or is for one that is still to come
         sparedDisks: node.instanceCameUp ? null : node.sparedDisks,
         instanceCameUp: false,
-      });
-      await together([deleteConfigDrive(tx, node.uuid), deleteVifs(tx, node.uuid), forgotten]);
-      if (node.allocationUuid !== null) {
-        const caller = { user: flow.requestedBy ?? undefined };
-        await forgetAllocation(tx, node, { conductor: config.conductorName, caller });
-      }
+      };
     };
     return Promise.resolve({ kind: 'done', record });
   },

@@ -2,8 +2,6 @@ import { replaceBiosSettings } from '#conductor/flows/bios/bios-store.ts';
 import { readBiosSettings } from '#conductor/flows/bios/cache-bios-settings.ts';
 import { readFirmware, rememberFirmware } from '#conductor/flows/firmware/firmware-store.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
-import { together } from '#conductor/kernel/db/together.ts';
-import { updateNode } from '#conductor/nodes/node-store.ts';
 import { readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -27,9 +25,9 @@ export const verifyPower: ConductorStep = {
       record: async (tx) => {
         const { uuid } = context.node;
         const now = context.clock.now();
-        const remembered = settings && replaceBiosSettings(tx, uuid, settings, now);
-        await together([updateNode(tx, uuid, known), remembered ?? Promise.resolve()]);
+        if (settings) await replaceBiosSettings(tx, uuid, settings, now);
         if (components) await rememberFirmware(tx, uuid, components, { now });
+        return known;
       },
     };
   },

@@ -170,7 +170,10 @@ async function finish(context: StepContext, { updates }: Done): Promise<Conducto
   return {
     kind: 'done',
     output,
-    record: (tx) => rememberFirmware(tx, context.node.uuid, found, { now: context.clock.now(), flashed }),
+    record: async (tx) => {
+      await rememberFirmware(tx, context.node.uuid, found, { now: context.clock.now(), flashed });
+      return {};
+    },
   };
 }
 

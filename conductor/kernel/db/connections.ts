@@ -1,9 +1,11 @@
 import type { Writable } from 'node:stream';
 import { drizzle, NodePgDatabase, NodePgSession, NodePgTransaction } from 'drizzle-orm/node-postgres';
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryConfig, types } from 'pg';
+import { collectRows, writeRows } from '#conductor/kernel/db/before-commit.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { keepAliveInitialDelayMillis } from '#conductor/kernel/db/session.ts';
 import { casing, dialect, type Send, sendBy } from '#conductor/kernel/db/statement.ts';
+import { together } from '#conductor/kernel/db/together.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const connectMs = 10_000;
@@ -191,20 +193,23 @@ function transactionsOf(pool: Pool): Queryable['transaction'] {
   const transaction = async (work: Work): Promise<unknown> => {
     const client = await pool.connect();
     client.on('error', ignore); // a connection may be lost between two statements: the next one is refused
-    const state = { hasEnded: false };
+    const state = { hasEnded: false, sent: 0 };
     const within = {
-      query: (config: QueryConfig, values?: unknown[]) =>
-        state.hasEnded
-          ? Promise.reject(new AppError('internal', 'a statement was sent after its transaction had ended'))
-          : client.query(config, values),
+      query: (config: QueryConfig, values?: unknown[]) => {
+        if (state.hasEnded)
+          return Promise.reject(new AppError('internal', 'a statement was sent after its transaction had ended'));
+        state.sent += 1;
+        return client.query(config, values);
+      },
     };
     const session = new NodePgSession<NoTables, NoTables>(within as PoolClient, dialect, undefined);
     try {
       await client.query('begin');
-      const tx = new NodePgTransaction(dialect, session, undefined) as unknown as Transaction;
+      const tx = collectRows(new NodePgTransaction(dialect, session, undefined) as unknown as Transaction);
       const result = await work(sendBy(tx, senderOn(within)));
+      const written = writeRows(tx, () => state.sent);
       state.hasEnded = true;
-      const { command } = await client.query('commit');
+      const [{ command }] = await together([client.query('commit'), ...written]);
       if (command !== 'COMMIT') throw new AppError('internal', 'a statement of the transaction had failed unnoticed');
       return result;
     } catch (error) {

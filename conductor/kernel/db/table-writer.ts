@@ -18,21 +18,24 @@ const theKey = 'the key';
 /**
  * @param primaryKey by which rows are changed
  * @param computed of a change: what is no column, and what it sets
+ * @param only of a change: what is no column, and which rows it changes
  * @param also what every change sets besides
  */
-export function tableWriter<Table extends PgTable, Computed = unknown>(
+export function tableWriter<Table extends PgTable, Computed = unknown, Only = unknown>(
   table: Table,
   options: {
     readonly primaryKey: keyof Table['$inferSelect'] & string;
     readonly computed?: Readonly<Record<keyof Computed, (value: Placeholder) => SQL>>;
+    readonly only?: Readonly<Record<keyof Only, (value: Placeholder) => SQL>>;
     readonly also?: SQL;
     readonly returning?: SQL;
   },
-): TableWriter<Table['$inferInsert'], Partial<Table['$inferInsert'] & Computed>> {
+): TableWriter<Table['$inferInsert'], Partial<Table['$inferInsert'] & Computed> & Only> {
   const { primaryKey, also, returning } = options;
   const name = getTableName(table);
   const columns = getTableColumns(table);
   const computed = (options.computed ?? {}) as Readonly<Record<string, (value: Placeholder) => SQL>>;
+  const only = (options.only ?? {}) as Readonly<Record<string, (value: Placeholder) => SQL>>;
   const column = (key: string): SQL => sql`${sql.identifier(toSnakeCase(key))}`;
   const insertInto = onceFor((keys: readonly string[]) => {
     const list = sql.join(keys.map(column), sql`, `);
@@ -44,9 +47,12 @@ export function tableWriter<Table extends PgTable, Computed = unknown>(
   });
   const update = onceFor((keys: readonly string[]) =>
     statement<Values>((value) => {
-      const set = keys.map((key) => computed[key]?.(value(key)) ?? sql`${column(key)} = ${value(key)}`);
+      const set = keys
+        .filter((key) => !only[key])
+        .map((key) => computed[key]?.(value(key)) ?? sql`${column(key)} = ${value(key)}`);
+      const where = keys.flatMap((key) => only[key]?.(value(key)) ?? []);
       return sql`update ${table} set ${sql.join([...set, ...(also ? [also] : [])], sql`, `)}
-        where ${column(primaryKey)} = ${value(theKey)} ${returning ? sql`returning ${returning}` : sql``}`;
+        where ${sql.join([sql`${column(primaryKey)} = ${value(theKey)}`, ...where], sql` and `)} ${returning ? sql`returning ${returning}` : sql``}`;
     }),
   );
   const stored = (key: string, value: unknown): unknown =>
