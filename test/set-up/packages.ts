@@ -53,4 +53,7 @@ export const witnessPackages: readonly string[] = [
   'fish', // the same
   'chromium', // shows the board
   'fonts-dejavu-core', // for it
+  'netconfd', // a NETCONF server
+  'python3-ncclient', // judges ours
+  'python3-netmiko', // the same, over SSH
 ];

@@ -92,7 +92,7 @@ describe('Junos', () => {
 
 describe('OpenConfig', () => {
   test('a switch that can’t take a change back by itself is refused before anything is sent', async () => {
-    const simulated = await kept(startOpenconfigSwitch(openconfigPorts, ['candidate:1.0', 'validate:1.1']));
+    const simulated = await kept(startOpenconfigSwitch(openconfigPorts, ['candidate:1.0']));
     const error = await failure(connect('openconfig', simulated).readPorts(['Ethernet1']));
     expect(error).toMatchObject({ code: 'not_supported', retryable: false });
     expect(error.message).toContain('lacks NETCONF’s confirmed-commit:1.1'.replace('’', "'"));

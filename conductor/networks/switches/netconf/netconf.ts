@@ -5,10 +5,10 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /** Commands are operations in XML, outputs the replies: for rows that parse them. */
 
-const needed = ['candidate:1.0', 'confirmed-commit:1.1', 'validate:1.1'];
+const needed = ['candidate:1.0', 'confirmed-commit:1.1'];
 const of = (capability: string): string => `urn:ietf:params:netconf:capability:${capability}`;
 
-/** Candidate, validation and a confirmed commit that another session confirms. */
+/** A candidate, and a confirmed commit that another session confirms. */
 export const netconf: OpenCommandLine = async (access, signal) => {
   const session = await openNetconf(access, signal);
   const lacking = needed.filter((each) => !session.capabilities.includes(of(each)));
