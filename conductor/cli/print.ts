@@ -10,7 +10,12 @@ export function print(
 ): void {
   const { document } = input;
   if (document === undefined) screen.write(outcome.text);
-  else screen.write(document === 'json' ? `${JSON.stringify(outcome.json, undefined, 2)}\n` : stringify(outcome.json));
+  else
+    screen.write(
+      document === 'json'
+        ? `${JSON.stringify(outcome.json, undefined, 2)}\n`
+        : stringify(outcome.json, { compat: 'yaml-1.1' }),
+    );
 }
 
 /** `-` for nothing, JSON for what is no text. */

@@ -7,6 +7,9 @@ import { accessDenied, hasRole } from '#conductor/kernel/caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { limitAtOnce } from '#shared/limit-at-once.ts';
 
+/** Quotes what PyYAML, and Baton's own reader of documents, would take for something else. */
+const forPyYaml = { compat: 'yaml-1.1' } as const;
+
 /** What all of Airship's paths begin with here: Shipyard's, Deckhand's and Drydock's in one. */
 export const airshipPath = '/api/v1.0';
 
@@ -72,7 +75,7 @@ export async function answerDocuments(
   as?: 'yaml',
 ): Promise<Response> {
   const asJson = as === undefined && c.req.header('accept')?.includes('application/json') === true;
-  const parts = await writeInTurns(documents, asJson ? JSON.stringify : (each) => `---\n${stringify(each)}`);
+  const parts = await writeInTurns(documents, asJson ? JSON.stringify : (each) => `---\n${stringify(each, forPyYaml)}`);
   if (!asJson) return answerYaml(c, parts.join(''));
   return c.body(`[${parts.join(',')}]`, 200, { 'Content-Type': 'application/json' });
 }

@@ -74,6 +74,7 @@ export const coreTests: readonly CoreTest[] = [
   { file: 'system/erase.test.ts', proves: 'erasing on block devices' },
   // sites and clusters
   { file: 'system/site-cli.test.ts', proves: 'a site from documents, by baton' },
+  { file: 'system/pyyaml.test.ts', proves: "documents' scalars as Debian's PyYAML has them" },
   { file: 'system/site-plugins.test.ts', proves: "plugins' tasks in deploys" },
   { file: 'system/site-actions.test.ts', proves: 'site actions by three conductors: killed, paused, stopped' },
   { file: 'system/redeploy-preserve.test.ts', proves: 'redeploy_server, with local storage that stays' },

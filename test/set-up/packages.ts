@@ -11,6 +11,7 @@ export const labPackages: readonly string[] = [
   'ipmitool',
   'python3-ironicclient', // the baremetal command
   'python3-openstacksdk',
+  'python3-yaml', // what Airship reads its documents with
   'golang-1.19-go', // builds the next one's test program in two seconds
   'golang-github-gophercloud-gophercloud-dev', // what metal3 speaks to Ironic with
   'python3-sushy', // an independent Redfish client

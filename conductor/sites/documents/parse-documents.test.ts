@@ -149,7 +149,8 @@ test('one document has limits of its own', () => {
 });
 
 test('whatever JSON there is comes back', () => {
-  const value = fc.jsonValue({ maxDepth: 4 }).filter((data) => !JSON.stringify(data).includes('__proto__'));
+  // PyYAML's numbers have a dot before their exponent
+  const value = fc.jsonValue({ maxDepth: 4 }).filter((data) => !/__proto__|\de[-+]?\d/.test(JSON.stringify(data)));
   const text = fc.string({ unit: 'binary-ascii' }).filter((each) => !each.includes('\u0000'));
   fc.assert(
     fc.property(value, text, (data, words) => {
@@ -160,7 +161,7 @@ test('whatever JSON there is comes back', () => {
       if (JSON.stringify(kept).includes('\\u0000')) return;
       expect(faults).toEqual([]);
       expect(documents).toEqual([kept]);
-      expect(parseDocuments(stringify(kept)).documents).toEqual([kept]);
+      expect(parseDocuments(stringify(kept, { compat: 'yaml-1.1' })).documents).toEqual([kept]);
     }),
     { numRuns: 100 },
   );

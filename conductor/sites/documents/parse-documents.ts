@@ -1,6 +1,7 @@
 import { Composer, LineCounter, Parser } from 'yaml';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
+import { pyYamlTags } from '#conductor/sites/documents/pyyaml-tags.ts';
 import { type Parsed, readDocument, TooMuch, tooDeep } from '#conductor/sites/documents/read-yaml-document.ts';
 
 /** Of one upload; 10,000 nodes take 5 MB. */
@@ -100,6 +101,8 @@ function* documentEnds(text: string): Generator<number> {
 function* composeEach(text: string, lines: LineCounter): Generator<Parsed, undefined> {
   const options = {
     lineCounter: lines,
+    schema: 'failsafe',
+    customTags: pyYamlTags,
     merge: true, // `<<`, as every other reader of Airship's documents has it
     prettyErrors: false,
     stringKeys: true,

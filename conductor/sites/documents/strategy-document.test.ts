@@ -67,7 +67,7 @@ describe('each fault with its path and message', () => {
 groups:
   - {name: a, critcal: true, selectors: [{node_label: [x]}, {node_tags: web}]}
   - name: 3
-    critical: yes
+    critical: perhaps
     depends_on:
     selectors: []
     success_criteria: {percent_successful_nodes: 101, minimum_successful_nodes: -1, maximum_failed_nodes: 1.5}
@@ -86,7 +86,7 @@ max_parallel_group: 2
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[1].node_tags: node_tags must be a list of tags (given: "web")",
         "Error UnknownField DeploymentStrategy deployment-strategy data.groups[0].critcal: critcal is not known here; did you mean critical?; there are name, critical, depends_on, selectors, success_criteria, max_parallel_nodes, deploy_as_prepared, prepare_timeout, deploy_timeout",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].name: name must be text: put it into quotes (given: 3)",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].critical: critical must be true or false (given: "yes")",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].critical: critical must be true or false (given: "perhaps")",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].depends_on: depends_on must be a list of group names, [] for none",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100 (given: 101)",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].success_criteria.minimum_successful_nodes: minimum_successful_nodes must be a number of nodes, 0 or more (given: -1)",

@@ -305,6 +305,25 @@ data:
   metadata: {boot_mac: '52:54:00:00:00:01'}
 `;
 
+test.each<[unknown, string]>([
+  [true, 'True'],
+  [false, 'False'],
+  [null, 'None'],
+  [8, '8'],
+  [1.5, '1.5'],
+  [0.00001, '1e-05'],
+])('%o is %s in a text that has a pattern, as Python writes it', (data, written) => {
+  const source = document({ schema: 'a/Source/v1', name: 'source', data: { value: data } });
+  const substitutions = [
+    { src: { schema: 'a/Source/v1', name: 'source', path: '.value' }, dest: { path: '.text', pattern: 'HERE' } },
+  ];
+  const { documents } = renderLayers([
+    source,
+    document({ schema: 'a/Text/v1', name: 'text', data: { text: 'x=HERE' }, substitutions }),
+  ]);
+  expect(documents.find(({ name }) => name === 'text')?.data).toEqual({ text: `x=${written}` });
+});
+
 test('a site is read as it is rendered', () => {
   const documents = parseDocuments(`${example}---${node}`).documents.map((each) => siteDocument('c', each));
   const { site, faults } = readSite(documents);

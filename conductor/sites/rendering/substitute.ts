@@ -46,7 +46,7 @@ export function substitute(data: unknown, value: unknown, { path: where, pattern
   const levels = recurse === undefined ? 0 : recurse.depth;
   const found = { count: 0 };
   const replaced = replaceIn(valueAt(data, path), levels === -1 ? Number.POSITIVE_INFINITY : levels, (text) => {
-    const changed = replacePattern(text, pattern, String(value));
+    const changed = replacePattern(text, pattern, inPython(value));
     if (changed !== undefined) found.count += 1;
     return changed ?? text;
   });
@@ -54,6 +54,17 @@ export function substitute(data: unknown, value: unknown, { path: where, pattern
     throw new RenderError('MissingDocumentPattern', `pattern ${JSON.stringify(pattern)} is not found in ${where}`);
   }
   return withValueAt(data, path, replaced);
+}
+
+/** A value as text, as Deckhand has it. */
+function inPython(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (value === null || value === undefined) return 'None';
+  // JavaScript's 1.5e-7 is Python's 1.5e-07, and 0.00001 its 1e-05
+  if (typeof value === 'number' && value !== 0 && Math.abs(value) < 1e-4) {
+    return value.toExponential().replace(/-(\d)$/, '-0$1');
+  }
+  return String(value);
 }
 
 function replaceIn(value: unknown, levels: number, change: (text: string) => string): unknown {
