@@ -119,7 +119,8 @@ data: {oob: {type: redfish, address: 'https://${name}.example'}, interfaces: {et
 `;
     await commit(`${real('n1', '52:54:00:00:00:01')}${real('n2', '52:54:00:00:00:02')}`);
     const plan = await start('deploy_site', { dry_run: true });
-    const why = 'n1: its document has no platform.image: there is nothing to deploy';
+    const why =
+      'n1: its document has no platform.image, or only a name that no baton/Images/v1 explains: there is nothing to deploy';
     expect(plan.body['remarks']).toContain(why.replace('n1:', 'n1 would fail, untouched:'));
     expect(plan.body['refused']).toContain(why);
     const refused = await start('deploy_site');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { type ApiWithCallers, openApiWithCallers, type Who } from '#test/support/api-with-callers.ts';
 import { createCanaries, dumpDatabase } from '#test/support/canaries.ts';
 import { forgetRevisions } from '#test/support/forget-revisions.ts';
@@ -105,14 +106,43 @@ test.each([
   expect(found([uploaded.text])).toEqual([]);
 });
 
-test('a password needs its user, and is refused from a document that all may read', async () => {
+test.each([
+  [
+    'of a passphrase that calls itself cleartext',
+    passphrase(password, 'ipmi', 'cleartext') + node([substitution('.oob.credential')]),
+  ],
+  ['in the node’s own document', node([], `account: root, credential: ${password}`)],
+  [
+    'in its profile',
+    `${node([], 'network: oob').replace('\ndata:', '\ndata:\n  host_profile: p')}---
+schema: drydock/HostProfile/v1
+metadata: {schema: metadata/Document/v1, name: p}
+data: {oob: {account: root, credential: ${password}}}
+`,
+  ],
+])('a password %s is sealed at once, with a warning', async (_, text) => {
+  const uploaded = await upload(text);
+  expect([uploaded.status, errorsOf(uploaded)]).toEqual([201, []]);
+  const warned = faultsOf(uploaded.text).filter(({ name }) => name === 'SealedSecret');
+  expect(warned.map(({ level }) => level)).toEqual(['Warning']);
+  expect(found([uploaded.text, ...(await dumpDatabase(api.api.context.db))])).toEqual([]);
+  for (const path of ['/configdocs/site', '/revisions/1/documents', '/revisions/0/deepdiff/1', '/renderedconfigdocs']) {
+    expect(found([(await ask('admin', 'GET', path)).text])).toEqual([]);
+  }
+  expect((await ask('admin', 'GET', '/configdocs/site?cleartext-secrets=true')).text).toBe(text);
+  const { site } = await checkRevision(api.api.context, 1);
+  expect(site?.nodes.get('n1')?.login).toEqual({ username: 'root', password });
+  // what has changed is told, and not what it was
+  expect((await upload(text.replace(password, other))).status).toBe(201);
+  const changed = (await ask('reader', 'GET', '/revisions/1/deepdiff/2')).text;
+  expect([changed.includes('document_changed'), found([changed])]).toEqual([true, []]);
+});
+
+test('a password needs its user', async () => {
   const withoutUser = await upload(passphrase(password) + node([substitution('.oob.credential')], 'network: oob'));
   expect(errorsOf(withoutUser).map(({ message }) => message)).toEqual([
     'account is missing: the user that the password in credential is of',
   ]);
-  const clear = await upload(passphrase(password, 'ipmi', 'cleartext') + node([substitution('.oob.credential')]));
-  expect(errorsOf(clear)[0]?.name).toBe('LiteralCredential');
-  expect(errorsOf(clear)[0]?.message).toContain('`storagePolicy: encrypted`');
   expect(errorsOf(await upload(passphrase(password, 'ipmi', 'secret')))[0]?.message).toContain(
     'metadata.storagePolicy must be cleartext or encrypted',
   );

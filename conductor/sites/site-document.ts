@@ -11,7 +11,7 @@ export interface SiteDocument {
   readonly metadata: JsonObject;
   /** `undefined` where the document has none. */
   readonly data: unknown;
-  /** Of an encrypted document as it is stored: its data, sealed; `data` is its digest then. */
+  /** Of a document with secrets as it is stored: its data, sealed; `data`, or the password in it, is a digest then. */
   readonly sealed?: string;
 }
 
@@ -32,9 +32,32 @@ export function siteDocument(collection: string, document: JsonObject): SiteDocu
   };
 }
 
-/** Deckhand's way to say that nobody may see its data. */
-export function isEncrypted({ metadata }: Pick<SiteDocument, 'metadata'>): boolean {
-  return metadata['storagePolicy'] === 'encrypted';
+/** Deckhand's whose `data` is a secret. Published sites have them in clear. */
+const secretSchemas = /^deckhand\/(Passphrase|PrivateKey|CertificateKey|CertificateAuthorityKey)\/v1$/;
+
+/** Nobody may see its data: Deckhand's way to say it, and what is a secret whatever it says. */
+export function isEncrypted({ schema, metadata }: Pick<SiteDocument, 'schema' | 'metadata'>): boolean {
+  return metadata['storagePolicy'] === 'encrypted' || secretSchemas.test(schema);
+}
+
+/** A BMC's password in a node's document, or a profile, as Drydock has it: beside its account. */
+export function passwordIn({ schema, data }: Pick<SiteDocument, 'schema' | 'data'>): string | undefined {
+  if (!/^drydock\/(BaremetalNode|HostProfile)\/v1$/.test(schema) || !isMapping(data) || !isMapping(data['oob']))
+    return undefined;
+  const { account, credential } = data['oob'];
+  const isGiven = typeof account === 'string' && account !== '!' && typeof credential === 'string';
+  return isGiven && credential !== '' && credential !== '!' ? credential : undefined;
+}
+
+/** Whether it is stored sealed, and shown without what it says. */
+export function hasSecret(document: Pick<SiteDocument, 'schema' | 'metadata' | 'data'>): boolean {
+  return isEncrypted(document) || passwordIn(document) !== undefined;
+}
+
+/** The same data with something else in its place. Pure. */
+export function withPassword(data: unknown, credential: unknown): unknown {
+  if (!isMapping(data) || !isMapping(data['oob'])) return data;
+  return { ...data, oob: { ...data['oob'], credential } };
 }
 
 export function isMapping(value: unknown): value is JsonObject {

@@ -311,7 +311,8 @@ test('a server is torn down and forgotten', async () => {
 test('a node whose document has no image any more is not drained for it', async () => {
   await operator.commit('site', site.documents.replaceAll(/^ {2}platform:\n(?: {4}.*\n)+/gm, ''));
   const redeploy = { target_nodes: ['n1'], 'target-revision': 'committed', ...quick };
-  const refused = 'its document has no platform.image: there is nothing to deploy';
+  const refused =
+    'its document has no platform.image, or only a name that no baton/Images/v1 explains: there is nothing to deploy';
   const [node] = (
     await operator.call<{ nodes: { refused: string }[] }>('POST', '/actions?allow-intermediate-commits=true', {
       name: 'redeploy_server',

@@ -1,10 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { silentLog } from '#shared/log.ts';
 import { type RunResult, run } from '#shared/process/run.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { loopAdditions, loopSite } from '#test/support/loop-site.ts';
 import { batonProgram } from '#test/support/programs.ts';
 import { nodeDocument, plainStrategy, strategyDocument } from '#test/support/site-documents.ts';
 
@@ -172,3 +173,31 @@ test('a conductor that dies meanwhile is waited for; a critical group that fails
     'Nodes: 1 success, 1 prepared, 0 failure, 1 not started\n  prepared: s1\n  not started: s2\n',
   );
 });
+
+test('a site as Airship publishes them is imported unchanged, and says what it needs to be deployed', async () => {
+  for (const [file, text] of Object.entries(loopSite)) {
+    await mkdir(dirname(join(directory, 'loop', file)), { recursive: true });
+    await writeFile(join(directory, 'loop', file), text);
+  }
+  // what the tests before have committed would be one site with it
+  await baton('site', 'remove', 'site');
+  const imported = await baton('site', 'import', 'loop', '--mode', 'append');
+  expect(imported).toMatchObject({ exitCode: 0, stderr: '' });
+  const validated = await baton('site', 'validate');
+  expect(validated).toMatchObject({ exitCode: 0, stderr: '' });
+  for (const { stdout } of [imported, validated]) {
+    expect(stdout).toContain('storagePolicy is cleartext and data is a secret');
+    expect(stdout).toContain('is jammy, which no baton/Images/v1 explains');
+    expect(stdout).not.toContain('loop-ipmi-9f2c');
+  }
+  expect((await baton('site', 'show', 'loop')).stdout).not.toContain('loop-ipmi-9f2c');
+  expect((await baton('site', 'commit')).exitCode).toBe(0);
+  const deploy = ['action', 'create', 'deploy_site', '--allow-intermediate-commits'];
+  const plan = await baton(...deploy, '--dry-run');
+  expect([plan.exitCode, plan.stdout]).toEqual([1, expect.stringContaining('loop-control-1 would fail, untouched')]);
+  expect((await baton(...deploy)).stderr).toContain('there is nothing to deploy');
+  await writeFile(join(directory, 'images.yaml'), loopAdditions);
+  await baton('site', 'upload', 'images', 'images.yaml');
+  await baton('site', 'commit');
+  expect((await baton(...deploy)).stderr).toContain('has no MAC address');
+}, 120_000);

@@ -2,7 +2,8 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { expected } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
-import { readData, text } from '#conductor/sites/documents/schema-faults.ts';
+import { ImagesData, type NamedImage } from '#conductor/sites/documents/node-design.ts';
+import { fieldFault, readData, text } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/site-document.ts';
 
 /**
@@ -70,13 +71,15 @@ export interface DrydockDocuments {
   readonly networks: ReadonlyMap<string, DrydockNetwork>;
   readonly links: ReadonlyMap<string, DrydockLink>;
   readonly hardware: ReadonlyMap<string, HardwareProfile>;
+  /** By the names that `platform.image` may have. */
+  readonly images: ReadonlyMap<string, NamedImage>;
 }
 
 const drydockSchemas = {
   networks: 'drydock/Network/v1',
   links: 'drydock/NetworkLink/v1',
   hardware: 'drydock/HardwareProfile/v1',
-} as const satisfies Record<keyof DrydockDocuments, string>;
+} as const satisfies Record<Exclude<keyof DrydockDocuments, 'images'>, string>;
 
 /** @param of the documents of a schema */
 export function readDrydockDocuments(
@@ -94,5 +97,20 @@ export function readDrydockDocuments(
     networks: read(drydockSchemas.networks, NetworkData),
     links: read(drydockSchemas.links, LinkData),
     hardware: read(drydockSchemas.hardware, HardwareData),
+    images: readImages(of('baton/Images/v1'), faults),
   };
+}
+
+function readImages(documents: readonly SiteDocument[], faults: SiteFault[]): ReadonlyMap<string, NamedImage> {
+  const images = new Map<string, NamedImage>();
+  const firsts = new Map<string, string>();
+  for (const document of documents) {
+    for (const [name, image] of Object.entries(readData(document, ImagesData, faults) ?? {})) {
+      const first = firsts.get(name);
+      if (first === undefined) images.set(name, image);
+      else faults.push(fieldFault(document, ['data', name], `is explained by ${first} already`, 'DuplicateImage'));
+      firsts.set(name, first ?? document.name);
+    }
+  }
+  return images;
 }

@@ -96,17 +96,31 @@ const Device = strictly({
   partitions: z.array(mapping, expected('a list of partitions')).nullish(),
 });
 
-const imageUrl = text.refine((url) => url === '!' || (/^https?:\/\/\S+$/.test(url) && URL.canParse(url)), {
-  error:
-    'must be an http:// or https:// URL: Baton keeps no images by name; a file below BATON_IMAGES_DIR is http://CONDUCTOR:6385/images/FILE',
-});
+const imageRule =
+  'must be an http:// or https:// URL (a file below BATON_IMAGES_DIR is http://CONDUCTOR:6385/images/FILE), or a name that a baton/Images/v1 explains';
+const isUrl = (url: string): boolean => /^https?:\/\/\S+$/.test(url) && URL.canParse(url);
+const imageUrl = text.refine(isUrl, 'must be an http:// or https:// URL');
+/** Airship's sites have a name that MAAS knows: `xenial`. */
+const isImageName = (image: string): boolean => /^[A-Za-z0-9][\w.-]*$/.test(image);
 const checksum = text.refine(
   (given) => given === '!' || /^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}|https?:\/\/\S+)$/i.test(given),
   { error: 'must be "sha256:" and 64 digits, "sha512:" and 128 digits (hexadecimal), or the URL of a checksum file' },
 );
 
+/** `baton/Images/v1`: what names of images in others' documents mean. */
+export const ImagesData = z.record(
+  text.refine(isImageName, 'must be the name of an image, such as xenial'),
+  strictly({
+    image: imageUrl,
+    checksum,
+    image_format: z.enum(imageFormats, expected(`one of ${imageFormats.join(', ')}`)).exactOptional(),
+  }),
+  expected('a mapping of names to images'),
+);
+export type NamedImage = z.infer<typeof ImagesData>[string];
+
 const Platform = strictly({
-  image: imageUrl.nullish(),
+  image: text.refine((image) => image === '!' || isUrl(image) || isImageName(image), imageRule).nullish(),
   checksum: checksum.nullish(),
   image_format: z.enum([...imageFormats, '!'], expected(`one of ${imageFormats.join(', ')}`)).nullish(),
   kernel: optionalText,

@@ -6,7 +6,7 @@ import { Scalar, type ScalarTag } from 'yaml';
  * like a MAC address, which PyYAML takes for a number in base 60 if its groups allow it.
  */
 
-const tag = <Value>(name: string, test: RegExp, resolve: (text: string) => Value): ScalarTag => ({
+const tag = (name: string, test: RegExp, resolve: (text: string) => unknown): ScalarTag => ({
   tag: `tag:yaml.org,2002:${name}`,
   default: true,
   test,

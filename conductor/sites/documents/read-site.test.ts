@@ -96,8 +96,8 @@ test('documents of others', () => {
   expect(faults.map(faultText)).toMatchInlineSnapshot(`
     [
       "Info NotUsed Chart a: 2 documents of schema armada/Chart/v1: kept under revision, and not used by Baton",
-      "Warning UnknownSchema DeploymentStrategy b schema: a document of schema shipyard/DeploymentStrategy/v2, which Baton does not know; did you mean shipyard/DeploymentStrategy/v1?; there are shipyard/DeploymentStrategy/v1, shipyard/DeploymentConfiguration/v1, drydock/BaremetalNode/v1, drydock/HostProfile/v1, drydock/HardwareProfile/v1, drydock/Network/v1, drydock/NetworkLink/v1, promenade/EtcdClusters/v1, baton/Plugin/v1",
-      "Warning UnknownSchema Thing thing schema: a document of schema acme/Thing/v1, which Baton does not know; there are shipyard/DeploymentStrategy/v1, shipyard/DeploymentConfiguration/v1, drydock/BaremetalNode/v1, drydock/HostProfile/v1, drydock/HardwareProfile/v1, drydock/Network/v1, drydock/NetworkLink/v1, promenade/EtcdClusters/v1, baton/Plugin/v1",
+      "Warning UnknownSchema DeploymentStrategy b schema: a document of schema shipyard/DeploymentStrategy/v2, which Baton does not know; did you mean shipyard/DeploymentStrategy/v1?; there are shipyard/DeploymentStrategy/v1, shipyard/DeploymentConfiguration/v1, drydock/BaremetalNode/v1, drydock/HostProfile/v1, drydock/HardwareProfile/v1, drydock/Network/v1, drydock/NetworkLink/v1, promenade/EtcdClusters/v1, baton/Images/v1, baton/Plugin/v1",
+      "Warning UnknownSchema Thing thing schema: a document of schema acme/Thing/v1, which Baton does not know; there are shipyard/DeploymentStrategy/v1, shipyard/DeploymentConfiguration/v1, drydock/BaremetalNode/v1, drydock/HostProfile/v1, drydock/HardwareProfile/v1, drydock/Network/v1, drydock/NetworkLink/v1, promenade/EtcdClusters/v1, baton/Images/v1, baton/Plugin/v1",
     ]
   `);
   expect(site?.nodes.size).toBe(1);

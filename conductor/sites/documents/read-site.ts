@@ -16,6 +16,7 @@ import { placeSecrets } from '#conductor/sites/documents/place-secrets.ts';
 import { type NamedPlugin, readPlugins } from '#conductor/sites/documents/plugin-documents.ts';
 import { readNodes } from '#conductor/sites/documents/read-nodes.ts';
 import { documentFault, fieldFault, namesThereAre, newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
+import { sealedUnasked } from '#conductor/sites/documents/sealed-unasked.ts';
 import { defaultStrategy, readStrategy } from '#conductor/sites/documents/strategy-document.ts';
 import { unusedDocuments } from '#conductor/sites/documents/unused-documents.ts';
 import { uploadFaults, usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
@@ -23,8 +24,8 @@ import { encryptedTexts, renderSite } from '#conductor/sites/rendering/mask-encr
 import type { Site } from '#conductor/sites/site.ts';
 import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
 
-/** So many documents are named for the same fault. */
-const faultTexts = 5;
+/** So many documents are named for the same fault; what Baton does not do is told once. */
+const namedFor = ({ name }: SiteFault): number => (name === 'NotHonoured' ? 1 : 5);
 
 /**
  * One line of a profile is a fault of each of its thousand nodes: the first few are told, and how many more there are.
@@ -41,10 +42,12 @@ export function foldRepeats(faults: readonly SiteFault[]): SiteFault[] {
     const place = (seen.get(key) ?? 0) + 1;
     seen.set(key, place);
     const all = counts.get(key) ?? 0;
+    const most = namedFor(fault);
     // one more than that needs no counting
-    if (place < faultTexts || all === faultTexts) return [fault];
-    if (place > faultTexts) return [];
-    return [{ ...fault, message: `${fault.message} (and the same in ${all - faultTexts} more documents)` }];
+    if (place < most || all === most) return [fault];
+    if (place > most) return [];
+    const more = all - most === 1 ? 'one more document' : `${all - most} more documents`;
+    return [{ ...fault, message: `${fault.message} (and the same in ${more})` }];
   });
 }
 
@@ -69,7 +72,7 @@ export function readSite(
   const faults: SiteFault[] = [];
   const bySchema = sortDocuments(workedFrom(documents, faults), faults);
   const of = (schema: string): readonly SiteDocument[] => [...(bySchema.get(schema)?.values() ?? [])];
-  faults.push(...unusedDocuments(bySchema), ...dataSchemaFaults(bySchema));
+  faults.push(...unusedDocuments(bySchema, documents), ...sealedUnasked(documents), ...dataSchemaFaults(bySchema));
   const configuration = chooseConfiguration(of('shipyard/DeploymentConfiguration/v1'), faults);
   const chosen = chooseStrategy(of('shipyard/DeploymentStrategy/v1'), configuration, faults);
   const suggest = newSuggestNames();

@@ -160,7 +160,7 @@ describe('ports', () => {
     ];
     expect(texts.flatMap((text) => faultTexts(node(text)))).toMatchInlineSnapshot(`
       [
-        "Error MissingField BaremetalNode n1 data.interfaces: interfaces have no MAC address; the node needs one interface with mac, or metadata.boot_mac",
+        "Warning NoBootPort BaremetalNode n1 data.interfaces: interfaces have no MAC address, nor has metadata.boot_mac: until they do, or somebody makes a port of the node, it fails before anything of it is touched",
         "Warning NotHonoured BaremetalNode n1 data.interfaces.a.mac: mac is missing: without it Baton makes no port of the interface",
         "Warning NoBootPort BaremetalNode n1 data.interfaces: interfaces have none that boots from the network: one of them needs pxe: true",
         "Error InvalidValue BaremetalNode n1 data.interfaces.a.pxe: pxe is false, and metadata.boot_mac is this interface: one of them must go",
@@ -213,7 +213,7 @@ host_profile: 3
 oob: {type: libvirt, adress: x, port: a}
 interfaces: {e: {mac: zz, networks: tenant, switch_port: {switch_id: 1}, pxe: 1}, f: []}
 storage: {root_device: {sise: 3}, raid: {logical_disks: []}}
-platform: {image: xenial, checksum: abc, image_format: vmdk}
+platform: {image: "file:///xenial", checksum: abc, image_format: vmdk}
 metadata: {tags: a, owner_data: {a: 1}, rack: 3, boot_mac: q, label: x}
 boot_mode: legacy
 traits: [foo]
@@ -236,7 +236,7 @@ addressing: [{network: a}]
       "Error InvalidValue BaremetalNode n1 data.interfaces.f: f must be a mapping",
       "Error InvalidValue BaremetalNode n1 data.storage.root_device: root_device is wrong: root device hint root_device.sise is not a known hint; hints are size, rotational, model, vendor, serial, wwn, wwn_with_extension, wwn_vendor_extension, name, hctl, by_path, tran",
       "Error InvalidValue BaremetalNode n1 data.storage.raid: raid is wrong: it can't be used: logical_disks must have at least one logical disk",
-      "Error InvalidValue BaremetalNode n1 data.platform.image: image must be an http:// or https:// URL: Baton keeps no images by name; a file below BATON_IMAGES_DIR is http://CONDUCTOR:6385/images/FILE (given: "xenial")",
+      "Error InvalidValue BaremetalNode n1 data.platform.image: image must be an http:// or https:// URL (a file below BATON_IMAGES_DIR is http://CONDUCTOR:6385/images/FILE), or a name that a baton/Images/v1 explains (given: "file:///xenial")",
       "Error InvalidValue BaremetalNode n1 data.platform.checksum: checksum must be "sha256:" and 64 digits, "sha512:" and 128 digits (hexadecimal), or the URL of a checksum file (given: "abc")",
       "Error InvalidValue BaremetalNode n1 data.platform.image_format: image_format must be one of raw, qcow2, gpt (given: "vmdk")",
       "Error InvalidValue BaremetalNode n1 data.metadata.tags: tags must be a list of tags (given: "a")",

@@ -39,7 +39,7 @@ export function readSiteNode(
   const tags = metadata.tags ?? [];
   if (tags.includes('*'))
     report(['data', 'metadata', 'tags'], 'has "*", which means all nodes to plugins', 'InvalidValue');
-  const instanceInfo = instanceInfoOf(design, report);
+  const instanceInfo = instanceInfoOf(design, drydock, report);
   const bios = Object.entries(design.bios_settings ?? {}).map(([name, value]) => ({ name, value: String(value) }));
   const raid = present(design.storage?.raid);
   const configDrive = configDriveOf(design, drydock, report);
@@ -144,8 +144,19 @@ function rootByName(design: NodeDesign, profile: HardwareProfile | undefined, re
 }
 
 /** Image and checksum as `buildImageInfo` takes them. */
-function instanceInfoOf({ platform }: NodeDesign, report: Report): JsonObject | undefined {
+function instanceInfoOf(
+  { platform: given }: NodeDesign,
+  { images }: DrydockDocuments,
+  report: Report,
+): JsonObject | undefined {
+  const named = images.get(given?.image ?? '');
+  const platform = named ? { ...given, ...named } : given;
   const image = platform?.image;
+  if (image && !/^https?:/.test(image)) {
+    const message = `is ${image}, which no baton/Images/v1 explains: until one does, such a node fails before anything of it is touched`;
+    report(['data', 'platform', 'image'], message, 'UnknownImage', 'Warning');
+    return undefined;
+  }
   if (!image) {
     const message = 'is missing, here and in its profiles: such a node fails before anything of it is touched';
     report(['data', 'platform', 'image'], message, 'NoImage', 'Warning');

@@ -48,8 +48,9 @@ export function sitePorts(design: NodeDesign, report: Report): SitePort[] {
     ports.push({ address: bootMac, pxeEnabled: true });
   }
   if (ports.length === 0) {
-    const message = 'have no MAC address; the node needs one interface with mac, or metadata.boot_mac';
-    report(['data', 'interfaces'], message, 'MissingField');
+    const message =
+      'have no MAC address, nor has metadata.boot_mac: until they do, or somebody makes a port of the node, it fails before anything of it is touched';
+    report(['data', 'interfaces'], message, 'NoBootPort', 'Warning');
   } else if (!ports.some(({ pxeEnabled }) => pxeEnabled)) {
     const message = 'have none that boots from the network: one of them needs pxe: true';
     report(['data', 'interfaces'], message, 'NoBootPort', 'Warning');

@@ -12,15 +12,10 @@ const othersSchemas =
 /** What rendering works by. */
 const layeringPolicy = 'deckhand/LayeringPolicy/v1';
 
-/** Deckhand's whose `data` is a secret, whatever it is called. */
-const secretSchemas = /^deckhand\/(Passphrase|PrivateKey|CertificateKey|CertificateAuthorityKey)\/v1$/;
-
 /** A Warning for each schema with a document that has a secret in clear: others' documents are kept as they are. */
-function plainSecrets(schema: string, documents: readonly SiteDocument[]): SiteFault[] {
+function plainSecrets(documents: readonly SiteDocument[]): SiteFault[] {
   const found = documents.find(
-    (each) =>
-      !isEncrypted(each) &&
-      (secretSchemas.test(schema) || (isMapping(each.data) && findSecrets(each.data, { most: 1 }).length > 0)),
+    (each) => !isEncrypted(each) && isMapping(each.data) && findSecrets(each.data, { most: 1 }).length > 0,
   );
   if (!found) return [];
   const message =
@@ -28,13 +23,19 @@ function plainSecrets(schema: string, documents: readonly SiteDocument[]): SiteF
   return [{ level: 'Warning', name: 'PlainSecret', message, document: documentOf(found) }];
 }
 
-/** One fault for each schema that Baton does nothing with: Info for Airship's own, a Warning for what nobody knows. */
-export function unusedDocuments(bySchema: ReadonlyMap<string, ReadonlyMap<string, SiteDocument>>): SiteFault[] {
-  const sources = findSources([...bySchema.values()].flatMap((byName) => [...byName.values()]));
+/**
+ * One fault for each schema that Baton does nothing with: Info for Airship's own, a Warning for what nobody knows.
+ * @param written all of the site's, abstract ones too: what they take values from is used
+ */
+export function unusedDocuments(
+  bySchema: ReadonlyMap<string, ReadonlyMap<string, SiteDocument>>,
+  written: readonly SiteDocument[],
+): SiteFault[] {
+  const sources = findSources(written);
   return [...bySchema].flatMap(([schema, byName]): SiteFault[] => {
     if (usedSchemas.has(schema) || schema === dataSchema || schema === layeringPolicy) return [];
     const all = [...byName.values()];
-    const secrets = plainSecrets(schema, all);
+    const secrets = plainSecrets(all);
     const documents = all.filter(({ name }) => !sources.has(`${schema}/${name}`));
     const [first] = documents;
     if (!first) return secrets;

@@ -15,6 +15,7 @@ export const usedSchemas: ReadonlySet<string> = new Set([
   'drydock/Network/v1',
   'drydock/NetworkLink/v1',
   'promenade/EtcdClusters/v1',
+  'baton/Images/v1',
   'baton/Plugin/v1',
 ]);
 
@@ -72,10 +73,7 @@ function nameRule(name: unknown): string {
 export const credentialName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$/;
 
 const credentialRule =
-  'store user and password once by `baton credential set NAME`, and write `credential: NAME`; documents never contain them';
-
-const substitutionRule =
-  'have it substituted from a document with `storagePolicy: encrypted`, or leave account out and write the name of a stored credential';
+  'store user and password once by `baton credential set NAME`, and write `credential: NAME`; or write `account` beside the password, as Drydock has it';
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== '!';
 
@@ -90,9 +88,9 @@ function passwordFaults(data: unknown, refuse: Refuse): void {
   }
   const credential = oob['credential'];
   if (credential === undefined || credential === null || credential === '!' || credential === mask) return;
-  if (isGiven(oob['account'])) {
-    refuse('LiteralCredential', ['data', 'oob', 'credential'], `is a password beside account: ${substitutionRule}`);
-  } else if (typeof credential !== 'string' || !credentialName.test(credential)) {
+  // it is a password, and kept as one (`passwordIn`)
+  if (isGiven(oob['account']) && typeof credential === 'string') return;
+  if (typeof credential !== 'string' || !credentialName.test(credential)) {
     refuse('LiteralCredential', ['data', 'oob', 'credential'], `is no name of a credential: ${credentialRule}`);
   }
 }

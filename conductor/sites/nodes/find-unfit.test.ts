@@ -26,7 +26,8 @@ async function why(...given: readonly SiteNode[]): Promise<(string | undefined)[
   return names.map((name) => found.get(name));
 }
 
-const noImage = 'its document has no platform.image: there is nothing to deploy';
+const noImage =
+  'its document has no platform.image, or only a name that no baton/Images/v1 explains: there is nothing to deploy';
 const { instanceInfo: _none, ...withoutImage } = realNode();
 
 test('a node without image is unfit, enrolled or not; a simulated deploy needs none, nor does a boot volume', async () => {

@@ -37,7 +37,10 @@ export function whyUndeployable(
   const ports = portsToBe(wanted, enrolled?.ports ?? []);
   const isFake = hasFakeDeploy(node);
   if (!isFake && !enrolled?.hasVolume && !wanted.instanceInfo) {
-    return 'its document has no platform.image: there is nothing to deploy';
+    return 'its document has no platform.image, or only a name that no baton/Images/v1 explains: there is nothing to deploy';
+  }
+  if (!isFake && ports.length === 0) {
+    return 'its document has no MAC address (interfaces.*.mac, metadata.boot_mac), and the node no port';
   }
   const faults = [
     isFake ? undefined : refusal(() => requireBootable(node, ports)),

@@ -1,6 +1,14 @@
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import { type RenderedDocuments, renderLayers } from '#conductor/sites/rendering/render-layers.ts';
-import { documentKey, isEncrypted, isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
+import {
+  documentKey,
+  hasSecret,
+  isEncrypted,
+  isMapping,
+  passwordIn,
+  type SiteDocument,
+  withPassword,
+} from '#conductor/sites/site-document.ts';
 
 /**
  * Documents rendered, and the same as all may see them: `******` in place of every value of an encrypted document, and of
@@ -14,8 +22,11 @@ export interface RenderedSite extends RenderedDocuments {
 
 export function renderSite(documents: readonly SiteDocument[]): RenderedSite {
   const rendered = renderLayers(documents);
-  if (!documents.some(isEncrypted)) return { ...rendered, shown: rendered.documents };
-  const withoutValues = documents.map((each) => (isEncrypted(each) ? { ...each, data: maskValues(each.data) } : each));
+  if (!documents.some(hasSecret)) return { ...rendered, shown: rendered.documents };
+  const withoutValues = documents.map((each) => {
+    if (isEncrypted(each)) return { ...each, data: maskValues(each.data) };
+    return hasSecret(each) ? { ...each, data: withPassword(each.data, mask) } : each;
+  });
   const masked = new Map(renderLayers(withoutValues).documents.map((each) => [documentKey(each), each]));
   const shown = rendered.documents.map((document) => {
     // a pattern that only the value has: nobody can say which parts are secret
@@ -35,7 +46,7 @@ function maskValues(value: unknown): unknown {
 
 /** All values of encrypted documents, so that other texts can be kept free of them. Pure. */
 export function encryptedTexts(documents: readonly SiteDocument[]): string[] {
-  return documents.filter(isEncrypted).flatMap(({ data }) => textsOf(data));
+  return documents.flatMap((each) => (isEncrypted(each) ? textsOf(each.data) : (passwordIn(each) ?? [])));
 }
 
 function textsOf(value: unknown): string[] {

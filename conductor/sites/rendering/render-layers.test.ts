@@ -331,8 +331,8 @@ test('a site is read as it is rendered', () => {
   expect(JSON.stringify(site?.nodes.get('n1'))).toContain('http://images.site.example/debian.qcow2');
 });
 
-test('a secret does not get into a site by substitution', () => {
-  const source = document({ schema: 'deckhand/Passphrase/v1', name: 'pw', data: 'hush hush' });
+test('a secret of a document that does not say so gets into no site by substitution', () => {
+  const source = document({ schema: 'a/Secret/v1', name: 'pw', data: 'hush hush' });
   const substitutions = [{ src: { schema: source.schema, name: 'pw', path: '.' }, dest: { path: '.oob.credential' } }];
   const profile = document({ schema: 'drydock/HostProfile/v1', name: 'p', data: {}, substitutions });
   const { site, faults } = readSite([source, profile]);

@@ -58,13 +58,14 @@ export function substitute(data: unknown, value: unknown, { path: where, pattern
 
 /** A value as text, as Deckhand has it. */
 function inPython(value: unknown): string {
+  if (typeof value === 'string') return value;
   if (typeof value === 'boolean') return value ? 'True' : 'False';
   if (value === null || value === undefined) return 'None';
   // JavaScript's 1.5e-7 is Python's 1.5e-07, and 0.00001 its 1e-05
   if (typeof value === 'number' && value !== 0 && Math.abs(value) < 1e-4) {
     return value.toExponential().replace(/-(\d)$/, '-0$1');
   }
-  return String(value);
+  return JSON.stringify(value);
 }
 
 function replaceIn(value: unknown, levels: number, change: (text: string) => string): unknown {

@@ -2,7 +2,14 @@ import { createHash } from 'node:crypto';
 import { resealText } from '#conductor/kernel/secrets/sealed-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { isEncrypted, type SiteDocument, siteDocument } from '#conductor/sites/site-document.ts';
+import {
+  hasSecret,
+  isEncrypted,
+  passwordIn,
+  type SiteDocument,
+  siteDocument,
+  withPassword,
+} from '#conductor/sites/site-document.ts';
 import type { AppError } from '#shared/errors/app-error.ts';
 
 /** One collection's text and what it says. */
@@ -21,10 +28,10 @@ const dataPlace = (digest: string): string => `site document ${digest}`;
 
 /**
  * What is stored of an upload. Of `storagePolicy: encrypted` (Deckhand) `data` becomes its digest, which tells whether it
- * has changed and nothing more, as Deckhand answers it; `sealed` beside it has the data.
+ * has changed and nothing more, as Deckhand answers it; so does a BMC's password. `sealed` beside it has the data.
  */
 export function sealContent(secrets: Secrets, { text, documents }: Content): StoredContent {
-  if (!documents.some((document) => isEncrypted(siteDocument('', document)))) {
+  if (!documents.some((document) => hasSecret(siteDocument('', document)))) {
     return { hash: createHash('sha256').update(text).digest('hex'), text, documents };
   }
   const hash = secrets.digest(text);
@@ -32,12 +39,19 @@ export function sealContent(secrets: Secrets, { text, documents }: Content): Sto
     hash,
     text: secrets.seal(text, textPlace(hash)),
     documents: documents.map((document) => {
-      if (!isEncrypted(siteDocument('', document))) return document;
+      const read = siteDocument('', document);
+      if (!hasSecret(read)) return document;
       const data = JSON.stringify(document['data'] ?? null);
       const digest = secrets.digest(data);
-      return { ...document, data: digest, sealed: secrets.seal(data, dataPlace(digest)) };
+      const shown = isEncrypted(read) ? digest : withPassword(read.data, digest);
+      return { ...document, data: shown, sealed: secrets.seal(data, dataPlace(digest)) };
     }),
   };
+}
+
+/** What stands in the place of a stored document's secrets. */
+function digestOf(document: SiteDocument): string {
+  return isEncrypted(document) ? String(document.data) : (passwordIn(document) ?? '');
 }
 
 /** Whether it has an encrypted document. */
@@ -49,13 +63,13 @@ export function isSealedContent({ documents }: Pick<Content, 'documents'>): bool
 export function storedDocument(collection: string, stored: JsonObject): SiteDocument {
   const document = siteDocument(collection, stored);
   const { sealed } = stored;
-  return isEncrypted(document) && typeof sealed === 'string' ? { ...document, sealed } : document;
+  return hasSecret(document) && typeof sealed === 'string' ? { ...document, sealed } : document;
 }
 
 /** @throws AppError `invalid_argument` naming the key that is missing */
 export function openDocument(secrets: Secrets, { sealed, ...document }: SiteDocument): SiteDocument {
   if (sealed === undefined) return document;
-  return { ...document, data: JSON.parse(secrets.open(sealed, dataPlace(String(document.data)))) as unknown };
+  return { ...document, data: JSON.parse(secrets.open(sealed, dataPlace(digestOf(document)))) as unknown };
 }
 
 /** @throws AppError `invalid_argument` naming the key that is missing */
@@ -73,9 +87,9 @@ export function resealContent(
   return {
     text: resealText(secrets, text, textPlace(hash), onClosed),
     documents: documents.map((document) => {
-      const { sealed, data } = storedDocument('', document);
+      const { sealed, ...read } = storedDocument('', document);
       if (sealed === undefined) return document;
-      return { ...document, sealed: resealText(secrets, sealed, dataPlace(String(data)), onClosed) };
+      return { ...document, sealed: resealText(secrets, sealed, dataPlace(digestOf(read)), onClosed) };
     }),
   };
 }
