@@ -8,7 +8,6 @@ import type { CommandServices } from '#agent/commands/command.ts';
 import { CommandRunner } from '#agent/commands/command-runner.ts';
 import { type CommandTable, commandTable } from '#agent/commands/command-table.ts';
 import type { AgentConfig } from '#agent/config.ts';
-import type { OpenTerminal } from '#agent/console/terminal.ts';
 import { activateHardware } from '#agent/hardware/active-hardware.ts';
 import type { HardwareManager } from '#agent/hardware/hardware-manager.ts';
 import { listPhysicalInterfaces } from '#agent/hardware/network-interfaces.ts';
@@ -28,6 +27,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { Random } from '#shared/retry.ts';
+import type { OpenTerminal } from '#shared/terminal/terminal.ts';
 
 /** What the agent gets from the process around it. */
 export interface AgentDependencies {

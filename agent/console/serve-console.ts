@@ -1,11 +1,11 @@
 import type { WebSocket } from 'ws';
-import type { OpenTerminal, Terminal } from '#agent/console/terminal.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
-import { closeSocket, endConsole } from '#shared/web-socket/close-socket.ts';
+import { joinSocket } from '#shared/terminal/join-socket.ts';
+import type { OpenTerminal, Terminal } from '#shared/terminal/terminal.ts';
+import { endConsole } from '#shared/web-socket/close-socket.ts';
 import { keepAlive } from '#shared/web-socket/keep-alive.ts';
-import { highWaterBytes } from '#shared/web-socket/pump.ts';
-import { type ConsoleQuery, ConsoleResize } from '#shared/wire/console.ts';
+import type { ConsoleQuery } from '#shared/wire/console.ts';
 
 export interface ConsoleOptions {
   readonly openTerminal: OpenTerminal;
@@ -36,7 +36,7 @@ export async function serveConsole(
   }
   log.info({ pid: terminal.pid }, 'console opened');
   const ended = shellEnd(terminal, socket);
-  joinBoth(terminal, socket);
+  joinSocket(terminal, socket);
   const onAbort = (): void => endConsole(socket, { reason: 'the agent stops' }, 1001);
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
@@ -54,33 +54,4 @@ function shellEnd(terminal: Terminal, socket: WebSocket): Promise<void> {
       resolve();
     });
   });
-}
-
-function joinBoth(terminal: Terminal, socket: WebSocket): void {
-  terminal.onOutput((bytes) => {
-    if (socket.readyState !== socket.OPEN) return;
-    socket.send(bytes, () => {
-      if (socket.bufferedAmount < highWaterBytes / 2) terminal.resume();
-    });
-    if (socket.bufferedAmount > highWaterBytes) terminal.pause();
-  });
-  terminal.onDrain(() => socket.readyState === socket.OPEN && socket.resume());
-  socket.on('message', (data, isBinary) => {
-    if (isBinary) {
-      if (!terminal.write(data as Buffer)) socket.pause();
-      return;
-    }
-    const resize = ConsoleResize.safeParse(parseJson((data as Buffer).toString()));
-    if (resize.success) terminal.resize(resize.data.columns, resize.data.rows);
-    else closeSocket(socket, 1008, 'a text message must be {"type":"resize","columns":…,"rows":…}');
-  });
-  socket.once('close', () => terminal.hangUp());
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // fails its schema
-  }
 }

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { CommandRunner } from '#agent/commands/command-runner.ts';
-import type { OpenTerminal, Terminal } from '#agent/console/terminal.ts';
 import { createApp } from '#agent/http/app.ts';
 import { startServer } from '#agent/http/server.ts';
 import { fakeServices } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
+import type { OpenTerminal, Terminal } from '#shared/terminal/terminal.ts';
 
 /** Over real sockets, with a terminal that only notes what it is told. */
 function fakeTerminal() {

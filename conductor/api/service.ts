@@ -43,5 +43,8 @@ export const Children = z.strictObject({
   children: z.array(json).max(0),
   links: z.strictObject({ href: z.string(), rel: z.string() }),
 });
-export const ConsoleState = z.strictObject({ console_enabled: z.literal(false), console_info: z.null() });
+export const ConsoleState = z.strictObject({
+  console_enabled: z.boolean(),
+  console_info: z.strictObject({ type: z.literal('websocket'), url: z.string() }).nullable(),
+});
 export const Nothing = z.strictObject({});

@@ -7,7 +7,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 export interface Connection {
   readonly client: ApiClient;
   /** Joins the person's terminal with a shell in the node's ramdisk. @param ident as it stands in a path */
-  readonly openConsole: (ident: string) => Promise<void>;
+  readonly openConsole: (ident: string, kind?: 'shell' | 'serial') => Promise<void>;
 }
 
 /** A setting of the conductor, `BATON_PORT`; its default as text, or ''. */

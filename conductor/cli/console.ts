@@ -33,8 +33,9 @@ export async function openConsole(
   { client, settings }: { readonly client: ApiClient; readonly settings: ClientSettings },
   ident: string,
   terminal: Terminal,
+  kind: 'shell' | 'serial' = 'shell',
 ): Promise<void> {
-  const path = `/v1/nodes/${ident}/console/shell`;
+  const path = `/v1/nodes/${ident}/console/${kind}`;
   // a refused WebSocket has a status and no text; this answer says in words whether and why not
   if (!(await client.call('GET', path))) throw noNode(ident);
   const target = new URL(`${settings.url.replace(/^http/, 'ws')}${path}`);

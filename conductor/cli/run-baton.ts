@@ -56,9 +56,9 @@ export function runBaton(parts: ConductorParts): void {
       const terminal = { input: process.stdin, output: process.stdout, term: process.env['TERM'] };
       return {
         client,
-        openConsole: async (ident) => {
+        openConsole: async (ident, kind) => {
           const { openConsole } = await import('#conductor/cli/console.ts');
-          await openConsole({ client, settings }, ident, terminal);
+          await openConsole({ client, settings }, ident, terminal, kind);
         },
       };
     },

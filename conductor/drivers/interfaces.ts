@@ -8,6 +8,7 @@ import type { Disk } from '#shared/disks/disk.ts';
 import type { Log } from '#shared/log.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 import type { Run } from '#shared/process/run.ts';
+import type { Line, TerminalOptions } from '#shared/terminal/terminal.ts';
 
 /**
  * What drivers answer for one node's BMC. Drivers never decide and know no database: they answer a question or do one
@@ -178,11 +179,23 @@ export interface RaidInterface {
   deleteVolume(controller: RaidController, volume: RaidVolume, options?: CallOptions): Promise<void>;
 }
 
+/** The machine's serial console, over one connection to its BMC. */
+export interface ConsoleLine extends Line {
+  /** Why there is no more of it. */
+  readonly ended: Promise<string>;
+}
+
+export interface ConsoleInterface {
+  /** Most BMCs have room for one connection: one that was left of before is ended. */
+  open(size: TerminalOptions, options?: CallOptions): Promise<ConsoleLine>;
+}
+
 /** A connection to one node's BMC; the interfaces a hardware type lacks are absent. */
 export interface Bmc {
   readonly power: PowerInterface;
   readonly management: ManagementInterface;
   readonly bios?: BiosInterface;
+  readonly console?: ConsoleInterface;
   readonly firmware?: FirmwareInterface;
   readonly firmwareBoot?: FirmwareBootInterface;
   readonly raid?: RaidInterface;

@@ -64,6 +64,17 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
         return (to, options) => logged(watch, 'reset secure boot keys', 'info', { to }, () => reset(to, options));
       }),
     },
+    ...ifGiven('console', bmc.console, (serial) => ({
+      open: (size, options) =>
+        logged(
+          watch,
+          'open serial console',
+          'info',
+          {},
+          () => serial.open(size, options),
+          () => ({}),
+        ),
+    })),
     ...ifGiven('firmware', bmc.firmware, (firmware) => firmwareWithLogging(firmware, watch)),
     ...ifGiven('firmwareBoot', bmc.firmwareBoot, (firmware) => firmwareBootWithLogging(firmware, watch)),
     ...ifGiven('virtualMedia', bmc.virtualMedia, (media) => virtualMediaWithLogging(media, watch)),

@@ -18,6 +18,7 @@ import { commitConfigdocsRoutes } from '#conductor/http/commit-configdocs.routes
 import { conductorRoutes } from '#conductor/http/conductors.routes.ts';
 import { configdocsRoutes } from '#conductor/http/configdocs.routes.ts';
 import { consoleRoutes } from '#conductor/http/console.routes.ts';
+import { consoleStateRoutes } from '#conductor/http/console-state.routes.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { credentialRoutes } from '#conductor/http/credentials.routes.ts';
 import { decommissionRoutes } from '#conductor/http/decommission.routes.ts';
@@ -86,6 +87,7 @@ const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   flowRoutes,
   eventRoutes,
   consoleRoutes,
+  consoleStateRoutes,
   inspectionRoutes,
   nodeLogRoutes,
   portRoutes,

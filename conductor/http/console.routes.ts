@@ -3,10 +3,10 @@ import { upgradeWebSocket } from '@hono/node-server';
 import { createRoute } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import { WebSocket } from 'ws';
+import { agentConsole } from '#conductor/agents/console/agent-console.ts';
 import { requireConsoleAccess } from '#conductor/agents/console/console-access.ts';
-import { readConsoleOccasion } from '#conductor/agents/console/console-occasion.ts';
 import type { ConsoleRequest } from '#conductor/agents/console/consoles.ts';
-import { agentConsoleUrl } from '#conductor/agents/console/dial-agent.ts';
+import { serialConsole } from '#conductor/agents/console/serial-console.ts';
 import { ConsoleShell } from '#conductor/api/node-parts.ts';
 import { readCredentials } from '#conductor/auth/authenticator.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
@@ -18,22 +18,26 @@ import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { ConsoleQuery } from '#shared/wire/console.ts';
 
-const path = '/v1/nodes/{node}/console/shell';
+const consoleRoute = <Kind extends 'shell' | 'serial'>(kind: Kind, what: string) =>
+  createRoute({
+    method: 'get',
+    path: `/v1/nodes/{node}/console/${kind}`,
+    tags: ['console'],
+    summary: `${what}, as a WebSocket; a plain GET says whether there would be one (Baton's own)`,
+    request: { params: NodeParams, query: ConsoleQuery },
+    responses: answers(200, 'there would be one', ConsoleShell),
+  });
 
-const shell = createRoute({
-  method: 'get',
-  path,
-  tags: ['console'],
-  summary: "A shell in the node's ramdisk, as a WebSocket; a plain GET says whether there would be one (Baton's own)",
-  request: { params: NodeParams, query: ConsoleQuery },
-  responses: answers(200, 'there would be one', ConsoleShell),
-});
+const routes = {
+  shell: consoleRoute('shell', "A shell in the node's ramdisk"),
+  serial: consoleRoute('serial', "The machine's serial console, while it is enabled"),
+} as const;
 
-/** `/v1/nodes/{node}/console/shell`: Baton's own. */
+/** `/v1/nodes/{node}/console/{shell,serial}`: Baton's own. */
 export function consoleRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
 
-  const wanted = async (c: Context<ApiEnv>): Promise<ConsoleRequest> => {
+  const wanted = async (c: Context<ApiEnv>, kind: keyof typeof routes): Promise<ConsoleRequest> => {
     requireConsoleAccess(context.config);
     requireNoBrowser(c);
     const query = ConsoleQuery.safeParse(c.req.query());
@@ -41,17 +45,19 @@ export function consoleRoutes(context: HttpContext): ApiApp {
       const faults = query.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
       throw new AppError('invalid_argument', faults.join('; '));
     }
-    context.consoles.requireRoom();
     const node = await getNode(context.db, c.req.param('node') ?? '');
-    const occasion = await readConsoleOccasion(context.db, node.uuid);
-    agentConsoleUrl(occasion.session);
+    const connect = () => context.drivers.connect(node, { node: node.uuid });
+    const asked =
+      kind === 'shell'
+        ? await agentConsole(context, node.uuid, query.data)
+        : serialConsole({ db: context.db, connect }, node, query.data);
+    context.consoles.requireRoom(asked);
     const { user, project } = c.get('caller');
     const by = `${user ?? 'somebody'} at ${remoteAddress(c)}`;
     const credentials = context.auth.unproven ? undefined : readCredentials((name) => c.req.header(name));
     return {
+      ...asked,
       nodeUuid: node.uuid,
-      occasion,
-      query: query.data,
       by,
       user,
       project,
@@ -59,23 +65,25 @@ export function consoleRoutes(context: HttpContext): ApiApp {
     };
   };
 
-  // the answer to a refused upgrade has a status and no text: who gets one asks again without upgrade
-  const upgrade: MiddlewareHandler = upgradeWebSocket(async (c) => {
-    const request = await wanted(c);
-    return {
-      onOpen: (_event, { raw }) => {
-        if (!(raw instanceof WebSocket)) throw new AppError('internal', 'the WebSocket is not from the package ws');
-        void context.consoles.serve(raw, request);
-      },
-    };
-  });
-  app.get(path.replace('{node}', ':node'), (c, next) =>
-    c.req.header('upgrade') === undefined ? next() : upgrade(c, next),
-  );
-  app.openapi(shell, async (c) => {
-    const { occasion } = await wanted(c);
-    return c.json({ console: 'available', during: occasion.stepName ?? null });
-  });
+  for (const kind of ['shell', 'serial'] as const) {
+    // the answer to a refused upgrade has a status and no text: who gets one asks again without upgrade
+    const upgrade: MiddlewareHandler = upgradeWebSocket(async (c) => {
+      const request = await wanted(c, kind);
+      return {
+        onOpen: (_event, { raw }) => {
+          if (!(raw instanceof WebSocket)) throw new AppError('internal', 'the WebSocket is not from the package ws');
+          void context.consoles.serve(raw, request);
+        },
+      };
+    });
+    app.get(`/v1/nodes/:node/console/${kind}`, (c, next) =>
+      c.req.header('upgrade') === undefined ? next() : upgrade(c, next),
+    );
+    app.openapi(routes[kind], async (c) => {
+      const { during } = await wanted(c, kind);
+      return c.json({ console: 'available', during: during ?? null });
+    });
+  }
   return app;
 }
 

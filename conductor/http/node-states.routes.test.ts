@@ -260,5 +260,8 @@ test('what a node does not have: empty lists, absent things, refusals', async ()
   expect(await get('states/console')).toEqual({ console_enabled: false, console_info: null });
   expect(await get('vendor_passthru/methods')).toEqual({});
   expect((await api.call('GET', '/v1/nodes/n1/vmedia')).fault).toContain('config drive');
-  expect(await put('states/console', {})).toMatchObject({ status: 400, fault: containing('does not support') });
+  expect(await put('states/console', { enabled: true })).toMatchObject({
+    status: 400,
+    fault: containing('no-console'),
+  });
 });

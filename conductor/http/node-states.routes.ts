@@ -140,7 +140,7 @@ export function nodeStateRoutes(context: HttpContext): ApiApp {
       target_provision_state: node.targetProvisionState,
       provision_updated_at: apiTime(node.provisionUpdatedAt),
       last_error: node.lastError,
-      console_enabled: false,
+      console_enabled: node.consoleEnabled,
       ...(version >= 12 ? { raid_config: node.raidConfig, target_raid_config: node.targetRaidConfig } : {}),
       ...(version >= 75 ? { boot_mode: node.bootMode, secure_boot: node.secureBoot } : {}),
     };

@@ -1,6 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import { Children, ConsoleState, EmptyList, Nothing } from '#conductor/api/service.ts';
+import { Children, EmptyList, Nothing } from '#conductor/api/service.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { plainListQuery } from '#conductor/http/field-choice.ts';
@@ -54,12 +54,6 @@ const unbuilt: readonly Unbuilt[] = [
     path: '/v1/nodes/:node/vendor_passthru',
     since: 1,
     instead: 'talk to the BMC itself; event subscriptions are made at its EventService',
-  },
-  {
-    path: '/v1/nodes/:node/states/console',
-    since: 1,
-    instead:
-      "the ramdisk's shell is at /v1/nodes/{node}/console/shell (`baton console`), the machine's console at its BMC",
   },
   {
     path: '/v1/nodes/:node/vmedia',
@@ -120,13 +114,6 @@ function mountEmptyAnswers(app: ApiApp, db: HttpContext['db']): void {
     const href = `${originOf(c)}/v1/nodes?parent_node=${uuid}`;
     return c.json({ children: [], links: { href, rel: 'children' } });
   });
-  app.openapi(
-    get('/v1/nodes/{node}/states/console', 'Say whether a console is on: it never is', ConsoleState),
-    async (c) => {
-      await getNode(db, c.req.valid('param').node);
-      return c.json({ console_enabled: false, console_info: null });
-    },
-  );
   app.openapi(get('/v1/nodes/{node}/vendor_passthru/methods', "List vendors' methods: none", Nothing), async (c) => {
     await getNode(db, c.req.valid('param').node);
     return c.json({});

@@ -43,6 +43,7 @@ const row: NodeRow = {
   targetBootMode: null,
   targetSecureBoot: null,
   renewedBootDevice: null,
+  consoleEnabled: false,
   secureBoot: null,
   provisionState: 'wait call-back',
   targetProvisionState: 'active',

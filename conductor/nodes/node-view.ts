@@ -61,7 +61,7 @@ const fieldValues: Readonly<
   boot_mode: (node) => node.bootMode,
   clean_step: (_, { currentStep }) => stepOf(currentStep, 'clean'),
   conductor_group: (node) => node.conductorGroup,
-  console_enabled: () => false,
+  console_enabled: (node) => node.consoleEnabled,
   console_interface: (node) => interfaceOf(node, 'console'),
   disable_power_off: (node) => node.disablePowerOff,
   deploy_interface: (node) => interfaceOf(node, 'deploy'),

@@ -141,7 +141,7 @@ async function openOn(database: Database, configured: Configured): Promise<Opene
     run,
     auth,
     allocator: createAllocator({ context: engine, clock: systemClock }),
-    consoles: createConsoles({ ...basics, secrets, conductorName: config.conductorName }),
+    consoles: createConsoles({ ...basics, conductorName: config.conductorName }),
   };
   if (!database.exclusive) {
     await database.listen(nudgeChannel, (nodeUuid) => scheduler.nudge(nodeUuid, 'another conductor'));

@@ -279,7 +279,8 @@ function hide(text: string, secrets: readonly string[] = []): string {
   return secrets.filter(Boolean).reduce((hidden, secret) => hidden.replaceAll(secret, '******'), text);
 }
 
-function currentEnvironment(): NodeJS.ProcessEnv {
+/** Also for the one other place that starts processes, `shared/terminal`. */
+export function currentEnvironment(): NodeJS.ProcessEnv {
   // oxlint-disable-next-line node/no-process-env -- a child gets our environment plus what the caller adds
   return process.env;
 }

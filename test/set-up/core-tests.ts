@@ -30,6 +30,10 @@ export const coreTests: readonly CoreTest[] = [
   { file: 'system/plans.test.ts', proves: 'a plan is read before, and is what happens' },
   { file: 'system/plan.test.ts', proves: 'what a plan says of disks' },
   { file: 'system/console.test.ts', proves: 'the console of a ramdisk' },
+  {
+    file: 'system/serial-console.test.ts',
+    proves: 'serial consoles: ipmitool on ipmi_sim, Redfish by WebSocket and SSH',
+  },
   { file: 'system/bios.test.ts', proves: 'BIOS settings by the BMC' },
   { file: 'system/day-two.test.ts', proves: 'metrics, webhooks, history, log' },
   { file: 'system/wipe-flows.test.ts', proves: 'wipes that preserve, and that fail' },

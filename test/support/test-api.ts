@@ -130,7 +130,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
     run,
     auth: await openAuthenticator(config.auth, { ...basics, secrets: testSecrets }),
     allocator,
-    consoles: createConsoles({ ...basics, secrets: testSecrets, conductorName: 'test-host' }),
+    consoles: createConsoles({ ...basics, conductorName: 'test-host' }),
     nudge: (nodeUuid) => {
       nudged.push(nodeUuid);
     },

@@ -1,16 +1,11 @@
 import type { WebSocket } from 'ws';
-import { type ConsoleOccasion, readConsoleOccasion, whyOver } from '#conductor/agents/console/console-occasion.ts';
-import { dialAgent } from '#conductor/agents/console/dial-agent.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { closeSocket, endConsole } from '#shared/web-socket/close-socket.ts';
 import { keepAlive } from '#shared/web-socket/keep-alive.ts';
-import { pump } from '#shared/web-socket/pump.ts';
-import type { ConsoleQuery } from '#shared/wire/console.ts';
 
 /** How long a step may have begun until the consoles opened before it are cut; milliseconds. */
 const watchIntervalMs = 500;
@@ -21,10 +16,23 @@ const permissionIntervalMs = 2_500;
 /** At a time, on one conductor. */
 const maxConsoles = 64;
 
+/** What is at the other end of an operator's console. */
+export interface ConsoleSource {
+  /** Why there is no more of it. */
+  readonly ended: Promise<string>;
+  join(operator: WebSocket): void;
+  close(reason: string): void;
+}
+
 export interface ConsoleRequest {
   readonly nodeUuid: string;
-  readonly occasion: ConsoleOccasion;
-  readonly query: ConsoleQuery;
+  readonly open: () => Promise<ConsoleSource>;
+  /** The step amid which it is opened. */
+  readonly during?: string | undefined;
+  /** There is one of these at a time. */
+  readonly onlyOne?: string;
+  /** Why it has to end; `undefined` = it may stay. */
+  readonly whyOver: () => Promise<string | undefined>;
   /** Who wants it, as the history names them. */
   readonly by: string;
   readonly user: string | undefined;
@@ -35,9 +43,9 @@ export interface ConsoleRequest {
 
 /** The consoles that go through this conductor. */
 export interface Consoles {
-  /** @throws AppError `busy` when too many are open */
-  requireRoom(): void;
-  /** Joins an operator's WebSocket with a new shell until either side or the flow ends it; never rejects. */
+  /** @throws AppError `busy` when too many are open, `conflict` when the only one is */
+  requireRoom(request: Pick<ConsoleRequest, 'open' | 'onlyOne'>): void;
+  /** Joins an operator's WebSocket with the other end until either side or `whyOver` ends it; never rejects. */
   serve(socket: WebSocket, request: ConsoleRequest): Promise<void>;
   /** Ends all, and resolves when that is recorded. */
   close(): Promise<void>;
@@ -45,17 +53,27 @@ export interface Consoles {
 
 export function createConsoles(context: {
   readonly db: Queryable;
-  readonly secrets: Secrets;
   readonly clock: Clock;
   readonly log: Log;
   readonly conductorName: string;
 }): Consoles {
   const open = new Map<WebSocket, Promise<void>>();
+  const taken = new Map<string, string>();
+  const requireRoom: Consoles['requireRoom'] = ({ onlyOne = '' }) => {
+    if (open.size >= maxConsoles) throw new AppError('busy', `${maxConsoles} consoles are open on this conductor`);
+    const by = taken.get(onlyOne);
+    if (by !== undefined) throw new AppError('conflict', `The console is in use by ${by}.`);
+  };
   return {
-    requireRoom: () => {
-      if (open.size >= maxConsoles) throw new AppError('busy', `${maxConsoles} consoles are open on this conductor`);
-    },
+    requireRoom,
     serve: async (socket, request) => {
+      const { onlyOne } = request;
+      // another may have come while this one was upgraded
+      if (onlyOne !== undefined && taken.has(onlyOne)) {
+        endConsole(socket, { reason: `the console is in use by ${taken.get(onlyOne)}` }, 1013);
+        return;
+      }
+      if (onlyOne !== undefined) taken.set(onlyOne, request.by);
       socket.on('error', (err) => context.log.warn({ err }, 'console connection failed')); // `close` follows
       const served = serveOne(context, socket, request).catch((error: unknown) => {
         context.log.error({ node: request.nodeUuid, err: error }, 'console failed');
@@ -64,6 +82,7 @@ export function createConsoles(context: {
       open.set(socket, served);
       await served;
       open.delete(socket);
+      if (onlyOne !== undefined) taken.delete(onlyOne);
     },
     close: async () => {
       for (const socket of open.keys()) endConsole(socket, { reason: 'the conductor stops' }, 1001);
@@ -75,13 +94,13 @@ export function createConsoles(context: {
 async function serveOne(
   context: Parameters<typeof createConsoles>[0],
   operator: WebSocket,
-  { nodeUuid, occasion, query, by, user, project, whyForbidden }: ConsoleRequest,
+  request: ConsoleRequest,
 ): Promise<void> {
+  const { nodeUuid, by, user, project } = request;
   const { db, clock, log } = context;
   operator.pause();
   const hasLeft = closing(operator, 'the connection to the operator was lost');
-  if (!occasion.session) throw new AppError('internal', 'a console was admitted without an agent');
-  const agent = await dialAgent(context.secrets, occasion.session, query);
+  const other = await request.open();
   const record = (event: string): Promise<void> =>
     addHistory(db, {
       nodeUuid,
@@ -93,32 +112,28 @@ async function serveOne(
       project,
     });
   const startedAt = clock.now().getTime();
-  const during = occasion.stepName === undefined ? '' : ` during ${occasion.stepName}`;
+  const during = request.during === undefined ? '' : ` during ${request.during}`;
   let reason = '';
   let overBecause: string | undefined;
   try {
     // before anything can be typed: what was done on the machine must not be without an entry
-    await record(`console opened by ${by}${during}`);
+    await record(`${request.onlyOne === undefined ? '' : 'serial '}console opened by ${by}${during}`);
     log.info({ node: nodeUuid, by }, 'console opened');
     keepAlive(operator);
-    keepAlive(agent);
-    pump(operator, agent);
-    pump(agent, operator);
-    const shellIsGone = closing(agent, 'the connection to the agent was lost');
-    const watch = watchOccasion(db, nodeUuid, { occasion, whyForbidden, log }, (why) => {
+    other.join(operator);
+    const watch = watchRequest(request, log, (why) => {
       overBecause = why;
       endConsole(operator, { reason: why });
     });
-    agent.resume();
     if (operator.readyState === operator.OPEN) operator.resume();
-    const ended = await Promise.race([hasLeft, shellIsGone]);
+    const ended = await Promise.race([hasLeft, other.ended]);
     clearInterval(watch);
     reason = overBecause ?? ended;
   } catch (error) {
     reason = errorChain(error);
     throw error;
   } finally {
-    closeSocket(agent, 1000, reason);
+    other.close(reason);
     closeSocket(operator, 1000, reason);
     const seconds = Math.round((clock.now().getTime() - startedAt) / 1000);
     await record(`console of ${by} closed after ${seconds} s: ${reason}`);
@@ -127,10 +142,9 @@ async function serveOne(
 }
 
 /** Asks the database, for the flow may be in another conductor's hands. */
-function watchOccasion(
-  db: Queryable,
-  nodeUuid: string,
-  { occasion, whyForbidden, log }: Pick<ConsoleRequest, 'occasion' | 'whyForbidden'> & { readonly log: Log },
+function watchRequest(
+  { nodeUuid, whyOver, whyForbidden }: ConsoleRequest,
+  log: Log,
   onOver: (why: string) => void,
 ): NodeJS.Timeout {
   let isAsking = false;
@@ -138,8 +152,7 @@ function watchOccasion(
   const look = async (): Promise<void> => {
     looks += 1;
     const isTurn = looks % (permissionIntervalMs / watchIntervalMs) === 0;
-    const why =
-      whyOver(occasion, await readConsoleOccasion(db, nodeUuid)) ?? (isTurn ? await whyForbidden() : undefined);
+    const why = (await whyOver()) ?? (isTurn ? await whyForbidden() : undefined);
     if (why !== undefined) onOver(why);
   };
   return setInterval(() => {

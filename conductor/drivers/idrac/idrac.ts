@@ -16,6 +16,7 @@ export const idracDriver: DriverDefinition<RedfishOptions> = {
   interfaces: {
     bios: [...both, 'no-bios'],
     boot: ['ipxe', 'pxe', 'idrac-redfish-virtual-media', 'redfish-virtual-media'],
+    console: ['no-console', 'redfish-serial'],
     firmware: ['redfish', 'no-firmware'],
     inspect: ['agent', ...both, 'no-inspect'],
     management: both,

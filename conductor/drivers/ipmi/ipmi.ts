@@ -1,4 +1,5 @@
 import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/interfaces.ts';
+import { ipmiConsole } from '#conductor/drivers/ipmi/console.ts';
 import { ipmiFields, ipmiMachine, parseIpmiDriverInfo } from '#conductor/drivers/ipmi/driver-info.ts';
 import type { IpmitoolContext } from '#conductor/drivers/ipmi/ipmitool.ts';
 import { ipmiManagement } from '#conductor/drivers/ipmi/management.ts';
@@ -20,7 +21,11 @@ export const ipmiDriver: DriverDefinition<IpmiOptions> = {
   name: 'ipmi',
   fields: ipmiFields,
   bmc: { address: 'ipmi_address', username: 'ipmi_username', password: 'ipmi_password' },
-  interfaces: { management: ['ipmitool'], power: ['ipmitool'] },
+  interfaces: {
+    console: ['no-console', 'ipmitool-socat', 'ipmitool-shellinabox'],
+    management: ['ipmitool'],
+    power: ['ipmitool'],
+  },
   site: { types: ['ipmi'], check: parseIpmiDriverInfo, machine: ipmiMachine },
   open: ipmiHardwareType,
 };
@@ -43,6 +48,7 @@ export function ipmiHardwareType(context: DriverContext, options: IpmiOptions = 
       return {
         power: ipmiPower(ipmitool, connection, timings),
         management: ipmiManagement(ipmitool, connection),
+        console: ipmiConsole(ipmitool, connection),
       };
     },
   };

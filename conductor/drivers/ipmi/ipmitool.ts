@@ -111,6 +111,21 @@ async function runOnce(
   });
 }
 
+/** For what `run` is not for: a program that talks with a person. */
+export async function ipmitoolProgram(
+  { outbound }: Pick<IpmitoolContext, 'outbound'>,
+  connection: IpmiConnection,
+  command: readonly string[],
+) {
+  const { password } = connection;
+  const address = outbound ? await resolveOutbound(connection.address, outbound) : connection.address;
+  return {
+    program: 'ipmitool',
+    argv: ipmitoolArgs({ ...connection, address }, command),
+    environment: { IPMITOOL_PASSWORD: password, IPMI_PASSWORD: password },
+  };
+}
+
 /** The password is not among them: every user of the machine can read a process's arguments. */
 function ipmitoolArgs(connection: IpmiConnection, command: readonly string[]): readonly string[] {
   const { address, port, username, cipherSuite, privilegeLevel } = connection;

@@ -32,6 +32,8 @@ export interface RedfishClient {
    * or away even after retries, `timeout`, `aborted`.
    */
   request(options: TransportRequest): Promise<RedfishAnswer>;
+  /** The headers that say who we are, for what is no request of this client. */
+  login(signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
   /** Ends the session; the next request makes a new one. */
   endSession(): Promise<void>;
   /** Ends session and connections. */
@@ -112,6 +114,7 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
         throw statusError(what, status, { body, username: connection.username });
       }
     },
+    login: (signal) => credentials.headers(signal),
     endSession: () => credentials.close(),
     close: async () => {
       await credentials.close();

@@ -15,6 +15,8 @@ export interface RedfishConnection {
   readonly authType: 'basic' | 'session' | 'auto';
   /** `false`: any certificate; `true`: one that the system's authorities signed; PEM: one that these signed. */
   readonly verifyCa: boolean | string;
+  /** The fingerprint of the key that its SSH server shows: `SHA256:…` */
+  readonly hostKey: string | undefined;
 }
 
 export const redfishFields: Readonly<Record<string, DriverField>> = {
@@ -31,12 +33,16 @@ export const redfishFields: Readonly<Record<string, DriverField>> = {
   redfish_username: { meaning: 'User account with rights to control power and boot device. Optional.' },
   redfish_password: {
     meaning: 'User account password. Optional.',
-    secret: { sentBy: ['redfish_address', 'redfish_auth_type', 'redfish_verify_ca'] },
+    secret: { sentBy: ['redfish_address', 'redfish_auth_type', 'redfish_verify_ca', 'redfish_console_host_key'] },
   },
   redfish_verify_ca: {
     meaning:
       'True to verify the certificate by the system authorities (default), False to accept any, or the path of a file or directory of authorities in PEM, below BATON_CA_DIR. Optional.',
     site: { name: 'verify_ca', value: 'true, false or a path' },
+  },
+  redfish_console_host_key: {
+    meaning:
+      "The fingerprint of the BMC's SSH host key (SHA256:…), for consoles over SSH; without it any, where redfish_verify_ca is False. Optional.",
   },
   external_http_url: {
     meaning:
@@ -64,6 +70,10 @@ const DriverInfo = z.looseObject({
   redfish_username: z.string().nullish(),
   redfish_password: z.string().nullish(),
   redfish_verify_ca: z.union([z.boolean(), z.string()], { error: 'must be true, false or a path' }).nullish(),
+  redfish_console_host_key: z
+    .string()
+    .regex(/^SHA256:[A-Za-z0-9+/]{43}$/, { error: 'must be a fingerprint such as SHA256:… of ssh-keygen -lf' })
+    .nullish(),
   external_http_url: z
     .url({ protocol: /^https?$/, error: 'must be an http(s) URL such as https://192.0.2.9:6385' })
     .nullish(),
@@ -103,6 +113,7 @@ export function parseRedfishDriverInfo(
     password: info.redfish_password ?? undefined,
     authType,
     verifyCa: verifyCaOf(info.redfish_verify_ca ?? true, caDirectory),
+    hostKey: info.redfish_console_host_key ?? undefined,
   };
 }
 

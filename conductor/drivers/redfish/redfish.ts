@@ -11,6 +11,7 @@ import {
   type RedfishClient,
   type RedfishClientOptions,
 } from '#conductor/drivers/redfish/client.ts';
+import { redfishConsole } from '#conductor/drivers/redfish/console.ts';
 import {
   checkRedfishDocument,
   parseRedfishDriverInfo,
@@ -46,6 +47,7 @@ export const redfishDriver: DriverDefinition<RedfishOptions> = {
   interfaces: {
     bios: ['redfish', 'no-bios'],
     boot: ['ipxe', 'pxe', 'redfish-virtual-media'],
+    console: ['no-console', 'redfish-serial'],
     firmware: ['redfish', 'no-firmware'],
     inspect: ['agent', 'redfish', 'no-inspect'],
     management: ['redfish'],
@@ -95,6 +97,7 @@ export function redfishHardwareType(
         power: redfishPower(system, options.timings),
         management: { ...redfishManagement(system), ...vendors(system) },
         bios: redfishBios(system),
+        console: redfishConsole(system, { connection, outbound }),
         firmware: redfishFirmware(system),
         firmwareBoot: redfishFirmwareBoot(system),
         raid: redfishRaid(system),

@@ -36,6 +36,19 @@ export const Boot = z.looseObject({
 });
 export type Boot = z.infer<typeof Boot>;
 
+export const SerialConsole = z.looseObject({
+  SSH: lenient(
+    z.looseObject({
+      ServiceEnabled: lenient(z.boolean()),
+      Port: lenient(z.number()),
+      SharedWithManagerCLI: lenient(z.boolean()),
+      ConsoleEntryCommand: lenient(z.string()),
+    }),
+  ),
+  WebSocket: lenient(z.looseObject({ ServiceEnabled: lenient(z.boolean()), ConsoleURI: lenient(z.string()) })),
+});
+export type SerialConsole = z.infer<typeof SerialConsole>;
+
 export const ComputerSystem = z.looseObject({
   '@odata.id': lenient(z.string()),
   Manufacturer: lenient(z.string()),
@@ -46,6 +59,7 @@ export const ComputerSystem = z.looseObject({
   Storage: lenient(Reference),
   SecureBoot: lenient(Reference),
   VirtualMedia: lenient(Reference),
+  SerialConsole: lenient(SerialConsole),
   Links: lenient(z.looseObject({ ManagedBy: lenient(z.array(Reference)) })),
   Actions: lenient(z.looseObject({ '#ComputerSystem.Reset': lenient(ResetAction) })),
   '@Redfish.Settings': lenient(z.looseObject({ SettingsObject: lenient(Reference) })),

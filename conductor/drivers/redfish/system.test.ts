@@ -19,6 +19,7 @@ function setUp() {
       asked.push(path);
       return Promise.resolve({ status: 200, headers: {}, body: answer(path) });
     },
+    login: async () => ({}),
     endSession: () => Promise.resolve(),
     close: () => Promise.resolve(),
   };

@@ -7,13 +7,13 @@ import { runAgent } from '#agent/agent.ts';
 import { type CommandDefinition, defineCommand } from '#agent/commands/command.ts';
 import { commandTable } from '#agent/commands/command-table.ts';
 import { readAgentConfig } from '#agent/config.ts';
-import type { OpenTerminal } from '#agent/console/terminal.ts';
 import type { HardwareManager } from '#agent/hardware/hardware-manager.ts';
 import { finalizeRescue } from '#agent/rescue/finalize-rescue.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Log, silentLog } from '#shared/log.ts';
 import { type Run, run } from '#shared/process/run.ts';
+import type { OpenTerminal } from '#shared/terminal/terminal.ts';
 import {
   type AgentFaults,
   type AgentProxy,

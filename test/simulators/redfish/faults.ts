@@ -99,6 +99,8 @@ export interface Quirks {
   /** `/redfish/v1/` answers 301 to the path without the slash, and the other way round for the rest. */
   redirectSlash: boolean;
   manufacturer: string;
+  /** `SerialConsole` of the system; one over WebSocket is served here. */
+  serialConsole: Readonly<Record<string, unknown>> | undefined;
   /** Another name of the system: requests below it are a 307 to the system's own path, as sushy-tools answers. */
   systemAlias: string | undefined;
   /** When volumes of the storage controller come and go; empty: at a reset, which it does not say. */
@@ -169,6 +171,7 @@ export const standardQuirks: Readonly<Quirks> = {
   noSessions: false,
   redirectSlash: false,
   manufacturer: 'Baton',
+  serialConsole: undefined,
   systemAlias: undefined,
   volumeApplyTimes: ['Immediate', 'OnReset'],
   volumeDrivesAtTop: false,

@@ -86,6 +86,7 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
       : {}),
     ...(quirks.noSecureBoot ? {} : { SecureBoot: { '@odata.id': secureBootPath } }),
     Storage: { '@odata.id': storagePath },
+    ...(quirks.serialConsole ? { SerialConsole: quirks.serialConsole } : {}),
     ...virtualMediaLink(quirks, 'system'),
     ...(quirks.noBios ? {} : { Bios: { '@odata.id': biosPath } }),
     ProcessorSummary: { Count: 1, Model: 'Simulated', Status: { State: 'Enabled', Health: 'OK' } },

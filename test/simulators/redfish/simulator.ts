@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { type Answer, readBody } from '#test/simulators/redfish/answers.ts';
 import { createFaultList, type Fault, type Quirks, standardQuirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedMachine } from '#test/simulators/redfish/machine.ts';
-import { createService } from '#test/simulators/redfish/service.ts';
+import { serveSerialConsole } from '#test/simulators/redfish/serial-console.ts';
+import { createService, type RedfishService } from '#test/simulators/redfish/service.ts';
 import type { Counters } from '#test/simulators/redfish/service-state.ts';
 
 export interface RedfishSimulatorOptions {
@@ -99,6 +100,7 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
     });
   };
   const server = options.tls ? createHttpsServer(options.tls, listener) : createHttpServer(listener);
+  serveSerialConsole(server, (request, path) => offersConsole(service, quirks, request, path));
   // Node's own five seconds would cut a request of a client that pauses, which then sends it again
   server.keepAliveTimeout = 120_000;
   const host = options.host ?? '127.0.0.1';
@@ -145,6 +147,17 @@ function send(response: ServerResponse, method: string, quirks: Quirks, answer: 
     ...(place === undefined ? {} : { Location: renamed(place, quirks) }),
   });
   response.end(method === 'HEAD' || answer.status === 204 ? undefined : text);
+}
+
+async function offersConsole(
+  service: RedfishService,
+  quirks: Quirks,
+  { headers }: IncomingMessage,
+  path: string,
+): Promise<boolean> {
+  const answer = await service.handle({ method: 'GET', path: '/redfish/v1/Systems', headers, body: '' });
+  const { WebSocket: offered } = quirks.serialConsole ?? {};
+  return answer.status === 200 && (offered as { ConsoleURI?: string } | undefined)?.ConsoleURI === path;
 }
 
 /** Paths in a text by the BMC's names, or by the simulator's own. */

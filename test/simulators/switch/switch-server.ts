@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import ssh2 from 'ssh2';
 import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
-import { fingerprint } from '#conductor/networks/switches/command-line/ssh-client.ts';
+import { fingerprint } from '#shared/peers/host-key.ts';
 import { type NetconfFace, serveNetconf } from '#test/simulators/switch/netconf-server.ts';
 
 /** A switch's SSH server, whatever its operating system: logins, their number, delays, lost connections. */

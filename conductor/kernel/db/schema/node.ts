@@ -69,6 +69,8 @@ export const nodes = pgTable(
     targetSecureBoot: boolean(),
     /** Set before each boot, as the BMC keeps no device for longer; null = the BMC's own setting is enough. */
     renewedBootDevice: text().$type<BootDevice>(),
+    /** Its serial console may be opened. */
+    consoleEnabled: boolean().notNull().default(false),
 
     provisionState: text().$type<ProvisionState>().notNull(),
     targetProvisionState: text().$type<ProvisionState>(),

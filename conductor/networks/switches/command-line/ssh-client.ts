@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import ssh2 from 'ssh2';
 import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
 import { requireEndpoint } from '#conductor/networks/switches/command-line/endpoint.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { fingerprint } from '#shared/peers/host-key.ts';
 
 /** A login over SSH; commands run on it by `programs.ts` and `shell.ts`. */
 export interface SshClient {
@@ -88,11 +88,6 @@ export async function openSsh(access: SwitchAccess, signal: AbortSignal | undefi
     },
     close: (reason = new AppError('aborted', `the connection to switch ${endpoint} was closed`)) => close(reason),
   };
-}
-
-/** As OpenSSH prints it. */
-export function fingerprint(hostKey: Buffer): string {
-  return `SHA256:${createHash('sha256').update(hostKey).digest('base64').replace(/=+$/, '')}`;
 }
 
 function hostKeyFault(endpoint: string, key: Buffer, pinned: string | undefined): AppError | undefined {

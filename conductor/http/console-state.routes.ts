@@ -1,0 +1,64 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import { requireSerialConsole } from '#conductor/agents/console/serial-console.ts';
+import { looseBoolean } from '#conductor/api/node-description.ts';
+import { ConsoleState } from '#conductor/api/service.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
+import { originOf } from '#conductor/http/links.ts';
+import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
+import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
+
+const path = '/v1/nodes/{node}/states/console';
+
+const show = createRoute({
+  method: 'get',
+  path,
+  tags: ['console'],
+  summary: 'Say whether the serial console is enabled, and where it is',
+  request: { params: NodeParams },
+  responses: answers(200, 'the state, and the WebSocket where there is one', ConsoleState),
+});
+
+const set = createRoute({
+  method: 'put',
+  path,
+  tags: ['console'],
+  summary: 'Enable or disable the serial console; disabled, open ones end',
+  request: { params: NodeParams, body: jsonBody(z.strictObject({ enabled: looseBoolean })) },
+  responses: answers(202, 'done'),
+});
+
+/** `states/console`: whether a machine's serial console may be opened. It is connected when somebody opens it. */
+export function consoleStateRoutes(context: HttpContext): ApiApp {
+  const app = newApiApp();
+
+  app.openapi(show, async (c) => {
+    const node = await getNode(context.db, c.req.valid('param').node);
+    const url = `${originOf(c).replace(/^http/, 'ws')}/v1/nodes/${node.uuid}/console/serial`;
+    return c.json({
+      console_enabled: node.consoleEnabled,
+      console_info: node.consoleEnabled ? { type: 'websocket' as const, url } : null,
+    });
+  });
+
+  app.openapi(set, async (c) => {
+    const ident = c.req.valid('param').node;
+    const { enabled } = c.req.valid('json');
+    const node = await getNode(context.db, ident);
+    if (enabled) {
+      requireSerialConsole(node);
+      context.drivers.connect(node, { node: node.uuid });
+    }
+    if (enabled !== node.consoleEnabled) {
+      await updateNode(context.db, node.uuid, { consoleEnabled: enabled });
+      const event = `serial console ${enabled ? 'enabled' : 'disabled'}`;
+      await writeChangeNote(context.db, node.uuid, changeNote(context, c.get('caller'), event));
+    }
+    c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states/console`);
+    return c.body(null, 202);
+  });
+
+  return app;
+}

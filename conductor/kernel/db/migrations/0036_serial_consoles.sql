@@ -1,0 +1,1 @@
+ALTER TABLE "nodes" ADD COLUMN "console_enabled" boolean DEFAULT false NOT NULL;
