@@ -10,7 +10,7 @@ import { AppError, errorCode } from '#shared/errors/app-error.ts';
  * enrolled again.
  */
 export async function forgetDiscovered(
-  context: Pick<EngineContext, 'db' | 'clock' | 'log' | 'config' | 'stopping'>,
+  context: Pick<EngineContext, 'db' | 'clock' | 'log' | 'config' | 'stopping' | 'networks'>,
 ): Promise<void> {
   const { db, log } = context;
   const { forgetMs = 0 } = context.config.discovery ?? {};

@@ -7,7 +7,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { deleteAllocationOfNode } from '#conductor/nodes/node-allocation.ts';
-import { deleteNode } from '#conductor/nodes/node-store.ts';
+import { deleteNode, getNode } from '#conductor/nodes/node-store.ts';
 import { requireUnprotected } from '#conductor/nodes/protected-node.ts';
 import { requireForgettable } from '#conductor/nodes/requested-wipe.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -25,11 +25,12 @@ const removableStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
  * @throws AppError `conflict`, `forbidden` (protected), `node_locked`, `not_found`, and what `fence` throws.
  */
 export async function removeNode(
-  context: Pick<EngineContext, 'db' | 'clock' | 'log'>,
+  context: Pick<EngineContext, 'db' | 'clock' | 'log' | 'networks'>,
   nodeUuid: string,
   { user, project }: Pick<Caller, 'user' | 'project'>,
   fence?: (tx: Transaction) => Promise<void>,
 ): Promise<void> {
+  await removeFromNeutron(context, await getNode(context.db, nodeUuid));
   const name = await changeUnlocked(context, nodeUuid, async (tx, node) => {
     await fence?.(tx);
     requireRemovable(node);
@@ -41,6 +42,19 @@ export async function removeNode(
   });
   // its history is gone with it
   context.log.info({ node: nodeUuid, name, user, project }, 'node deleted');
+}
+
+/** What a flow that failed has left there; nobody else would ever look for it. */
+async function removeFromNeutron(
+  { networks, log }: Pick<EngineContext, 'networks' | 'log'>,
+  node: NodeRow,
+): Promise<void> {
+  if (node.networkInterface !== 'neutron') return;
+  requireRemovable(node);
+  await networks.neutron?.removeOwn(node.uuid).catch((error: unknown) => {
+    if (!node.maintenance) throw error;
+    log.warn({ err: error, node: node.uuid }, 'ports of Neutron that Baton has made for the node may be left');
+  });
 }
 
 function requireRemovable(node: NodeRow): void {

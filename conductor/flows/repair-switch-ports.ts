@@ -21,6 +21,7 @@ export async function repairSwitchPorts(context: EngineContext, node: NodeRow, c
     const setPorts = await listSetPorts(db, node.uuid);
     const { networkInterface } = node;
     const placements = await networks.connect({
+      nodeUuid: node.uuid,
       networkInterface,
       ports: setPorts.map(({ port }) => port),
       destination: asSet(setPorts),

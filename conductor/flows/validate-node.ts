@@ -146,7 +146,7 @@ export function requireBootable(
 
 /** Without, its network depends on nothing that is stored beside it. */
 function switchesPorts({ networkInterface }: NodeRow): boolean {
-  return networkInterfaces[parseNetworkInterface(networkInterface)].switches;
+  return networkInterfaces[parseNetworkInterface(networkInterface)].connects;
 }
 
 function check(attempt: () => unknown): InterfaceValidation {

@@ -37,7 +37,7 @@ const attach = createRoute({
   method: 'post',
   path: '/v1/nodes/{node}/vifs',
   tags,
-  summary: 'Attach a tenant network: the id is its name in the networks file',
+  summary: 'Attach a tenant network: its name in the networks file, or a port of Neutron',
   description:
     'With neither port_uuid nor portgroup_uuid a single network takes all ports, and each of several a free one.',
   request: { params: NodeParams, body: jsonBody(VifRequest) },

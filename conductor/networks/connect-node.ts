@@ -3,12 +3,15 @@ import type { SwitchBond } from '#conductor/model/switch-bond.ts';
 import {
   type Destination,
   type NetworkPort,
+  noNeutron,
   parseNetworkInterface,
   planNetworkMove,
   type SwitchPortMove,
   type SwitchPortTarget,
 } from '#conductor/networks/network-interfaces.ts';
 import { findSwitch, type Networks } from '#conductor/networks/networks-file.ts';
+import type { NeutronGroup } from '#conductor/networks/neutron/binding.ts';
+import { createNeutronConnector, type NeutronConnector } from '#conductor/networks/neutron/connect-by-neutron.ts';
 import type { PortGroup } from '#conductor/networks/place-bonds.ts';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
 import { switchAccess } from '#conductor/networks/switch-access.ts';
@@ -20,7 +23,7 @@ import {
   type SwitchPortState,
 } from '#conductor/networks/switch-driver.ts';
 import { createSwitchRounds, type OneWriter, type SwitchRounds } from '#conductor/networks/switch-rounds.ts';
-import { isRetryable } from '#shared/errors/app-error.ts';
+import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 
 /** Where a port was read back to be. */
 export interface SwitchPortPlacement {
@@ -33,15 +36,18 @@ export interface SwitchPortPlacement {
 }
 
 export interface ConnectRequest {
+  readonly nodeUuid: string;
   readonly networkInterface: string;
   readonly ports: readonly NetworkPort[];
   readonly destination: Destination;
-  readonly groups?: readonly PortGroup[];
+  readonly groups?: readonly (PortGroup & NeutronGroup)[];
   readonly signal?: AbortSignal;
 }
 
 export interface NetworkConnector {
   readonly networks: Networks;
+  /** `undefined` = the networks file has none. */
+  readonly neutron: NeutronConnector | undefined;
   /** What `port_id` is for a port of the switch, from what the switch says of it by LLDP. */
   readonly portIdOf: (switchId: string, said: LldpPort) => string;
   /**
@@ -93,14 +99,20 @@ export function createNetworkConnector(
     switches.set(switchId, opened);
     return opened;
   };
+  const neutron = networks.neutron && createNeutronConnector(networks.neutron);
   return {
     networks,
+    neutron,
     portIdOf: (switchId, said) => {
       const entry = findSwitch(networks, switchId);
       return (entry && switchDriver(entry.driver).portIdOf?.(said)) ?? said.portId;
     },
-    connect: async ({ networkInterface, ports, destination, groups = [], signal }) => {
+    connect: async ({ nodeUuid, networkInterface, ports, destination, groups = [], signal }) => {
       const name = parseNetworkInterface(networkInterface);
+      if (name === 'neutron') {
+        if (!neutron) throw new AppError('invalid_argument', noNeutron);
+        return neutron.connect({ nodeUuid, ports, groups, destination, signal });
+      }
       const moves = planNetworkMove({ networkInterface: name, ports, networks, destination, groups });
       for (const { first, atSwitch } of bySwitch(moves)) {
         await switchOf(first).rounds.move(atSwitch.map(settingOf), signal);
@@ -120,6 +132,7 @@ export function createNetworkConnector(
     close: async () => {
       await Promise.all([...switches.values()].map(({ connection }) => connection.close()));
       switches.clear();
+      await neutron?.close();
     },
   };
 }

@@ -207,8 +207,8 @@ describe('the table', () => {
   test('parses exactly its names', () => {
     expect(Object.keys(networkInterfaces)).toEqual([...networkInterfaceNames]);
     expect(networkInterfaceNames.map((name) => parseNetworkInterface(name))).toEqual([...networkInterfaceNames]);
-    expect(() => parseNetworkInterface('neutron')).toThrow(
-      'network_interface: neutron does not exist; network interfaces are: noop, flat, switchport',
+    expect(() => parseNetworkInterface('ovn')).toThrow(
+      'network_interface: ovn does not exist; network interfaces are: noop, flat, switchport, neutron',
     );
   });
 });

@@ -9,6 +9,7 @@ import {
   resolveNetwork,
   type SwitchEntry,
 } from '#conductor/networks/networks-file.ts';
+import { neutronFaults } from '#conductor/networks/neutron/binding.ts';
 import { type PortGroup, placeBonds } from '#conductor/networks/place-bonds.ts';
 import { placeVifs, type Vif, type VifPort } from '#conductor/networks/place-vifs.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -44,21 +45,39 @@ export type Destination =
 
 interface NetworkInterface {
   readonly description: string;
-  /** Whether ports are moved between networks. */
+  /** Whether ports are moved between networks of the networks file. */
   readonly switches: boolean;
+  /** Whether ports need to be connected somewhere, and VIFs take them. */
+  readonly connects: boolean;
 }
 
-export const networkInterfaceNames = ['noop', 'flat', 'switchport'] as const;
+export const networkInterfaceNames = ['noop', 'flat', 'switchport', 'neutron'] as const;
 export type NetworkInterfaceName = (typeof networkInterfaceNames)[number];
 
 export const networkInterfaces: Readonly<Record<NetworkInterfaceName, NetworkInterface>> = {
-  noop: { description: 'The operator sees to the network; nothing is switched or checked.', switches: false },
-  flat: { description: 'One network for provisioning, cleaning and tenants; nothing is switched.', switches: false },
+  noop: {
+    description: 'The operator sees to the network; nothing is switched or checked.',
+    switches: false,
+    connects: false,
+  },
+  flat: {
+    description: 'One network for provisioning, cleaning and tenants; nothing is switched.',
+    switches: false,
+    connects: false,
+  },
   switchport: {
     description: 'The node’s switch ports move between the networks of the networks file.',
     switches: true,
+    connects: true,
+  },
+  neutron: {
+    description: 'OpenStack’s Neutron sets the switches: its ports are bound to the node’s.',
+    switches: false,
+    connects: true,
   },
 };
+
+export const noNeutron = 'network interface neutron needs a neutron section in the networks file';
 
 /** @throws AppError `invalid_argument` naming the interfaces there are. */
 export function parseNetworkInterface(name: string): NetworkInterfaceName {
@@ -155,6 +174,7 @@ export function validateNetwork(options: {
   readonly vifs?: readonly Vif[];
   readonly groups?: readonly PortGroup[];
 }): { readonly result: boolean; readonly reason?: string } {
+  if (options.networkInterface === 'neutron') return validateNeutron(options);
   if (!networkInterfaces[options.networkInterface].switches) return { result: true };
   const faults = networkPurposes.flatMap((purpose) => {
     const destination = purpose === 'tenant' ? { purpose, vifs: options.vifs ?? [] } : { purpose };
@@ -167,6 +187,11 @@ export function validateNetwork(options: {
     }
   });
   return faults.length === 0 ? { result: true } : { result: false, reason: [...new Set(faults)].join('; ') };
+}
+
+function validateNeutron({ ports, networks }: Pick<Parameters<typeof validateNetwork>[0], 'ports' | 'networks'>) {
+  const faults = [...(networks.neutron ? [] : [noNeutron]), ...neutronFaults(ports)];
+  return faults.length === 0 ? { result: true } : { result: false, reason: faults.join('; ') };
 }
 
 function readPorts(

@@ -119,6 +119,46 @@ describe('parseNetworksFile', () => {
     expect(parse(good.replace(/switches:[\s\S]*?networks:/, 'networks:')).switches).toEqual([]);
   });
 
+  test('needs no networks where Neutron has them', () => {
+    const text =
+      'neutron: {auth_url: "http://192.0.2.1:5000/v3/", application_credential_id: x, application_credential_secret_file: /s, provisioning: p, cleaning: c}';
+    expect(parse(text)).toEqual({
+      switches: [],
+      networks: [],
+      defaults: undefined,
+      neutron: {
+        url: undefined,
+        caFile: undefined,
+        keystone: {
+          url: 'http://192.0.2.1:5000/v3',
+          region: undefined,
+          secretFile: '/s',
+          as: { applicationCredential: 'x' },
+        },
+        networks: { provisioning: 'p', cleaning: 'c' },
+      },
+    });
+  });
+
+  test.each([
+    [
+      '{}',
+      'neutron.provisioning: must be a string; put it in quotes; neutron.cleaning: must be a string; put it in quotes',
+    ],
+    ['{provisioning: p, cleaning: c}', 'neutron.url: give Neutron’s url, or the auth_url of Keystone'],
+    [
+      '{provisioning: p, cleaning: c, url: "http://n", username: x}',
+      'neutron.username: means nothing without auth_url',
+    ],
+    [
+      '{provisioning: p, cleaning: c, auth_url: "http://k", username: x}',
+      'neutron.password_file: is needed with auth_url; neutron.project: is needed with auth_url',
+    ],
+    ['{provisioning: p, cleaning: c, url: "ftp://n"}', 'neutron.url: must be an http:// or https:// URL'],
+  ])('refuses neutron: %s', (section, says) => {
+    expect(() => parse(`neutron: ${section}`)).toThrow(`is wrong: ${says}`);
+  });
+
   const bad: [name: string, from: string | RegExp, to: string, says: string][] = [
     ['a network without VLANs', '{vlan: 200}', '{}', 'networks.tenant.vlan: give the network a vlan'],
     [

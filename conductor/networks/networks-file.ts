@@ -5,6 +5,7 @@ import { type PortVlans, portVlans, vlansIn } from '#conductor/model/port-vlans.
 import type { BondMode } from '#conductor/model/switch-bond.ts';
 import type { BondRules } from '#conductor/networks/bonds.ts';
 import { findCrossFaults, type KnownDriver } from '#conductor/networks/networks-file-faults.ts';
+import { NeutronInFile, type NeutronSettings, neutronSettings } from '#conductor/networks/neutron/neutron-settings.ts';
 import type { NumberRange } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -49,6 +50,7 @@ export interface Networks {
   readonly networks: readonly Network[];
   /** Absent without a file. */
   readonly defaults: Readonly<Record<NetworkPurpose, string>> | undefined;
+  readonly neutron?: NeutronSettings | undefined;
 }
 
 export const noNetworks: Networks = { switches: [], networks: [], defaults: undefined };
@@ -127,6 +129,12 @@ const NetworksFile = z.strictObject({
   switches: z.array(SwitchInFile).default([]),
   networks: z.record(name, NetworkEntry),
   defaults: z.strictObject({ provisioning: z.string(), cleaning: z.string(), tenant: z.string() }),
+  neutron: NeutronInFile.optional(),
+});
+/** Where Neutron has the networks, none need be here. */
+const NetworksOfNeutron = NetworksFile.extend({
+  networks: NetworksFile.shape.networks.default({}),
+  defaults: NetworksFile.shape.defaults.optional(),
 });
 
 /**
@@ -145,7 +153,7 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
     return `line ${at.line}, column ${at.col}: ${fault.message.split('\n')[0]}`;
   });
   if (yamlFaults.length > 0) throw badFile(fileName, yamlFaults);
-  const parsed = NetworksFile.safeParse(document.toJS());
+  const parsed = (document.has('neutron') ? NetworksOfNeutron : NetworksFile).safeParse(document.toJS());
   const faults = [
     ...(parsed.error?.issues ?? []).map(describeIssue),
     ...findCrossFaults(document.toJS(), knownDrivers),
@@ -178,6 +186,7 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
       projects: entry.projects,
     })),
     defaults: parsed.data.defaults,
+    neutron: parsed.data.neutron && neutronSettings(parsed.data.neutron),
   };
 }
 

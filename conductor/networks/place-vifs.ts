@@ -32,16 +32,21 @@ interface Plug {
 /**
  * Which network each port of a node gets from its VIFs.
  *
- * A single VIF that was asked for nowhere takes all ports, without regard to physical networks. Otherwise each takes one
+ * A single VIF that was asked for nowhere takes all ports (but a port of Neutron's, which has one MAC address), without regard to physical networks. Otherwise each takes one
  * port or one group, as in Ironic: those asked for by name first, then in the order of their attachment those whose
  * physical network agrees, groups before ports, and ports that boot from the network last. A port of a group that is
  * asked for by name dissolves the group. Pure.
  *
  * @param ports those that are connected to a switch
  */
-export function placeVifs(vifs: readonly Vif[], ports: readonly VifPort[], networks: readonly Network[]): VifPlaces {
+export function placeVifs(
+  vifs: readonly Vif[],
+  ports: readonly VifPort[],
+  networks: readonly Pick<Network, 'name' | 'physicalNetwork'>[],
+  single: 'takes all ports' | 'takes one' = 'takes all ports',
+): VifPlaces {
   const [only, ...more] = vifs;
-  if (only && more.length === 0 && isFree(only)) {
+  if (only && more.length === 0 && isFree(only) && single === 'takes all ports') {
     return { networks: new Map(ports.map(({ uuid }) => [uuid, only.id])), faults: [] };
   }
   const places = new Map<string, string>();

@@ -100,7 +100,7 @@ export const Environment = z.object({
         'login; mode 0600',
     ),
   BATON_DEFAULT_NETWORK_INTERFACE: z
-    .enum(['noop', 'flat', 'switchport'])
+    .enum(['noop', 'flat', 'switchport', 'neutron'])
     .optional()
     .describe('network_interface of new nodes; default switchport with a networks file, else noop'),
   BATON_AUTOMATED_CLEAN: flag(true).describe(

@@ -33,6 +33,8 @@ export const peerLimits = {
   inventory: { ...machine, bytes: 16 * mebibyte, values: 60_000, timeoutMs: 120_000 },
   bmc: { bytes: 4 * mebibyte, depth: 32, values: 200_000, timeoutMs: 60_000, code: 'bmc_error' },
   switch: { bytes: 16 * mebibyte, depth: 32, values: 400_000, timeoutMs: 10_000, code: 'switch_error' },
+  /** Neutron, whose drivers set switches meanwhile, and Keystone. */
+  neutron: { bytes: 4 * mebibyte, depth: 32, values: 200_000, timeoutMs: 45_000, code: 'switch_error' },
   etcd: { bytes: mebibyte, depth: 16, values: 20_000, timeoutMs: 15_000, code: 'command_failed' },
   /** The lists of a large cluster; an operator's own server. */
   kubernetes: { bytes: 64 * mebibyte, depth: 64, values: 4_000_000, timeoutMs: 15_000, code: 'command_failed' },

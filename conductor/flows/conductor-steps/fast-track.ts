@@ -51,11 +51,17 @@ export function isTraceless(commands: readonly CommandResult[]): boolean {
 }
 
 async function isOnNetwork(context: StepContext): Promise<boolean> {
-  const wanted = context.networks.networks.defaults?.[flowKinds[context.flow.kind].ramdiskNetwork];
-  if (context.node.networkInterface !== 'switchport') return true;
+  const { networkInterface } = context.node;
+  if (networkInterface !== 'switchport' && networkInterface !== 'neutron') return true;
+  const { defaults, neutron } = context.networks.networks;
+  const purpose = flowKinds[context.flow.kind].ramdiskNetwork;
+  const isNeutron = networkInterface === 'neutron';
+  const wanted = (isNeutron ? neutron && { ...neutron.networks, tenant: undefined } : defaults)?.[purpose];
   const uuids = (await context.ports()).map((port) => port.uuid);
   const rows = await context.ask(
     context.db.select({ network: switchPorts.network }).from(switchPorts).where(inArray(switchPorts.portUuid, uuids)),
   );
-  return rows.length > 0 && rows.every((row) => row.network === wanted);
+  // by Neutron only ports that boot from the network are there
+  const isThere = ({ network }: { network: string | null }): boolean => network === wanted;
+  return rows.some(isThere) && rows.every((row) => isThere(row) || (isNeutron && row.network === null));
 }

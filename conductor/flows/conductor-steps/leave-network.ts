@@ -1,7 +1,6 @@
 import { staysInRamdisk } from '#conductor/flows/conductor-steps/fast-track.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
 import type { ConnectRequest, SwitchPortPlacement } from '#conductor/networks/connect-node.ts';
-import type { PortGroup } from '#conductor/networks/place-bonds.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { recordSwitchPort } from '#conductor/nodes/ports/port-store.ts';
 
@@ -9,9 +8,10 @@ import { recordSwitchPort } from '#conductor/nodes/ports/port-store.ts';
 export async function connectNode(
   context: StepContext,
   destination: ConnectRequest['destination'],
-  groups: readonly PortGroup[] = [],
+  groups: ConnectRequest['groups'] = [],
 ): Promise<readonly SwitchPortPlacement[]> {
   const placements = await context.networks.connect({
+    nodeUuid: context.node.uuid,
     networkInterface: context.node.networkInterface,
     ports: await context.ports(),
     destination,

@@ -33,7 +33,9 @@ export async function reserveBondNumbers(
   networks: Networks,
   nodeUuid: string,
 ): Promise<PortgroupRow[]> {
-  if (networks.switches.every(({ bondNumbers }) => !bondNumbers)) return [];
+  if (networks.switches.every(({ bondNumbers }) => !bondNumbers)) {
+    return networks.neutron ? listPortGroups(tx, networks, nodeUuid) : [];
+  }
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('baton bond numbers', 0))`);
   const groups = await listPortGroups(tx, networks, nodeUuid);
   for (const { uuid, bondNumber } of groups) {

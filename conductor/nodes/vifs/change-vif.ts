@@ -14,7 +14,12 @@ import { AppError } from '#shared/errors/app-error.ts';
  * @throws AppError `conflict` when it is attached already or the node is in use, `invalid_argument` for a port or port
  * group that is not the node's, or when no port is free for it.
  */
-export async function attachVif(tx: Transaction, node: NodeRow, vif: Vif, networks: readonly Network[]): Promise<void> {
+export async function attachVif(
+  tx: Transaction,
+  node: NodeRow,
+  vif: Vif,
+  networks: readonly Pick<Network, 'name' | 'physicalNetwork'>[],
+): Promise<void> {
   if (node.networkInterface === 'noop') return;
   requireNotInUse(node, `attach VIF ${vif.id} to`);
   const attached = await listVifs(tx, node.uuid);
@@ -30,9 +35,15 @@ export async function attachVif(tx: Transaction, node: NodeRow, vif: Vif, networ
   if (vif.portgroupUuid !== null && group?.nodeUuid !== node.uuid) {
     throw new AppError('invalid_argument', `portgroup_uuid: node ${node.uuid} has no port group ${vif.portgroupUuid}.`);
   }
-  if (networkInterfaces[parseNetworkInterface(node.networkInterface)].switches) {
+  const networkInterface = parseNetworkInterface(node.networkInterface);
+  if (networkInterfaces[networkInterface].connects) {
     const connected = ports.filter(({ localLinkConnection }) => Object.keys(localLinkConnection).length > 0);
-    const [fault] = placeVifs([...attached, vif], connected, networks).faults;
+    const [fault] = placeVifs(
+      [...attached, vif],
+      connected,
+      networks,
+      networkInterface === 'neutron' ? 'takes one' : 'takes all ports',
+    ).faults;
     if (fault !== undefined) throw new AppError('invalid_argument', `${what}: ${fault}.`);
   }
   await insertVif(tx, node.uuid, vif);

@@ -70,6 +70,7 @@ function connectorTo(switches: readonly BenchSwitch[]): NetworkConnector {
 }
 
 const nodeOn = (id: string, port: string, purpose: 'provisioning' | 'tenant') => ({
+  nodeUuid: '',
   networkInterface: 'switchport',
   ports: [
     {

@@ -1,0 +1,85 @@
+import type { NetworkPort } from '#conductor/networks/network-interfaces.ts';
+import type { NeutronPort } from '#conductor/networks/neutron/neutron-client.ts';
+
+/** What binds a port of Neutron to a node's port or port group, as Ironic writes it. Pure. */
+
+export interface NeutronGroup {
+  readonly uuid: string;
+  readonly name: string | null;
+  readonly address: string | null;
+  readonly mode: string;
+  readonly properties: Readonly<Record<string, unknown>>;
+}
+
+export interface Binding {
+  /** What Neutron is told that the MAC address is. */
+  readonly address: string;
+  readonly body: {
+    readonly 'binding:vnic_type': 'baremetal';
+    readonly 'binding:host_id': string;
+    readonly 'binding:profile': BindingProfile;
+  };
+}
+
+interface BindingProfile {
+  readonly local_link_information: readonly Readonly<Record<string, unknown>>[];
+  readonly local_group_information?: Readonly<Record<string, unknown>>;
+  readonly physical_network?: string;
+}
+
+/** @param group with several ports */
+export function bindingOf(nodeUuid: string, ports: readonly NetworkPort[], group: NeutronGroup | undefined): Binding {
+  const physicalNetwork = ports[0]?.physicalNetwork ?? undefined;
+  return {
+    address: group?.address ?? ports[0]?.address ?? '',
+    body: {
+      'binding:vnic_type': 'baremetal',
+      'binding:host_id': nodeUuid,
+      'binding:profile': {
+        local_link_information: ports.map(({ localLinkConnection }) => localLinkConnection),
+        ...(group === undefined ? {} : { local_group_information: groupInformation(group) }),
+        ...(physicalNetwork === undefined ? {} : { physical_network: physicalNetwork }),
+      },
+    },
+  };
+}
+
+function groupInformation({ uuid, name, mode, properties }: NeutronGroup): Record<string, unknown> {
+  const bond = Object.entries(properties).map(([key, value]) => [key.startsWith('bond_') ? key : `bond_${key}`, value]);
+  return { id: uuid, name, bond_mode: mode, bond_properties: Object.fromEntries(bond) };
+}
+
+export function isBoundAs(port: NeutronPort, { address, body }: Binding): boolean {
+  if (port['binding:host_id'] !== body['binding:host_id']) return false;
+  if (port['binding:vif_type'] === 'unbound' || port['binding:vif_type'] === 'binding_failed') return false;
+  if (port.mac_address.toLowerCase() !== address.toLowerCase()) return false;
+  return stable(port['binding:profile']) === stable(body['binding:profile']);
+}
+
+/** As text that does not depend on the order of keys. */
+function stable(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(stable).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([key, each]) => `${key}:${stable(each)}`).join(',')}}`;
+}
+
+/** What a node's ports lack to be bound. */
+export function neutronFaults(ports: readonly NetworkPort[]): string[] {
+  const faults = ports
+    .filter((port) => port.pxeEnabled || Object.keys(port.localLinkConnection).length > 0)
+    .flatMap(({ address, localLinkConnection }) => {
+      const missing = ['switch_id', 'port_id'].filter((key) => {
+        const value = localLinkConnection[key];
+        return typeof value !== 'string' || value === '';
+      });
+      if (missing.length === 0) return [];
+      return [
+        `port ${address}: local_link_connection lacks ${missing.join(' and ')}; it must name the switch (switch_id, as Neutron's driver knows it) and the port on it (port_id)`,
+      ];
+    });
+  if (ports.some((port) => Object.keys(port.localLinkConnection).length > 0) || faults.length > 0) return faults;
+  return [
+    'no port can be bound: the node needs a port with local_link_connection {switch_id, port_id}, or network_interface noop or flat',
+  ];
+}

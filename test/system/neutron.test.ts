@@ -1,0 +1,88 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { silentLog } from '#shared/log.ts';
+import { type SimulatedNeutron, startSimulatedNeutron } from '#test/simulators/neutron.ts';
+import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { enrolSimulatedNode } from '#test/support/enrol.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
+
+/** Whole flows of a node whose switches Neutron sets. */
+
+const name = 'bound';
+const address = '52:54:00:00:ae:01';
+let folder: string;
+let neutron: SimulatedNeutron;
+let conductor: ConductorInProcess;
+let operator: Operator;
+let machine: SimulatedNode;
+
+beforeAll(async () => {
+  neutron = await startSimulatedNeutron();
+  for (const network of ['provision-net', 'clean-net']) neutron.addNetwork(network);
+  folder = await mkdtemp(join(tmpdir(), 'baton-neutron-'));
+  const networksFile = join(folder, 'networks.yaml');
+  const section = { url: neutron.url, provisioning: 'provision-net', cleaning: 'clean-net' };
+  await writeFile(networksFile, JSON.stringify({ neutron: section }));
+  conductor = await startConductorInProcess({ log: silentLog, settings: { BATON_NETWORKS_FILE: networksFile } });
+  operator = createOperator(conductor.url);
+  machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac: address });
+  await enrolSimulatedNode(operator, machine, name, { network_interface: 'flat' });
+  const { ports } = (await operator.call('GET', `/v1/ports?node=${name}`)) as { ports: { uuid: string }[] };
+  await operator.call('PATCH', `/v1/ports/${ports[0]?.uuid}`, [
+    { op: 'add', path: '/local_link_connection', value: { switch_id: 'leaf1', port_id: 'Ethernet1' } },
+  ]);
+  await operator.call('PATCH', `/v1/nodes/${name}`, [
+    { op: 'add', path: '/network_interface', value: 'neutron' },
+    { op: 'add', path: '/automated_clean', value: true },
+  ]);
+});
+afterAll(async () => {
+  await machine?.close();
+  await conductor?.close();
+  await neutron?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const bodies = (pattern: RegExp): number => neutron.requests.filter((each) => pattern.test(each)).length;
+
+test('cleaned on one network, deployed from another onto its VIF, and let go of', async () => {
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  await operator.provision(name, 'provide');
+  await operator.waitForState(name, 'available');
+  expect(bodies(/^POST \/v2\.0\/ports$/)).toBe(1);
+  expect([...neutron.state.ports.values()]).toEqual([]);
+
+  const vif = neutron.addPort(neutron.addNetwork('blue'), { name: 'web' });
+  await operator.call('POST', `/v1/nodes/${name}/vifs`, { id: vif.id });
+  await operator.provision(name, 'active');
+  await operator.waitForState(name, 'active');
+  expect([...neutron.state.ports.values()]).toEqual([vif]);
+  const node = await operator.node(name);
+  expect(vif).toMatchObject({ mac_address: address, status: 'ACTIVE', 'binding:host_id': node['uuid'] });
+
+  await operator.provision(name, 'deleted');
+  await operator.waitForState(name, 'available');
+  expect([...neutron.state.ports.values()]).toEqual([vif]);
+  expect(vif).toMatchObject({ status: 'DOWN', 'binding:host_id': '', 'binding:vif_type': 'unbound' });
+  expect(vif.mac_address).not.toBe(address);
+});
+
+test('a port that can’t be bound fails the flow with the switch’s name, and the next try works', async () => {
+  neutron.state.switches.clear();
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  await operator.provision(name, 'provide');
+  await operator.waitForState(name, 'clean failed');
+  expect((await operator.node(name))['last_error']).toMatch(/Neutron failed to bind port \S+ .*leaf1/);
+  neutron.state.switches.add('leaf1');
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
+  await operator.provision(name, 'provide');
+  await operator.waitForState(name, 'available');
+  expect([...neutron.state.ports.values()].filter((each) => each.name.startsWith('baton '))).toEqual([]);
+});
