@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNotNull, isNull, notInArray, type SQL, sql } from 'drizzle-orm';
 import type { Candidate, Requirements } from '#conductor/allocations/match.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
@@ -47,18 +47,21 @@ export async function readFitting(
 ): Promise<Candidate[]> {
   const { names, needed, limit } = options;
   const isNamesake = names.length === 0 ? [] : [sql`${isAmong(nodes.name, names)} desc nulls last`];
-  const read = async (condition: SQL): Promise<Candidate[]> => {
+  const read = async (condition: SQL | undefined, without: readonly string[] = []): Promise<Candidate[]> => {
     // chosen by few columns: the rest is read of those that are chosen
     const chosen = db
       .select({ uuid: nodes.uuid })
       .from(nodes)
-      .where(and(fits(requirements), condition))
+      .where(and(fits(requirements), condition, notInArray(nodes.uuid, [...without])))
       .orderBy(...isNamesake, sql`random()`)
       .$dynamic();
     return readWhere(db, inArray(nodes.uuid, limit === undefined ? chosen : chosen.limit(limit)), sql`random()`);
   };
   const free = await read(sql`not ${locked}`);
-  return free.length >= needed ? free : [...free, ...(await read(locked))];
+  if (free.length >= needed) return free;
+  // all others, not those that are locked: what was locked a moment ago may be free by now, and would be in neither
+  const found = free.map(({ uuid }) => uuid);
+  return [...free, ...(await read(undefined, found))];
 }
 
 /** `refusals` as far as the database can tell. */

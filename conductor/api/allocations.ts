@@ -44,10 +44,14 @@ const groupSize = z
 export const AllocationRequest = z.strictObject({
   uuid: z.guid({ error: 'must be a UUID' }).nullish(),
   ...allocationFields.written,
-  resource_class: z.string({ error: 'must be text' }).min(1).max(80).nullish(),
+  resource_class: z
+    .string({ error: 'must be text' })
+    .min(1, 'must not be empty')
+    .max(80, 'is too long: at most 80 characters')
+    .nullish(),
   traits: z.array(TraitName, { error: 'must be a list of traits' }).nullish(),
   candidate_nodes: z.array(z.string(), { error: 'must be a list of names or UUIDs of nodes' }).nullish(),
-  owner: z.string({ error: 'must be text' }).max(255).nullish(),
+  owner: z.string({ error: 'must be text' }).max(255, 'is too long: at most 255 characters').nullish(),
   node: z.string({ error: 'must be the name or UUID of a node' }).nullish(),
   wait: z
     .number({ error: 'must be a number of seconds' })

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
 
 export const jsonDocument = z.record(z.string(), z.unknown(), { error: 'must be a JSON object' });
-const line = z.string({ error: 'must be text' }).max(255).nullable();
+const line = z.string({ error: 'must be text' }).max(255, 'is too long: at most 255 characters').nullable();
 const wordsForTrue = new Set(['true', 't', 'yes', 'y', 'on', '1']);
 const wordsForFalse = new Set(['false', 'f', 'no', 'n', 'off', '0']);
 
@@ -23,7 +23,10 @@ const interfaceFields = Object.fromEntries(interfaceKinds.map((kind) => [`${kind
 export const NodeDescription = z
   .strictObject({
     name: line,
-    driver: z.string({ error: 'must be the name of a hardware type (GET /v1/drivers)' }).min(1).max(255),
+    driver: z
+      .string({ error: 'must be the name of a hardware type (GET /v1/drivers)' })
+      .min(1)
+      .max(255, 'is too long: at most 255 characters'),
     driver_info: jsonDocument,
     properties: jsonDocument,
     extra: jsonDocument,
@@ -32,7 +35,7 @@ export const NodeDescription = z
     instance_uuid: z.guid({ error: 'must be a UUID' }).nullable(),
     instance_name: line,
     resource_class: z.string().max(80).nullable(),
-    conductor_group: z.string().max(255),
+    conductor_group: z.string().max(255, 'is too long: at most 255 characters'),
     owner: line,
     lessee: line,
     description: z.string().max(4096).nullable(),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ManagementInterface, PowerInterface } from '#conductor/drivers/interfaces.ts';
+import type { BootDeviceSetting, ManagementInterface, PowerInterface } from '#conductor/drivers/interfaces.ts';
 import type { BootDevice } from '#conductor/model/boot-device.ts';
 
 /** One machine with a management interface in front of it, powered off, without a boot override. */
@@ -14,12 +14,14 @@ export interface ManagementContract {
   make(): Promise<ManagementSubject>;
   /** Boot devices to try; what the simulator behind the driver can keep. Default: all that the driver supports. */
   readonly bootDevices?: readonly BootDevice[];
+  /** What it boots from where nobody has said so; default: unknown. */
+  readonly atFirst?: BootDeviceSetting;
   /** Case → why this implementation can't do it; printed with the case. */
   readonly skip?: Readonly<Partial<Record<ManagementCase, string>>>;
 }
 
 const managementCases = [
-  'knows no boot device at first',
+  'knows no boot device at first, or its own',
   'sets each boot device for the next boot',
   'sets a persistent boot device',
   'the last one set wins',
@@ -29,6 +31,8 @@ const managementCases = [
   'refuses what it does not support',
 ] as const;
 type ManagementCase = (typeof managementCases)[number];
+
+const nothing: BootDeviceSetting = { bootDevice: undefined, persistent: undefined };
 
 /** What every management interface must do, whatever the BMC; run by each implementation. */
 export function managementContract(contract: ManagementContract): void {
@@ -54,8 +58,8 @@ export function managementContract(contract: ManagementContract): void {
       await subject.close?.();
     });
 
-    it('knows no boot device at first', async ({ management }) => {
-      expect(await management.getBootDevice()).toEqual({ bootDevice: undefined, persistent: undefined });
+    it('knows no boot device at first, or its own', async ({ management }) => {
+      expect(await management.getBootDevice()).toEqual(contract.atFirst ?? nothing);
     });
 
     it('sets each boot device for the next boot', async ({ management }) => {
@@ -79,7 +83,7 @@ export function managementContract(contract: ManagementContract): void {
     it('forgets a device for one boot after that boot', async ({ management, power }) => {
       await management.setBootDevice('pxe', { persistent: false });
       await power.setPowerState('power on');
-      expect(await management.getBootDevice()).toEqual({ bootDevice: undefined, persistent: undefined });
+      expect(await management.getBootDevice()).toEqual(contract.atFirst ?? nothing);
     });
 
     it('keeps a persistent device over a boot', async ({ management, power }) => {

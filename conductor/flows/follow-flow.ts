@@ -1,5 +1,5 @@
 import { whyNotToWipe } from '#conductor/flows/actions/action-lease.ts';
-import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
+import { whyFaked } from '#conductor/flows/fakes-flow.ts';
 import { insertFlow } from '#conductor/flows/flow-store.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
@@ -15,8 +15,8 @@ export async function followWith(
   tx: Transaction,
   { node, flow, kind }: { readonly node: NodeRow; readonly flow: FlowRow; readonly kind: 'clean' | 'wipe' },
 ): Promise<void> {
-  const isFake = fakesFlow(kind, node);
-  const why = isFake ? { isFake, withoutAgent: 'its deploy interface is fake' } : {};
+  const withoutAgent = whyFaked(kind, node);
+  const why = withoutAgent === undefined ? {} : { isFake: true, withoutAgent };
   const wipe = kind === 'wipe' ? (coveringWipe(flow.wipe, node.owedWipe) ?? undefined) : undefined;
   const steps = planSteps(flowKinds[kind], { requested: [], wipe, ...why });
   const asked = { requestedBy: flow.requestedBy ?? undefined, actionId: flow.actionId ?? undefined };

@@ -152,6 +152,8 @@ function unknownStep(step: RequestedStep, { advertised = [], drivers = [] }: Pla
 
 const needsAgent = new Set([
   'boot_ramdisk',
+  'collect_inventory',
+  'finalize_rescue',
   'reboot_ramdisk',
   'write_image',
   'tear_down_agent',

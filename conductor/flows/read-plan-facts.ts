@@ -1,7 +1,7 @@
 import { findAgentSteps } from '#conductor/agents/agent-steps-store.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { offeredSteps } from '#conductor/flows/driver-steps/index.ts';
-import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
+import { fakesFlow, whyFaked } from '#conductor/flows/fakes-flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { openStepArgs } from '#conductor/kernel/secrets/node-secrets.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
@@ -113,7 +113,8 @@ async function reasonForNoAgent(
   request: PlanRequest,
 ): Promise<string | undefined> {
   if (request.disableRamdisk) return 'disable_ramdisk was given';
-  if (fakesFlow(request.kind, node)) return 'its deploy interface is fake';
+  const faked = whyFaked(request.kind, node);
+  if (faked !== undefined) return faked;
   if (request.kind !== 'deploy') return undefined;
   const volume = await findBootVolume(db, node.uuid);
   return volume && `the node boots from volume ${volume.volumeId}`;

@@ -1,5 +1,6 @@
 import { staticAddresses } from '#conductor/boot/static-addresses.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
+import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { findSharedBonds } from '#conductor/flows/shared-bonds.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
@@ -62,7 +63,7 @@ async function readChecks(
   const boots = isAsked('boot') && !isFake;
   const deploys = isAsked('deploy') && !isFake;
   const [ports, vifs, volume, connectors] = await Promise.all([
-    boots || isSwitched || isAsked('inspect') ? listNodePorts(context.db, node.uuid) : [],
+    boots || isSwitched || isAsked('inspect', 'rescue') ? listNodePorts(context.db, node.uuid) : [],
     isSwitched ? listVifs(context.db, node.uuid) : [],
     deploys ? findBootVolume(context.db, node.uuid) : undefined,
     deploys ? listNodeConnectors(context.db, node.uuid) : [],
@@ -75,6 +76,9 @@ async function readChecks(
   const unless = (kind: InterfaceKind, validate: () => InterfaceValidation) => (): InterfaceValidation =>
     isSwitchedOff(node, kind) ? { result: null, reason: 'not supported' } : validate();
   const passed = (): InterfaceValidation => ({ result: true });
+  // in-band: it needs what power and boot need
+  const ramdisk = (kind: 'inspect' | 'rescue') => (): InterfaceValidation =>
+    isFake && !fakesFlow(kind, node) && bmc().result === true ? boot() : bmc();
   return {
     power: bmc,
     management: bmc,
@@ -105,11 +109,10 @@ async function readChecks(
     bios: unless('bios', bmc),
     console: unless('console', bmc),
     firmware: unless('firmware', bmc),
-    // in-band: it needs what power and boot need
-    inspect: unless('inspect', () => (isFake && bmc().result === true ? boot() : bmc())),
-    // the agent's steps, and the agent's ramdisk
+    inspect: unless('inspect', ramdisk('inspect')),
+    // the agent's steps
     raid: unless('raid', bmc),
-    rescue: unless('rescue', bmc),
+    rescue: unless('rescue', ramdisk('rescue')),
   };
 }
 

@@ -1,6 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import { HTTPException } from 'hono/http-exception';
 import { z } from 'zod';
 import { allocationResource, getAllocation, viewAllocation } from '#conductor/allocations/allocation-store.ts';
 import { changeAllocation } from '#conductor/allocations/change-allocation.ts';
@@ -17,7 +16,7 @@ import { chooseFieldsAt } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
 import { answers, fieldsQuery, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
-import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
+import { notAllowed, requireEndpoint, requireMethod, requireVersion } from '#conductor/http/versions.ts';
 import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { allocationStates } from '#conductor/model/allocation-states.ts';
@@ -117,15 +116,6 @@ const removeOfNode = createRoute({
   responses: answers(204, 'gone'),
 });
 
-/** What the version in use can't do is not allowed (allocation.md §1); judged before the body is. */
-function allowSince(c: Context<ApiEnv>, minor: number): void {
-  if (c.get('version') < minor) throw notAllowed(`It needs API version 1.${minor}.`);
-}
-
-function notAllowed(why: string): HTTPException {
-  return new HTTPException(405, { message: `The method is not allowed here. ${why}` });
-}
-
 function answer(c: Context<ApiEnv>, row: AllocationRow, fields?: readonly string[]) {
   return {
     ...viewAllocation(row, { version: c.get('version'), fields }),
@@ -138,12 +128,12 @@ export function allocationRoutes(context: HttpContext): ApiApp {
   const { db } = context;
   const app = newApiApp();
   app.use(path, async (c, next) => {
-    if (c.req.method === 'POST') allowSince(c, since.resource);
+    if (c.req.method === 'POST') requireMethod(c.get('version'), since.resource);
     await next();
   });
   app.use(`${path}/:allocation`, async (c, next) => {
-    if (c.req.method === 'PATCH') allowSince(c, since.change);
-    if (c.req.method === 'DELETE') allowSince(c, since.resource);
+    if (c.req.method === 'PATCH') requireMethod(c.get('version'), since.change);
+    if (c.req.method === 'DELETE') requireMethod(c.get('version'), since.resource);
     await next();
   });
 

@@ -190,7 +190,8 @@ test('what is not built lists as empty and refuses in words that say what to do'
     fault: expect.stringContaining('switch ports') as unknown,
   });
   expect((await api.call('GET', '/v1/runbooks', undefined, '1.91')).status).toBe(404);
-  expect((await api.call('GET', '/v1/drivers/redfish/vendor_passthru/methods')).status).toBe(400);
+  expect((await api.call('GET', '/v1/drivers/redfish/vendor_passthru/methods')).body).toEqual({});
+  expect((await api.call('GET', '/v1/drivers/redfish/vendor_passthru?method=x')).status).toBe(400);
 });
 
 test('addresses in answers begin with the public URL when it is set', async () => {

@@ -32,6 +32,7 @@ import { frameworkFault } from '#conductor/http/fault.ts';
 import { flowRoutes } from '#conductor/http/flows.routes.ts';
 import { healthRoutes } from '#conductor/http/health.routes.ts';
 import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
+import { jsonSuffix } from '#conductor/http/json-suffix.ts';
 import { kubernetesTeardownRoutes } from '#conductor/http/kubernetes-teardown.routes.ts';
 import { nodeBiosRoutes } from '#conductor/http/node-bios.routes.ts';
 import { nodeBootModeRoutes } from '#conductor/http/node-boot-mode.routes.ts';
@@ -139,6 +140,7 @@ export function createApp(context: HttpContext): ApiApp {
     });
   // refusals too say which versions there are
   app.use('/v1/*', microversions);
+  app.use('/v1/*', jsonSuffix(app));
   app.use('*', admitCallers(context));
   // Airship's clients send parameters to every operation
   app.use('/v1/*', refuseUnknownQuery(app));

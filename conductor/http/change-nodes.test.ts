@@ -112,26 +112,22 @@ test('an instance is removed before another is set', async () => {
   expect((await patch(other, [add('/instance_uuid', first)])).status).toBe(200);
 });
 
-test('a new driver brings its interfaces along', async () => {
+test('a new driver brings its interfaces along when asked, and is refused otherwise', async () => {
   const uuid = await create();
-  expect((await patch(uuid, [add('/driver', 'ipmi')])).body).toMatchObject({
-    driver: 'ipmi',
-    power_interface: 'ipmitool',
+  expect(await patch(uuid, [add('/driver', 'ipmi')])).toMatchObject({
+    status: 400,
+    fault: expect.stringMatching(/no bios interface 'fake'; it must be no-bios.*reset_interfaces=true/) as unknown,
   });
+  const reset = await api.call('PATCH', `/v1/nodes/${uuid}?reset_interfaces=true`, [add('/driver', 'ipmi')]);
+  expect(reset.body).toMatchObject({ driver: 'ipmi', power_interface: 'ipmitool', boot_interface: 'ipxe' });
 });
 
-test('chosen interfaces stay as sent; a new driver keeps those that it has', async () => {
+test('chosen interfaces stay as sent until they are reset', async () => {
   const uuid = await create({ driver: 'redfish', raid_interface: 'redfish', rescue_interface: 'no-rescue' });
   const names = { raid_interface: 'redfish', rescue_interface: 'no-rescue', bios_interface: 'redfish' };
   expect((await patch(uuid, [add('/extra/a', 1)])).body).toMatchObject(names);
   expect((await patch(uuid, [add('/bios_interface', 'no-bios')])).body).toMatchObject({ bios_interface: 'no-bios' });
   expect((await patch(uuid, [{ op: 'remove', path: '/bios_interface' }])).body).toMatchObject(names);
-  const after = await patch(uuid, [add('/driver', 'ipmi')]);
-  expect(after.body).toMatchObject({
-    raid_interface: 'agent',
-    rescue_interface: 'no-rescue',
-    bios_interface: 'no-bios',
-  });
   const alone = await api.call('PATCH', `/v1/nodes/${uuid}?reset_interfaces=true`, [add('/extra/a', 2)]);
   expect(alone).toMatchObject({ status: 400, fault: expect.stringContaining('reset_interfaces') as unknown });
   const back = await api.call('PATCH', `/v1/nodes/${uuid}?reset_interfaces=true`, [add('/driver', 'redfish')]);
@@ -157,10 +153,7 @@ test('fake hardware is deployed by an agent when told so, until it gets another 
   expect(await change(add('/deploy_interface', 'direct'))).toBe('direct');
   expect(await change(add('/extra/a', 1))).toBe('direct');
   expect(await change({ op: 'remove', path: '/deploy_interface' })).toBe('fake');
-  expect(await change(add('/driver', 'ipmi'))).toBe('direct');
-  expect(await change(add('/driver', 'fake-hardware'))).toBe('fake');
-  expect(await change(add('/driver', 'ipmi'))).toBe('direct');
-  expect(await change(add('/driver', 'fake-hardware'), add('/deploy_interface', 'direct'))).toBe('direct');
-  expect(await change(add('/driver', 'ipmi'))).toBe('direct');
+  const reset = await api.call('PATCH', `/v1/nodes/${uuid}?reset_interfaces=true`, [add('/driver', 'ipmi')]);
+  expect(reset.body).toMatchObject({ deploy_interface: 'direct' });
   expect((await patch(uuid, [add('/deploy_interface', 'fake')])).fault).toContain("no deploy interface 'fake'");
 });

@@ -14,6 +14,7 @@ export function deployTemplateRoutes(context: HttpContext): ApiApp {
     key: 'deploy_templates',
     param: 'template',
     plural: 'deploy templates',
+    hasNewMethods: true,
     tag: 'deploy templates',
     answer: DeployTemplate,
     body: TemplateDescription.extend({ uuid: z.guid({ error: 'must be a UUID' }).nullish() }),

@@ -6,6 +6,7 @@ import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { answers, queryFlag } from '#conductor/http/query-values.ts';
+import { requireDriver } from '#conductor/http/require-driver.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import { supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
@@ -92,11 +93,6 @@ export function driverRoutes(context: HttpContext): ApiApp {
       .recent()
       .filter(({ drivers }) => drivers.includes(driver))
       .map(({ hostname }) => hostname);
-  const find = (name: string): DriverDefinition => {
-    const type = context.drivers.hardwareTypes.find((each) => each.name === name);
-    if (!type) throw new AppError('not_found', `Could not find the following driver(s) or hardware type(s): ${name}.`);
-    return type;
-  };
 
   app.openapi(list, async (c) => {
     await context.conductors.live();
@@ -118,7 +114,7 @@ export function driverRoutes(context: HttpContext): ApiApp {
   });
 
   app.openapi(show, async (c) => {
-    const type = find(c.req.valid('param').driver);
+    const type = requireDriver(context, c.req.valid('param').driver);
     const { fields } = c.req.valid('query');
     const version = c.get('version');
     if (fields !== undefined) requireVersion(version, fieldsVersion, "query argument 'fields'");
@@ -128,7 +124,7 @@ export function driverRoutes(context: HttpContext): ApiApp {
   });
 
   app.openapi(properties, (c) => {
-    const { fields } = find(c.req.valid('param').driver);
+    const { fields } = requireDriver(context, c.req.valid('param').driver);
     return c.json(Object.fromEntries(Object.entries(fields).map(([name, { meaning }]) => [name, meaning])));
   });
 

@@ -5,7 +5,7 @@ import { chooseFieldsAt, chooseListFieldsAt, requireFields } from '#conductor/ht
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
 import { describeRoutes, type ListBelow, type ListQuery, type ResourcePlace } from '#conductor/http/resource-routes.ts';
-import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
+import { requireEndpoint, requireMethod, requireVersion } from '#conductor/http/versions.ts';
 import { patchRoots } from '#conductor/kernel/json-patch.ts';
 import { findNode, getNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { portgroupResource } from '#conductor/nodes/ports/portgroup.ts';
@@ -31,11 +31,12 @@ export function mountResource<Row extends ResourceRow>(
   const { db } = context;
   const { resource, path } = place;
   const routes = describeRoutes(place);
+  const requireWriting = place.hasNewMethods ? requireMethod : requireEndpoint;
   const writtenVersions = { ...resource.versions, ...place.alsoWritten };
   mountLists(app, context, place, routes);
 
   app.openapi(routes.create, async (c) => {
-    requireEndpoint(c.get('version'), resource.since);
+    requireWriting(c.get('version'), resource.since);
     // the schema has let an empty body pass: of these fields none need be given
     const body = (await c.req.text()) === '' ? {} : await c.req.json<object>();
     requireFields(Object.keys(body), writtenVersions, c.get('version'));
@@ -56,7 +57,7 @@ export function mountResource<Row extends ResourceRow>(
   });
 
   app.openapi(routes.change, async (c) => {
-    requireEndpoint(c.get('version'), resource.since);
+    requireWriting(c.get('version'), resource.since);
     const patch = c.req.valid('json');
     requireFields(patchRoots(patch), writtenVersions, c.get('version'));
     const row = await changeResource(context, resource, identOf(c, place), patch, c.get('caller'));
@@ -64,7 +65,7 @@ export function mountResource<Row extends ResourceRow>(
   });
 
   app.openapi(routes.remove, async (c) => {
-    requireEndpoint(c.get('version'), resource.since);
+    requireWriting(c.get('version'), resource.since);
     await removeResource(context, resource, identOf(c, place), c.get('caller'));
     return c.body(null, 204);
   });
@@ -102,14 +103,21 @@ function mountLists<Row extends ResourceRow>(
       return answerList(c, query, { path: `${place.path}/detail`, fields: resource.all, filter });
     });
   }
-  for (const { route, ...below } of routes.below) {
+  for (const { route, detail, ...below } of routes.below) {
+    const answerBelow = async (c: Context<ApiEnv>, query: ListQuery, fields: readonly string[], end = '') => {
+      const parent = await getParent(context, below, c.req.param(below.param) ?? '');
+      const path = `/v1/${below.parents}/${parent}/${below.path}${end}`;
+      return answerList(c, query, { path, fields, filter: { where: { [below.column]: parent } } });
+    };
     app.openapi(route, async (c) => {
       requireEndpoint(c.get('version'), below.since);
       const query = c.req.valid('query');
-      const parent = await getParent(context, below, c.req.param(below.param) ?? '');
-      const fields = chooseListFieldsAt(query, resource, c.get('version'));
-      const path = `/v1/${below.parents}/${parent}/${below.path}`;
-      return answerList(c, query, { path, fields, filter: { where: { [below.column]: parent } } });
+      return answerBelow(c, query, chooseListFieldsAt(query, resource, c.get('version')));
+    });
+    if (!below.hasDetail) continue;
+    app.openapi(detail, async (c) => {
+      requireEndpoint(c.get('version'), below.since);
+      return answerBelow(c, c.req.valid('query'), resource.all, '/detail');
     });
   }
 }

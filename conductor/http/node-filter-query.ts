@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { pagingQuery } from '#conductor/http/paging.ts';
 import { fieldsQuery, queryFlag } from '#conductor/http/query-values.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
+import { allFaults } from '#conductor/model/node-faults.ts';
 import type { NodeFilter } from '#conductor/nodes/list-nodes.ts';
 
 const text = z.string().optional();
@@ -20,7 +21,7 @@ export const NodeFilterQuery = z.strictObject({
   provision_state: text,
   driver: text,
   resource_class: text,
-  fault: text,
+  fault: z.enum(allFaults, { error: `must be ${allFaults.join(', ')}` }).optional(),
   conductor_group: text,
   conductor: text,
   owner: text,

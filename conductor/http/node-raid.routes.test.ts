@@ -45,7 +45,7 @@ test('what can not be built is refused, naming the field', async () => {
     fault: containing('bogus'),
   });
   expect((await put([])).status).toBe(400);
-  expect((await put(mirror, '1.11')).status).toBe(404);
+  expect((await put(mirror, '1.11')).status).toBe(406);
   expect((await api.call('PUT', '/v1/nodes/none/states/raid', {})).status).toBe(404);
 });
 

@@ -4,10 +4,10 @@ import { Meanings } from '#conductor/api/node-parts.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
-import { requireEndpoint } from '#conductor/http/versions.ts';
+import { requireDriver } from '#conductor/http/require-driver.ts';
+import { requireVersion } from '#conductor/http/versions.ts';
 import { changeTargetRaidConfig } from '#conductor/nodes/change-raid-config.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 import type { LogicalDisk } from '#shared/raid/target-raid-config.ts';
 
 const since = 12;
@@ -56,18 +56,15 @@ export function nodeRaidRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
 
   app.openapi(put, async (c) => {
-    requireEndpoint(c.get('version'), since);
+    requireVersion(c.get('version'), since, 'RAID');
     const { uuid } = await getNode(context.db, c.req.valid('param').node);
     await changeTargetRaidConfig(context, uuid, c.req.valid('json'), c.get('caller'));
     return c.body(null, 204);
   });
 
   app.openapi(explain, (c) => {
-    requireEndpoint(c.get('version'), since);
-    const { driver } = c.req.valid('param');
-    if (!context.drivers.hardwareTypes.some((type) => type.name === driver)) {
-      throw new AppError('not_found', `Could not find the following driver(s) or hardware type(s): ${driver}.`);
-    }
+    requireVersion(c.get('version'), since, 'RAID');
+    requireDriver(context, c.req.valid('param').driver);
     return c.json(logicalDiskProperties);
   });
 

@@ -110,6 +110,11 @@ test('validate answers by interface', async () => {
   expect((await api.call('GET', '/v1/nodes/validate?node=n1')).body).toMatchObject({ power: { result: true } });
   await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'pretender' });
   expect((await api.call('GET', '/v1/nodes/pretender/validate')).body).toMatchObject({
+    inspect: { result: true },
+    rescue: { result: true },
+  });
+  await api.call('PATCH', '/v1/nodes/pretender', [{ op: 'add', path: '/inspect_interface', value: 'agent' }]);
+  expect((await api.call('GET', '/v1/nodes/pretender/validate')).body).toMatchObject({
     deploy: { result: true },
     boot: { result: true },
     inspect: { result: false, reason: expect.stringContaining('no port') as unknown },
@@ -135,7 +140,7 @@ test('maintenance that an operator sets has no fault, so that no power sync ends
 });
 
 test('boot device is read from and set in the BMC', async () => {
-  expect(await get('management/boot_device')).toEqual({ boot_device: null, persistent: null });
+  expect(await get('management/boot_device')).toEqual({ boot_device: 'pxe', persistent: true });
   expect((await put('management/boot_device', { boot_device: 'pxe' })).status).toBe(204);
   expect(await get('management/boot_device')).toEqual({ boot_device: 'pxe', persistent: false });
   expect(await get('management/boot_device/supported')).toHaveProperty('supported_boot_devices');

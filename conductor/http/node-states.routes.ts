@@ -13,7 +13,7 @@ import { type PowerTarget, powerTargets } from '#conductor/model/power-states.ts
 import { legalVerbs, type ProvisionVerb, provisionVerbs } from '#conductor/model/provision-states.ts';
 import { isForeignTo } from '#conductor/nodes/node-ownership.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { apiTime } from '#conductor/nodes/node-view.ts';
+import { apiTime, shownState } from '#conductor/nodes/node-view.ts';
 import { requestPower } from '#conductor/nodes/request-power.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -136,7 +136,7 @@ export function nodeStateRoutes(context: HttpContext): ApiApp {
     const states: Record<string, unknown> = {
       power_state: node.powerState,
       target_power_state: node.targetPowerState,
-      provision_state: node.provisionState,
+      provision_state: shownState(node.provisionState, c.get('version')),
       target_provision_state: node.targetProvisionState,
       provision_updated_at: apiTime(node.provisionUpdatedAt),
       last_error: node.lastError,

@@ -6,7 +6,7 @@ import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts'
 import type { HttpContext } from '#conductor/http/context.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
-import { requireEndpoint } from '#conductor/http/versions.ts';
+import { requireEndpoint, requireMethod, requireVersion } from '#conductor/http/versions.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
@@ -75,19 +75,21 @@ export function nodeTraitRoutes(context: HttpContext): ApiApp {
     { node, event }: { readonly node: string; readonly event: string },
     write: (tx: Transaction, nodeUuid: string) => Promise<void>,
   ): Promise<void> => {
-    requireEndpoint(c.get('version'), traitVersion);
+    // old versions have no traits to delete, and nothing that could be put
+    const requireIt = c.req.method === 'PUT' ? requireMethod : requireEndpoint;
+    requireIt(c.get('version'), traitVersion);
     const { uuid } = await getNode(db, node);
     await changeTraits(context, uuid, { event, caller: c.get('caller') }, write);
   };
 
   app.openapi(list, async (c) => {
-    requireEndpoint(c.get('version'), traitVersion);
+    requireVersion(c.get('version'), traitVersion, 'a list of traits');
     const { uuid } = await getNode(db, c.req.valid('param').node);
     return c.json({ traits: (await listTraits(db, [uuid])).get(uuid) ?? [] });
   });
 
   app.openapi(replace, async (c) => {
-    requireEndpoint(c.get('version'), traitVersion);
+    requireMethod(c.get('version'), traitVersion);
     const { uuid } = await getNode(db, c.req.valid('param').node);
     await setTraits(context, uuid, c.req.valid('json').traits, c.get('caller'));
     return c.body(null, 204);

@@ -59,7 +59,7 @@ describe('create', () => {
     [{ driver: 'fake-hardware', name: 'bad name!' }, 400, "invalid name 'bad name!'"],
     [{ driver: 'fake-hardware', name: 'maintenance' }, 400, 'reserved'],
     [{ driver: 'fake-hardware', properties: 'x' }, 400, 'properties: must be a JSON object'],
-    [{ driver: 'fake-hardware', boot_interface: 'redfish-virtual-media' }, 400, 'it must be ipxe, pxe'],
+    [{ driver: 'fake-hardware', boot_interface: 'redfish-virtual-media' }, 400, 'it must be fake, ipxe, pxe'],
     [{ driver: 'fake-hardware', uuid: 'x' }, 400, 'uuid: must be a UUID'],
     [{ driver: 'fake-hardware', instance_name: 'x' }, 406, "field 'instance_name' needs API version 1.104"],
   ])('refuses %j', async (body, status, fault) => {
@@ -188,4 +188,17 @@ describe('delete', () => {
     await updateNode(api.context.db, uuid, { protected: false });
     expect((await remove()).status).toBe(204);
   });
+});
+
+test('before 1.91 a name may have .json behind it', async () => {
+  const { uuid } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'suffixed' });
+  const ask = (method: string, version: string, body?: unknown) =>
+    api.call(method, `/v1/nodes/${uuid}.json`, body, version);
+  expect((await ask('GET', '1.90')).body).toMatchObject({ uuid });
+  expect((await ask('GET', '1.91')).status).toBe(404);
+  const patch = [{ op: 'add', path: '/extra/a', value: 1 }];
+  expect((await ask('PATCH', '1.90', patch)).body).toMatchObject({ extra: { a: 1 } });
+  expect((await api.call('GET', '/v1/nodes/none.json', undefined, '1.90')).status).toBe(404);
+  expect((await ask('DELETE', '1.90')).status).toBe(204);
+  expect((await api.call('GET', `/v1/nodes/${uuid}`)).status).toBe(404);
 });

@@ -25,7 +25,6 @@ import { answers, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-
 import { requireVersion } from '#conductor/http/versions.ts';
 import { accessDenied, type Caller } from '#conductor/kernel/caller.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
-import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import { nodeFieldVersions } from '#conductor/model/node-field-names.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';
 import { chassisResource } from '#conductor/nodes/chassis.ts';
@@ -35,6 +34,7 @@ import { ownerOfNew } from '#conductor/nodes/node-ownership.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { getShownNode, noSurroundings } from '#conductor/nodes/node-surroundings.ts';
 import { getRow } from '#conductor/nodes/resources/resource-store.ts';
+import { withDriverDefaults } from '#conductor/nodes/with-driver-defaults.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['nodes'];
@@ -132,17 +132,6 @@ function requireOwnFields(fields: NodeDescription, caller: Caller, owner: string
   requireFieldRights(given, policy, caller, { owner, lessee: null });
 }
 
-/** The interfaces that the patch does not name are the driver's defaults again. @throws AppError `invalid_argument`. */
-function resettingInterfaces(patch: JsonPatch): JsonPatch {
-  if (!patchRoots(patch).includes('driver')) {
-    throw new AppError(
-      'invalid_argument',
-      "The reset_interfaces parameter can only be used when changing the node's driver.",
-    );
-  }
-  return [...interfaceKinds.map((kind) => ({ op: 'remove' as const, path: `/${kind}_interface` })), ...patch];
-}
-
 function chosenInList(c: Context<ApiEnv>, query: z.infer<typeof NodeFilterQuery>): NodeFieldChoice {
   return nodeFieldChoice(chooseListFieldsAt(query, nodeFieldSet, c.get('version')));
 }
@@ -181,7 +170,7 @@ export function nodeRoutes(context: HttpContext): ApiApp {
       requireVersion(version, removeChassisVersion, 'removing chassis_uuid');
     }
     const { uuid } = await getNode(context.db, c.req.valid('param').node);
-    const whole = c.req.valid('query').reset_interfaces ? resettingInterfaces(patch) : patch;
+    const whole = c.req.valid('query').reset_interfaces ? withDriverDefaults(patch) : patch;
     await changeNode(context, uuid, whole, { version, caller: c.get('caller') });
     return c.json(answerNode(context, c, await getShownNode(context.db, uuid)));
   });

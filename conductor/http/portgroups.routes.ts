@@ -39,6 +39,7 @@ export function portgroupRoutes(context: HttpContext): ApiApp {
         summary: 'List the port groups of a node',
         since: subVersion,
         column: 'nodeUuid',
+        hasDetail: true,
       },
     ],
   });

@@ -39,6 +39,7 @@ export function portRoutes(context: HttpContext): ApiApp {
         summary: 'List the ports of a node',
         since: 1,
         column: 'nodeUuid',
+        hasDetail: true,
       },
       {
         parents: 'portgroups',
@@ -47,6 +48,7 @@ export function portRoutes(context: HttpContext): ApiApp {
         summary: 'List the ports of a port group',
         since: 24,
         column: 'portgroupUuid',
+        hasDetail: true,
       },
     ],
   });

@@ -23,6 +23,8 @@ export interface ResourcePlace<Row extends ResourceRow> {
   readonly summaries: { readonly create: string; readonly change: string; readonly remove: string };
   /** The word of messages for a UUID that is none, `port_uuid`; absent where names will do. */
   readonly uuidWord?: string;
+  /** Before its microversion what writes is no method of the paths (405), as Ironic has it for its newer resources. */
+  readonly hasNewMethods?: true;
   /** All fields are listed at `/detail`, too. */
   readonly hasDetail?: true;
   /** Query arguments of the list beside those of every list, with the microversion since which. */
@@ -47,6 +49,8 @@ export interface ListBelow {
   readonly since: number;
   /** The column that holds the parent's UUID. */
   readonly column: 'nodeUuid' | 'portgroupUuid';
+  /** With all fields at `/detail`, too. */
+  readonly hasDetail?: true;
 }
 
 const listQuery = { ...pagingQuery, fields: fieldsQuery, detail: queryFlag };
@@ -91,6 +95,17 @@ export function describeRoutes<Row extends ResourceRow>(place: ResourcePlace<Row
         tags,
         summary: below.summary,
         request: { params: z.object({ [below.param]: z.string() }), query: PlainQuery },
+        responses: answers(200, plural, page),
+      }),
+      detail: createRoute({
+        method: 'get',
+        path: `/v1/${below.parents}/{${below.param}}/${below.path}/detail`,
+        tags,
+        summary: `${below.summary}, with all fields`,
+        request: {
+          params: z.object({ [below.param]: z.string() }),
+          query: PlainQuery.omit({ fields: true, detail: true }),
+        },
         responses: answers(200, plural, page),
       }),
     })),

@@ -6,6 +6,7 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import { plainListQuery } from '#conductor/http/field-choice.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, NodeParams } from '#conductor/http/query-values.ts';
+import { requireDriver } from '#conductor/http/require-driver.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -70,7 +71,7 @@ const unbuilt: readonly Unbuilt[] = [
 /** What Baton has not built: empty lists, and refusals that say so. Mounted last. */
 export function unbuiltRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
-  mountEmptyAnswers(app, context.db);
+  mountEmptyAnswers(app, context);
   for (const { path, since, instead } of unbuilt) {
     for (const each of [path, `${path}/*`]) {
       app.all(each, (c) => {
@@ -83,7 +84,8 @@ export function unbuiltRoutes(context: HttpContext): ApiApp {
   return app;
 }
 
-function mountEmptyAnswers(app: ApiApp, db: HttpContext['db']): void {
+function mountEmptyAnswers(app: ApiApp, context: HttpContext): void {
+  const { db } = context;
   const get = <Path extends string>(path: Path, summary: string, schema: z.ZodType) =>
     createRoute({
       method: 'get',
@@ -113,6 +115,18 @@ function mountEmptyAnswers(app: ApiApp, db: HttpContext['db']): void {
     const { uuid } = await getNode(db, c.req.valid('param').node);
     const href = `${originOf(c)}/v1/nodes?parent_node=${uuid}`;
     return c.json({ children: [], links: { href, rel: 'children' } });
+  });
+  const ofDriver = createRoute({
+    method: 'get',
+    path: '/v1/drivers/{driver}/vendor_passthru/methods',
+    tags,
+    summary: "List a driver's vendor methods: none",
+    request: { params: z.object({ driver: z.string() }) },
+    responses: answers(200, 'none', Nothing),
+  });
+  app.openapi(ofDriver, (c) => {
+    requireDriver(context, c.req.valid('param').driver);
+    return c.json({});
   });
   app.openapi(get('/v1/nodes/{node}/vendor_passthru/methods', "List vendors' methods: none", Nothing), async (c) => {
     await getNode(db, c.req.valid('param').node);

@@ -1,4 +1,5 @@
 import type { MiddlewareHandler } from 'hono';
+import { HTTPException } from 'hono/http-exception';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { frameworkFault } from '#conductor/http/fault.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -69,6 +70,16 @@ function addRange(headers: Headers): void {
 export function requireEndpoint(version: number, since: number): void {
   if (version >= since) return;
   throw new AppError('not_found', `Not Found: it needs API version 1.${since}, the request uses 1.${version}.`);
+}
+
+/** @throws HTTPException 405: the version in use has no such method here. */
+export function requireMethod(version: number, since: number): void {
+  if (version >= since) return;
+  throw notAllowed(`It needs API version 1.${since}.`);
+}
+
+export function notAllowed(why: string): HTTPException {
+  return new HTTPException(405, { message: `The method is not allowed here. ${why}` });
 }
 
 /** @throws AppError `not_acceptable` (406) naming what is too new for the version in use. */

@@ -116,8 +116,13 @@ test('lists go by node, below the node too, and choose fields', async () => {
 
 test("nothing changes under a running machine; a node's volumes go with it", async () => {
   const { uuid } = await target();
-  await api.context.db.update(nodes).set({ powerState: 'power on' }).where(eq(nodes.uuid, nodeUuid));
   const path = `/v1/volume/targets/${uuid}`;
+  await api.context.db.update(nodes).set({ targetPowerState: 'rebooting' }).where(eq(nodes.uuid, nodeUuid));
+  expect((await api.call('DELETE', path)).status).toBe(400);
+  await api.context.db
+    .update(nodes)
+    .set({ powerState: 'power on', targetPowerState: null })
+    .where(eq(nodes.uuid, nodeUuid));
   expect(await api.call('DELETE', path)).toMatchObject({ status: 400, fault: containing('"power on"') });
   expect((await api.call('PATCH', path, [])).status).toBe(400);
   expect((await api.call('DELETE', '/v1/nodes/n1')).status).toBe(204);

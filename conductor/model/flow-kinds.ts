@@ -37,8 +37,8 @@ export interface FlowKind {
   /** Verbs that start it, and the interfaces of the node that must be valid then. */
   readonly startedBy?: readonly VerbEvent[];
   readonly needs?: readonly Exclude<InterfaceKind, 'vendor'>[];
-  /** The deploy interface does it, as in Ironic: with a fake one nothing is done at the machine. */
-  readonly byDeployInterface?: boolean;
+  /** The interface that does it, as in Ironic: with a fake one nothing is done at the machine. */
+  readonly byInterface?: 'deploy' | 'inspect' | 'rescue';
   /** The state that the node is in while it runs; none = it stays as it is. */
   readonly during?: ProvisionState;
   /** Events that move the node; `wait` and `resume` only where the table has a waiting state. None = it stays as it is. */
@@ -112,7 +112,7 @@ const inRamdisk = {
 } as const;
 const cleaning = {
   ...inRamdisk,
-  byDeployInterface: true,
+  byInterface: 'deploy',
   during: 'cleaning',
   closing: leaveRamdisk,
   inBand: inBand('clean'),
@@ -148,6 +148,7 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     afterFailure: { next: '`baton inspect NODE` tries again, `baton manage NODE` goes on without' },
     startedBy: ['inspect'],
     needs: [...ramdisk, 'inspect'],
+    byInterface: 'inspect',
     during: 'inspecting',
     target: 'manageable',
     opening: [deployStep('boot_ramdisk'), deployStep('collect_inventory')],
@@ -178,7 +179,7 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     afterFailure: { next: '`baton rebuild NODE` tries again, `baton undeploy NODE` gives the node back' },
     startedBy: ['deploy', 'rebuild'],
     needs: [...ramdisk, 'deploy'],
-    byDeployInterface: true,
+    byInterface: 'deploy',
     during: 'deploying',
     target: 'active',
     opening: [],
@@ -199,7 +200,7 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     afterFailure: { next: '`baton abort NODE` brings the instance back, `baton service NODE` tries again' },
     startedBy: ['service'],
     needs: ramdisk,
-    byDeployInterface: true,
+    byInterface: 'deploy',
     during: 'servicing',
     target: 'active',
     closing: [deployStep('tear_down_agent'), ...bootInstance],
@@ -220,6 +221,7 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     afterFailure: { next: '`baton rescue NODE` tries again, `baton unrescue NODE` brings the instance back' },
     startedBy: ['rescue'],
     needs: [...ramdisk, 'rescue'],
+    byInterface: 'rescue',
     during: 'rescuing',
     target: 'rescue',
     opening: [deployStep('boot_ramdisk'), deployStep('finalize_rescue'), deployStep('switch_to_tenant_network')],
@@ -230,6 +232,7 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     afterFailure: { next: '`baton unrescue NODE` tries again, `baton rescue NODE` goes back to the ramdisk' },
     startedBy: ['unrescue'],
     needs: instance,
+    byInterface: 'rescue',
     during: 'unrescuing',
   },
   adopt: {

@@ -5,3 +5,6 @@ export const nodeFaults = {
   /** What has become of the machine since the dump nobody knows: nothing at all goes on. */
   restored: 'restored',
 } as const;
+
+/** What a node's `fault` may be. */
+export const allFaults: readonly string[] = [...Object.values(nodeFaults), 'rescue abort failure', 'service failure'];

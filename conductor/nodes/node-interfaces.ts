@@ -104,11 +104,11 @@ export function nodeInterfaces(node: Choosing): Record<InterfaceKind, string> {
 }
 
 /** @throws AppError `invalid_argument` naming the field and the legal names. */
-export function checkInterface(driver: string, kind: InterfaceKind, name: string): void {
+export function checkInterface(driver: string, kind: InterfaceKind, name: string, next = ''): void {
   const legal = supportedInterfaces(driver, kind);
   if (legal.includes(name)) return;
   throw new AppError(
     'invalid_argument',
-    `${kind}_interface: driver ${driver} has no ${kind} interface '${name}'; it must be ${legal.join(', ')}.`,
+    `${kind}_interface: driver ${driver} has no ${kind} interface '${name}'; it must be ${legal.join(', ')}.${next}`,
   );
 }

@@ -5,6 +5,7 @@ import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type NodeField, nodeFieldVersions } from '#conductor/model/node-field-names.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { listMissing } from '#conductor/nodes/list-missing.ts';
 import { interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 
@@ -46,6 +47,11 @@ export function apiTime(time: Date): string;
 export function apiTime(time: Date | null | undefined): string | null;
 export function apiTime(time: Date | null | undefined): string | null {
   return time ? time.toISOString().replace('Z', '000+00:00') : null;
+}
+
+/** Before 1.2 a node that is available has no state to show. */
+export function shownState(state: ProvisionState, version: number): ProvisionState | null {
+  return state === 'available' && version < 2 ? null : state;
 }
 
 /** What each field shows: a list asks for few of them, of many nodes. */
@@ -99,7 +105,7 @@ const fieldValues: Readonly<
   properties: (node) => maskDocument(node.properties),
   protected: (node) => node.protected,
   protected_reason: (node) => node.protectedReason,
-  provision_state: (node) => node.provisionState,
+  provision_state: (node, _, { version }) => shownState(node.provisionState, version),
   provision_updated_at: (node) => apiTime(node.provisionUpdatedAt),
   raid_config: (node) => node.raidConfig,
   raid_interface: (node) => interfaceOf(node, 'raid'),

@@ -2,7 +2,7 @@ import { NodeDescription } from '#conductor/api/node-description.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { applyJsonPatch, type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { keepMasked } from '#conductor/kernel/secrets/mask-document.ts';
-import { type InterfaceKind, interfaceKinds } from '#conductor/model/interface-kinds.ts';
+import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { refuseUnknownKeys } from '#conductor/nodes/driver-info-keys.ts';
 import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
@@ -43,6 +43,10 @@ const describable: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
 
 const writableFields = Object.keys(NodeDescription.shape);
 
+/** What to do about interfaces that stay from the driver before. */
+const nextOfNewDriver =
+  ' Name it in the same patch, or ask with ?reset_interfaces=true for the defaults of the new driver.';
+
 /**
  * The columns that a PATCH changes. Pure.
  * @throws AppError `invalid_argument` naming the field, `conflict` when the node's state forbids it now.
@@ -58,7 +62,7 @@ export function planNodePatch(
 ): NodeChange {
   if (!(node.maintenance && isRelease(patch))) requireNoTransition(node);
   const before = describeNode(node);
-  const after = followDriver(parseDescription(applyJsonPatch(before, patch, writableFields)), node, patch);
+  const after = parseDescription(applyJsonPatch(before, patch, writableFields));
   if (after.driver === undefined)
     throw new AppError('invalid_argument', 'Cannot remove /driver: it is a required property');
   if (!options.knownDrivers.includes(after.driver)) {
@@ -136,17 +140,6 @@ type FilledDescription = ReturnType<typeof withDefaults>;
 
 type WantedInterfaces = Description & { readonly driver: string; readonly network_interface: string };
 
-/** A new driver's defaults stand where the old one's did: for what was neither chosen before nor is named now. */
-function followDriver(after: Description, node: NodeRow, patch: JsonPatch): Description {
-  if (after.driver === node.driver) return after;
-  const named = patchRoots(patch);
-  const isDefault = (kind: InterfaceKind): boolean =>
-    kind === 'deploy' ? node.deployInterface === null : kind !== 'network' && !(kind in node.interfaces);
-  const fields = interfaceKinds.filter(isDefault).map((kind) => `${kind}_interface` as const);
-  const inherited = fields.filter((field) => !named.includes(field));
-  return { ...after, ...Object.fromEntries(inherited.map((field) => [field, undefined])) };
-}
-
 function sameInterfaces(interfaces: Readonly<Record<string, string>>, node: NodeRow): boolean {
   return interfaceKinds.every((kind) => interfaces[kind] === node.interfaces[kind]);
 }
@@ -160,9 +153,7 @@ function checkInterfaces(after: WantedInterfaces, interfaces: Readonly<Record<st
     sameInterfaces(interfaces, node);
   for (const kind of interfaceKinds) {
     const name = after[`${kind}_interface`];
-    // a new driver brings its own interfaces along, as Ironic does with reset_interfaces
-    const inherited = !unchangedDriver && name === nodeInterfaces(node)[kind];
-    if (name && !inherited) checkInterface(after.driver, kind, name);
+    if (name) checkInterface(after.driver, kind, name, unchangedDriver ? '' : nextOfNewDriver);
   }
   if (unchanged || node.maintenance || describable.has(node.provisionState)) return;
   throw new AppError(

@@ -38,13 +38,27 @@ const packages = [
   'psmisc',
   'stress-ng',
   'udev',
+  // suites of tests, and what these import
+  'ironic-tempest-plugin',
+  'golang-github-gophercloud-gophercloud-dev',
+  'python3-ironicclient',
+  'python3-openstackclient', // its command, which runs ironicclient's
+  'python3-openstacksdk',
+  'python3-oslotest',
+  'python3-requests-mock',
 ] as const;
 
 /** Unpacked without what they depend on: libguestfs, libvirt, tuned, a TFTP server and 300 more packages not used here. */
 const alone = ['ironic-common', 'ironic-python-agent'] as const;
 
 /** The versions that the interop tests are about: Debian 13's. */
-const counterparts = { ironic: /^python3-ironic=1:29\.0\./, agent: /^ironic-python-agent=10\.2\./ } as const;
+const counterparts = {
+  ironic: /^python3-ironic=1:29\.0\./,
+  agent: /^ironic-python-agent=10\.2\./,
+  tempest: /^ironic-tempest-plugin=2\.13\./,
+  openstacksdk: /^python3-openstacksdk=4\.4\./,
+  gophercloud: /^golang-github-gophercloud-gophercloud-dev=1\.4\./,
+} as const;
 
 const suite = 'trixie';
 const hostSuite = 'bookworm';

@@ -12,7 +12,7 @@ const make = async () => {
 };
 
 powerContract({ name: 'fake', make, skip: { 'presses the power button': 'it has none' } });
-managementContract({ name: 'fake', make });
+managementContract({ name: 'fake', make, atFirst: { bootDevice: 'pxe', persistent: true } });
 firmwareBootContract({ name: 'fake', make });
 biosContract({
   name: 'fake',

@@ -48,8 +48,8 @@ export interface FakeOptions {
 }
 
 /**
- * As in Ironic, the deploy interface `fake` is the default: nothing is done at the machine. With `direct` it waits for an
- * agent, as any other node.
+ * As in Ironic, the interfaces `fake` are the default: nothing is done at the machine. With `deploy_interface` `direct`,
+ * `inspect_interface` or `rescue_interface` `agent` it waits for an agent, as any other node.
  */
 export const fakeDriver: DriverDefinition<FakeOptions> = {
   name: 'fake-hardware',
@@ -59,10 +59,26 @@ export const fakeDriver: DriverDefinition<FakeOptions> = {
       site: { name: 'fake_id', value: 'text' },
     },
   },
-  interfaces: { bios: ['fake', 'no-bios'], deploy: ['fake', 'direct'], management: ['fake'], power: ['fake'] },
+  interfaces: {
+    bios: ['fake', 'no-bios'],
+    boot: ['fake', 'ipxe', 'pxe'],
+    console: ['fake', 'no-console'],
+    deploy: ['fake', 'direct'],
+    firmware: ['fake', 'no-firmware'],
+    inspect: ['fake', 'agent', 'no-inspect'],
+    management: ['fake'],
+    power: ['fake'],
+    raid: ['fake', 'agent', 'no-raid'],
+    rescue: ['fake', 'agent', 'no-rescue'],
+    storage: ['noop', 'fake', 'external'],
+    vendor: ['fake', 'no-vendor'],
+  },
   site: { types: ['fake', 'fake-hardware'] },
   open: (_context, options) => fakeHardwareType(options),
 };
+
+/** As Ironic's says where nobody has set it. */
+const bootsByItself: BootDeviceSetting = { bootDevice: 'pxe', persistent: true };
 
 /**
  * The `fake-hardware` type, as Ironic's: no driver_info is required and every action works at once. Nodes with the same
@@ -73,7 +89,7 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
   const machineOf = (fakeId: string): FakeMachine => {
     const machine = machines.get(fakeId) ?? {
       powerState: 'power off',
-      boot: { bootDevice: undefined, persistent: undefined },
+      boot: bootsByItself,
       bootMode: undefined,
       secureBoot: undefined,
       nmis: 0,
@@ -102,7 +118,7 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
               machine.powerState = powerStateAfter(target);
               if (boots) bootFakeBios(machine.bios);
               if (boots && machine.boot.persistent === false) {
-                machine.boot = { bootDevice: undefined, persistent: undefined };
+                machine.boot = bootsByItself;
               }
             }),
         },

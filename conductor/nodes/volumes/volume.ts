@@ -7,6 +7,7 @@ import {
 } from '#conductor/kernel/db/schema/volume.ts';
 import { keepMasked, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { sealWritten } from '#conductor/kernel/secrets/sealed-document.ts';
+import { powerStateAfter } from '#conductor/model/power-states.ts';
 import { requireLoginForNewAddress } from '#conductor/nodes/require-login-for-new-address.ts';
 import type { Resource, ResourceChange } from '#conductor/nodes/resources/resource.ts';
 import { targetPlace } from '#conductor/nodes/volumes/target-secrets.ts';
@@ -42,9 +43,11 @@ export const targetResource: Resource<VolumeTargetRow> = {
   },
 };
 
-/** Ironic's rule: a machine that runs may run from this volume. */
+/** Ironic's rule: a machine that runs, or is about to, may run from this volume. */
 function requirePoweredOff(what: string, { before, after, node }: ResourceChange<unknown>): void {
-  if (!before || node?.powerState !== 'power on') return;
+  if (!before || !node) return;
+  const { powerState, targetPowerState: target } = node;
+  if (powerState !== 'power on' && (target === null || powerStateAfter(target) === 'power off')) return;
   throw new AppError(
     'invalid_argument',
     `The requested action "${what} ${after ? 'update' : 'deletion'}" can not be performed on node "${node.uuid}" while ` +

@@ -1,4 +1,3 @@
-import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { ActionParameters } from '#conductor/model/action-parameters.ts';
@@ -7,6 +6,7 @@ import type { WipeRequest } from '#conductor/model/flow-states.ts';
 import { nodeFaults } from '#conductor/model/node-faults.ts';
 import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
+import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { findImpossible } from '#conductor/sites/nodes/find-impossible.ts';
 import { findUnfit } from '#conductor/sites/nodes/find-unfit.ts';
@@ -140,7 +140,7 @@ function whyNotProved(
     | { readonly owes: WipeRequest | null; readonly driver: string; readonly deployInterface: string | null }
     | undefined,
 ): string | undefined {
-  if (!row?.owes || !fakesFlow('wipe', row)) return undefined;
+  if (!row?.owes || !hasFakeDeploy(row)) return undefined;
   return 'it owes a wipe of its disks, which its deploy_interface fake does not do: give it back the one that it had';
 }
 

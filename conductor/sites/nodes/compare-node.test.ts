@@ -38,6 +38,9 @@ const node: KnownNode = {
   uuid: 'node-1',
   driver: 'redfish',
   driverInfo,
+  networkInterface: 'noop',
+  deployInterface: null,
+  interfaces: { raid: 'redfish', rescue: 'no-rescue' },
   ...describedDocuments(document),
   resourceClass: 'big',
   conductorGroup: '',
@@ -87,7 +90,11 @@ test('another driver: what the old one reached the BMC by is removed, what both 
       traits: ['CUSTOM_A'],
     },
   );
-  expect(patch.map(({ op, path }) => `${op} ${path}`).sort()).toEqual([
+  const changed = patch.map(({ op, path }) => `${op} ${path}`).sort();
+  // a choice stays that the new driver has, too
+  expect(changed).not.toContain('remove /rescue_interface');
+  expect(changed).toEqual(expect.arrayContaining(['remove /raid_interface', 'remove /power_interface']));
+  expect(changed.filter((change) => !change.endsWith('_interface'))).toEqual([
     'add /driver',
     'add /driver_info/ipmi_address',
     'remove /driver_info/redfish_address',

@@ -4,6 +4,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
+import { followDriver } from '#conductor/nodes/with-driver-defaults.ts';
 import type { SiteNode, SitePort } from '#conductor/sites/site.ts';
 
 /** A node as it is, its secrets open. */
@@ -12,6 +13,9 @@ export type KnownNode = Pick<
   | 'uuid'
   | 'driver'
   | 'driverInfo'
+  | 'networkInterface'
+  | 'deployInterface'
+  | 'interfaces'
   | 'properties'
   | 'extra'
   | 'resourceClass'
@@ -53,7 +57,7 @@ export function compareNode(
   const access = changedKeys('driver_info', driverInfo, node.driverInfo);
   return {
     patch: [
-      ...(wanted.driver === node.driver ? [] : [add('driver', wanted.driver)]),
+      ...(wanted.driver === node.driver ? [] : [...followDriver(wanted.driver, node), add('driver', wanted.driver)]),
       // all of it: to another address goes only a password that is written again
       ...(access.length > 0 ? Object.entries(driverInfo).map(([key, value]) => addIn('driver_info', key, value)) : []),
       ...forgetOldAccess(wanted.driver, node),

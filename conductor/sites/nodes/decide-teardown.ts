@@ -1,7 +1,8 @@
-import { fakesFlow, simulatedWipe } from '#conductor/flows/fakes-flow.ts';
+import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { type ProvisionState, transientStates } from '#conductor/model/provision-states.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
+import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';
 import {
   decidePrepare,
   isJustWiped,
@@ -143,5 +144,5 @@ function afterWipe(given: NodeCase, node: ObservedNode, teardown: TeardownOrder)
 }
 
 function wipedAs(node: ObservedNode): string {
-  return fakesFlow('wipe', node) ? `its wipe ${simulatedWipe}` : 'wiped';
+  return hasFakeDeploy(node) ? `its wipe ${simulatedWipe}` : 'wiped';
 }

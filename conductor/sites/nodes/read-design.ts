@@ -9,7 +9,7 @@ import { volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import type { Vif } from '#conductor/networks/place-vifs.ts';
-import { hasFakeDeploy, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
+import { hasFakeDeploy, interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { type Credential, openCredential } from '#conductor/sites/credentials/credential-store.ts';
@@ -73,7 +73,10 @@ export async function readDesigns(
       ...(impossible === undefined ? {} : { impossible }),
       hardware: hardwareSteps(node, { raidConfig: row.raidConfig, biosSettings: known.settings(row.uuid) }),
       // no agent ever comes to a machine that is only pretended
-      needsInspection: row.inspectionFinishedAt === null && !hasFakeDeploy(row) && !isSwitchedOff(row, 'inspect'),
+      needsInspection:
+        row.inspectionFinishedAt === null &&
+        !hasFakeDeploy(row) &&
+        !['fake', 'no-inspect'].includes(interfaceOf(row, 'inspect')),
       vifs: known.vifsOf(row.uuid),
     };
     return [[node.name, design] as const];

@@ -1,6 +1,6 @@
-import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import type { InstanceAnswer } from '#conductor/model/instance-answer.ts';
+import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';
 import type { Membership } from '#conductor/sites/nodes/membership-store.ts';
 import type { Site, SiteNode, SiteSettings } from '#conductor/sites/site.ts';
 
@@ -22,14 +22,14 @@ export function serviceNeeds(
   node: Pick<SiteNode, 'inService'>,
   { settings }: Pick<Site, 'settings'>,
   known: {
-    readonly row: Parameters<typeof fakesFlow>[1];
+    readonly row: Parameters<typeof hasFakeDeploy>[0];
     readonly membership: Membership | undefined;
     /** A conductor that runs the action has a kubeconfig, or had one when the action began. */
     readonly hasKubernetes: boolean;
   },
 ): ServiceNeeds {
   const { row, membership, hasKubernetes } = known;
-  if (fakesFlow('deploy', row)) return { kubernetes: false, etcd: [], answers: [] };
+  if (hasFakeDeploy(row)) return { kubernetes: false, etcd: [], answers: [] };
   const { kubernetes, answers = [] } = node.inService ?? {};
   const wasMember = (membership?.registrations.length ?? 0) > 0;
   return {

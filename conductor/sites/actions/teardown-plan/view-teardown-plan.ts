@@ -1,8 +1,9 @@
 import type { TeardownNodeView } from '#conductor/api/teardown-plan.ts';
-import { fakesFlow, simulatedWipe } from '#conductor/flows/fakes-flow.ts';
+import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
+import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
 import { type ActionPlan, describeFromSite } from '#conductor/sites/actions/create-action.ts';
@@ -86,7 +87,7 @@ async function viewNode(
   };
   const state = row?.provisionState ?? null;
   const driver = site.nodes.get(node)?.driver ?? '';
-  const isFake = fakesFlow('wipe', row ?? { driver, deployInterface: null });
+  const isFake = hasFakeDeploy(row ?? { driver, deployInterface: null });
   return {
     name: node,
     provision_state: state,
