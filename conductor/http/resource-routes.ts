@@ -87,28 +87,7 @@ export function describeRoutes<Row extends ResourceRow>(place: ResourcePlace<Row
       summary: `List ${plural} with all fields`,
       request: { query: Query.omit({ fields: true, detail: true }) },
     }),
-    below: (place.lists ?? []).map((below) => ({
-      ...below,
-      route: createRoute({
-        method: 'get',
-        path: `/v1/${below.parents}/{${below.param}}/${below.path}`,
-        tags,
-        summary: below.summary,
-        request: { params: z.object({ [below.param]: z.string() }), query: PlainQuery },
-        responses: answers(200, plural, page),
-      }),
-      detail: createRoute({
-        method: 'get',
-        path: `/v1/${below.parents}/{${below.param}}/${below.path}/detail`,
-        tags,
-        summary: `${below.summary}, with all fields`,
-        request: {
-          params: z.object({ [below.param]: z.string() }),
-          query: PlainQuery.omit({ fields: true, detail: true }),
-        },
-        responses: answers(200, plural, page),
-      }),
-    })),
+    below: (place.lists ?? []).map((below) => ({ ...below, ...describeBelow(place, below, page) })),
     create: createRoute({
       method: 'post',
       path,
@@ -142,4 +121,27 @@ export function describeRoutes<Row extends ResourceRow>(place: ResourcePlace<Row
       responses: answers(204, 'gone'),
     }),
   };
+}
+
+function describeBelow(
+  { tag, plural }: Pick<ResourcePlace<ResourceRow>, 'tag' | 'plural'>,
+  { parents, param, path, summary }: ListBelow,
+  page: z.ZodType,
+) {
+  const params = z.object({ [param]: z.string() });
+  const route = createRoute({
+    method: 'get',
+    path: `/v1/${parents}/{${param}}/${path}`,
+    tags: [tag],
+    summary,
+    request: { params, query: PlainQuery },
+    responses: answers(200, plural, page),
+  });
+  const detail = createRoute({
+    ...route,
+    path: `/v1/${parents}/{${param}}/${path}/detail`,
+    summary: `${summary}, with all fields`,
+    request: { params, query: PlainQuery.omit({ fields: true, detail: true }) },
+  });
+  return { route, detail };
 }
