@@ -2,7 +2,7 @@ import type { HelpTable } from '#conductor/cli/command.ts';
 import { type ParameterName, timeoutsOf } from '#conductor/model/action-parameters.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
 
-const { drainTimeout, drainGracePeriod, clearLabelsTimeout, removeEtcdTimeout, etcdReadyTimeout } = timeoutsOf({});
+const { drainTimeout, clearLabelsTimeout, removeEtcdTimeout, etcdReadyTimeout } = timeoutsOf({});
 
 const meanings: Readonly<Record<ParameterName, string>> = {
   target_nodes: 'names of nodes, n1,n2',
@@ -14,7 +14,8 @@ const meanings: Readonly<Record<ParameterName, string>> = {
   'not-in-cluster-ok': 'a node that the Kubernetes cluster does not have is torn down all the same (default: false)',
   force: 'the last Ready node of a cluster, or of a role, is torn down all the same (default: false)',
   'drain-node-timeout': `seconds for the drain (default: ${drainTimeout})`,
-  'drain-node-grace-period': `seconds that each pod gets to end by itself, less than drain-node-timeout; 0 = deleted at once, its containers may still run (default: ${drainGracePeriod})`,
+  'drain-node-grace-period':
+    'seconds that each pod gets to end by itself, less than drain-node-timeout; 0 = deleted at once, its containers may still run (default: half of it, at most 1800)',
   'clear-labels-timeout': `seconds for the pods to settle (default: ${clearLabelsTimeout})`,
   'remove-etcd-timeout': `seconds for the etcd members to leave (default: ${removeEtcdTimeout})`,
   'etcd-ready-timeout': `seconds for the etcd clusters to become stable (default: ${etcdReadyTimeout})`,

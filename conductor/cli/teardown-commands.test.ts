@@ -66,6 +66,7 @@ const nodes = '/api/v1.0/nodes';
 
 test.each([
   ['drain n1', ['POST', `${nodes}/n1/drain`]],
+  ['drain n1 --dry-run', ['POST', `${nodes}/n1/drain?dry-run=true`]],
   ['drain n1 --timeout 60 --grace-period 0', ['POST', `${nodes}/n1/drain?timeout=60&grace-period=0`]],
   ['clear-labels n1 --timeout 9', ['POST', `${nodes}/n1/clear-labels?timeout=9`]],
   ['restore-labels n1', ['POST', `${nodes}/n1/restore-labels`]],
@@ -140,7 +141,7 @@ test('Ctrl-C says what stands as it is, and how to go on', async () => {
   ]);
   expect(failure?.message.split('\n')).toEqual([
     'drain of n1 was stopped: the conductor begins nothing more of it',
-    '→ n1 stays cordoned, and what was evicted goes: kubectl uncordon n1 gives it back to the cluster',
+    '→ n1 stays cordoned, and what was evicted goes: baton restore-labels n1 (or kubectl uncordon n1) gives it back to the cluster',
     '→ baton drain n1 --timeout 7200 goes on from there',
   ]);
 });
@@ -153,7 +154,8 @@ test('what has failed says what it leaves, what was refused does not', async () 
     expect(exitCodeOf(failure)).toBe(1);
     return failure?.message.split('\n');
   };
-  const left = 'n1 stays cordoned, and what was evicted goes: kubectl uncordon n1 gives it back to the cluster';
+  const left =
+    'n1 stays cordoned, and what was evicted goes: baton restore-labels n1 (or kubectl uncordon n1) gives it back to the cluster';
   expect(await linesOf('drain n1', failsWith('drain of node n1 has not ended within 5 s', 500, 'TimeUp'))).toEqual([
     'drain of node n1 has not ended within 5 s',
     `→ ${left}`,
@@ -177,7 +179,7 @@ test('what is refused at once is not told of as waited for; without a kubeconfig
 });
 
 test('the defaults of the help are those of the conductor', () => {
-  const { drainTimeout, drainGracePeriod, clearLabelsTimeout } = nodeStepDefaults;
+  const { drainTimeout, clearLabelsTimeout } = nodeStepDefaults;
   const { removeTimeout, readyTimeout } = etcdStepDefaults;
   const seconds = teardownVerbs.flatMap(({ words, options }) =>
     Object.entries(options).flatMap(([name, option]) =>
@@ -186,14 +188,12 @@ test('the defaults of the help are those of the conductor', () => {
   );
   expect(Object.fromEntries(seconds)).toEqual({
     'drain --timeout': drainTimeout,
-    'drain --grace-period': drainGracePeriod,
     'clear-labels --timeout': clearLabelsTimeout,
     'restore-labels --timeout': nodeStepDefaults.restoreLabelsTimeout,
     'remove-etcd --timeout': removeTimeout,
     'shutdown-kubelet --timeout': nodeStepDefaults.shutdownKubeletTimeout,
     'remove-from-cluster --timeout': nodeStepDefaults.removeFromClusterTimeout,
     'decommission --drain-node-timeout': drainTimeout,
-    'decommission --drain-node-grace-period': drainGracePeriod,
     'decommission --clear-labels-timeout': clearLabelsTimeout,
     'decommission --remove-etcd-timeout': removeTimeout,
     'decommission --etcd-ready-timeout': readyTimeout,

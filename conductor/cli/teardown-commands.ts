@@ -100,7 +100,7 @@ function withAdvice({ code, message, details, retryable }: AppError, lines: read
 /** Of a decommission the sum of its steps', its kubelet's included, which no option says. */
 function longestSeconds(input: CommandInput, { words, options }: TeardownVerb): number {
   const limits = Object.entries(options).map(([name, option]) =>
-    isSeconds(option) && option.limits ? (numberOption(input, name) ?? option.seconds) : 0,
+    isSeconds(option) ? (numberOption(input, name) ?? option.seconds) : 0,
   );
   return limits.reduce((sum, each) => sum + each, words === 'decommission' ? kubeletSeconds : 0);
 }

@@ -16,17 +16,17 @@ export interface TeardownVerb {
 export interface Seconds extends CommandOption {
   readonly value: 'SECONDS';
   readonly seconds: number;
-  /** It is a limit of the command; a grace period is none. */
-  readonly limits: boolean;
 }
 
 const limit = (meaning: string, seconds: number): Seconds => ({
   value: 'SECONDS',
   seconds,
-  limits: true,
   meaning: `${meaning} (default: ${seconds})`,
 });
-const grace = (meaning: string): Seconds => ({ ...limit(meaning, 1800), limits: false });
+const grace = (meaning: string): CommandOption => ({
+  value: 'SECONDS',
+  meaning: `${meaning} (default: half of the timeout, at most 1800)`,
+});
 const atOnce = '0 = deleted at once, its containers may still run';
 /** Until a kubelet is silent. */
 export const kubeletSeconds = 300;
@@ -43,7 +43,7 @@ const daemonSetOptions = {
   'daemon-set-image': { value: 'IMAGE', meaning: 'for its container, with a shell and nsenter' },
 } as const;
 const cordoned = (node: string): string =>
-  `${node} stays cordoned, and what was evicted goes: kubectl uncordon ${node} gives it back to the cluster`;
+  `${node} stays cordoned, and what was evicted goes: baton restore-labels ${node} (or kubectl uncordon ${node}) gives it back to the cluster`;
 
 export const teardownVerbs: readonly TeardownVerb[] = [
   {
@@ -53,6 +53,7 @@ export const teardownVerbs: readonly TeardownVerb[] = [
       timeout: limit('for all of it', 3600),
       'grace-period': grace(`that each pod gets to end by itself; less than the timeout; ${atOnce}`),
       ...forceOption,
+      'dry-run': { meaning: 'only say which pods would be evicted, lost, or kept by budgets' },
     },
     leaves: cordoned,
   },

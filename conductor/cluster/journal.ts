@@ -9,66 +9,59 @@ import {
 /** What is changed in a cluster by hand, and what came of it. */
 export interface JournalEntry {
   readonly change: ClusterChange;
-  readonly result: ChangeOutcome | 'unknown';
+  /** `begun`: it is about to be made. A journal that ends with that ended with its conductor. */
+  readonly result: ChangeOutcome | 'begun' | 'unknown';
 }
 
 /** Writes entries where they can be read after the operation's answer is lost. */
 export type Journal = (entries: readonly JournalEntry[]) => Promise<void>;
 
-/** A drain that takes hours must not fill a node's history. */
-const podsEveryMs = 30_000;
-
 export interface KeptJournal {
-  /** Of changes that are about to be made, and of what came of them; but for pods, since a budget may keep those. */
+  /** Of changes that are about to be made, and of what came of them. Nothing is made before it is written. */
   readonly announced: (changes: readonly ClusterChange[], outcome?: ChangeOutcome) => Promise<void>;
-  /** After a look. */
+  /** After a look, which says what came of pods. */
   readonly looked: (report: ClusterReport) => Promise<void>;
   /** With what nobody knows the result of. */
   readonly ended: (report: ClusterReport) => Promise<void>;
 }
 
-/** Each change of an operation once; of an etcd member, whose addresses nothing else keeps, also before it leaves. */
+/** Each change of an operation before it is made, and once what came of it. */
 export function keepJournal(journal: Journal): KeptJournal {
-  const written = new Map<string, JournalEntry['result']>();
-  const state = { since: performance.now() };
+  const written = new Map<string, JournalEntry>();
   const write = async (entries: readonly JournalEntry[]): Promise<void> => {
-    const news = entries.filter(({ change, result }) => isNews(written.get(keyOf(change)), result));
+    const news = entries.filter((entry) => isNews(written.get(keyOf(entry.change))?.result, entry));
     if (news.length === 0) return;
     await journal(news);
-    for (const { change, result } of news) written.set(keyOf(change), result);
+    for (const entry of news) written.set(keyOf(entry.change), entry);
   };
-  const writeReport = (deeds: ClusterReport['deeds']): Promise<void> =>
-    write(deeds.map(({ sure, ...change }) => ({ change, result: sure ? 'done' : 'unknown' })));
   return {
-    announced: async (changes, outcome) => {
-      if (outcome === 'refused') {
-        // nobody has to be told of what no entry claims
-        const claimed = changes.filter((change) => written.has(keyOf(change)));
-        return write(claimed.map((change) => ({ change, result: 'refused' })));
-      }
-      const isToWrite = ({ kind }: ClusterChange): boolean =>
-        outcome === undefined ? kind === 'etcd member' : kind !== 'pod';
-      await write(changes.filter(isToWrite).map((change) => ({ change, result: outcome ?? 'unknown' })));
-    },
+    announced: (changes, outcome) => write(changes.map((change) => ({ change, result: outcome ?? 'begun' }))),
     looked: async ({ deeds }) => {
-      if (performance.now() - state.since < podsEveryMs) return;
-      state.since = performance.now();
-      await writeReport(deeds.filter(({ sure }) => sure));
+      const known = new Set(deeds.map(keyOf));
+      // who was asked to go, and is not among what was done, was refused
+      const refused = [...written.values()].filter(
+        ({ change, result }) => result === 'begun' && change.kind === 'pod' && !known.has(keyOf(change)),
+      );
+      await write([
+        ...deeds.flatMap(({ sure, ...change }) => (sure ? [{ change, result: 'done' as const }] : [])),
+        ...refused.map(({ change }) => ({ change, result: 'refused' as const })),
+      ]);
     },
-    ended: ({ deeds }) => writeReport(deeds),
+    ended: ({ deeds }) => write(deeds.map(({ sure, ...change }) => ({ change, result: sure ? 'done' : 'unknown' }))),
   };
 }
 
-/** What was done stays so; a refusal may be followed by another request. */
-function isNews(before: JournalEntry['result'] | undefined, now: JournalEntry['result']): boolean {
-  return before !== now && before !== 'done';
+/** What was done stays so; a refusal may be followed by another request, which of a pod that a budget keeps is no news. */
+function isNews(before: JournalEntry['result'] | undefined, { change, result }: JournalEntry): boolean {
+  if (before === 'refused' && result === 'begun') return change.kind !== 'pod';
+  return before !== result && before !== 'done';
 }
 
 /** As a sentence, with what somebody needs who brings a member back. Pure. */
 export function describeJournalEntry({ change, result }: JournalEntry): string {
   const { kind, value, message } = change;
   const text = kind === 'etcd member' && value ? `${message} (peer URLs ${value})` : message;
-  return result === 'refused'
-    ? `${text}: this was refused`
-    : describeClusterChange({ ...change, message: text, sure: result === 'done' });
+  if (result === 'begun') return `${text}: started`;
+  if (result === 'refused') return `${text}: this was refused${kind === 'pod' ? ', and may be asked for again' : ''}`;
+  return describeClusterChange({ ...change, message: text, sure: result === 'done' });
 }

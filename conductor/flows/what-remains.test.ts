@@ -47,8 +47,8 @@ test('a teardown that was stopped says what was done, what was not started, and 
     failed: ['cluster.remove_etcd failed: stopped'],
     notBegun: ['cluster.wait_for_etcd was not started'],
     byHand: [
-      'to allow pods on it again: `kubectl uncordon n1`',
-      'to give it its labels back: `kubectl label node n1 rack=x zone=x`',
+      'to allow pods on it again: `baton restore-labels n1` (or `kubectl uncordon n1`)',
+      'to give it its labels back: `baton restore-labels n1` (or `kubectl label node n1 rack=x zone=x`)',
       'to have n1 back in etcd cluster control: empty its data directory, and `etcdctl member add n1 --peer-urls=https://n1:2380,https://n1b:2380`',
     ],
   });
@@ -61,8 +61,8 @@ test('of a node that was decommissioned twice, each thing is put back once, as i
     steps: [step('drain', { output: reported([cordon]) }), step('clear_labels', { output: reported([late]) })],
   };
   expect(whatRemains('n1', [stopped, again]).byHand).toEqual([
-    'to allow pods on it again: `kubectl uncordon n1`',
-    'to give it its labels back: `kubectl label node n1 rack=y zone=x`',
+    'to allow pods on it again: `baton restore-labels n1` (or `kubectl uncordon n1`)',
+    'to give it its labels back: `baton restore-labels n1` (or `kubectl label node n1 rack=y zone=x`)',
     expect.stringContaining('etcdctl member add n1'),
   ]);
 });
@@ -102,7 +102,7 @@ test('a node gets its pods back when nothing stops its kubelet again; whoever ha
   const both = [{ ...again, steps: [step('drain', { output: reported([cordon]) }), ...again.steps.slice(1)] }];
   expect(whatRemains('n1', both).byHand).toEqual([
     expect.stringContaining('promenade-decomission-'),
-    'to allow pods on it again: `kubectl uncordon n1`',
+    'to allow pods on it again: `baton restore-labels n1` (or `kubectl uncordon n1`)',
   ]);
 });
 

@@ -133,19 +133,23 @@ function forClusters(node: string, deeds: readonly RecordedChange[], flows: read
         : [
             ...(isShutDown
               ? [
-                  `to have its kubelet back: \`kubectl label node ${node} ${decommissionLabel}-\`, then on ${node} ` +
-                    '`systemctl enable --now kubelet`',
+                  `to have its kubelet back: \`baton restore-labels ${node}\` (or \`kubectl label node ${node} ` +
+                    `${decommissionLabel}-\`), then on ${node} \`systemctl enable --now kubelet\``,
                 ]
               : []),
-            ...(of('cordon').length > 0 ? [`to allow pods on it again: \`kubectl uncordon ${node}\``] : []),
+            ...(of('cordon').length > 0
+              ? [`to allow pods on it again: \`baton restore-labels ${node}\` (or \`kubectl uncordon ${node}\`)`]
+              : []),
             ...(wasCordoned
               ? [
-                  `${node} was already cordoned before this action: \`kubectl uncordon ${node}\` allows pods on it again`,
+                  `${node} was already cordoned before this action: \`baton restore-labels ${node}\` (or \`kubectl uncordon ${node}\`) allows pods on it again`,
                 ]
               : []),
           ]),
     ...(labels.length > 0 && !isTakenDown
-      ? [`to give it its labels back: \`kubectl label node ${node} ${labels.join(' ')}\``]
+      ? [
+          `to give it its labels back: \`baton restore-labels ${node}\` (or \`kubectl label node ${node} ${labels.join(' ')}\`)`,
+        ]
       : []),
     ...(pods.length > 0
       ? [`pods without a controller must be created again: ${pods.map(({ name }) => name).join(', ')}`]

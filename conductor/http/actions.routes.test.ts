@@ -159,7 +159,9 @@ data: {kubernetes_provisioner: {drain_timeout: 300, drain_grace_period: 20, etcd
     expect(body['remarks']).toContain(
       "from the site's DeploymentConfiguration: drain-node-grace-period=20, etcd-ready-timeout=40",
     );
-    expect((await redeploy({ 'drain-node-timeout': 20 })).fault).toContain('is 20 s, and must be less than');
+    const short = await redeploy({ 'drain-node-timeout': 20, dry_run: true });
+    expect(short.body['remarks']).toContain("from the site's DeploymentConfiguration: etcd-ready-timeout=40");
+    expect((await redeploy({ 'drain-node-grace-period': 300 })).fault).toContain('is 300 s, and must be less than');
     const action = await redeploy({ 'drain-node-timeout': 60 });
     expect(action.body['parameters']).toMatchObject({ 'drain-node-timeout': 60, 'drain-node-grace-period': 20 });
   });

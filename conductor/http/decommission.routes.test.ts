@@ -80,7 +80,11 @@ test('a step that fails ends it: the rest is not begun', async () => {
 
 test('a bad request of a step is a failure of that step', async () => {
   const revision = await commit();
-  const { status, reason, message } = await decommission('n2', '?drain-node-timeout=600', revision);
+  const { status, reason, message } = await decommission(
+    'n2',
+    '?drain-node-timeout=600&drain-node-grace-period=600',
+    revision,
+  );
   expect([status, reason]).toEqual([500, 'DisassociateStepFailure']);
   expect(message).toContain('must be less than the timeout');
 });

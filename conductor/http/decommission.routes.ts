@@ -21,7 +21,7 @@ import { originsOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
 import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
-import { etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
+import { drainGracePeriod, etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import { whyNeededByEtcd } from '#conductor/sites/nodes/find-impossible.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
@@ -30,7 +30,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 const Query = z.strictObject({
   'drain-node-timeout': wholeSeconds(1).default(nodeStepDefaults.drainTimeout).describe('seconds for the drain'),
-  'drain-node-grace-period': wholeSeconds(0).default(nodeStepDefaults.drainGracePeriod).describe(graceMeaning),
+  'drain-node-grace-period': wholeSeconds(0).optional().describe(graceMeaning),
   force: forceFlag,
   'clear-labels-timeout': wholeSeconds(1)
     .default(nodeStepDefaults.clearLabelsTimeout)
@@ -114,7 +114,8 @@ function stepsOf(context: HttpContext, { query, ...work }: Work): DecommissionSt
   const file = context.config.kubeconfigFile;
   const step = { node, signal, journal };
   const guard = { force: query.force === true, require: () => requireEtcdAllows(context, work) };
-  const drain = { timeout: query['drain-node-timeout'], gracePeriod: query['drain-node-grace-period'] };
+  const timeout = query['drain-node-timeout'];
+  const drain = { timeout, gracePeriod: query['drain-node-grace-period'] ?? drainGracePeriod(timeout) };
   return [
     {
       name: 'drain',

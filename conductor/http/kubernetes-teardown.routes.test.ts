@@ -69,7 +69,8 @@ describe('drain', () => {
   test.each([
     ['?timeout=10&grace-period=10', /less than the timeout/],
     ['?timeout=10&grace-period=11', /less than the timeout/],
-    ['?timeout=600', /less than the timeout/], // the grace period's default is 1800
+    ['?timeout=600&grace-period=1800', /less than the timeout/],
+    ['?timeout=1', /less than the timeout/],
     ['?timeout=0', /whole number of seconds/],
     ['?timeout=1.5', /whole number of seconds/],
     ['?timeout=-1', /whole number of seconds/],
@@ -80,6 +81,39 @@ describe('drain', () => {
     expect([answer.status, answer.reason]).toEqual([400, 'BadRequest']);
     expect(answer.text).toMatch(text);
     expect(small.node('n1')?.spec?.['unschedulable']).toBeUndefined();
+  });
+
+  test('a rehearsal says which pods would go, be lost or wait, and touches nothing', async () => {
+    await small.addSet('web', 2);
+    small.simulator.store.create('poddisruptionbudgets', newBudget('web-budget', 'web', 2));
+    small.addPod({ name: 'alone', node: 'n1' });
+    await small.settle();
+    const pods = small.podsOn('n1').map(({ metadata }) => metadata.name);
+    const web = pods.find((name) => name.startsWith('web'));
+    const { status, text, details } = await post('/nodes/n1/drain?dry-run=true');
+    expect([status, text]).toEqual([
+      200,
+      'Node n1: a drain would evict 2 pods, of which 1 wait for their budgets now; nothing was touched',
+    ]);
+    expect(details.messageList.map(({ message }) => message)).toEqual(
+      expect.arrayContaining([
+        'Node n1 would be cordoned',
+        `Pod default/${web} would be evicted`,
+        'Pod default/alone would go for good: no controller replaces it',
+        expect.stringMatching(
+          /^Pod default\/web.* would wait: PodDisruptionBudget default\/web-budget allows 0 at a time/,
+        ),
+      ]),
+    );
+    expect(small.node('n1')?.spec?.['unschedulable']).toBeUndefined();
+    expect(small.podsOn('n1').map(({ metadata }) => metadata.name)).toEqual(pods);
+    const gone = small.node('n2');
+    if (gone) small.simulator.store.remove('nodes', gone);
+    const last = await post('/nodes/n1/drain?dry-run=true');
+    expect(last.details.messageList.filter(({ error }) => error).map(({ message }) => message)).toContain(
+      'The drain would be refused: it is the last Ready node of its cluster; force takes it out all the same',
+    );
+    expect((await post('/nodes/n9/drain?dry-run=true')).status).toBe(404);
   });
 
   test('names the pod and the budget that stood in the way', async () => {
@@ -270,13 +304,18 @@ test("what is done by hand is in the node's history, also when it fails", async 
   expect((await post('/nodes/n1/clear-labels?timeout=10&force=true')).status).toBe(200);
   const history = await listHistory(api.context.db, nodeUuid);
   expect(history.flatMap(({ event }) => (event.includes('by hand') ? [event] : [])).toReversed()).toEqual([
+    'drain by hand: Node n1 is cordoned: started',
     'drain by hand: Node n1 is cordoned',
-    'drain by hand: Pod default/free goes for good: no controller replaces it',
+    expect.stringMatching(
+      /^drain by hand: (Pod default\/\w+ goes for good: no controller replaces it: started(; )?){2}$/,
+    ),
+    'drain by hand: Pod default/free goes for good: no controller replaces it; Pod default/kept goes for good: no controller replaces it: this was refused, and may be asked for again',
+    'clear-labels by hand: Label rack=r1 is taken from node n1: started; Label node-role.kubernetes.io/worker= is taken from node n1: started',
     'clear-labels by hand: Label rack=r1 is taken from node n1; Label node-role.kubernetes.io/worker= is taken from node n1',
   ]);
 });
 
-test('what the API server has refused is not in the history', async () => {
+test('what the API server has refused is not claimed by the history', async () => {
   const nodeUuid = await addAvailableNode(api.context.db, 'n2');
   small.simulator.inject({ method: 'PATCH', path: /nodes\/n2$/, status: 403, times: 99 });
   for (const verb of ['drain', 'clear-labels']) {
@@ -285,5 +324,13 @@ test('what the API server has refused is not in the history', async () => {
     ).toBe(500);
   }
   const history = await listHistory(api.context.db, nodeUuid);
-  expect(history.filter(({ event }) => event.includes('by hand'))).toEqual([]);
+  const byHand = history.flatMap(({ event }) => (event.includes('by hand') ? [event] : [])).toReversed();
+  const labels = ['rack=r1', 'node-role.kubernetes.io/worker='];
+  const of = (result: string) => labels.map((label) => `Label ${label} is taken from node n2: ${result}`).join('; ');
+  expect(byHand).toEqual([
+    'drain by hand: Node n2 is cordoned: started',
+    'drain by hand: Node n2 is cordoned: this was refused',
+    `clear-labels by hand: ${of('started')}`,
+    `clear-labels by hand: ${of('this was refused')}`,
+  ]);
 });

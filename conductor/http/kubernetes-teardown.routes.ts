@@ -6,6 +6,7 @@ import {
   type ClusterWork,
   checkDrainTimes,
   clearLabelsStep,
+  type DrainStep,
   drainStep,
   type NodeStep,
   removeFromClusterStep,
@@ -13,6 +14,7 @@ import {
   runNodeStep,
   shutdownKubeletStep,
 } from '#conductor/cluster/kubernetes/node-steps.ts';
+import { rehearseDrain } from '#conductor/cluster/kubernetes/rehearse-drain.ts';
 import { requireNoFlowOn } from '#conductor/flows/require-no-flow.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
@@ -20,7 +22,7 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, queryFlag } from '#conductor/http/query-values.ts';
 import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
-import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
+import { drainGracePeriod, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 
 const tags = ["teardown of a site's nodes (Promenade's)"];
 /** Hono knows a path by its text: `/nodes/…` without a prefix is served as `/v1/nodes/…`. */
@@ -45,12 +47,13 @@ const Params = z.object({
 });
 export const forceFlag = queryFlag.describe('though it is the last Ready node of its cluster, or of a role');
 export const graceMeaning =
-  'seconds that each pod gets to terminate; less than the timeout; 0 = deleted at once, its containers may still run';
+  'seconds that each pod gets to terminate; less than the timeout; 0 = deleted at once, its containers may still run; default: half of the timeout, at most 1800';
 const queries = {
   drain: z.strictObject({
     timeout: timeout(nodeStepDefaults.drainTimeout),
-    'grace-period': wholeSeconds(0).default(nodeStepDefaults.drainGracePeriod).describe(graceMeaning),
+    'grace-period': wholeSeconds(0).optional().describe(graceMeaning),
     force: forceFlag,
+    'dry-run': queryFlag.describe('only say which pods would be evicted, lost, or kept by budgets'),
   }),
   clearLabels: z.strictObject({ timeout: timeout(nodeStepDefaults.clearLabelsTimeout), force: forceFlag }),
   restoreLabels: z.strictObject({ timeout: timeout(nodeStepDefaults.restoreLabelsTimeout) }),
@@ -111,9 +114,11 @@ export function kubernetesTeardownRoutes(
 
   for (const prefix of prefixes) {
     app.openapi(stepRoute(prefix, 'drain', queries.drain, 'Cordon a node and evict its pods'), (c) => {
-      const { timeout: seconds, 'grace-period': gracePeriod, force } = c.req.valid('query');
-      const step = { node: c.req.valid('param').node_id, timeout: seconds, gracePeriod, force: force === true };
+      const query = c.req.valid('query');
+      const { timeout: seconds, 'grace-period': gracePeriod = drainGracePeriod(seconds) } = query;
+      const step = { node: c.req.valid('param').node_id, timeout: seconds, gracePeriod, force: query.force === true };
       checkDrainTimes(step);
+      if (query['dry-run'] === true) return rehearse(context, c, step);
       return run(c, 'DrainNodeError', drainStep, step);
     });
 
@@ -169,4 +174,14 @@ export function kubernetesTeardownRoutes(
   }
 
   return app;
+}
+
+async function rehearse(
+  { config, stopping }: Pick<HttpContext, 'config' | 'stopping'>,
+  c: Context<ApiEnv>,
+  step: Omit<DrainStep, 'signal'>,
+): Promise<Response> {
+  const signal = AbortSignal.any([c.req.raw.signal, stopping]);
+  const messages = await runNodeStep(config.kubeconfigFile, 'DrainNodeError', rehearseDrain, { ...step, signal });
+  return answerStatus(c, { status: 'Success', code: 200, message: messages.at(-1)?.message ?? '', messages });
 }

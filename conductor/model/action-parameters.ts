@@ -1,5 +1,9 @@
 import { z } from 'zod';
-import { type DecommissionTimeouts, decommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
+import {
+  type DecommissionTimeouts,
+  decommissionTimeouts,
+  drainGracePeriod,
+} from '#conductor/model/cluster-timeouts.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { nearestWord } from '#shared/nearest-word.ts';
 
@@ -85,11 +89,11 @@ export function parseParameters(
 
 /** @throws AppError `invalid_argument` unless pods get less time than their drain */
 export function requireDrainTimes(given: ActionParameters): void {
-  const { drainTimeout, drainGracePeriod } = timeoutsOf(given);
-  if (drainGracePeriod < drainTimeout) return;
+  const { drainTimeout, drainGracePeriod: gracePeriod } = timeoutsOf(given);
+  if (gracePeriod < drainTimeout) return;
   throw new AppError(
     'invalid_argument',
-    `parameters.drain-node-grace-period: it is ${drainGracePeriod} s, and must be less than drain-node-timeout, which is ` +
+    `parameters.drain-node-grace-period: it is ${gracePeriod} s, and must be less than drain-node-timeout, which is ` +
       `${drainTimeout} s: pods that take all of it could not be waited for`,
   );
 }
@@ -119,11 +123,11 @@ export type SiteDefaults = Pick<
 
 /** Seconds for each step of a decommission, with the seed's defaults. Pure. */
 export function timeoutsOf(given: ActionParameters): DecommissionTimeouts {
-  const { drainTimeout, drainGracePeriod, clearLabelsTimeout, removeEtcdTimeout, etcdReadyTimeout } =
-    decommissionTimeouts;
+  const { clearLabelsTimeout, removeEtcdTimeout, etcdReadyTimeout } = decommissionTimeouts;
+  const drainTimeout = given['drain-node-timeout'] ?? decommissionTimeouts.drainTimeout;
   return {
-    drainTimeout: given['drain-node-timeout'] ?? drainTimeout,
-    drainGracePeriod: given['drain-node-grace-period'] ?? drainGracePeriod,
+    drainTimeout,
+    drainGracePeriod: given['drain-node-grace-period'] ?? drainGracePeriod(drainTimeout),
     clearLabelsTimeout: given['clear-labels-timeout'] ?? clearLabelsTimeout,
     removeEtcdTimeout: given['remove-etcd-timeout'] ?? removeEtcdTimeout,
     etcdReadyTimeout: given['etcd-ready-timeout'] ?? etcdReadyTimeout,

@@ -158,6 +158,9 @@ export function readSiteDefaults(
     legal.has(key) && !known.has(key) && value !== undefined ? [[key, value] as const] : [],
   );
   const fromSite = Object.fromEntries(own);
+  // a drain that was asked to be shorter than the site's pods get is not refused: they get their part of it
+  const { 'drain-node-grace-period': grace } = fromSite;
+  if ((grace ?? 0) >= (given['drain-node-timeout'] ?? Infinity)) delete fromSite['drain-node-grace-period'];
   requireDrainTimes({ ...given, ...fromSite });
   return fromSite;
 }

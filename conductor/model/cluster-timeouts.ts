@@ -8,6 +8,11 @@ export const nodeStepDefaults = {
   removeFromClusterTimeout: 120,
 } as const;
 
+/** Seconds that each pod gets where nobody says: half of the drain's, as in the seed, whose 1,800 are the most. Pure. */
+export function drainGracePeriod(drainTimeout: number): number {
+  return Math.min(nodeStepDefaults.drainGracePeriod, Math.max(1, Math.floor(drainTimeout / 2)));
+}
+
 export const etcdStepDefaults = { removeTimeout: 1800, readyTimeout: 600 } as const;
 
 /** Seconds (seed 001, "Promenade Decommission Node"). */

@@ -31,6 +31,14 @@ test('a strategy without groups: nothing is deployed, and the action is complete
   expect(await actions.steps(id)).toContainEqual(['final_report', 'succeeded']);
 });
 
+test('a success says nothing of nodes that no group chose', async () => {
+  const [chosen, ...others] = seedNodes.map(({ name }) => name);
+  const groups = [{ name: 'one', critical: true, depends_on: [], selectors: [{ node_names: [chosen ?? ''] }] }];
+  const { id } = await actions.begin({ site: () => makeSite(seedNodes, { groups }) });
+  expect((await actions.ended(id)).state).toBe('succeeded');
+  expect(await actions.tags()).toMatchObject([{ tag: 'site-action-success', data: { except: others.toSorted() } }]);
+});
+
 test('groups without nodes: complete, with a warning', async () => {
   const [group] = seedStrategy.groups;
   if (!group) throw new Error('no group');

@@ -29,7 +29,7 @@ test('of a node that was left half way, what was done, what was not, and what a 
     'done: Node n1 is cordoned',
     'failed: cluster.drain failed: time is up: pod default/stuck',
     'not begun: cluster.clear_labels was not started',
-    expect.stringContaining('by hand: to allow pods on it again: `kubectl uncordon n1`'),
+    expect.stringContaining('by hand: to allow pods on it again: `baton restore-labels n1` (or `kubectl uncordon n1`)'),
   ]);
 });
 

@@ -19,7 +19,7 @@ import { tagRevision as writeTag } from '#conductor/sites/revisions/revision-sto
  * Tags the revision of an action that got past the documents' validation: `site-action-success`, or
  * `site-action-failure` (seed 001 "Shipyard Tag Releases").
  */
-export async function tagRevision({ context, action, lease }: ActionWork): Promise<StepEnd> {
+export async function tagRevision({ context, action, lease, site }: ActionWork): Promise<StepEnd> {
   const { db } = context;
   if (!(await getAction(db, action.id)).validated) return { event: 'skipped' };
   const { state } = await readClaimed(db, lease);
@@ -28,7 +28,7 @@ export async function tagRevision({ context, action, lease }: ActionWork): Promi
   const isGood = end === 'succeeded';
   const tag = isGood ? 'site-action-success' : 'site-action-failure';
   const { id, revisionId, user } = action;
-  const covered = isGood ? await readCovered(db, action) : {};
+  const covered = isGood ? await readCovered(db, action, [...(await site()).nodes.keys()]) : {};
   return {
     event: 'succeeded',
     notes: [{ step: 'tag_revision', verbosity: 1, text: `revision ${revisionId} tagged ${tag}${whatOf(covered)}` }],
@@ -41,13 +41,22 @@ export async function tagRevision({ context, action, lease }: ActionWork): Promi
   };
 }
 
-/** Nodes that are now as the revision has them: those it redeployed, or all but those that a whole-site action left as they were. */
-async function readCovered(db: Queryable, { id, name }: Pick<SiteAction, 'id' | 'name'>): Promise<Coverage> {
-  const run = [...((await loadRun(db, id, 1))?.nodes ?? [])];
+/**
+ * Nodes that are now as the revision has them: those it redeployed, or all but those that a whole-site action left as they
+ * were, or that no group chose.
+ */
+async function readCovered(
+  db: Queryable,
+  { id, name }: Pick<SiteAction, 'id' | 'name'>,
+  documented: readonly string[],
+): Promise<Coverage> {
+  const chosen = (await loadRun(db, id, 1))?.nodes ?? new Map<string, never>();
+  const run = [...chosen];
   const isCovered = ([, { status, reason }]: (typeof run)[number]) => status === 'success' && !isOutdated(reason);
   const names = (list: typeof run): string[] => list.map(([node]) => node).sort();
   if (actionTable[name].teardown !== undefined) return { nodes: names(run.filter(isCovered)) };
-  const except = names(run.filter((each) => !isCovered(each)));
+  const unchosen = documented.filter((node) => !chosen.has(node));
+  const except = [...names(run.filter((each) => !isCovered(each))), ...unchosen].sort();
   return except.length === 0 ? {} : { except };
 }
 

@@ -37,7 +37,7 @@ export function describeSteps(work: StepWork): TeardownStepView[] {
 
 const again = 'remove the cause and start the action again: it skips what is done';
 const keepsLabel = (node: string): string =>
-  `by hand, in this order: kubectl label node ${node} ${decommissionLabel}-, kubectl uncordon ${node}`;
+  `by hand: baton restore-labels ${node} (or, in this order, kubectl label node ${node} ${decommissionLabel}-, kubectl uncordon ${node})`;
 
 const isClustered = ({ kubernetes, etcd }: TeardownOrder): boolean => kubernetes || etcd;
 
@@ -52,13 +52,13 @@ function drainAndLabels({ node, teardown: { timeouts } }: StepWork): TeardownSte
       step: 'cluster.drain',
       does: `cordons ${node} and evicts its pods, which ${end}; disruption budgets are honoured`,
       timeout: drainTimeout,
-      on_failure: `the action ends; ${node} stays cordoned and in service, nothing was destroyed; ${again}, or: kubectl uncordon ${node}`,
+      on_failure: `the action ends; ${node} stays cordoned and in service, nothing was destroyed; ${again}, or: baton restore-labels ${node} (kubectl uncordon ${node})`,
     },
     {
       step: 'cluster.clear_labels',
       does: `takes away all labels but the kubelet's own, and waits for pods to settle`,
       timeout: clearLabelsTimeout,
-      on_failure: `the action ends; ${node} stays cordoned and in service, without the labels that its report lists with their values; ${again}, or put them back and uncordon it`,
+      on_failure: `the action ends; ${node} stays cordoned and in service, without the labels that its report lists with their values; ${again}, or: baton restore-labels ${node}`,
     },
   ];
 }
