@@ -4,6 +4,7 @@ import { find, get, LoginNeeded, send } from '#conductor/board/ask-api.ts';
 import { askFirst, askWhich, prepareDialog, reasonOf } from '#conductor/board/ask-first.ts';
 import { actionsFor, actionsForRows } from '#conductor/board/board-actions.ts';
 import { type Fleet, followFleet } from '#conductor/board/follow-fleet.ts';
+import { closeConsole, openConsole } from '#conductor/board/open-console.ts';
 import { browser, document, element, location, type PageEvent, paint } from '#conductor/board/page.ts';
 import { arrangeRows, type BoardRow, countFleet, renderCounts } from '#conductor/board/render-board.ts';
 import { type HistoryLine, renderButtons, renderNode } from '#conductor/board/render-node.ts';
@@ -53,6 +54,7 @@ function namedView(): { readonly name: string; readonly view: View; readonly res
 
 /** After the address has changed, or somebody has logged in. */
 function route(): void {
+  closeConsole();
   state.view?.close();
   state.view = undefined;
   const named = namedView();
@@ -95,6 +97,7 @@ function show(): void {
     element('bulk').hidden = !state.mayChange || state.rows.length === 0;
   } else if (node) {
     paint('actions', renderButtons({ node, ...state }));
+    element('console-open').hidden = state.session?.role !== 'admin';
     paint('about', renderNode({ node, ...state }, new Date()));
   } else paint('about', '<p>there is no such node, or it is not yours</p>');
 }
@@ -136,6 +139,7 @@ function refuse(error: unknown): void {
 
 function askForLogin(reason: string): void {
   state.end?.();
+  closeConsole();
   state.view?.close();
   state.view = undefined;
   element('login').hidden = false;
@@ -223,6 +227,15 @@ element('actions').addEventListener('click', ({ target }: PageEvent) => {
   if (!node) return;
   const action = actionsFor({ node, flow: state.flow, onHold: state.flow?.on_hold ?? null })[name];
   if (action) void askFirst(questionAbout({ ...action, nodes: [{ node, request: action.request }] }), asking);
+});
+element('console-open').addEventListener('click', () => {
+  element('refusal').textContent = '';
+  const node = fleet.nodes.get(openNode() ?? '');
+  if (node) openConsole(node).catch(refuse);
+});
+element('console-close').addEventListener('click', () => {
+  closeConsole();
+  element('console-open').focus();
 });
 element('view-actions').addEventListener('click', ({ target }: PageEvent) => {
   state.view?.press(target?.closest('button')?.dataset['name'] ?? '', asking);

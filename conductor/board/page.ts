@@ -1,3 +1,5 @@
+import type { OpenTerminal } from '#conductor/board/open-console.ts';
+
 /** What the board uses of a browser: its own types would replace Node's in the whole program. */
 export interface Element {
   innerHTML: string;
@@ -7,14 +9,18 @@ export interface Element {
   className: string;
   readonly style: { paddingTop: string; paddingBottom: string };
   readonly id: string;
+  /** Of a script. */
+  src: string;
   readonly dataset: Readonly<Record<string, string | undefined>>;
   /** In pixels, from the top of what is seen. */
-  getBoundingClientRect(): { readonly top: number; readonly height: number };
+  getBoundingClientRect(): { readonly top: number; readonly width: number; readonly height: number };
   setAttribute(name: string, value: string): void;
   focus(options?: { readonly preventScroll: boolean }): void;
   showModal(): void;
   close(): void;
   closest(selector: string): Element | null;
+  querySelector(selector: string): Element | null;
+  append(child: Element): void;
   addEventListener(type: string, listener: (event: PageEvent) => void): void;
 }
 export interface PageEvent {
@@ -27,10 +33,13 @@ interface Browser {
     title: string;
     readonly hidden: boolean;
     readonly activeElement: Element | null;
+    readonly head: Element;
+    createElement(name: 'script'): Element;
     getElementById(id: string): Element | null;
     addEventListener: Element['addEventListener'];
   };
-  readonly location: { hash: string; readonly origin: string };
+  readonly location: { hash: string; readonly origin: string; readonly pathname: string };
+  readonly openTerminal: OpenTerminal;
   readonly innerHeight: number;
   addEventListener(type: 'hashchange' | 'scroll' | 'resize', listener: () => void): void;
 }

@@ -14,7 +14,7 @@ const programs = {
   'parse-program': 'conductor/sites/documents/parse-program.ts',
 } as const;
 
-const pageScript = { board: 'conductor/board/board.ts' } as const;
+const pageScripts = { board: 'conductor/board/board.ts', terminal: 'conductor/board/terminal.ts' } as const;
 
 /** Not installed, or not built: pg and ssh2 do without. */
 const external = ['pg-native', 'cpu-features', '*/sshcrypto.node'];
@@ -43,7 +43,7 @@ export async function buildBundles(folder = join(repository, 'build/bundle')): P
     await mkdir(folder, { recursive: true });
     await writeFile(unfinished(stamp), '');
     const began = new Date((await stat(unfinished(stamp))).mtimeMs - clockTickMs);
-    const bundles = [await bundle(programs, folder, forNode), await bundle(pageScript, folder, forBrowsers)];
+    const bundles = [await bundle(programs, folder, forNode), await bundle(pageScripts, folder, forBrowsers)];
     for (const { path, contents } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
       await writeFile(unfinished(path), contents);
       await rename(unfinished(path), path);
@@ -66,7 +66,13 @@ export const forNode = {
   plugins: [importMetaPlugin(repository)],
   banner: { js: versionBanner + importMetaBanner },
 } satisfies BuildOptions;
-const forBrowsers = { platform: 'browser', format: 'iife', target: 'es2023', minify: true } satisfies BuildOptions;
+const forBrowsers = {
+  platform: 'browser',
+  format: 'iife',
+  target: 'es2023',
+  minify: true,
+  loader: { '.css': 'text' },
+} satisfies BuildOptions;
 
 async function bundle(
   entryPoints: Readonly<Record<string, string>>,

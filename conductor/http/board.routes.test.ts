@@ -25,6 +25,11 @@ test('the page needs no login, and may load nothing from elsewhere', async () =>
   for (const file of files) expect((await api.request(file)).status).toBe(200);
 });
 
+test('the terminal is a script of its own, loaded when a console is opened', async () => {
+  expect(await (await api.request('/board')).text()).not.toContain('terminal.js');
+  expect((await api.request('/board/terminal.js')).headers.get('content-type')).toContain('text/javascript');
+});
+
 test('nothing else is below it', async () => {
   expect((await api.request('/board/render-board.ts')).status).toBe(404);
   expect((await api.request('/board/__proto__')).status).toBe(404);

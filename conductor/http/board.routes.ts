@@ -2,10 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { frameworkFault } from '#conductor/http/fault.ts';
 
-/** Below `/board/`; the script is one of the bundles. */
+/** Below `/board/`; scripts are bundles. */
 const served: ReadonlyMap<string, { readonly url: URL; readonly type: string }> = new Map([
   ['board.css', { url: new URL('../board/board.css', import.meta.url), type: 'text/css; charset=utf-8' }],
   ['board.js', { url: new URL('../board/board.ts', import.meta.url), type: 'text/javascript; charset=utf-8' }],
+  // when a console is opened
+  ['terminal.js', { url: new URL('../board/terminal.ts', import.meta.url), type: 'text/javascript; charset=utf-8' }],
 ]);
 const page = new URL('../board/board.html', import.meta.url);
 

@@ -8,11 +8,11 @@ import { requireConsoleAccess } from '#conductor/agents/console/console-access.t
 import type { ConsoleRequest } from '#conductor/agents/console/consoles.ts';
 import { serialConsole } from '#conductor/agents/console/serial-console.ts';
 import { ConsoleShell } from '#conductor/api/node-parts.ts';
-import { readCredentials } from '#conductor/auth/authenticator.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import { whyForbidden } from '#conductor/http/console-permission.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, NodeParams } from '#conductor/http/query-values.ts';
+import { credentialsOf } from '#conductor/http/session-cookie.ts';
 import { findOwnership } from '#conductor/nodes/node-ownership.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -33,13 +33,16 @@ const routes = {
   serial: consoleRoute('serial', "The machine's serial console, while it is enabled"),
 } as const;
 
-/** `/v1/nodes/{node}/console/{shell,serial}`: Baton's own. */
+/**
+ * `/v1/nodes/{node}/console/{shell,serial}`: Baton's own. A page of any site may open WebSockets to this host from the operator's
+ * browser; those with a foreign `Origin` are refused before, as all requests are (`admit-callers.ts`).
+ */
 export function consoleRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
+  const { auth, config } = context;
 
   const wanted = async (c: Context<ApiEnv>, kind: keyof typeof routes): Promise<ConsoleRequest> => {
     requireConsoleAccess(context.config);
-    requireNoBrowser(c);
     const query = ConsoleQuery.safeParse(c.req.query());
     if (!query.success) {
       const faults = query.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
@@ -54,14 +57,17 @@ export function consoleRoutes(context: HttpContext): ApiApp {
     context.consoles.requireRoom(asked);
     const { user, project } = c.get('caller');
     const by = `${user ?? 'somebody'} at ${remoteAddress(c)}`;
-    const credentials = context.auth.unproven ? undefined : readCredentials((name) => c.req.header(name));
     return {
       ...asked,
       nodeUuid: node.uuid,
       by,
       user,
       project,
-      whyForbidden: () => whyForbidden(context.auth, credentials, () => findOwnership(context.db, 'node', node.uuid)),
+      whyForbidden: async () => {
+        // a browser's session may have ended meanwhile
+        const credentials = auth.unproven ? undefined : await credentialsOf(c, { config, sessions: auth.sessions });
+        return whyForbidden(auth, credentials, () => findOwnership(context.db, 'node', node.uuid));
+      },
     };
   };
 
@@ -85,15 +91,6 @@ export function consoleRoutes(context: HttpContext): ApiApp {
     });
   }
   return app;
-}
-
-/**
- * A page of any site may open WebSockets to this host from the operator's browser, and no rule of the browser's keeps
- * it from reading the answers: with a console it would be root on the node.
- */
-function requireNoBrowser(c: Context): void {
-  if (c.req.header('origin') === undefined) return;
-  throw new AppError('forbidden', 'Consoles are not for web pages: the request has an Origin header.');
 }
 
 function remoteAddress(c: Context): string {

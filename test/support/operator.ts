@@ -24,6 +24,8 @@ export interface OperatorOptions {
    * apart (ironic-api.md §1.3).
    */
   readonly retries?: number;
+  /** Where callers need one. */
+  readonly token?: string;
 }
 
 const microversion = '1.96';
@@ -34,12 +36,17 @@ export function isAtRest(node: Json): boolean {
   return node['target_provision_state'] === null && node['reservation'] === null;
 }
 
-export function createOperator(url: string, { retries = 0 }: OperatorOptions = {}): Operator {
+export function createOperator(url: string, { retries = 0, token }: OperatorOptions = {}): Operator {
+  const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
   const state = { retries: 0 };
   const send = async (method: string, path: string, body: unknown, left: number): Promise<Response> => {
     const answer = await fetch(`${url}${path}`, {
       method,
-      headers: { 'X-OpenStack-Ironic-API-Version': microversion, 'Content-Type': 'application/json' },
+      headers: {
+        ...authorization,
+        'X-OpenStack-Ironic-API-Version': microversion,
+        'Content-Type': 'application/json',
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     if (left === 0 || ![409, 503].includes(answer.status)) return answer;
