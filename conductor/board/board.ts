@@ -4,7 +4,7 @@ import { find, get, LoginNeeded, send } from '#conductor/board/ask-api.ts';
 import { askFirst, askWhich, prepareDialog, reasonOf } from '#conductor/board/ask-first.ts';
 import { actionsFor, actionsForRows } from '#conductor/board/board-actions.ts';
 import { type Fleet, followFleet } from '#conductor/board/follow-fleet.ts';
-import { closeConsole, openConsole } from '#conductor/board/open-console.ts';
+import { askToEnable, type ConsoleKind, closeConsole, openConsole } from '#conductor/board/open-console.ts';
 import { browser, document, element, location, type PageEvent, paint } from '#conductor/board/page.ts';
 import { arrangeRows, type BoardRow, countFleet, renderCounts } from '#conductor/board/render-board.ts';
 import { type HistoryLine, renderButtons, renderNode } from '#conductor/board/render-node.ts';
@@ -97,7 +97,7 @@ function show(): void {
     element('bulk').hidden = !state.mayChange || state.rows.length === 0;
   } else if (node) {
     paint('actions', renderButtons({ node, ...state }));
-    element('console-open').hidden = state.session?.role !== 'admin';
+    element('consoles').hidden = state.session?.role !== 'admin';
     paint('about', renderNode({ node, ...state }, new Date()));
   } else paint('about', '<p>there is no such node, or it is not yours</p>');
 }
@@ -228,14 +228,18 @@ element('actions').addEventListener('click', ({ target }: PageEvent) => {
   const action = actionsFor({ node, flow: state.flow, onHold: state.flow?.on_hold ?? null })[name];
   if (action) void askFirst(questionAbout({ ...action, nodes: [{ node, request: action.request }] }), asking);
 });
-element('console-open').addEventListener('click', () => {
+async function openOne(kind: ConsoleKind): Promise<void> {
   element('refusal').textContent = '';
   const node = fleet.nodes.get(openNode() ?? '');
-  if (node) openConsole(node).catch(refuse);
-});
+  if (!node) return;
+  const question = kind === 'serial' ? await askToEnable(node) : undefined;
+  await (question ? askFirst(question, asking) : openConsole(node, kind));
+}
+for (const kind of ['shell', 'serial'] as const)
+  element(`console-${kind}`).addEventListener('click', () => void openOne(kind).catch(refuse));
 element('console-close').addEventListener('click', () => {
   closeConsole();
-  element('console-open').focus();
+  element('console-shell').focus();
 });
 element('view-actions').addEventListener('click', ({ target }: PageEvent) => {
   state.view?.press(target?.closest('button')?.dataset['name'] ?? '', asking);

@@ -37,8 +37,9 @@ export function styleByObjects(): void {
     for (const property of ['textContent', 'innerText']) Object.defineProperty(standIn, property, { set: replace });
     return standIn;
   };
-  const setAttribute = Element.prototype.setAttribute;
-  Element.prototype.setAttribute = function set(name, value) {
+  const { prototype } = Element;
+  const setAttribute = Reflect.get(prototype, 'setAttribute');
+  prototype.setAttribute = function set(name, value) {
     if (name === 'style') this.style.cssText = value;
     else setAttribute.call(this, name, value);
   };

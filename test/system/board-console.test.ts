@@ -54,9 +54,13 @@ const type = async (line: string): Promise<void> => {
 
 test('where there is none it says why', { timeout }, async () => {
   await page.getByRole('link', { name: 'shell-01' }).click();
-  await page.locator('#console-open').click();
+  await page.locator('#console-shell').click();
   await page.locator('#refusal', { hasText: 'not in the ramdisk' }).waitFor({ timeout });
   expect(await page.locator('#console').isVisible()).toBe(false);
+  await page.locator('#console-serial').click();
+  await browser.see('Enable the serial console: shell-01');
+  expect(await page.locator('#confirm-curl').textContent()).toContain('{"enabled":true}');
+  await page.locator('#confirm-no').click();
 });
 
 test('a shell by the keyboard alone: sizes, colours, what is typed, Ctrl-C, and the way out', { timeout }, async () => {
@@ -65,7 +69,7 @@ test('a shell by the keyboard alone: sizes, colours, what is typed, Ctrl-C, and 
     .locator('#about', { hasText: 'write_image' })
     .locator('.working', { hasText: 'write_image' })
     .waitFor({ timeout });
-  await page.locator('#console-open').focus();
+  await page.locator('#console-shell').focus();
   await page.keyboard.press('Enter');
   await browser.see('Console of shell-01, during deploy.write_image');
   await screen().getByText(/[#$]/).first().waitFor({ timeout });
@@ -128,7 +132,7 @@ test('who was there stands in the history; a page of another site gets none', { 
 });
 
 test('a login that ends takes the console with it', { timeout }, async () => {
-  await page.locator('#console-open').click();
+  await page.locator('#console-shell').click();
   await screen().getByText(/[#$]/).first().waitFor({ timeout });
   const [cookie] = await page.context().cookies();
   await fetch(`${conductor.url}/v1/session`, {
