@@ -58,6 +58,44 @@ export const FirmwareComponent = z
   })
   .meta({ id: 'FirmwareComponent' });
 
+export const Sensors = z.strictObject({
+  sensors: z.array(
+    z.strictObject({
+      name: z.string(),
+      kind: z.enum(['temperature', 'fan', 'voltage', 'current', 'power', 'other']),
+      value: z.number().nullable(),
+      unit: line,
+      health: z.enum(['ok', 'warning', 'critical']).nullable(),
+    }),
+  ),
+});
+
+export const EventLog = z.strictObject({
+  event_log: z.array(
+    z.strictObject({
+      at: time.nullable(),
+      severity: z.enum(['ok', 'warning', 'critical']).nullable(),
+      message: z.string(),
+    }),
+  ),
+});
+
+const indicatorState = z.enum(['ON', 'OFF', 'BLINKING', 'UNKNOWN']);
+
+export const Indicators = z.strictObject({
+  indicators: z.array(
+    z.strictObject({
+      name: z.string(),
+      component: z.string(),
+      readonly: z.boolean(),
+      states: z.array(indicatorState),
+      links,
+    }),
+  ),
+});
+
+export const IndicatorAnswer = z.strictObject({ state: indicatorState });
+
 export const HistoryEntry = z
   .strictObject({
     uuid,

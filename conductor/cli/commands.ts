@@ -19,6 +19,7 @@ import { databaseCommands } from '#conductor/cli/database-commands.ts';
 import { demoCommand } from '#conductor/cli/demo-command.ts';
 import { deployCommands } from '#conductor/cli/deploy-commands.ts';
 import { firmwareCommand } from '#conductor/cli/firmware-command.ts';
+import { hardwareCommands } from '#conductor/cli/hardware-commands.ts';
 import { helpText } from '#conductor/cli/help-text.ts';
 import { historyCommand } from '#conductor/cli/history-command.ts';
 import { imageCommands } from '#conductor/cli/image-commands.ts';
@@ -99,7 +100,15 @@ interface CommandGroup {
 const groups: readonly CommandGroup[] = [
   {
     title: 'See',
-    commands: [statusCommand, nodeListCommand, historyCommand, firmwareCommand, ...logCommands, ...consoleCommands],
+    commands: [
+      statusCommand,
+      nodeListCommand,
+      historyCommand,
+      firmwareCommand,
+      ...hardwareCommands,
+      ...logCommands,
+      ...consoleCommands,
+    ],
   },
   {
     title: 'Nodes',

@@ -37,6 +37,24 @@ export interface BootDeviceSetting {
   readonly persistent: boolean | undefined;
 }
 
+export type Health = 'ok' | 'warning' | 'critical';
+
+export interface SensorReading {
+  readonly name: string;
+  readonly kind: 'temperature' | 'fan' | 'voltage' | 'current' | 'power' | 'other';
+  readonly value: number | null;
+  /** As the BMC names it: `Cel`, `RPM`, `V`, `A`, `W`, `%`. */
+  readonly unit: string | null;
+  readonly health: Health | null;
+}
+
+export interface LogEntry {
+  /** ISO 8601, by the BMC's clock; `null` = it had none. */
+  readonly at: string | null;
+  readonly severity: Health | null;
+  readonly message: string;
+}
+
 export interface ManagementInterface {
   getBootDevice(options?: CallOptions): Promise<BootDeviceSetting>;
   /**
@@ -57,6 +75,10 @@ export interface ManagementInterface {
   /** Deletes the BMC's jobs that wait. */
   clearJobQueue?(options?: CallOptions): Promise<void>;
   setBmcClock?(now: Date, options?: CallOptions): Promise<void>;
+  /** At most 200. */
+  getSensors?(options?: CallOptions): Promise<readonly SensorReading[]>;
+  /** The newest entries of the system event log, the newest last. */
+  getEventLog?(newest: number, options?: CallOptions): Promise<readonly LogEntry[]>;
   /** `maker` = the keys that the machine came with, `none` = all are deleted, which is setup mode. */
   resetSecureBootKeys?(to: 'maker' | 'none', options?: CallOptions): Promise<void>;
 }
@@ -72,6 +94,25 @@ export interface FirmwareBootInterface {
   read(options?: CallOptions): Promise<FirmwareBoot>;
   setBootMode(mode: BootMode, options?: CallOptions): Promise<void>;
   setSecureBoot(on: boolean, options?: CallOptions): Promise<void>;
+}
+
+export const indicatorStates = ['ON', 'OFF', 'BLINKING', 'UNKNOWN'] as const;
+export type IndicatorState = (typeof indicatorStates)[number];
+
+/** A lamp by which people find the machine. */
+export interface Indicator {
+  /** `system`, `chassis` */
+  readonly component: string;
+  readonly name: string;
+  /** What it can be switched to. */
+  readonly states: readonly IndicatorState[];
+}
+
+/** Each component has one at most. @throws AppError `not_found` for a component without */
+export interface IndicatorInterface {
+  list(options?: CallOptions): Promise<readonly Indicator[]>;
+  read(component: string, options?: CallOptions): Promise<IndicatorState>;
+  set(component: string, state: IndicatorState, options?: CallOptions): Promise<void>;
 }
 
 /** The CD drive that the BMC shows to the machine. */
@@ -198,6 +239,7 @@ export interface Bmc {
   readonly console?: ConsoleInterface;
   readonly firmware?: FirmwareInterface;
   readonly firmwareBoot?: FirmwareBootInterface;
+  readonly indicators?: IndicatorInterface;
   readonly raid?: RaidInterface;
   readonly virtualMedia?: VirtualMediaInterface;
 }

@@ -3,6 +3,7 @@ import type {
   Bmc,
   FirmwareBootInterface,
   FirmwareInterface,
+  ManagementInterface,
   RaidController,
   RaidInterface,
   VirtualMediaInterface,
@@ -35,35 +36,14 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
         return (options) => logged(watch, 'press power button', 'info', {}, () => press(options));
       }),
     },
-    management: {
-      supportedBootDevices: management.supportedBootDevices,
-      getBootDevice: (options) =>
-        logged(watch, 'get boot device', 'debug', {}, () => management.getBootDevice(options)),
-      setBootDevice: (bootDevice, options) => {
-        const { persistent, bootMode } = options;
-        return logged(watch, 'set boot device', 'info', { bootDevice, persistent, bootMode }, () =>
-          management.setBootDevice(bootDevice, options),
-        );
-      },
-      ...ifGiven('getBootMode', management.getBootMode?.bind(management), (read) => {
-        return (options) => logged(watch, 'get boot mode', 'debug', {}, () => read(options));
-      }),
-      ...ifGiven('injectNmi', management.injectNmi?.bind(management), (inject) => {
-        return (options) => logged(watch, 'inject NMI', 'info', {}, () => inject(options));
-      }),
-      ...ifGiven('resetBmc', management.resetBmc?.bind(management), (reset) => {
-        return (options) => logged(watch, 'reset the BMC', 'info', {}, () => reset(options));
-      }),
-      ...ifGiven('clearJobQueue', management.clearJobQueue?.bind(management), (clear) => {
-        return (options) => logged(watch, 'clear the job queue', 'info', {}, () => clear(options));
-      }),
-      ...ifGiven('setBmcClock', management.setBmcClock?.bind(management), (set) => {
-        return (now, options) => logged(watch, 'set BMC clock', 'info', { now }, () => set(now, options));
-      }),
-      ...ifGiven('resetSecureBootKeys', management.resetSecureBootKeys?.bind(management), (reset) => {
-        return (to, options) => logged(watch, 'reset secure boot keys', 'info', { to }, () => reset(to, options));
-      }),
-    },
+    management: managementWithLogging(management, watch),
+    ...ifGiven('indicators', bmc.indicators, (lamps) => ({
+      list: (options) => logged(watch, 'list indicators', 'debug', {}, () => lamps.list(options)),
+      read: (component, options) =>
+        logged(watch, 'get indicator', 'debug', { component }, () => lamps.read(component, options)),
+      set: (component, state, options) =>
+        logged(watch, 'set indicator', 'info', { component, state }, () => lamps.set(component, state, options)),
+    })),
     ...ifGiven('console', bmc.console, (serial) => ({
       open: (size, options) =>
         logged(
@@ -80,6 +60,59 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
     ...ifGiven('virtualMedia', bmc.virtualMedia, (media) => virtualMediaWithLogging(media, watch)),
     ...ifGiven('raid', bmc.raid, (raid) => raidWithLogging(raid, watch)),
     ...ifGiven('bios', bmc.bios, (bios) => biosWithLogging(bios, watch)),
+  };
+}
+
+function managementWithLogging(management: ManagementInterface, watch: CallWatch): ManagementInterface {
+  return {
+    supportedBootDevices: management.supportedBootDevices,
+    getBootDevice: (options) => logged(watch, 'get boot device', 'debug', {}, () => management.getBootDevice(options)),
+    setBootDevice: (bootDevice, options) => {
+      const { persistent, bootMode } = options;
+      return logged(watch, 'set boot device', 'info', { bootDevice, persistent, bootMode }, () =>
+        management.setBootDevice(bootDevice, options),
+      );
+    },
+    ...ifGiven('getBootMode', management.getBootMode?.bind(management), (read) => {
+      return (options) => logged(watch, 'get boot mode', 'debug', {}, () => read(options));
+    }),
+    ...ifGiven('injectNmi', management.injectNmi?.bind(management), (inject) => {
+      return (options) => logged(watch, 'inject NMI', 'info', {}, () => inject(options));
+    }),
+    ...ifGiven('resetBmc', management.resetBmc?.bind(management), (reset) => {
+      return (options) => logged(watch, 'reset the BMC', 'info', {}, () => reset(options));
+    }),
+    ...ifGiven('clearJobQueue', management.clearJobQueue?.bind(management), (clear) => {
+      return (options) => logged(watch, 'clear the job queue', 'info', {}, () => clear(options));
+    }),
+    ...ifGiven('setBmcClock', management.setBmcClock?.bind(management), (set) => {
+      return (now, options) => logged(watch, 'set BMC clock', 'info', { now }, () => set(now, options));
+    }),
+    ...ifGiven('getSensors', management.getSensors?.bind(management), (read) => {
+      return (options) =>
+        logged(
+          watch,
+          'get sensors',
+          'debug',
+          {},
+          () => read(options),
+          ({ length }) => length,
+        );
+    }),
+    ...ifGiven('getEventLog', management.getEventLog?.bind(management), (read) => {
+      return (newest, options) =>
+        logged(
+          watch,
+          'get event log',
+          'debug',
+          {},
+          () => read(newest, options),
+          ({ length }) => length,
+        );
+    }),
+    ...ifGiven('resetSecureBootKeys', management.resetSecureBootKeys?.bind(management), (reset) => {
+      return (to, options) => logged(watch, 'reset secure boot keys', 'info', { to }, () => reset(to, options));
+    }),
   };
 }
 

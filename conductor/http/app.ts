@@ -38,7 +38,9 @@ import { nodeBiosRoutes } from '#conductor/http/node-bios.routes.ts';
 import { nodeBootModeRoutes } from '#conductor/http/node-boot-mode.routes.ts';
 import { nodeFilterRoutes } from '#conductor/http/node-filter.routes.ts';
 import { nodeFirmwareRoutes } from '#conductor/http/node-firmware.routes.ts';
+import { nodeHardwareRoutes } from '#conductor/http/node-hardware.routes.ts';
 import { nodeHistoryRoutes } from '#conductor/http/node-history.routes.ts';
+import { nodeIndicatorRoutes } from '#conductor/http/node-indicators.routes.ts';
 import { nodeLogRoutes } from '#conductor/http/node-logs.routes.ts';
 import { nodeManagementRoutes } from '#conductor/http/node-management.routes.ts';
 import { nodeNetworkRoutes } from '#conductor/http/node-network.routes.ts';
@@ -84,6 +86,8 @@ const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   nodeTraitRoutes,
   nodeBiosRoutes,
   nodeFirmwareRoutes,
+  nodeHardwareRoutes,
+  nodeIndicatorRoutes,
   nodeHistoryRoutes,
   flowRoutes,
   eventRoutes,

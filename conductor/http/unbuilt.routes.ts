@@ -61,11 +61,6 @@ const unbuilt: readonly Unbuilt[] = [
     since: 89,
     instead: 'nodes boot over the network, and a config drive brings data to an instance',
   },
-  {
-    path: '/v1/nodes/:node/management/indicators',
-    since: 63,
-    instead: 'switch the light at the BMC',
-  },
 ];
 
 /** What Baton has not built: empty lists, and refusals that say so. Mounted last. */

@@ -59,6 +59,16 @@ media.refresh(force=True)
 seen["media"].append([media.identity, media.image, media.inserted])
 
 
+chassis = system.chassis[0]
+seen["sensors"] = [[each.name, each.reading_celsius] for each in chassis.thermal.temperatures]
+try:
+    system.set_indicator_led(sushy.IndicatorLED.BLINKING)
+    system.refresh(force=True)
+    seen["lamp"] = system.indicator_led.value
+except sushy.exceptions.HTTPError as error:
+    # nor here
+    seen["lamp"] = error.status_code
+
 update_service = root.get_update_service()
 inventory = update_service.firmware_inventory
 seen["firmware"] = [[item.identity, item.version] for item in inventory.get_members()]

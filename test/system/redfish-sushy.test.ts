@@ -63,6 +63,11 @@ const expected = {
     ['before the reset', '1.0.0'],
     ['after the reset', '2.0.0'],
   ],
+  sensors: [
+    ['Ambient Temp', 19],
+    ['CPU 1 Temp', 92.5],
+  ],
+  lamp: 'Blinking',
   missing: 404,
   registry: ['Base', '1.8.0', true],
 };
@@ -146,6 +151,7 @@ describe('python3-sushy drives the simulator', () => {
     expect(await driveWithSushy('basic', { requireIfMatch: true, slowPowerMs: 200 })).toMatchObject({
       ...expected,
       bios: 428,
+      lamp: 428,
     });
   });
 

@@ -1,6 +1,7 @@
 import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/interfaces.ts';
 import { ipmiConsole } from '#conductor/drivers/ipmi/console.ts';
 import { ipmiFields, ipmiMachine, parseIpmiDriverInfo } from '#conductor/drivers/ipmi/driver-info.ts';
+import { ipmiHardware, ipmiIndicators } from '#conductor/drivers/ipmi/hardware.ts';
 import type { IpmitoolContext } from '#conductor/drivers/ipmi/ipmitool.ts';
 import { ipmiManagement } from '#conductor/drivers/ipmi/management.ts';
 import { ipmiPower } from '#conductor/drivers/ipmi/power.ts';
@@ -47,7 +48,8 @@ export function ipmiHardwareType(context: DriverContext, options: IpmiOptions = 
       const connection = parseIpmiDriverInfo(driverInfo);
       return {
         power: ipmiPower(ipmitool, connection, timings),
-        management: ipmiManagement(ipmitool, connection),
+        management: { ...ipmiManagement(ipmitool, connection), ...ipmiHardware(ipmitool, connection) },
+        indicators: ipmiIndicators(ipmitool, connection),
         console: ipmiConsole(ipmitool, connection),
       };
     },

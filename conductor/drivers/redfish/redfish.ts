@@ -19,11 +19,14 @@ import {
   redfishFields,
   redfishMachine,
 } from '#conductor/drivers/redfish/driver-info.ts';
+import { redfishEventLog } from '#conductor/drivers/redfish/event-log.ts';
 import { redfishFirmware } from '#conductor/drivers/redfish/firmware.ts';
 import { redfishFirmwareBoot } from '#conductor/drivers/redfish/firmware-boot.ts';
+import { redfishIndicators } from '#conductor/drivers/redfish/indicators.ts';
 import { redfishManagement } from '#conductor/drivers/redfish/management.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
 import { redfishRaid } from '#conductor/drivers/redfish/raid.ts';
+import { redfishSensors } from '#conductor/drivers/redfish/sensors.ts';
 import { type KnownSystem, type RedfishSystem, redfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { redfishVirtualMedia } from '#conductor/drivers/redfish/virtual-media.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -95,10 +98,16 @@ export function redfishHardwareType(
       const system = redfishSystem(client, { clock, configuredPath: connection.systemPath, known });
       return {
         power: redfishPower(system, options.timings),
-        management: { ...redfishManagement(system), ...vendors(system) },
+        management: {
+          ...redfishManagement(system),
+          ...redfishSensors(system),
+          ...redfishEventLog(system),
+          ...vendors(system),
+        },
         bios: redfishBios(system),
         console: redfishConsole(system, { connection, outbound }),
         firmware: redfishFirmware(system),
+        indicators: redfishIndicators(system),
         firmwareBoot: redfishFirmwareBoot(system),
         raid: redfishRaid(system),
         virtualMedia: redfishVirtualMedia(system),

@@ -21,6 +21,9 @@ export const SessionService = z.looseObject({ Sessions: lenient(Reference) });
 
 export const Collection = z.looseObject({ Members: z.array(Reference) });
 
+export const Status = z.looseObject({ State: lenient(z.string()), Health: lenient(z.string()) });
+export type Status = z.infer<typeof Status>;
+
 const ResetAction = z.looseObject({
   target: lenient(z.string()),
   'ResetType@Redfish.AllowableValues': Names,
@@ -60,7 +63,8 @@ export const ComputerSystem = z.looseObject({
   SecureBoot: lenient(Reference),
   VirtualMedia: lenient(Reference),
   SerialConsole: lenient(SerialConsole),
-  Links: lenient(z.looseObject({ ManagedBy: lenient(z.array(Reference)) })),
+  LogServices: lenient(Reference),
+  Links: lenient(z.looseObject({ ManagedBy: lenient(z.array(Reference)), Chassis: lenient(z.array(Reference)) })),
   Actions: lenient(z.looseObject({ '#ComputerSystem.Reset': lenient(ResetAction) })),
   '@Redfish.Settings': lenient(z.looseObject({ SettingsObject: lenient(Reference) })),
 });

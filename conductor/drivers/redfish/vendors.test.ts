@@ -117,6 +117,31 @@ describe.each(vendorNames)('%s', (vendor) => {
     expect(simulator.counters.nmis).toBe(interrupted ? 1 : 0);
   });
 
+  test('tells what its sensors read and what its log says, and switches its lamp', async () => {
+    const made = await rig(vendor);
+    const readings = await made.management.getSensors?.();
+    expect(readings).toContainEqual({
+      name: 'CPU 1 Temp',
+      kind: 'temperature',
+      value: 92.5,
+      unit: 'Cel',
+      health: 'warning',
+    });
+    expect(readings?.map(({ name }) => name)).toEqual(['Ambient Temp', 'CPU 1 Temp', 'Fan 1', 'Input Power']);
+    expect(await made.management.getEventLog?.(1)).toEqual([
+      { at: '2026-11-24T18:00:02.000Z', severity: 'critical', message: 'Power supply 1 lost its input.' },
+    ]);
+    const lamps = part(made, 'indicators');
+    const [lamp] = await lamps.list();
+    expect(lamp).toMatchObject({ component: 'system', name: 'led' });
+    const { component, states } = lamp ?? { component: '', states: [] };
+    for (const state of states) {
+      await lamps.set(component, state);
+      expect(await lamps.read(component)).toBe(state);
+    }
+    await expect(lamps.read('drive')).rejects.toMatchObject({ code: 'not_found' });
+  });
+
   test.skipIf(vendors[vendor].virtualMedia === 'none')('fills and empties the CD drive', async () => {
     const made = await rig(vendor);
     const media = part(made, 'virtualMedia');

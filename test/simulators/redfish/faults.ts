@@ -99,6 +99,10 @@ export interface Quirks {
   /** `/redfish/v1/` answers 301 to the path without the slash, and the other way round for the rest. */
   redirectSlash: boolean;
   manufacturer: string;
+  /** Where readings are. */
+  sensors: 'of thermal and power' | 'one by one' | 'none';
+  /** The lamp of the system is `LocationIndicatorActive`, not `IndicatorLED`. */
+  locationIndicator: boolean;
   /** `SerialConsole` of the system; one over WebSocket is served here. */
   serialConsole: Readonly<Record<string, unknown>> | undefined;
   /** Another name of the system: requests below it are a 307 to the system's own path, as sushy-tools answers. */
@@ -171,6 +175,8 @@ export const standardQuirks: Readonly<Quirks> = {
   noSessions: false,
   redirectSlash: false,
   manufacturer: 'Baton',
+  sensors: 'of thermal and power',
+  locationIndicator: false,
   serialConsole: undefined,
   systemAlias: undefined,
   volumeApplyTimes: ['Immediate', 'OnReset'],

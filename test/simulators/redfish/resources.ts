@@ -2,6 +2,7 @@ import { biosPath, biosResources, type SimulatedBios } from '#test/simulators/re
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedBoot, SimulatedBootDevice } from '#test/simulators/redfish/machine.ts';
 import { managerResetPath, resetKeysPath } from '#test/simulators/redfish/manager.ts';
+import { logResources, logServicesPath, sensorLinks, sensorResources } from '#test/simulators/redfish/sensors.ts';
 import { collection, enabled, registries, services, sessionsPath } from '#test/simulators/redfish/service-resources.ts';
 import { type SimulatedStorage, storagePath, storageResources } from '#test/simulators/redfish/storage.ts';
 import { type SimulatedFirmware, updateResources, updateServicePath } from '#test/simulators/redfish/update-service.ts';
@@ -30,6 +31,11 @@ type Resource = Record<string, unknown>;
 interface SystemState {
   readonly power: SystemPowerState;
   readonly boot: SimulatedBoot;
+  readonly lamp: string;
+}
+
+function lampOf(lamp: string, { locationIndicator }: Quirks): Record<string, unknown> {
+  return locationIndicator ? { LocationIndicatorActive: lamp !== 'Off' } : { IndicatorLED: lamp };
 }
 
 function bootObject(boot: SimulatedBoot, quirks: Quirks, targets = quirks.bootTargets): Record<string, unknown> {
@@ -71,7 +77,8 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
     Model: 'Simulated machine',
     SerialNumber: 'SIM-1',
     UUID: systemUuid,
-    IndicatorLED: 'Off',
+    ...lampOf(state.lamp, quirks),
+    LogServices: { '@odata.id': logServicesPath },
     PowerState: state.power,
     Status: { State: 'Enabled', Health: 'OK', HealthRollup: 'OK' },
     Boot: bootObject(state.boot, quirks, quirks.systemBootTargets),
@@ -193,6 +200,7 @@ export function renderResources(context: ResourceContext): Record<string, Record
       Manufacturer: quirks.manufacturer,
       PowerState: context.system.power,
       Status: enabled,
+      ...sensorLinks(quirks),
       Links: {
         ComputerSystems: [{ '@odata.id': systemPath }],
         ManagedBy: [{ '@odata.id': '/redfish/v1/Managers/1' }],
@@ -220,6 +228,8 @@ export function renderResources(context: ResourceContext): Record<string, Record
         ManagerForChassis: [{ '@odata.id': '/redfish/v1/Chassis/1' }],
       },
     },
+    ...sensorResources(quirks),
+    ...logResources(),
     ...services(context),
     ...biosResources(context.bios, quirks),
     ...storageResources(context.storage, quirks),

@@ -55,6 +55,7 @@ export function createService(options: ServiceOptions): RedfishService {
     secureBootKeys: 'maker',
     clock: undefined,
     media: undefined,
+    lamp: 'Off',
     transition: undefined,
   };
   return {
@@ -129,7 +130,7 @@ async function resourcesOf(state: ServiceState): Promise<Record<string, Record<s
     quirks: state.quirks,
     username: state.username,
     sessionIds: [...state.sessions.values()],
-    system: { power: await shownPower(state), boot },
+    system: { power: await shownPower(state), boot, lamp: state.lamp },
     pendingBoot: state.pendingBoot ?? boot,
     bios: state.bios,
     storage: state.storage,
@@ -149,7 +150,7 @@ async function shownPower(state: ServiceState): Promise<SystemPowerState> {
 function allowed(path: string, quirks: Quirks): readonly string[] {
   if (path === sessionsPath) return ['GET', 'HEAD', 'POST'];
   if (path.startsWith(`${sessionsPath}/`)) return ['GET', 'HEAD', 'DELETE'];
-  if (path === (quirks.bootViaSettings ? settingsPath : systemPath)) return ['GET', 'HEAD', 'PATCH'];
+  if (path === systemPath || (quirks.bootViaSettings && path === settingsPath)) return ['GET', 'HEAD', 'PATCH'];
   if (path === volumesPath) return ['GET', 'HEAD', 'POST'];
   if (path.startsWith(`${volumesPath}/`)) return ['GET', 'HEAD', 'DELETE'];
   if (path === secureBootPath || path === managerPath) return ['GET', 'HEAD', 'PATCH'];
@@ -194,6 +195,9 @@ async function patch(state: ServiceState, request: ServiceRequest, path: string,
     const fault = patchBios(state.bios, body, state.quirks);
     return fault ?? perform(state, () => Promise.resolve());
   }
+  const lit = path === systemPath ? lampIn(body, state.quirks) : undefined;
+  if (lit !== undefined) return perform(state, () => Promise.resolve(void (state.lamp = lit)));
+  if (path === systemPath && state.quirks.bootViaSettings) return notAllowed('GET, HEAD');
   const boot = patchedBoot(body, state.pendingBoot ?? (await state.machine.getBoot()), state.quirks);
   if ('status' in boot) return boot;
   return perform(state, async () => {
@@ -217,4 +221,10 @@ async function resetBios(state: ServiceState, request: ServiceRequest): Promise<
     state.bios.pending = {};
     return Promise.resolve();
   });
+}
+
+function lampIn(body: Record<string, unknown>, { locationIndicator }: Quirks): string | undefined {
+  const { IndicatorLED: led, LocationIndicatorActive: active } = body;
+  if (locationIndicator) return typeof active === 'boolean' ? (active ? 'Lit' : 'Off') : undefined;
+  return ['Off', 'Lit', 'Blinking'].find((each) => each === led);
 }

@@ -85,6 +85,7 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
   },
   Supermicro: {
     manufacturer: 'Supermicro',
+    locationIndicator: true,
     paths: {
       '/redfish/v1/Systems/1/VirtualMedia': '/redfish/v1/Managers/1/VirtualMedia',
       '/redfish/v1/Systems/1/VirtualMedia/CD': '/redfish/v1/Managers/1/VirtualMedia/VirtualMedia1',
@@ -111,6 +112,8 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
   },
   OpenBMC: {
     manufacturer: 'OpenBMC',
+    sensors: 'one by one',
+    locationIndicator: true,
     paths: named(
       { system: 'system', manager: 'bmc', chassis: 'chassis' },
       { '/redfish/v1/Managers/1/VirtualMedia/CD': '/redfish/v1/Managers/bmc/VirtualMedia/Slot_0' },
@@ -155,6 +158,7 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
   },
   BlueField: {
     manufacturer: 'https://www.mellanox.com',
+    sensors: 'one by one',
     paths: named({ system: 'Bluefield', manager: 'Bluefield_BMC', chassis: 'Bluefield_BMC' }),
     actionInfo: true,
     resetTypes: [

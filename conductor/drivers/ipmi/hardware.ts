@@ -1,0 +1,100 @@
+import { callDeadline } from '#conductor/drivers/call-deadline.ts';
+import type {
+  IndicatorInterface,
+  LogEntry,
+  ManagementInterface,
+  SensorReading,
+} from '#conductor/drivers/interfaces.ts';
+import type { IpmiConnection } from '#conductor/drivers/ipmi/driver-info.ts';
+import { type IpmitoolContext, ipmitool } from '#conductor/drivers/ipmi/ipmitool.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const timeoutMs = 120_000;
+const maxSensors = 200;
+
+/** Sensors, the event log and the chassis' lamp, by ipmitool. */
+export function ipmiHardware(
+  context: IpmitoolContext,
+  connection: IpmiConnection,
+): Required<Pick<ManagementInterface, 'getSensors' | 'getEventLog'>> {
+  return {
+    getSensors: async (options) => {
+      const { signal } = callDeadline(options, timeoutMs);
+      return parseSensors(await ipmitool(context, connection, ['-c', 'sdr', 'elist', 'full'], signal));
+    },
+    getEventLog: async (newest, options) => {
+      const { signal } = callDeadline(options, timeoutMs);
+      return parseEventLog(await ipmitool(context, connection, ['sel', 'elist', 'last', String(newest)], signal));
+    },
+  };
+}
+
+/** IPMI switches the lamp for identification, and does not tell how it is. */
+export function ipmiIndicators(context: IpmitoolContext, connection: IpmiConnection): IndicatorInterface {
+  const requireChassis = (component: string): void => {
+    if (component === 'chassis') return;
+    throw new AppError('not_found', `IPMI has no indicator of the component ${component}, only of the chassis`);
+  };
+  return {
+    list: () => Promise.resolve([{ component: 'chassis', name: 'led', states: ['OFF', 'ON'] }]),
+    read: async (component) => {
+      requireChassis(component);
+      return 'UNKNOWN';
+    },
+    set: async (component, state, options) => {
+      requireChassis(component);
+      if (state !== 'ON' && state !== 'OFF') throw new AppError('invalid_argument', 'state: it may be OFF, ON');
+      const { signal } = callDeadline(options, timeoutMs);
+      const how = state === 'ON' ? 'force' : '0';
+      await ipmitool(context, connection, ['chassis', 'identify', how], signal);
+    },
+  };
+}
+
+const units: Readonly<Record<string, readonly [SensorReading['kind'], string]>> = {
+  'degrees C': ['temperature', 'Cel'],
+  RPM: ['fan', 'RPM'],
+  Volts: ['voltage', 'V'],
+  Amps: ['current', 'A'],
+  Watts: ['power', 'W'],
+  percent: ['other', '%'],
+};
+
+const healths: Readonly<Record<string, SensorReading['health']>> = {
+  ok: 'ok',
+  nc: 'warning',
+  lnc: 'warning',
+  unc: 'warning',
+  cr: 'critical',
+  lcr: 'critical',
+  ucr: 'critical',
+  nr: 'critical',
+  lnr: 'critical',
+  unr: 'critical',
+};
+
+/** Lines of `name,value,unit,status,…`; `ns` = no reading. */
+export function parseSensors(text: string): SensorReading[] {
+  const lines = text.split('\n').filter((line) => line.includes(','));
+  return lines.slice(0, maxSensors).flatMap((line) => {
+    const [name = '', value = '', unit = '', status = ''] = line.split(',').map((part) => part.trim());
+    if (name === '' || status === 'ns' || status === '') return [];
+    const [kind, short] = units[unit] ?? (['other', unit === '' ? null : unit] as const);
+    const reading = value === '' ? Number.NaN : Number(value);
+    const health = healths[status] ?? null;
+    return [{ name, kind, value: Number.isFinite(reading) ? reading : null, unit: short, health }];
+  });
+}
+
+/** Lines of `id | mm/dd/yyyy | hh:mm:ss | sensor | event | Asserted`. */
+export function parseEventLog(text: string): LogEntry[] {
+  return text.split('\n').flatMap((line) => {
+    const [id = '', date = '', time = '', ...words] = line.split('|').map((part) => part.trim());
+    if (!/^[0-9a-f]+$/i.test(id) || words.length === 0) return [];
+    const [, month, day, year] = /^(\d\d)\/(\d\d)\/(\d{4})$/.exec(date) ?? [];
+    const [clock = ''] = time.split(' ');
+    const at = new Date(`${year}-${month}-${day}T${clock}Z`);
+    const message = words.join(', ').slice(0, 500);
+    return [{ at: Number.isNaN(at.getTime()) ? null : at.toISOString(), severity: null, message }];
+  });
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { callDeadline } from '#conductor/drivers/call-deadline.ts';
+import type { LogEntry, ManagementInterface } from '#conductor/drivers/interfaces.ts';
+import { readResource } from '#conductor/drivers/redfish/resource.ts';
+import { Collection, lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
+import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const timeoutMs = 120_000;
+
+const LogService = z.looseObject({
+  Id: lenient(z.string()),
+  LogEntryType: lenient(z.string()),
+  Entries: lenient(Reference),
+});
+const Entry = z.looseObject({
+  Created: lenient(z.string()),
+  Severity: lenient(z.string()),
+  Message: lenient(z.string()),
+  MessageId: lenient(z.string()),
+});
+/** With the entries themselves, as all vendors seen have it. */
+const Entries = z.looseObject({ Members: z.array(Entry) });
+
+const severities: Readonly<Record<string, LogEntry['severity']>> = {
+  OK: 'ok',
+  Warning: 'warning',
+  Critical: 'critical',
+};
+
+/** The hardware's log, by its type or by the names that vendors have for it. */
+function isHardwareLog({ Id: id, LogEntryType: type }: z.infer<typeof LogService>): boolean {
+  return type === 'SEL' || /^(sel|iml|platformlog|eventlog|log1|logs)$/i.test(id ?? '');
+}
+
+/** The system event log: that of the system, else that of its manager (DMTF LogService, LogEntry). */
+export function redfishEventLog(system: RedfishSystem): Pick<ManagementInterface, 'getEventLog'> {
+  const { client } = system;
+  return {
+    getEventLog: async (newest, options) => {
+      const { signal } = callDeadline(options, timeoutMs);
+      const { data } = await system.read(signal);
+      const managers = (data.Links?.ManagedBy ?? []).map((manager) => manager['@odata.id']);
+      const Holder = z.looseObject({ LogServices: lenient(Reference) });
+      const places = [
+        data.LogServices,
+        ...(await Promise.all(
+          managers.map(async (manager) => (await readResource(client, manager, Holder, signal)).data.LogServices),
+        )),
+      ];
+      for (const place of places) {
+        if (!place) continue;
+        const { Members } = (await readResource(client, place['@odata.id'], Collection, signal)).data;
+        for (const member of Members) {
+          const service = (await readResource(client, member['@odata.id'], LogService, signal)).data;
+          if (!service.Entries || !isHardwareLog(service)) continue;
+          const { data: entries } = await readResource(client, service.Entries['@odata.id'], Entries, signal);
+          return entries.Members.map(entryOf).toSorted(byTime).slice(-newest);
+        }
+      }
+      throw new AppError('not_supported', `the BMC at ${client.origin} shows no system event log`);
+    },
+  };
+}
+
+function entryOf({
+  Created: at,
+  Severity: severity,
+  Message: message,
+  MessageId: id,
+}: z.infer<typeof Entry>): LogEntry {
+  const isTime = at && !Number.isNaN(Date.parse(at));
+  return {
+    at: isTime ? new Date(at).toISOString() : null,
+    severity: severities[severity ?? ''] ?? null,
+    message: (message || id || 'no message').slice(0, 500),
+  };
+}
+
+function byTime(one: LogEntry, other: LogEntry): number {
+  return (one.at ?? '').localeCompare(other.at ?? '');
+}

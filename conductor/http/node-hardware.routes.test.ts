@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createMemoryMachine } from '#test/simulators/redfish/machine.ts';
+import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+let bmc: RedfishSimulator;
+beforeAll(async () => {
+  api = await openTestApi();
+  await api.reset();
+  bmc = await startRedfishSimulator({ machine: createMemoryMachine(), username: 'admin', password: 'secret' });
+  const driver_info = { redfish_address: bmc.address, redfish_username: 'admin', redfish_password: 'secret' };
+  await api.call('POST', '/v1/nodes', { driver: 'redfish', name: 'n1', driver_info });
+  await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'fake' });
+});
+afterAll(async () => {
+  await api.close();
+  await bmc.close();
+});
+
+const get = async (path: string, version?: string) => {
+  const { status, body } = await api.call('GET', `/v1/nodes/${path}`, undefined, version);
+  return { status, body };
+};
+const lamps = 'n1/management/indicators';
+
+test('sensors and the event log are read from the BMC', async () => {
+  expect(await get('n1/sensors')).toMatchObject({
+    status: 200,
+    body: { sensors: expect.arrayContaining([expect.objectContaining({ name: 'Fan 1', value: 4200, unit: 'RPM' })]) },
+  });
+  expect((await get('n1/event_log?limit=1')).body).toEqual({
+    event_log: [{ at: '2026-11-24T18:00:02.000Z', severity: 'critical', message: 'Power supply 1 lost its input.' }],
+  });
+  expect(await get('n1/event_log?limit=0')).toMatchObject({ status: 400 });
+  expect(await get('fake/sensors')).toMatchObject({ status: 400 });
+  expect(await get('fake/event_log')).toMatchObject({ status: 400 });
+});
+
+test('indicators, as Ironic has them', async () => {
+  const { body } = await get(lamps);
+  expect(body).toMatchObject({
+    indicators: [{ name: 'led@system', component: 'system', readonly: false, states: ['BLINKING', 'OFF', 'ON'] }],
+  });
+  expect((await get(`${lamps}/system`)).body).toEqual(body);
+  expect((await get(`${lamps}/led@system`)).body).toEqual({ state: 'OFF' });
+  const set = (indicator: string, state: string) => api.call('PUT', `/v1/nodes/${lamps}/${indicator}`, { state });
+  expect(await set('led@system', 'blinking')).toMatchObject({ status: 204 });
+  expect((await get(`${lamps}/led@system`)).body).toEqual({ state: 'BLINKING' });
+  expect(await set('led@system', 'PINK')).toMatchObject({ status: 400 });
+  expect(await set('led@drive', 'ON')).toMatchObject({ status: 404 });
+  expect(await get(`${lamps}/drive`)).toMatchObject({ status: 404 });
+  expect(await get(lamps, '1.62')).toMatchObject({ status: 404 });
+});
