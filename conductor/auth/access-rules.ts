@@ -209,6 +209,14 @@ export const accessRules: readonly AccessRule[] = [
     ['PATCH', '/v1/allocations/{allocation}', 'baremetal:allocation:update', allocate],
     ['DELETE', '/v1/allocations/{allocation}', 'baremetal:allocation:delete', allocate],
   ]),
+  ...scoped('handler', [
+    // those of the project, and public ones
+    ['GET', '/v1/runbooks', 'baremetal:runbook:list', ownerReads],
+    ['POST', '/v1/runbooks', 'baremetal:runbook:create', manage],
+    ['GET', '/v1/runbooks/{runbook}', 'baremetal:runbook:get', ownerReads],
+    ['PATCH', '/v1/runbooks/{runbook}', 'baremetal:runbook:update', manage],
+    ['DELETE', '/v1/runbooks/{runbook}', 'baremetal:runbook:delete', manage],
+  ]),
   ...scoped('none', [
     ['GET', '/v1/chassis', 'baremetal:chassis:get', readEverywhere],
     ['GET', '/v1/chassis/detail', 'baremetal:chassis:get', readEverywhere],
@@ -236,7 +244,6 @@ export const accessRules: readonly AccessRule[] = [
     ['GET', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:get', readEverywhere],
     ['PATCH', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:update', administer],
     ['DELETE', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:delete', administer],
-    ['GET', '/v1/runbooks', 'baremetal:runbook:list', readEverywhere],
     ['GET', '/v1/inspection_rules', 'baremetal:inspection_rule:get', readEverywhere],
     // where connectors and targets are
     ['GET', '/v1/volume', 'baremetal:volume:list', read],

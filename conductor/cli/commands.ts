@@ -33,6 +33,7 @@ import { portCommands } from '#conductor/cli/port-commands.ts';
 import { powerCommands } from '#conductor/cli/power-commands.ts';
 import { print, table } from '#conductor/cli/print.ts';
 import { receiptCommands } from '#conductor/cli/receipt-commands.ts';
+import { runbookCommands } from '#conductor/cli/runbook-commands.ts';
 import { siteCommands } from '#conductor/cli/site-commands.ts';
 import { siteGroupsCommand } from '#conductor/cli/site-groups-command.ts';
 import { siteRevisionCommands } from '#conductor/cli/site-revision-commands.ts';
@@ -117,7 +118,14 @@ const groups: readonly CommandGroup[] = [
   { title: 'Power and maintenance', commands: powerCommands },
   {
     title: 'Deploy',
-    commands: [...deployCommands, ...imageCommands, ...templateCommands, allocateCommand, ...allocationCommands],
+    commands: [
+      ...deployCommands,
+      ...imageCommands,
+      ...templateCommands,
+      ...runbookCommands,
+      allocateCommand,
+      ...allocationCommands,
+    ],
   },
   { title: 'Change the state of nodes', commands: stateCommands },
   {

@@ -77,7 +77,11 @@ async function plan(context: CommandContext, input: CommandInput): Promise<void>
   const image = readImage(input);
   const file = textOption(input, 'deploy-steps') ?? textOption(input, 'steps');
   const key = listOf[target] ?? 'deploy_steps';
-  const steps = file === undefined ? {} : { [key]: await readSteps('--deploy-steps, --steps', file, key) };
+  const runbook = textOption(input, 'runbook');
+  const steps = {
+    ...(file === undefined ? {} : { [key]: await readSteps('--deploy-steps, --steps', file, key) }),
+    ...(runbook === undefined ? {} : { runbook }),
+  };
   const wipe = wipeOf(input);
   const node = await getNode(context.client, ident);
   const instance = image === undefined ? {} : { instance_info: changesForImage(node, image) };
@@ -126,6 +130,7 @@ export const deployCommands: readonly Command[] = [
       ...imageOptions,
       'deploy-steps': deploySteps,
       steps: { value: 'FILE', meaning: 'for clean and service: the steps, in their order' },
+      runbook: { value: 'NAME', meaning: 'for clean and service: a runbook in place of steps' },
       ...wipeOptions,
       wipe: { meaning: 'with --target provide: the wipe that comes in place of cleaning, also after an undeploy' },
     },

@@ -1,4 +1,11 @@
-import { type Command, type CommandOption, pathOperand, requiredOption, textOption } from '#conductor/cli/command.ts';
+import {
+  type Command,
+  type CommandOption,
+  pathOperand,
+  requiredOption,
+  textOption,
+  usageError,
+} from '#conductor/cli/command.ts';
 import { onNodes } from '#conductor/cli/on-nodes.ts';
 import { provision, readTimeout, report, waitOptions } from '#conductor/cli/provision.ts';
 import { readInputFile, readSteps } from '#conductor/cli/read-input-file.ts';
@@ -41,19 +48,22 @@ function wipingVerb(words: string, target: string, meaning: string, hasPlan = fa
 /** A verb that runs a list of steps in its order. */
 function stepsVerb(words: 'clean' | 'service', meaning: string): Command {
   const form = 'a list of {interface, step, args}, JSON or YAML';
-  const steps: CommandOption = { value: 'FILE', required: form, meaning: form };
+  const steps: CommandOption = { value: 'FILE', meaning: form };
+  const runbook: CommandOption = { value: 'NAME', meaning: 'in place of --steps: a runbook, whose trait the node has' };
   return onNodes({
     words,
     operands: ['NODE'],
-    options: { steps, 'plan-hash': planHashOption(words), ...waitOptions },
+    options: { steps, runbook, 'plan-hash': planHashOption(words), ...waitOptions },
     meaning,
     run: async (context, input) => {
-      const file = requiredOption(input, 'steps');
+      const [file, name] = [textOption(input, 'steps'), textOption(input, 'runbook')];
       const key = `${words}_steps`;
+      if ((file === undefined) === (name === undefined))
+        throw usageError(`either --steps FILE must be given, ${form}, or --runbook NAME`);
       const planHash = textOption(input, 'plan-hash');
       await provision(context, input, pathOperand(input), {
         target: words,
-        [key]: await readSteps('--steps', file, key),
+        ...(file === undefined ? { runbook: name } : { [key]: await readSteps('--steps', file, key) }),
         ...(planHash === undefined ? {} : { plan_hash: planHash }),
       });
     },

@@ -178,13 +178,7 @@ test('a method that a path has not is 405 and names those that it has', async ()
 });
 
 test('what is not built lists as empty and refuses in words that say what to do', async () => {
-  for (const key of ['runbooks', 'inspection_rules']) {
-    expect(await list(key)(`/v1/${key}`)).toEqual([]);
-  }
-  expect(await api.call('POST', '/v1/runbooks', { name: 'CUSTOM_A' })).toMatchObject({
-    status: 400,
-    fault: expect.stringMatching(/^runbooks: Baton does not support it\. Instead: .*clean_steps/) as unknown,
-  });
+  expect(await list('inspection_rules')('/v1/inspection_rules')).toEqual([]);
   expect(await api.call('POST', '/v1/events', {})).toMatchObject({
     status: 400,
     fault: expect.stringContaining('switch ports') as unknown,

@@ -60,6 +60,7 @@ import { renderedConfigdocsRoutes } from '#conductor/http/rendered-configdocs.ro
 import { revisionTagRoutes } from '#conductor/http/revision-tags.routes.ts';
 import { revisionRoutes } from '#conductor/http/revisions.routes.ts';
 import { rootRoutes } from '#conductor/http/root.routes.ts';
+import { runbookRoutes } from '#conductor/http/runbooks.routes.ts';
 import { sessionRoutes } from '#conductor/http/session.routes.ts';
 import { shardRoutes } from '#conductor/http/shards.routes.ts';
 import { tokenRoutes } from '#conductor/http/tokens.routes.ts';
@@ -103,6 +104,7 @@ const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   allocationRoutes,
   nodeAllocationRoutes,
   deployTemplateRoutes,
+  runbookRoutes,
   volumeRoutes,
   webhookRoutes,
   tokenRoutes,

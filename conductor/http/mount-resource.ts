@@ -53,7 +53,9 @@ export function mountResource<Row extends ResourceRow>(
   app.openapi(routes.show, async (c) => {
     requireEndpoint(c.get('version'), resource.since);
     const fields = chooseFieldsAt(c.req.valid('query').fields, resource, c.get('version'));
-    return c.json(viewWithLinks(c, place, await getRow(db, resource, identOf(c, place)), fields));
+    return c.json(
+      viewWithLinks(c, place, await getRow(db, resource, identOf(c, place), c.get('caller').project), fields),
+    );
   });
 
   app.openapi(routes.change, async (c) => {
@@ -83,7 +85,7 @@ function mountLists<Row extends ResourceRow>(
     const paging = parsePaging(query);
     requireFields([paging.sortKey], { ...resource.versions, ...place.alsoWritten }, c.get('version'));
     if (!filter) return c.json({ [place.key]: [] });
-    if (paging.marker !== undefined) await getRow(db, resource, paging.marker);
+    if (paging.marker !== undefined) await getRow(db, resource, paging.marker, c.get('caller').project);
     const rows = await listRows(db, resource, { ...filter, visibleTo: c.get('caller').project }, paging);
     const shown = rows.map((row) => viewWithLinks(c, place, row, fields));
     return c.json({ [place.key]: shown, ...nextPage(c, path, paging, rows) });

@@ -64,7 +64,13 @@ export function nodePlanRoutes(context: HttpContext): ApiApp {
     if (foreign.length > 0) {
       throw new AppError('invalid_argument', `${foreign.join(', ')}: it does not go with target '${body.target}'.`);
     }
-    if ((list === 'clean_steps' || list === 'service_steps') && !body[list]) {
+    const isListed = list === 'clean_steps' || list === 'service_steps';
+    if (body.runbook && !isListed)
+      throw new AppError(
+        'invalid_argument',
+        `runbook: it does not go with target '${body.target}', but with clean and service.`,
+      );
+    if (isListed && !body[list] && !body.runbook) {
       throw new AppError('invalid_argument', `${list}: it must be given with target '${body.target}'.`);
     }
     if (body.wipe && body.target !== 'provide') {
@@ -72,9 +78,11 @@ export function nodePlanRoutes(context: HttpContext): ApiApp {
     }
     const stored = await getNode(context.db, c.req.valid('param').node);
     const node = body.instance_info ? withInstance(context, stored, body.instance_info) : stored;
-    const requested = requestedSteps(body);
-    checkStepUrls(requested ?? [], context.config.outbound.images);
-    const disableRamdisk = body.disable_ramdisk ?? undefined;
+    const { steps: requested, disableRamdisk } = await requestedSteps(context, body, {
+      nodeUuid: stored.uuid,
+      caller: c.get('caller'),
+    });
+    checkStepUrls(requested, context.config.outbound.images);
     const asked = body.wipe ? { preserveLocalStorage: body.wipe.preserve_local_storage } : undefined;
     const wipe = body.target === 'provide' ? wipeOf(node, { verb: 'provide', wipe: asked }) : undefined;
     return c.json(await viewPlan(context, node, { kind: wipe ? 'wipe' : kind, requested, disableRamdisk, wipe }));

@@ -59,7 +59,7 @@ describe('provision', () => {
     [{ target: 'clean', clean_steps: [] }, 400, 'clean_steps: must have at least one step'],
     [{ target: 'clean' }, 400, "clean_steps: it must be given with target 'clean'"],
     [{ target: 'active', plan_hash: 'x' }, 400, 'plan_hash: must be the 64 hex digits'],
-    [{ target: 'active', runbook: 'r' }, 400, 'runbook: Baton does not support it yet'],
+    [{ target: 'active', runbook: 'r' }, 400, 'runbook: it is only possible with target clean, service'],
     [
       { target: 'active', deploy_steps: [{ interface: 'deploy', step: 'x', args: {} }] },
       400,
@@ -265,6 +265,7 @@ test('what a node does not have: empty lists, absent things, refusals', async ()
   expect(await get('states/console')).toEqual({ console_enabled: false, console_info: null });
   expect(await get('vendor_passthru/methods')).toEqual({});
   expect((await api.call('GET', '/v1/nodes/n1/vmedia')).fault).toContain('config drive');
+  await api.call('PATCH', '/v1/nodes/n1', [{ op: 'add', path: '/console_interface', value: 'no-console' }]);
   expect(await put('states/console', { enabled: true })).toMatchObject({
     status: 400,
     fault: containing('no-console'),

@@ -59,7 +59,6 @@ const ProvisionBody = z.strictObject({
     .nullish(),
   /** Baton's own: the disks are wiped, with proof, in place of automated cleaning. */
   wipe: z.strictObject({ preserve_local_storage: z.boolean().default(false) }).nullish(),
-  runbook: z.unknown().optional(),
 });
 type ProvisionBody = z.infer<typeof ProvisionBody>;
 
@@ -80,12 +79,12 @@ const provisionKeys: Readonly<
   configdrive: { since: 1, verbs: ['active', 'deploy', 'rebuild'] },
   clean_steps: { since: 15, verbs: ['clean'] },
   service_steps: { since: 87, verbs: ['service'] },
+  runbook: { since: 92, verbs: ['clean', 'service'] },
   rescue_password: { since: 38, verbs: ['rescue'] },
   disable_ramdisk: { since: 70, verbs: ['clean', 'service'] },
   wipe: { since: 1, verbs: ['deleted', 'undeploy', 'provide'] },
   plan_hash: { since: 1, verbs: ['active', 'deploy', 'rebuild', 'clean', 'service', 'provide'] },
 };
-const unbuiltKeys = ['runbook'] as const;
 /** Verbs that mean nothing without more. */
 const neededKeys: Readonly<Partial<Record<ProvisionVerb, keyof ProvisionBody>>> = {
   clean: 'clean_steps',
@@ -115,12 +114,8 @@ function checkProvisionKeys(body: ProvisionBody, verb: ProvisionVerb, version: n
     requireVersion(version, 56, "'configdrive' as an object");
   if (body.configdrive && verb === 'rebuild') requireVersion(version, 35, "'configdrive' for target 'rebuild'");
   const needed = neededKeys[verb];
-  if (needed && !body[needed]) {
+  if (needed && !body[needed] && !body.runbook) {
     throw new AppError('invalid_argument', `${needed}: it must be given with target '${verb}'.`);
-  }
-  for (const key of unbuiltKeys) {
-    if (body[key] !== undefined && body[key] !== null)
-      throw new AppError('not_supported', `${key}: Baton does not support it yet.`);
   }
 }
 
@@ -188,8 +183,7 @@ export function nodeStateRoutes(context: HttpContext): ApiApp {
       verb: body.target,
       caller: c.get('caller'),
       ...(body.configdrive ? { configDrive: body.configdrive } : {}),
-      steps: requestedSteps(body),
-      disableRamdisk: body.disable_ramdisk ?? undefined,
+      ...(await requestedSteps(context, body, { nodeUuid: node.uuid, caller: c.get('caller') })),
       planHash: body.plan_hash ?? undefined,
       rescuePassword: body.rescue_password ?? undefined,
       wipe: body.wipe ? { preserveLocalStorage: body.wipe.preserve_local_storage } : undefined,

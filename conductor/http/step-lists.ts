@@ -1,6 +1,10 @@
 import { z } from 'zod';
 import { DeployStep } from '#conductor/api/deploy-templates.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
+import { useRunbook } from '#conductor/templates/runbook.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 /** Lists of steps in requests (agent-protocol.md §5.3). */
 
@@ -39,10 +43,27 @@ export const stepLists = {
   clean_steps: orderedSteps.nullish(),
   service_steps: orderedSteps.nullish(),
   disable_ramdisk: z.boolean().nullish(),
+  runbook: z.string().min(1, 'must be the name or UUID of a runbook').nullish(),
 };
 type StepLists = z.infer<z.ZodObject<typeof stepLists>>;
 
-export function requestedSteps(body: StepLists): RequestedStep[] {
-  if (body.deploy_steps) return body.deploy_steps;
-  return (body.clean_steps ?? body.service_steps ?? []).map((step) => ({ ...step, priority: 0 }));
+/**
+ * What the request or its runbook lists.
+ * @throws AppError `invalid_argument` for both at once, what `useRunbook` throws.
+ */
+export async function requestedSteps(
+  context: Pick<HttpContext, 'db' | 'secrets'>,
+  body: StepLists,
+  { nodeUuid, caller }: { readonly nodeUuid: string; readonly caller: Caller },
+): Promise<{ readonly steps: readonly RequestedStep[]; readonly disableRamdisk: boolean | undefined }> {
+  if (body.runbook) {
+    const others = (['clean_steps', 'service_steps', 'disable_ramdisk'] as const).filter((key) => body[key] != null);
+    if (others.length > 0)
+      throw new AppError('invalid_argument', `runbook: it brings its own ${others.join(', ')}; give one of them.`);
+    return useRunbook(context, body.runbook, nodeUuid, caller);
+  }
+  const disableRamdisk = body.disable_ramdisk ?? undefined;
+  if (body.deploy_steps) return { steps: body.deploy_steps, disableRamdisk };
+  const listed = body.clean_steps ?? body.service_steps ?? [];
+  return { steps: listed.map((step) => ({ ...step, priority: 0 })), disableRamdisk };
 }

@@ -17,10 +17,7 @@ const tags = ['not supported'];
  * Collections of Ironic's that Baton does not have: the list is empty, which is true and is what clients expect that
  * look through all of them (openstacksdk, exporters, web interfaces); making one is refused in words.
  */
-const emptyCollections = [
-  { key: 'runbooks', since: 92 },
-  { key: 'inspection_rules', since: 96 },
-] as const;
+const emptyCollections = [{ key: 'inspection_rules', since: 96 }] as const;
 
 interface Unbuilt {
   readonly path: string;
@@ -31,11 +28,6 @@ interface Unbuilt {
 
 /** Whatever else is asked of these paths, and of what lies below them, is refused with what to do instead. */
 const unbuilt: readonly Unbuilt[] = [
-  {
-    path: '/v1/runbooks',
-    since: 92,
-    instead: 'give the steps in clean_steps or service_steps, or keep deploy steps in a deploy template',
-  },
   {
     path: '/v1/inspection_rules',
     since: 96,

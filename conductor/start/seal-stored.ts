@@ -4,6 +4,7 @@ import { deployTemplateSteps } from '#conductor/kernel/db/schema/deploy-template
 import { flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { configDrives, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { receiptKeys } from '#conductor/kernel/db/schema/receipt.ts';
+import { runbookSteps } from '#conductor/kernel/db/schema/runbook.ts';
 import { siteContents, siteCredentials } from '#conductor/kernel/db/schema/site.ts';
 import { volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
 import { webhooks } from '#conductor/kernel/db/schema/webhook.ts';
@@ -14,6 +15,7 @@ import { receiptKeyPlace } from '#conductor/receipts/signing-key-store.ts';
 import { credentialPlace } from '#conductor/sites/credentials/credential-store.ts';
 import { resealContent } from '#conductor/sites/revisions/encrypted-documents.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
+import { runbookPlace } from '#conductor/templates/runbook.ts';
 import { templatePlace } from '#conductor/templates/template-secrets.ts';
 import { secretPlace } from '#conductor/webhooks/webhook-store.ts';
 import { type AppError, errorChain } from '#shared/errors/app-error.ts';
@@ -62,6 +64,7 @@ const passes: readonly ((pass: Pass) => Promise<number>)[] = [
   (pass) => sealNodes(pass),
   (pass) => sealTargets(pass),
   (pass) => sealTemplates(pass),
+  (pass) => sealRunbooks(pass),
   (pass) => sealFlows(pass),
   (pass) => sealFlowSteps(pass),
   (pass) => sealConfigDrives(pass),
@@ -152,6 +155,22 @@ async function sealTemplates({ context: { db }, document }: Pass): Promise<numbe
       .update(deployTemplateSteps)
       .set({ args: sealed })
       .where(and(isRow, eq(deployTemplateSteps.args, args)));
+    written += 1;
+  }
+  return written;
+}
+
+/** There are few. */
+async function sealRunbooks({ context: { db }, document }: Pass): Promise<number> {
+  let written = 0;
+  for (const { runbookUuid, position, args } of await db.select().from(runbookSteps)) {
+    const sealed = document(args, runbookPlace(runbookUuid));
+    if (isSame(sealed, args)) continue;
+    const isRow = and(eq(runbookSteps.runbookUuid, runbookUuid), eq(runbookSteps.position, position));
+    await db
+      .update(runbookSteps)
+      .set({ args: sealed })
+      .where(and(isRow, eq(runbookSteps.args, args)));
     written += 1;
   }
   return written;

@@ -35,7 +35,8 @@ export function createResource<Row extends ResourceRow>(
   // what is given as null has its default
   const given = toColumns<Row>(Object.fromEntries(columns.filter(([, value]) => value !== null)));
   const changed = columns.map(([field]) => columnName(field));
-  const row = { ...given, uuid, ...(nodeUuid === undefined ? {} : { nodeUuid }) };
+  const described = { ...given, uuid, ...(nodeUuid === undefined ? {} : { nodeUuid }) };
+  const row = { ...described, ...resource.settle?.(described, caller) };
   const note = `${nameOf(resource, row)} created`;
   return inTransaction(context, { nodeUuid, note, caller }, async (tx, node) => {
     await resource.admit?.(tx, { after: row, changed, ...(node ? { node } : {}), caller });
@@ -55,13 +56,14 @@ export async function changeResource<Row extends ResourceRow>(
   patch: JsonPatch,
   caller: Caller,
 ): Promise<Row> {
-  const found = await getRow(context.db, resource, ident);
+  const found = await getRow(context.db, resource, ident, caller.project);
   const note = `${nameOf(resource, found)}: ${describePatch(patch)}`;
   return inTransaction(context, { nodeUuid: found.nodeUuid, note, caller }, async (tx, node) => {
     const before = await lockRow(tx, resource, found.uuid);
     const patched = patchDocument(describeRow(resource, before), patch, resource.description);
     const written = toColumns<Row>(withDefaults(resource, patched));
-    const after = { ...written, ...resource.seal?.(context.secrets, written, before) };
+    const settled = { ...written, ...resource.settle?.(written, caller, before) };
+    const after = { ...settled, ...resource.seal?.(context.secrets, settled, before) };
     const change = Object.fromEntries(
       Object.entries(after).filter(([name, value]) => isOther(value, before[name as keyof Row])),
     ) as Partial<Row>;
@@ -79,7 +81,7 @@ export async function removeResource<Row extends ResourceRow>(
   ident: string,
   caller: Caller,
 ): Promise<void> {
-  const found = await getRow(context.db, resource, ident);
+  const found = await getRow(context.db, resource, ident, caller.project);
   const note = `${nameOf(resource, found)} deleted`;
   await inTransaction(context, { nodeUuid: found.nodeUuid, note, caller }, async (tx, node) => {
     const before = await lockRow(tx, resource, found.uuid);

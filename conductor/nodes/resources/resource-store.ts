@@ -72,20 +72,23 @@ function conditions<Row extends ResourceRow>(
     ...Object.entries(where).map(([name, value]) => (value === undefined ? undefined : eq(column(name), value))),
     shard === undefined ? undefined : inShards(shard),
     columns['nodeUuid'] ? ofVisibleNodes(db, columns['nodeUuid'], visibleTo) : undefined,
+    visibleTo === undefined ? undefined : resource.visible?.(visibleTo),
   ];
 }
 
-/** By UUID, or by name where it has one. */
+/** By UUID, or by name where it has one; with a project only what it may know of. */
 export async function findRow<Row extends ResourceRow>(
   db: Queryable,
   resource: Resource<Row>,
   ident: string,
+  visibleTo?: string,
 ): Promise<Row | undefined> {
   const isNamed = resource.named && !isUuid(ident);
+  const isIt = isNamed ? sql`${columnsOf(resource)['name']} = ${ident}` : eq(resource.table.uuid, ident.toLowerCase());
   const [row] = await select(
     db,
     resource,
-    isNamed ? sql`${columnsOf(resource)['name']} = ${ident}` : eq(resource.table.uuid, ident.toLowerCase()),
+    and(isIt, visibleTo === undefined ? undefined : resource.visible?.(visibleTo)),
   );
   return row;
 }
@@ -95,8 +98,9 @@ export async function getRow<Row extends ResourceRow>(
   db: Queryable,
   resource: Resource<Row>,
   ident: string,
+  visibleTo?: string,
 ): Promise<Row> {
-  const row = await findRow(db, resource, ident);
+  const row = await findRow(db, resource, ident, visibleTo);
   if (!row) throw new AppError('not_found', `${titleOf(resource)} ${ident} could not be found.`);
   return row;
 }

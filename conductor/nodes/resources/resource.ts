@@ -1,4 +1,4 @@
-import { getTableColumns } from 'drizzle-orm';
+import { getTableColumns, type SQL } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { z } from 'zod';
 import type { ResourceFields } from '#conductor/api/define-fields.ts';
@@ -45,6 +45,10 @@ export interface Resource<Row extends ResourceRow> extends ResourceFields {
   readonly views?: Readonly<Record<string, (row: Row) => unknown>>;
   /** @throws AppError when it may not be changed in this way now. */
   readonly admit?: (tx: Transaction, change: ResourceChange<Row>) => Promise<void> | void;
+  /** What follows from what was written; the row is the caller's where there is none before. */
+  readonly settle?: (after: Partial<Row>, caller: Caller, before?: Row) => Partial<Row>;
+  /** Which rows a project may know of, where they are no part of a node; absent = all. */
+  readonly visible?: (project: string) => SQL | undefined;
   /** What was written, its secrets sealed. */
   readonly seal?: (secrets: Secrets, after: Partial<Row>, before?: Row) => Partial<Row>;
   /** What other tables have of it. */

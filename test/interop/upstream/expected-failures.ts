@@ -3,17 +3,7 @@ export type SuiteName = 'tempest' | 'openstacksdk' | 'gophercloud';
 /** Reason → the tests (parts of their names) that fail for it. */
 export const expectedFailures: Readonly<Record<SuiteName, Readonly<Record<string, readonly string[]>>>> = {
   tempest: {
-    'runbooks are not built yet': [
-      'test_runbooks.TestRunbooks.',
-      'test_create_runbook_duplicated_name',
-      'test_show_runbook_nonexistent',
-      'test_update_runbook_remove_mandatory_field_',
-      'test_update_runbook_replace_empty_name',
-      'TestRunbookRBAC',
-    ],
     'consoles and indicators of BMCs are not built yet': [
-      'TestNodes.test_get_console',
-      'TestNodes.test_set_console_mode',
       'indicator_state',
       'set_console_state',
       'SystemReader.test_reader_cannot_get_console',

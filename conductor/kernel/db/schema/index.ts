@@ -18,6 +18,7 @@ export * from '#conductor/kernel/db/schema/node-vif.ts';
 export * from '#conductor/kernel/db/schema/port.ts';
 export * from '#conductor/kernel/db/schema/portgroup.ts';
 export * from '#conductor/kernel/db/schema/receipt.ts';
+export * from '#conductor/kernel/db/schema/runbook.ts';
 export * from '#conductor/kernel/db/schema/session.ts';
 export * from '#conductor/kernel/db/schema/site.ts';
 export * from '#conductor/kernel/db/schema/site-action.ts';

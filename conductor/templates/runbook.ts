@@ -1,0 +1,123 @@
+import { asc, eq, inArray, or } from 'drizzle-orm';
+import { RunbookDescription, runbookFields } from '#conductor/api/runbooks.ts';
+import { accessDenied, type Caller } from '#conductor/kernel/caller.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { type RunbookRow, runbookSteps, runbooks } from '#conductor/kernel/db/schema/runbook.ts';
+import { keepMasked, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
+import { type DocumentPlace, openDocument, sealWritten } from '#conductor/kernel/secrets/sealed-document.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import type { RequestedStep } from '#conductor/model/planned-step.ts';
+import type { Resource, ResourceChange } from '#conductor/nodes/resources/resource.ts';
+import { getRow } from '#conductor/nodes/resources/resource-store.ts';
+import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+interface RunbookStep {
+  readonly interface: string;
+  readonly step: string;
+  readonly args: JsonObject;
+  readonly order: number;
+}
+
+interface Runbook extends RunbookRow {
+  /** In the order given. */
+  readonly steps: readonly RunbookStep[];
+}
+
+/** Steps for nodes with a trait. A flow that is planned keeps the steps that it has. */
+export const runbookResource: Resource<Runbook> = {
+  ...runbookFields,
+  named: true,
+  table: runbooks,
+  description: RunbookDescription,
+  duplicates: { name: ({ name }) => `A runbook with name ${name} already exists.` },
+  views: { steps: ({ steps }) => steps.map((step) => ({ ...step, args: maskDocument(step.args) })) },
+  visible: (project) => or(eq(runbooks.public, true), eq(runbooks.owner, project)),
+  // what is for everybody belongs to nobody
+  settle: ({ public: isPublic, owner }, caller, before) => {
+    if (isPublic) return { owner: null };
+    return before || owner ? {} : { owner: caller.project ?? null };
+  },
+  admit: (_, change) => requireOwn(change),
+  seal: (secrets, { uuid, steps = [] }, before) => ({
+    steps: steps.map((step) => {
+      const isIt = (each: RunbookStep) => each.order === step.order && each.step === step.step;
+      const own = before?.steps.find((each) => isIt(each) && each.interface === step.interface)?.args ?? {};
+      const place = runbookPlace(before?.uuid ?? uuid ?? '');
+      return { ...step, args: sealWritten(secrets, keepMasked(step.args, own), place, { before: own }) };
+    }),
+  }),
+  parts: { load: loadSteps, save: saveSteps },
+};
+
+/** A project changes what is its own, and neither gives it away nor makes it everybody's. */
+function requireOwn({ before, after, changed, caller }: ResourceChange<Runbook>): void {
+  if (caller.project === undefined) return;
+  const policy = `baremetal:runbook:${before ? (after ? 'update' : 'delete') : 'create'}`;
+  if (before && before.owner !== caller.project) throw accessDenied(policy, caller, undefined);
+  if (after?.public) throw accessDenied('baremetal:runbook:update:public', caller, undefined);
+  if (changed.includes('owner') && after?.owner !== caller.project)
+    throw accessDenied('baremetal:runbook:update:owner', caller, undefined);
+}
+
+/**
+ * What the runbook does, for a node that has its trait.
+ * @throws AppError `not_found`, `invalid_argument` for a node without the trait.
+ */
+export async function useRunbook(
+  { db, secrets }: { readonly db: Queryable; readonly secrets: Secrets },
+  ident: string,
+  nodeUuid: string,
+  caller: Caller,
+): Promise<{ readonly steps: readonly RequestedStep[]; readonly disableRamdisk: boolean }> {
+  const { uuid, name, steps, disableRamdisk } = await getRow(db, runbookResource, ident, caller.project);
+  const traits = (await listTraits(db, [nodeUuid])).get(nodeUuid) ?? [];
+  if (!traits.includes(name)) {
+    throw new AppError(
+      'invalid_argument',
+      `runbook: ${name} has not been approved for node ${nodeUuid}: add the trait ${name} to the node first.`,
+    );
+  }
+  const inOrder = [...steps].sort((one, other) => one.order - other.order);
+  return {
+    disableRamdisk,
+    steps: inOrder.map(({ interface: kind, step, args }) => ({
+      interface: kind,
+      step,
+      args: openDocument(secrets, args, runbookPlace(uuid)),
+      priority: 0,
+    })),
+  };
+}
+
+export function runbookPlace(uuid: string): DocumentPlace {
+  return `runbook ${uuid} args`;
+}
+
+async function loadSteps(db: Queryable, rows: readonly RunbookRow[]): Promise<Runbook[]> {
+  if (rows.length === 0) return [];
+  const uuids = rows.map(({ uuid }) => uuid);
+  const steps = await db
+    .select()
+    .from(runbookSteps)
+    .where(inArray(runbookSteps.runbookUuid, uuids))
+    .orderBy(asc(runbookSteps.position));
+  const byRunbook = Map.groupBy(steps, ({ runbookUuid }) => runbookUuid);
+  return rows.map((row) => ({
+    ...row,
+    steps: (byRunbook.get(row.uuid) ?? []).map(({ interface: kind, step, args, order }) => ({
+      interface: kind,
+      step,
+      args,
+      order,
+    })),
+  }));
+}
+
+/** In place of those that it had. */
+async function saveSteps(tx: Transaction, runbookUuid: string, { steps }: Partial<Runbook>): Promise<void> {
+  if (!steps) return;
+  await tx.delete(runbookSteps).where(eq(runbookSteps.runbookUuid, runbookUuid));
+  await tx.insert(runbookSteps).values(steps.map((step, position) => ({ ...step, runbookUuid, position })));
+}
