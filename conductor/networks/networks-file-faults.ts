@@ -18,6 +18,7 @@ const Legible = z
             driver: legibleText,
             username: legibleText,
             bonds: z.record(z.string(), z.array(z.string())).optional().catch(undefined),
+            endpoint: legibleText,
             bond_numbers: legibleText,
             pair: legibleText,
           })
@@ -76,6 +77,10 @@ function madeBondFaults(
   const faults = inRange.map((bond) => `${path}.bonds.${bond}: is one of bond_numbers, which are Baton's`);
   if (driver && !driver.bonds && entry.bond_numbers !== undefined)
     faults.push(`${path}.bond_numbers: driver ${driver.name} makes no bonds; name the switch's own in bonds`);
+  const over = /^(\w+):/.exec(entry.endpoint ?? '')?.[1] ?? '';
+  const ways: readonly string[] | undefined = driver?.bonds?.transports;
+  if (driver && ways && entry.bond_numbers !== undefined && !ways.includes(over))
+    faults.push(`${path}.bond_numbers: driver ${driver.name} makes bonds over ${ways.join(' and ')} alone`);
   if (entry.pair === undefined) return faults;
   const same = (one: LegibleSwitch | undefined, id: string | undefined): boolean =>
     id !== undefined && one?.switch_id?.toLowerCase() === id.toLowerCase();

@@ -89,6 +89,8 @@ export interface BondAbilities {
   readonly modes: readonly BondMode[];
   /** Whether two switches can share one (MLAG). */
   readonly pairs: boolean;
+  /** Default: whichever it has. */
+  readonly transports?: readonly SwitchTransport[];
 }
 
 /** What a switch says of one of its ports by LLDP. */

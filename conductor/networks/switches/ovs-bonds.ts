@@ -1,4 +1,5 @@
 import { type NumberRange, type SwitchPortSetting, type SwitchPortState } from '#conductor/networks/switch-driver.ts';
+import { holdsOthers, notBatons } from '#conductor/networks/switches/bond-faults.ts';
 import { atoms, changePort, deadTrunk, rowsOf, vlansOf } from '#conductor/networks/switches/ovs-port-rows.ts';
 import type { OvsdbOperation } from '#conductor/networks/switches/ovsdb-client.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -165,10 +166,7 @@ function requireRow(topology: Topology, numbers: NumberRange, portId: string): P
   const row = rowAt(topology, portId);
   if (!row) throw new AppError('not_found', `the switch has no port ${portId}`);
   if (row.name === portId || numberOf(row.name, numbers) !== undefined) return row;
-  throw new AppError(
-    'switch_error',
-    `port ${portId} is in bond ${row.name}, which is not Baton's: take it out, or name the bond in bonds of the networks file`,
-  );
+  throw notBatons(portId, row.name);
 }
 
 function requireNoOthers(topology: Topology, name: string, members: readonly SwitchPortSetting[]): void {
@@ -176,11 +174,7 @@ function requireNoOthers(topology: Topology, name: string, members: readonly Swi
   const others = (row?.interfaces ?? [])
     .map((uuid) => topology.interfaceNames.get(uuid) ?? uuid)
     .filter((port) => members.every(({ portId }) => portId !== port));
-  if (others.length === 0) return;
-  throw new AppError(
-    'switch_error',
-    `${name} has ${others.join(', ')}, which Baton did not put there: remove it, or change bond_numbers in the networks file`,
-  );
+  if (others.length > 0) throw holdsOthers(name, others);
 }
 
 /** The row is as it was read, or the transaction fails. */

@@ -203,7 +203,10 @@ export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderT
     });
 
     test('makes the bonds that it says it makes', () => {
-      expect(subject.driver.bonds).toEqual(bonds);
+      const { driver, access } = subject;
+      const { transports, ...abilities } = driver.bonds ?? { modes: [], pairs: false };
+      const isHere = !transports || transports.some((each) => access.endpoint.startsWith(`${each}:`));
+      expect(driver.bonds && isHere ? abilities : undefined).toEqual(bonds);
     });
 
     if (bonds) testBonds(bonds, () => subject);

@@ -1,4 +1,6 @@
 import { answerEapi } from '#test/simulators/switch/apis.ts';
+import { type ChannelForm, channelGroup, removeChannel } from '#test/simulators/switch/channels.ts';
+import { showSwitchports } from '#test/simulators/switch/eos-switchports.ts';
 import { type HttpsSwitch, startHttpsSwitch } from '#test/simulators/switch/https-server.ts';
 import {
   type ServedSwitch,
@@ -45,8 +47,15 @@ const interfaceCommands: readonly SectionCommand[] = [
   { form: /^switchport access vlan \d+$/, key: 'switchport access vlan' },
   { form: /^switchport trunk allowed vlan (none|all|[\d,-]+)$/, key: 'switchport trunk allowed vlan' },
   { form: /^switchport trunk native vlan \d+$/, key: 'switchport trunk native vlan' },
+  { form: /^mlag \d+$/, key: 'mlag' },
+  channelGroup,
   { form: /^description .+$/, key: 'description' },
 ];
+const channels: ChannelForm = {
+  section: (number) => `interface Port-Channel${number}`,
+  join: channelGroup,
+  shared: [],
+};
 const vlanCommands: readonly SectionCommand[] = [{ form: /^name \S+$/, key: 'name' }];
 
 interface EosPorts {
@@ -144,7 +153,15 @@ function privileged(state: EosState, mode: Mode, command: string): string {
     state.startup = copyConfig(state.running);
     return 'Copy completed successfully.';
   }
-  if (command === 'show interfaces switchport | json') return JSON.stringify({ switchports: showSwitchports(state) });
+  if (command === 'show interfaces switchport | json')
+    return JSON.stringify({ switchports: showSwitchports(state.running) });
+  if (command === 'show running-config | json') {
+    const cmds = [...state.running].map(([section, lines]) => {
+      const own = Object.fromEntries([...lines.values()].map((line) => [line, null]));
+      return [section, { cmds: own, comments: [] }];
+    });
+    return JSON.stringify({ header: [], cmds: { 'spanning-tree mode mstp': null, ...Object.fromEntries(cmds) } });
+  }
   if (command === 'show vlan | json') {
     const vlans = [...state.running.keys()]
       .filter((section) => section.startsWith('vlan '))
@@ -204,6 +221,8 @@ function inSession(state: EosState, mode: Mode, name: string, command: string): 
     mode.sections = [];
     return '';
   }
+  const gone = /^no (interface Port-Channel\d+)$/.exec(command)?.[1];
+  if (gone !== undefined) return removeChannel(session.config, gone, channels) === undefined ? '' : invalid(command);
   const target = /^(interface|vlan) (\S+)$/.exec(command);
   if (target?.[1] === 'interface') return enterInterfaces(session.config, mode, target[2] ?? '', command);
   if (target) {
@@ -213,6 +232,8 @@ function inSession(state: EosState, mode: Mode, name: string, command: string): 
   }
   for (const section of mode.sections) {
     const known = section.startsWith('vlan ') ? vlanCommands : interfaceCommands;
+    const joins = channelGroup.form.exec(command)?.[1];
+    if (joins !== undefined && !session.config.has(channels.section(joins))) return invalid(command);
     if (changeSection(sectionOf(session.config, section), command, known)) return invalid(command);
   }
   return mode.sections.length === 0 ? invalid(command) : '';
@@ -242,6 +263,8 @@ function enterInterfaces(config: TextConfig, mode: Mode, text: string, command: 
     names.push(/^\d/.test(part) ? `${names.at(-1)?.replace(/\d.*$/, '') ?? ''}${part}` : part);
   }
   const sections = names.map((name) => `interface ${name}`);
+  const made = /^Port-Channel\d+$/.test(text) ? sections[0] : undefined;
+  if (made !== undefined) sectionOf(config, made);
   if (sections.some((section) => !config.has(section))) return invalid(command);
   mode.sections = sections;
   return '';
@@ -263,24 +286,4 @@ function sectionOf(config: TextConfig, section: string): Map<string, string> {
   const lines = config.get(section) ?? new Map<string, string>();
   config.set(section, lines);
   return lines;
-}
-
-function showSwitchports(state: EosState): Record<string, unknown> {
-  const ports = [...state.running].filter(([section]) => section.startsWith('interface '));
-  const last = (line: string | undefined, otherwise: string): string => line?.split(' ').at(-1) ?? otherwise;
-  return Object.fromEntries(
-    ports.map(([section, lines]) => [
-      section.slice('interface '.length),
-      {
-        enabled: lines.get('switchport') !== 'no switchport',
-        switchportInfo: {
-          mode: last(lines.get('switchport mode'), 'access'),
-          accessVlanId: Number(last(lines.get('switchport access vlan'), '1')),
-          trunkingNativeVlanId: Number(last(lines.get('switchport trunk native vlan'), '1')),
-          trunkAllowedVlans: last(lines.get('switchport trunk allowed vlan'), 'ALL').toUpperCase(),
-          staticTrunkGroups: [],
-        },
-      },
-    ]),
-  );
 }

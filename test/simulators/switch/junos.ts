@@ -108,7 +108,8 @@ function operational(state: JunosState, command: string): string {
   if (/^set cli screen-(length|width) 0$/.test(command))
     return `Screen ${command.includes('length') ? 'length' : 'width'} set to 0`;
   if (command === 'show interfaces terse') {
-    const rows = state.ports.flatMap((port) => [
+    const made = [...state.running].flatMap((line) => /^interfaces (ae\d+) /.exec(line)?.[1] ?? []);
+    const rows = [...new Set([...state.ports, ...made])].flatMap((port) => [
       `${port.padEnd(24)}up    up`,
       `${port}.0`.padEnd(24).concat('up    up   eth-switch'),
     ]);
@@ -150,9 +151,13 @@ function inConfiguration(state: JunosState, command: string, leave: () => void):
     return 'load complete';
   }
   const unknown = [...candidate].find(
-    (line) => /^interfaces (\S+)/.exec(line) && !state.ports.includes(line.split(' ')[1] ?? ''),
+    (line) => /^interfaces (?!ae\d+ )/.test(line) && !state.ports.includes(line.split(' ')[1] ?? ''),
   );
   if (unknown !== undefined) return `error: ${unknown}: no such interface\nerror: configuration check-out failed`;
+  const member = [...candidate].flatMap((line) => /^interfaces (\S+) ether-options 802\.3ad /.exec(line)?.[1] ?? []);
+  const torn = member.find((port) => [...candidate].some((line) => line.startsWith(`interfaces ${port} unit `)));
+  if (torn !== undefined)
+    return `error: ${torn}: logical unit is not allowed on aggregated links\nerror: configuration check-out failed`;
   const confirmed = /^commit(?: confirmed \d+ comment (\S+))?$/.exec(command);
   return confirmed ? commit(state, candidate, confirmed[1]) : `                  ^\nsyntax error: ${command}`;
 }

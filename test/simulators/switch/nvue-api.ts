@@ -50,7 +50,7 @@ function answer(state: NvueState, request: HttpsRequest): HttpsAnswer {
   if (words[0] === 'revision') return aboutRevision(state, request, words[1]);
   if (method === 'GET') {
     if (words[0] === 'interface')
-      return { body: Object.fromEntries(state.ports.map((port) => [port, { type: 'swp' }])) };
+      return { body: Object.fromEntries([...state.ports, ...madeBonds(state)].map((port) => [port, { type: 'swp' }])) };
     return { body: state.applied };
   }
   const revision = state.revisions.get(query.get('rev') ?? '');
@@ -64,11 +64,17 @@ function answer(state: NvueState, request: HttpsRequest): HttpsAnswer {
     return { status: 204, body: '' };
   }
   const patch = JSON.parse(body) as Tree;
-  const unknown = Object.keys((patch['interface'] ?? {}) as Tree).find((port) => !state.ports.includes(port));
+  const unknown = Object.keys((patch['interface'] ?? {}) as Tree).find(
+    (port) => !state.ports.includes(port) && !/^bond\d+$/.test(port),
+  );
   if (unknown !== undefined)
     return { status: 400, body: { title: 'Bad Request', detail: `Invalid parameter: ${unknown}` } };
   merge(revision.config, patch);
   return { body: patch };
+}
+
+function madeBonds({ applied }: NvueState): string[] {
+  return Object.keys((applied['interface'] ?? {}) as Tree).filter((name) => /^bond\d+$/.test(name));
 }
 
 function aboutRevision(state: NvueState, { method, body }: HttpsRequest, name: string | undefined): HttpsAnswer {

@@ -1,4 +1,5 @@
 import { answerNxApi } from '#test/simulators/switch/apis.ts';
+import { type ChannelForm, channelFault, passOn, removeChannel } from '#test/simulators/switch/channels.ts';
 import { type HttpsSwitch, startHttpsSwitch } from '#test/simulators/switch/https-server.ts';
 import { type ShellSession, type SwitchServer, startSwitchServer } from '#test/simulators/switch/switch-server.ts';
 import {
@@ -40,6 +41,9 @@ export interface TextSystem {
   /** The section that a command about a VLAN opens. */
   readonly vlan: (command: string) => string | undefined;
   readonly interfaceCommands: readonly SectionCommand[];
+  readonly channels: ChannelForm;
+  /** The channel that the command makes, if it is not there: `interface port-channel7`. */
+  readonly channel: RegExp;
   /** Settings that go when this command is given. */
   readonly clears?: (command: string) => readonly string[];
   readonly prompt: (mode: 'exec' | 'privileged' | 'config' | 'interface' | 'vlan') => string;
@@ -98,12 +102,15 @@ function createTextSwitch(system: TextSystem, vlans: readonly number[]) {
 function changeLine(system: TextSystem, state: TextState, section: string, command: string): string | undefined {
   const lines = state.running.get(section);
   if (!lines) return 'no such section';
+  const refused = channelFault(state.running, section, command, system.channels);
+  if (refused !== undefined) return refused;
   const known = section.startsWith('interface ') ? system.interfaceCommands : [description];
   const scratch = new Map(lines);
   const fault = changeSection(scratch, command, known);
   if (fault !== undefined) return fault;
   for (const key of system.clears?.(command) ?? []) scratch.delete(key);
   if (!state.isDeaf || !section.startsWith('interface ')) state.running.set(section, scratch);
+  passOn(state.running, section, system.channels);
   return undefined;
 }
 
@@ -130,6 +137,13 @@ function openSession(system: TextSystem, state: TextState): ShellSession {
       mode.sections = [vlan];
       return '';
     }
+    const gone = /^no (interface .+)$/.exec(command)?.[1];
+    if (gone !== undefined) {
+      return removeChannel(state.running, gone, system.channels) === undefined ? '' : system.refusal(command);
+    }
+    const channel = system.channel.exec(command)?.[0];
+    if (channel !== undefined && !state.running.has(channel))
+      state.running.set(channel, new Map(command === channel ? [] : [['form', command.slice(channel.length + 1)]]));
     const interfaces = system.interfaces(command)?.map((name) => `interface ${name}`);
     if (interfaces) {
       if (interfaces.some((section) => !state.running.has(section))) return system.refusal(command);

@@ -1,3 +1,4 @@
+import { channelGroup, switchportKeys } from '#test/simulators/switch/channels.ts';
 import { printConfig, type SectionCommand, type TextConfig } from '#test/simulators/switch/text-config.ts';
 import type { TextSystem } from '#test/simulators/switch/text-switch.ts';
 
@@ -9,6 +10,8 @@ const switchport: readonly SectionCommand[] = [
   { form: /^switchport access vlan \d+$/, key: 'switchport access vlan' },
   { form: /^switchport trunk allowed vlan (none|all|[\d,-]+)$/, key: 'switchport trunk allowed vlan' },
   { form: /^switchport trunk native vlan \d+$/, key: 'switchport trunk native vlan' },
+  { form: /^(vpc|vlt-port-channel) \d+$/, key: 'pair' },
+  channelGroup,
 ];
 const freshTrunk = { 'switchport mode': 'switchport mode trunk' };
 const accessByHand = (vlan: number) => ['switchport mode access', `switchport access vlan ${vlan}`];
@@ -59,6 +62,8 @@ const nxos: TextSystem = {
   interfaces: (command) => ofOneKind(/^interface ((?:Ethernet|port-channel).+)$/.exec(command)?.[1]?.split(', ')),
   vlan: (command) => /^vlan \d+$/.exec(command)?.[0],
   interfaceCommands: switchport,
+  channels: { section: (number) => `interface port-channel${number}`, join: channelGroup, shared: switchportKeys },
+  channel: /^interface port-channel\d+$/,
   prompt: (mode) => `leaf1${ciscoModes[mode]} `,
   needsEnable: false,
   quiet: /^terminal (length|width) \d+$/,
@@ -89,17 +94,21 @@ const nxos: TextSystem = {
   refusal: () => "                      ^\n% Invalid command at '^' marker.",
 };
 
+const channelIn = (command: string) => /^interface (Port-channel\d+)$/.exec(command)?.slice(1);
+
 const iosXe: TextSystem = {
   name: 'ios-xe',
   port: orBond('Port-channel', (number) => `GigabitEthernet1/0/${number}`),
   fresh: freshTrunk,
   byHand: accessByHand,
   interfaces: (command) => {
-    const names = /^interface range (.+)$/.exec(command)?.[1]?.split(' , ');
+    const names = /^interface range (.+)$/.exec(command)?.[1]?.split(' , ') ?? channelIn(command);
     return names && names.length <= 5 ? ofOneKind(names) : undefined;
   },
   vlan: (command) => /^vlan \d+$/.exec(command)?.[0],
   interfaceCommands: switchport,
+  channels: { section: (number) => `interface Port-channel${number}`, join: channelGroup, shared: switchportKeys },
+  channel: /^interface Port-channel\d+$/,
   prompt: (mode) => `a-switch-with-a-long-name${ciscoModes[mode]}`.replace(/^(.{20}).*?(?=\()/, '$1'),
   needsEnable: true,
   quiet: /^terminal (length|width) \d+$/,
@@ -124,6 +133,13 @@ const os10: TextSystem = {
   },
   vlan: (command) => /^interface (vlan \d+)$/.exec(command)?.[1],
   interfaceCommands: switchport,
+  // a member is no switchport
+  channels: {
+    section: (number) => `interface port-channel${number}`,
+    join: channelGroup,
+    shared: ['switchport', 'switchport mode'],
+  },
+  channel: /^interface port-channel\d+$/,
   clears: (command) => {
     if (command === 'no switchport')
       return ['switchport mode', 'switchport access vlan', 'switchport trunk allowed vlan'];
@@ -152,6 +168,8 @@ const os10: TextSystem = {
   refusal: (command) => `% Error: Unrecognized command: ${command}`,
 };
 
+const lag: SectionCommand = { form: /^lag (\d+)$/, key: 'lag' };
+
 const aosCx: TextSystem = {
   name: 'aos-cx',
   port: orBond('lag', (number) => `1/1/${number}`),
@@ -159,17 +177,23 @@ const aosCx: TextSystem = {
   fresh: { routing: 'no routing', 'vlan trunk native': 'vlan trunk native 1' },
   byHand: (vlan) => ['no routing', `vlan access ${vlan}`],
   interfaces: (command) => {
-    const name = /^interface (\d\S+|lag \d+)$/.exec(command)?.[1];
+    const name = /^interface (\d\S+|lag \d+)(?: multi-chassis)?$/.exec(command)?.[1];
     return name === undefined ? undefined : [name];
   },
   vlan: (command) => /^vlan \d+$/.exec(command)?.[0],
   interfaceCommands: [
     { form: /^routing$/, key: 'routing' },
+    { form: /^shutdown$/, key: 'shutdown' },
+    { form: /^lacp mode (active|passive)$/, key: 'lacp mode' },
+    lag,
     { form: /^vlan access \d+$/, key: 'vlan access' },
     { form: /^vlan trunk native \d+$/, key: 'vlan trunk native' },
     { form: /^vlan trunk allowed (all|[\d,-]+)$/, key: 'vlan trunk allowed' },
   ],
+  channels: { section: (number) => `interface lag ${number}`, join: lag, shared: [] },
+  channel: /^interface lag \d+/,
   clears: (command) => {
+    if (lag.form.test(command)) return ['routing', 'vlan access', 'vlan trunk native', 'vlan trunk allowed'];
     const trunk = ['vlan trunk native', 'vlan trunk allowed'];
     if (command === 'routing') return ['routing', 'vlan access', ...trunk];
     return command.startsWith('vlan access') ? trunk : [];
@@ -186,7 +210,7 @@ const aosCx: TextSystem = {
   quiet: /^no page$/,
   show: (command, config) =>
     command === 'show running-config'
-      ? `Current configuration:\n!\n!Version ArubaOS-CX\nhostname leaf1\nvlan ${vlanNumbers(config).join(',')}\n${interfacesOf(config)}`
+      ? `Current configuration:\n!\n!Version ArubaOS-CX\nhostname leaf1\nvlan ${vlanNumbers(config).join(',')}\n${interfacesOf(config).replace(/^(interface lag \d+)\n {3}(multi-chassis)$/gm, '$1 $2')}`
       : undefined,
   save: 'write memory',
   refusal: (command) => `Invalid input: ${command}`,

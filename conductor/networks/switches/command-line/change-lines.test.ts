@@ -1,82 +1,133 @@
-import { array, assert, constantFrom, option, property, record, subarray } from 'fast-check';
+import { array, assert, boolean, constantFrom, option, property, record, subarray } from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  allVlans,
-  type FoundVlans,
-  isIsolated,
-  isolated,
-  type PortVlans,
-  portVlans,
-} from '#conductor/model/port-vlans.ts';
+import { allVlans, isolated, type PortVlans, portVlans } from '#conductor/model/port-vlans.ts';
+import type { SwitchBond } from '#conductor/model/switch-bond.ts';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
+import type { SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
 import { changeLines, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
+import type { BondRows } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 /** A system whose commands are the changes themselves. */
 const join = (portIds: readonly string[], vlans: PortVlans) =>
   portIds.map((portId) => `${portId} joins ${JSON.stringify(vlans)}`);
+const bonds: BondRows = {
+  name: (number) => `bond${number}`,
+  modes: ['lacp'],
+  pairs: false,
+  members: () => new Map(),
+  make: ({ name }) => [`${name} made`],
+  join: (portIds, { name }) => portIds.map((portId) => `${portId} enters ${name}`),
+  leave: (portIds, name) => portIds.map((portId) => `${portId} exits ${name}`),
+  remove: (name) => [`${name} removed`],
+};
 const plain = {
   isolate: (portIds: readonly string[]) => portIds.map((portId) => `${portId} leaves`),
   access: (portIds: readonly string[], vlan: number) => join(portIds, portVlans(vlan)),
   trunk: join,
+  bonds,
 };
 
+/** What its lines do, on a system whose members keep what their bond has when they leave it, or have what is their own. */
+function createModel(found: readonly SwitchPortState[], keepsBonds: boolean) {
+  const vlans = new Map<string, PortVlans>();
+  const bondOf = new Map<string, string>();
+  for (const { portId, vlans: its, bond } of found) {
+    vlans.set(bond ? `bond${bond.number}` : portId, its === 'other' ? isolated : its);
+    if (bond) bondOf.set(portId, `bond${bond.number}`);
+    if (bond) vlans.set(portId, isolated);
+  }
+  const of = (portId: string): PortVlans => vlans.get(bondOf.get(portId) ?? portId) ?? isolated;
+  const run = (line: string): void => {
+    const [name = '', verb, rest = ''] = line.split(' ');
+    if (verb === 'leaves' || verb === 'made') vlans.set(name, isolated);
+    else if (verb === 'joins') vlans.set(name, JSON.parse(rest) as PortVlans);
+    else if (verb === 'enters') bondOf.set(name, rest);
+    else if (verb === 'removed') {
+      if ([...bondOf.values()].includes(name)) throw new Error(`${name} has members`);
+    } else {
+      if (keepsBonds) vlans.set(name, of(name));
+      bondOf.delete(name);
+    }
+  };
+  return { of, run, bondOf };
+}
+
 const vlan = option(constantFrom(100, 200, 300), { nil: undefined });
-const setting = record({ vlan, tagged: subarray([300, 400]) }).map(({ vlan: untagged, tagged }) =>
-  portVlans(untagged, tagged),
-);
-const racks = array(record({ before: setting, wanted: setting }), { minLength: 1, maxLength: 40 });
-const meet = (one: PortVlans | undefined, other: PortVlans | undefined): boolean =>
-  allVlans(one ?? isolated).some((each) => allVlans(other ?? isolated).includes(each));
+const places = record({ untagged: vlan, tagged: subarray([300, 400]), number: option(constantFrom(0, 100)) });
+/** Of nodes with two ports each. */
+const racks = array(record({ before: places, wanted: places, second: vlan }), { minLength: 1, maxLength: 20 });
+const meet = (one: PortVlans, other: PortVlans): boolean =>
+  allVlans(one).some((each) => allVlans(other).includes(each));
 
 test('at no line two ports are in a VLAN together that neither the old nor the new state has them share', () => {
   assert(
-    property(racks, (ports) => {
-      const state = new Map(ports.map(({ before }, index) => [`p${index}`, before]));
-      const before = new Map(state);
-      const wanted = ports.map((port, index) => ({ portId: `p${index}`, vlans: port.wanted }));
-      const settings = planSwitchports(
-        wanted,
-        [...state].map(([portId, vlans]) => ({ portId, vlans })),
-      );
-      const inSome = new Set([...before].filter(([, now]) => !isIsolated(now)).map(([portId]) => portId));
-      const after = new Map(wanted.map(({ portId, vlans }) => [portId, vlans]));
-      for (const line of changeLines(plain, settings, inSome)) {
-        const [portId = '', , joined] = line.split(' ');
-        state.set(portId, joined === undefined ? isolated : (JSON.parse(joined) as PortVlans));
-        for (const [one, its] of state) {
-          for (const [other, others] of state) {
-            if (one >= other || !meet(its, others)) continue;
-            const shared = [before, after].some((then) => meet(then.get(one), then.get(other)));
+    property(racks, boolean(), (nodes, keepsBonds) => {
+      const settingsOf = (key: 'before' | 'wanted'): SwitchPortSetting[] =>
+        nodes.flatMap((node, index) => {
+          const { untagged, tagged, number } = node[key];
+          const bond: SwitchBond | undefined =
+            number === null ? undefined : { number: 100 + number + index, mode: 'lacp', acrossPair: false };
+          const vlans = portVlans(untagged, tagged);
+          const other = bond ? vlans : portVlans(node.second);
+          return [
+            { portId: `p${index}a`, vlans, bond },
+            { portId: `p${index}b`, vlans: other, bond },
+          ];
+        });
+      const [before, wanted] = [settingsOf('before'), settingsOf('wanted')];
+      const [then, after] = [createModel(before, false), createModel(wanted, false)];
+      const model = createModel(before, keepsBonds);
+      const ports = before.map(({ portId }) => portId);
+      for (const line of changeLines(plain, planSwitchports(wanted, before), before, true)) {
+        model.run(line);
+        for (const one of ports) {
+          for (const other of ports) {
+            if (one >= other || !meet(model.of(one), model.of(other))) continue;
+            const shared = [then, after].some(({ of }) => meet(of(one), of(other)));
             expect(shared, `${one} and ${other} after ${line}`).toBe(true);
           }
         }
       }
-      expect(state).toEqual(after);
+      expect(ports.map(model.of)).toEqual(ports.map(after.of));
+      expect(model.bondOf).toEqual(after.bondOf);
     }),
   );
 });
 
 test('the way back leads to what was, and to isolation where that is not known', () => {
-  const settings = [
-    { portId: 'p1', vlans: portVlans(100) },
-    { portId: 'p2', vlans: isolated },
-    { portId: 'p3', vlans: portVlans(100) },
+  const bond: SwitchBond = { number: 7, mode: 'lacp', acrossPair: false };
+  const settings = ['p1', 'p2', 'p3', 'p4', 'p5'].map((portId) => ({ portId, vlans: portVlans(100) }));
+  const before: SwitchPortState[] = [
+    { portId: 'p1', vlans: isolated },
+    { portId: 'p2', vlans: portVlans(200, [300]) },
+    { portId: 'p3', vlans: 'other' },
+    { portId: 'p4', vlans: portVlans(200), bond },
+    { portId: 'p5', vlans: portVlans(200), bond: { ...bond, mode: 'other' } },
   ];
-  const before = new Map<string, FoundVlans>([
-    ['p1', isolated],
-    ['p2', portVlans(200, [300])],
-    ['p3', 'other'],
-  ]);
   expect(wayBack(settings, before)).toEqual([
     { portId: 'p1', vlans: isolated },
     { portId: 'p3', vlans: isolated },
+    { portId: 'p5', vlans: isolated },
     { portId: 'p2', vlans: portVlans(200, [300]) },
+    { portId: 'p4', vlans: portVlans(200), bond },
+  ]);
+});
+
+test('a bond that somebody else has a port in is left, and stays', () => {
+  const bond: SwitchBond = { number: 7, mode: 'lacp', acrossPair: false };
+  const found = ['p1', 'p2', 'p3'].map((portId) => ({ portId, vlans: portVlans(100), bond }));
+  const settings = ['p1', 'p2'].map((portId) => ({ portId, vlans: isolated }));
+  expect(changeLines(plain, settings, found, true)).toEqual([
+    'p1 exits bond7',
+    'p2 exits bond7',
+    'p1 leaves',
+    'p2 leaves',
   ]);
 });
 
 test('many ports of one VLAN are few commands', () => {
   const settings = Array.from({ length: 48 }, (_, index) => ({ portId: `p${index}`, vlans: portVlans(100) }));
   const sizes: number[] = [];
-  changeLines({ ...plain, access: (portIds) => [String(sizes.push(portIds.length))] }, settings, new Set());
+  changeLines({ ...plain, access: (portIds) => [String(sizes.push(portIds.length))] }, settings, [], false);
   expect(sizes).toEqual([16, 16, 16]);
 });

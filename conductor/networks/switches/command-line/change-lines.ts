@@ -1,55 +1,127 @@
-import { type FoundVlans, isIsolated, isolated, vlanList } from '#conductor/model/port-vlans.ts';
-import type { SwitchPortSetting } from '#conductor/networks/switch-driver.ts';
-import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { type FoundVlans, isIsolated, isolated, type PortVlans, vlanList } from '#conductor/model/port-vlans.ts';
+import { sameBond } from '#conductor/model/switch-bond.ts';
+import type { SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
+import type { NamedBond, SwitchRows } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 /** Ports in one command: lines have a length. */
 const portsAtOnce = 16;
 
-/**
- * The lines of a change: ports that are isolated first, then those that join VLANs, all ports of the same ones together.
- * Pure.
- *
- * @param leaveFirst Ports that are in some network: where a change is no transaction they leave it before any joins
- * another, so that of two nodes that swap networks neither meets the other half-way.
- */
-export function changeLines(
-  os: Pick<SwitchOs, 'isolate' | 'access' | 'trunk'>,
-  settings: readonly SwitchPortSetting[],
-  leaveFirst: ReadonlySet<string>,
-): string[] {
-  const leaving = settings.filter(({ portId, vlans }) => isIsolated(vlans) || leaveFirst.has(portId));
-  const joining = settings.filter(({ vlans }) => !isIsolated(vlans));
-  const groups = Map.groupBy(joining, ({ vlans }) => `${vlans.untagged ?? ''}/${vlanList(vlans.tagged)}`);
-  return [
-    ...inGroups(leaving).flatMap((portIds) => os.isolate(portIds)),
-    ...[...groups.values()].flatMap((members) => {
-      const [{ vlans } = { vlans: isolated }] = members;
-      const join = (portIds: readonly string[]) =>
-        vlans.untagged !== undefined && vlans.tagged.length === 0
-          ? os.access(portIds, vlans.untagged)
-          : os.trunk(portIds, vlans);
-      return inGroups(members).flatMap(join);
-    }),
-  ];
+type ChangeRows = Pick<SwitchRows, 'isolate' | 'access' | 'trunk' | 'bonds'>;
+
+/** What VLANs are set at: a port, or a bond in place of its members. */
+interface Unit {
+  readonly name: string;
+  readonly vlans: PortVlans;
 }
 
 /**
- * What undoes settings: ports are again as they were, and those whose former VLANs are not known are isolated, which is
- * never more than they had. Pure.
+ * The lines of a change: what is isolated first, then bonds are taken apart and made, then ports and bonds join VLANs, all of
+ * the same ones together. Pure.
+ *
+ * @param found What the ports are, and others in their bonds; those that are missing are in no bond.
+ * @param inSteps Where a change is no transaction, what is in some network leaves it before any joins another, so that of two
+ * nodes that swap networks neither meets the other half-way. Members of a bond enter and leave it isolated.
+ */
+export function changeLines(
+  rows: ChangeRows,
+  settings: readonly SwitchPortSetting[],
+  found: readonly SwitchPortState[],
+  inSteps: boolean,
+): string[] {
+  const states = new Map(found.map((state) => [state.portId, state]));
+  const nameOf = (number: number): string => rows.bonds?.name(number) ?? '';
+  const bondOf = ({ portId }: SwitchPortSetting): string | undefined => {
+    const bond = states.get(portId)?.bond;
+    return bond && nameOf(bond.number);
+  };
+  const leaving = settings.filter((each) => bondOf(each) && !sameBond(states.get(each.portId)?.bond, each.bond));
+  const apart = Map.groupBy(leaving, (each) => bondOf(each) ?? '');
+  const stays = (name: string): boolean =>
+    found.some(
+      ({ portId, bond }) => bond && nameOf(bond.number) === name && settings.every((each) => each.portId !== portId),
+    );
+  const bonded = Map.groupBy(
+    settings.filter(({ bond }) => bond),
+    ({ bond }) => bond?.number ?? 0,
+  );
+  // of a bond that stays as it is no port moves
+  const made = [...bonded.values()].filter((members) =>
+    members.some(({ portId, bond }) => !sameBond(states.get(portId)?.bond, bond)),
+  );
+  const units = new Map(
+    settings.map(({ portId, vlans, bond }) => {
+      const name = bond ? nameOf(bond.number) : portId;
+      return [name, { name, vlans, was: states.get(portId)?.vlans ?? isolated }];
+    }),
+  );
+  // one that is in it already takes no commands of its own
+  const entering = made.flat().filter((each) => bondOf(each) !== nameOf(each.bond?.number ?? 0));
+  const isNew = new Set([...made.flatMap(([first]) => nameOf(first?.bond?.number ?? 0)), ...names(leaving)]);
+  const first = [...units.values()].filter(
+    ({ name, vlans, was }) => !isNew.has(name) && (isIsolated(vlans) || (inSteps && !isIsolated(was))),
+  );
+  const isolate = (ports: readonly string[]): string[] => inGroups(ports).flatMap((group) => rows.isolate(group));
+  return [
+    ...isolate([
+      ...new Set([
+        ...[...apart.keys()].filter((name) => !stays(name)),
+        ...first.map(({ name }) => name),
+        ...names(entering).filter((port) => !isNew.has(port)),
+      ]),
+    ]),
+    ...[...apart].flatMap(([name, members]) => [
+      ...inGroups(names(members)).flatMap((group) => rows.bonds?.leave(group, name) ?? []),
+      ...(stays(name) ? [] : (rows.bonds?.remove(name) ?? [])),
+    ]),
+    ...isolate(names(leaving)),
+    ...made.flatMap((members) => makeLines(rows, members)),
+    ...joinLines(rows, [...units.values()]),
+  ];
+}
+
+function names(settings: readonly SwitchPortSetting[]): string[] {
+  return settings.map(({ portId }) => portId);
+}
+
+function makeLines(rows: ChangeRows, members: readonly SwitchPortSetting[]): string[] {
+  const { bonds } = rows;
+  const [first] = members;
+  if (!bonds || !first?.bond) return [];
+  const bond: NamedBond = { ...first.bond, name: bonds.name(first.bond.number) };
+  return [...bonds.make(bond), ...bonds.join(names(members), bond)];
+}
+
+function joinLines(rows: ChangeRows, units: readonly Unit[]): string[] {
+  const joining = units.filter(({ vlans }) => !isIsolated(vlans));
+  const groups = Map.groupBy(joining, ({ vlans }) => `${vlans.untagged ?? ''}/${vlanList(vlans.tagged)}`);
+  return [...groups.values()].flatMap((members) => {
+    const [{ vlans } = { vlans: isolated }] = members;
+    return inGroups(members.map(({ name }) => name)).flatMap((ports) =>
+      vlans.untagged !== undefined && vlans.tagged.length === 0
+        ? rows.access(ports, vlans.untagged)
+        : rows.trunk(ports, vlans),
+    );
+  });
+}
+
+/**
+ * What undoes settings: ports are again as they were, and those whose former VLANs or bond are nothing that Baton sets are
+ * isolated, which is never more than they had. Pure.
  */
 export function wayBack(
   settings: readonly SwitchPortSetting[],
-  before: ReadonlyMap<string, FoundVlans>,
+  before: readonly SwitchPortState[],
 ): SwitchPortSetting[] {
+  const states = new Map(before.map((state) => [state.portId, state]));
   const back = settings.map(({ portId }): SwitchPortSetting => {
-    const vlans = before.get(portId) ?? 'other';
-    return { portId, vlans: vlans === 'other' ? isolated : vlans };
+    const { vlans, bond } = states.get(portId) ?? { vlans: 'other' as FoundVlans };
+    if (vlans === 'other' || bond?.mode === 'other') return { portId, vlans: isolated };
+    return { portId, vlans, ...(bond ? { bond: { ...bond, mode: bond.mode } } : {}) };
   });
   return [...back.filter(({ vlans }) => isIsolated(vlans)), ...back.filter(({ vlans }) => !isIsolated(vlans))];
 }
 
-function inGroups(settings: readonly SwitchPortSetting[]): string[][] {
-  const portIds = settings.map(({ portId }) => portId);
-  const count = Math.ceil(portIds.length / portsAtOnce);
-  return Array.from({ length: count }, (_, index) => portIds.slice(index * portsAtOnce, (index + 1) * portsAtOnce));
+function inGroups(ports: readonly string[]): string[][] {
+  const count = Math.ceil(ports.length / portsAtOnce);
+  return Array.from({ length: count }, (_, index) => ports.slice(index * portsAtOnce, (index + 1) * portsAtOnce));
 }

@@ -1,17 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { allVlans, describeVlans, isIsolated, sameVlans } from '#conductor/model/port-vlans.ts';
-import type {
-  SwitchAccess,
-  SwitchConnection,
-  SwitchDriver,
-  SwitchPortSetting,
-  SwitchPortState,
-  SwitchTransport,
+import { allVlans, describeVlans, isIsolated } from '#conductor/model/port-vlans.ts';
+import {
+  isSet,
+  type SwitchAccess,
+  type SwitchConnection,
+  type SwitchDriver,
+  type SwitchPortSetting,
+  type SwitchPortState,
+  type SwitchTransport,
 } from '#conductor/networks/switch-driver.ts';
 import { changeLines, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
 import type { OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
 import { requireEndpoint } from '#conductor/networks/switches/command-line/endpoint.ts';
 import { createLogins, type Logins } from '#conductor/networks/switches/command-line/logins.ts';
+import { requireOwnBonds, statesOf, withOthers } from '#conductor/networks/switches/command-line/port-states.ts';
 import type {
   SwitchOs,
   SwitchRows,
@@ -38,6 +40,11 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
   return {
     name: os.name,
     transports,
+    bonds: os.bonds && {
+      modes: os.bonds.modes,
+      pairs: os.bonds.pairs,
+      transports: transports.filter((each) => (os.rowsOver?.[each] ?? os).bonds),
+    },
     portIdOf: ({ portId, description }) =>
       [portId, description ?? ''].map((said) => os.portName?.(said) ?? said).find((name) => os.portId.test(name)),
     connect: (access) => {
@@ -59,7 +66,7 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
             requireWanted(signal);
             if (settings.length > 0) await apply(switchAt, settings, signal);
           }),
-        describe: (settings) => changeLines(rows, settings, new Set()),
+        describe: (settings, found) => changeLines(rows, settings, found, !rows.transaction),
         close: () => inTurn(access.endpoint, async () => logins.close()),
       } satisfies SwitchConnection;
     },
@@ -84,20 +91,9 @@ async function read(
   if (odd !== undefined) {
     throw new AppError('not_found', `switch ${access.endpoint} (${os.name}) has no port ${JSON.stringify(odd)}`);
   }
-  return rows.read.parse(await (await logins.current(signal)).run(rows.read.commands, signal));
-}
-
-function statesOf(
-  { access }: ConnectedSwitch,
-  { ports }: SwitchSnapshot,
-  portIds: readonly string[],
-): SwitchPortState[] {
-  return portIds.map((portId) => {
-    if (!ports.has(portId)) {
-      throw new AppError('not_found', `switch ${access.endpoint} has no port ${portId} that could be in a VLAN`);
-    }
-    return { portId, vlans: ports.get(portId) ?? 'other' };
-  });
+  const { bonds } = access.bondNumbers ? rows : {};
+  const outputs = await (await logins.current(signal)).run([...rows.read.commands, ...(bonds?.commands ?? [])], signal);
+  return { ...rows.read.parse(outputs), ...(bonds ? { members: bonds.members(outputs) } : {}) };
 }
 
 async function apply(
@@ -108,8 +104,9 @@ async function apply(
   const { os, rows, access } = switchAt;
   const portIds = settings.map(({ portId }) => portId);
   const before = await read(switchAt, portIds, signal);
-  statesOf(switchAt, before, portIds); // names an unknown port before anything is changed
+  const found = statesOf(switchAt, before, portIds); // names an unknown port before anything is changed
   requireTrunks(os, rows, settings);
+  requireOwnBonds(switchAt, settings, before);
   const missing = missingVlans(settings, before);
   const [absent] = missing;
   if (absent !== undefined && !(access.createVlans && rows.createVlan)) {
@@ -119,10 +116,19 @@ async function apply(
     );
   }
   const vlanLines = missing.flatMap((vlan) => rows.createVlan?.(vlan) ?? []);
-  if (rows.transaction) await applyWhole(switchAt, rows.transaction, { settings, vlanLines }, signal);
-  else await applyLineByLine(switchAt, { settings, vlanLines, before }, signal);
-  switchAt.unsaved = rows.save(portIds, changeLines(rows, settings, new Set()));
+  const change = { settings, vlanLines, found: withOthers(switchAt, before, found) };
+  if (rows.transaction) await applyWhole(switchAt, rows.transaction, change, signal);
+  else await applyLineByLine(switchAt, change, signal);
+  const bonds = [...found, ...settings].flatMap(({ bond }) => (bond && rows.bonds?.name(bond.number)) ?? []);
+  switchAt.unsaved = rows.save([...portIds, ...new Set(bonds)], changeLines(rows, settings, [], false));
   await save(switchAt, signal);
+}
+
+interface Change {
+  readonly settings: readonly SwitchPortSetting[];
+  readonly vlanLines: readonly string[];
+  /** Of their ports, and of others in the bonds of these. */
+  readonly found: readonly SwitchPortState[];
 }
 
 /** Has the last change outlast a restart of the switch, if it does not yet. */
@@ -144,15 +150,15 @@ async function save(switchAt: ConnectedSwitch, signal: AbortSignal | undefined):
 async function applyWhole(
   switchAt: ConnectedSwitch,
   transaction: SwitchTransaction,
-  change: { readonly settings: readonly SwitchPortSetting[]; readonly vlanLines: readonly string[] },
+  change: Change,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { rows, logins } = switchAt;
-  const { settings, vlanLines } = change;
+  const { settings, vlanLines, found } = change;
   const name = `baton-${randomBytes(4).toString('hex')}`;
   const first = await logins.current(signal);
   try {
-    const lines = [...vlanLines, ...changeLines(rows, settings, new Set())];
+    const lines = [...vlanLines, ...changeLines(rows, settings, found, false)];
     await first.run([...transaction.open(name), ...lines, ...transaction.diff(name)], signal);
     await first.run(transaction.commit(name), signal);
   } catch (error) {
@@ -174,25 +180,25 @@ async function applyWhole(
 /** Where the switch has no transactions: when a line is refused, or the connection lost, the ports go back. */
 async function applyLineByLine(
   switchAt: ConnectedSwitch,
-  change: {
-    readonly settings: readonly SwitchPortSetting[];
-    readonly vlanLines: readonly string[];
-    readonly before: SwitchSnapshot;
-  },
+  change: Change,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const { settings, vlanLines, before } = change;
+  const { rows, access } = switchAt;
+  const { settings, vlanLines, found } = change;
   const portIds = settings.map(({ portId }) => portId);
-  const inSome = portIds.filter((portId) => !isIsolated(before.ports.get(portId) ?? 'other'));
   try {
-    await runChange(switchAt, [...vlanLines], changeLines(switchAt.rows, settings, new Set(inSome)), signal);
+    await runChange(switchAt, [...vlanLines], changeLines(rows, settings, found, true), signal);
     await requireMoved(switchAt, settings, signal);
   } catch (error) {
-    const back = changeLines(switchAt.rows, wayBack(settings, before.ports), new Set());
-    await runChange(switchAt, [], back, undefined).catch((second: unknown) => {
+    const goBack = async (): Promise<void> => {
+      const snapshot = await read(switchAt, portIds, undefined);
+      const now = withOthers(switchAt, snapshot, statesOf(switchAt, snapshot, portIds));
+      await runChange(switchAt, [], changeLines(rows, wayBack(settings, found), now, true), undefined);
+    };
+    await goBack().catch((second: unknown) => {
       throw new AppError(
         'switch_error',
-        `switch ${switchAt.access.endpoint} failed amid a change of ${portIds.join(', ')}, nor could that be undone (${errorChain(second)})`,
+        `switch ${access.endpoint} failed amid a change of ${portIds.join(', ')}, nor could that be undone (${errorChain(second)})`,
         { cause: error, retryable: isRetryable(error) },
       );
     });
@@ -224,8 +230,8 @@ async function requireMoved(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const portIds = settings.map(({ portId }) => portId);
-  const { ports } = await read(switchAt, portIds, signal);
-  const left = settings.filter(({ portId, vlans }) => !sameVlans(ports.get(portId), vlans)).map(({ portId }) => portId);
+  const states = statesOf(switchAt, await read(switchAt, portIds, signal), portIds);
+  const left = settings.filter((setting, index) => !isSet(states[index], setting)).map(({ portId }) => portId);
   if (left.length === 0) return;
   throw new AppError(
     'switch_error',

@@ -1,4 +1,5 @@
 import type { FoundVlans, PortVlans } from '#conductor/model/port-vlans.ts';
+import type { BondMode, FoundBond, SwitchBond } from '#conductor/model/switch-bond.ts';
 import type { SwitchTransport } from '#conductor/networks/switch-driver.ts';
 import type { OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
 
@@ -6,6 +7,8 @@ export interface SwitchSnapshot {
   readonly ports: ReadonlyMap<string, FoundVlans>;
   /** The VLANs that exist; `undefined` where a VLAN needs no making. */
   readonly vlans: ReadonlySet<number> | undefined;
+  /** Where bonds are asked for. */
+  readonly members?: ReadonlyMap<string, Membership>;
 }
 
 /**
@@ -31,6 +34,33 @@ export interface SwitchTransaction {
     /** Takes one back; without it, the switch does so by itself. */
     readonly discard?: (name: string) => readonly string[];
   };
+}
+
+/** A bond that Baton makes, by the name of its interface. */
+export interface NamedBond extends SwitchBond {
+  readonly name: string;
+}
+
+/** A member's bond, Baton's or not. */
+export type Membership = Pick<FoundBond, 'mode' | 'acrossPair'> & { readonly name: string };
+
+/** How bonds are made, by commands that may be repeated. */
+export interface BondRows {
+  /** `Port-Channel101` */
+  readonly name: (number: number) => string;
+  readonly modes: readonly BondMode[];
+  readonly pairs: boolean;
+  /** Asked beside those of `read`. */
+  readonly commands?: readonly string[];
+  /** Members of bonds, from the answers to `read` and to `commands`. */
+  readonly members: (outputs: readonly string[]) => ReadonlyMap<string, Membership>;
+  /** Makes its interface, in no VLAN. */
+  readonly make: (bond: NamedBond) => readonly string[];
+  /** The ports are isolated. */
+  readonly join: (portIds: readonly string[], bond: NamedBond) => readonly string[];
+  readonly leave: (portIds: readonly string[], bondName: string) => readonly string[];
+  /** It has no members any more. */
+  readonly remove: (bondName: string) => readonly string[];
 }
 
 /** A switch's operating system as the commands that Baton gives it. */
@@ -64,6 +94,7 @@ export interface SwitchRows {
   readonly trunk: (portIds: readonly string[], vlans: PortVlans) => readonly string[];
   /** Whether a trunk can't do without an untagged VLAN. */
   readonly trunkNeedsUntagged?: true;
+  readonly bonds?: BondRows;
   readonly createVlan?: (vlan: number) => readonly string[];
   /** Around the commands of a change that is no transaction: `configure terminal`, `end`. */
   readonly begin?: readonly string[];

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { portVlans } from '#conductor/model/port-vlans.ts';
-import type { SwitchAccess, SwitchConnection } from '#conductor/networks/switch-driver.ts';
+import type { BondAbilities, SwitchAccess, SwitchConnection } from '#conductor/networks/switch-driver.ts';
 import { nxApi } from '#conductor/networks/switches/https/nx-api.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
-import { testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
+import { type SwitchUnderTest, testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { startAosCxApi } from '#test/simulators/switch/aos-cx-api.ts';
 import { startEosApi } from '#test/simulators/switch/eos.ts';
@@ -29,8 +29,9 @@ function testApi<Switch extends HttpsSwitch>(
   ports: readonly string[],
   start: () => Promise<Switch>,
   setByHand: (simulated: Switch, port: string, vlan: number) => void,
+  bonds: BondAbilities | undefined,
 ): void {
-  testSwitchDriver(`${name} over HTTPS`, async () => {
+  const start48 = async (): Promise<SwitchUnderTest> => {
     const simulated = await start();
     return {
       driver: findSwitchDriver(name),
@@ -41,8 +42,11 @@ function testApi<Switch extends HttpsSwitch>(
       deadEndpoint: 'https:127.0.0.1:1',
       stop: () => simulated.stop(),
     };
-  });
+  };
+  testSwitchDriver(`${name} over HTTPS`, start48, bonds);
 }
+
+const bothModes: BondAbilities = { modes: ['lacp', 'static'], pairs: true };
 
 testApi(
   'eos',
@@ -50,12 +54,14 @@ testApi(
   () => startEosApi({ ports: eosPorts, vlans: [1] }),
   (simulated, port, vlan) =>
     simulated.configure(`interface ${port}`, 'switchport mode access', `switchport access vlan ${vlan}`),
+  bothModes,
 );
 testApi(
   'nxos',
   ports48(nxos.port, nxos.port(48)),
   () => startNxApi(nxos),
   (simulated, port, vlan) => simulated.configure(`interface ${port}`, ...nxos.byHand(vlan)),
+  bothModes,
 );
 testApi(
   'cumulus',
@@ -65,6 +71,7 @@ testApi(
     const interfaces = state.applied['interface'] as Record<string, object>;
     interfaces[port] = { bridge: { domain: { br_default: { access: vlan } } } };
   },
+  bothModes,
 );
 testApi(
   'aos-cx',
@@ -76,6 +83,7 @@ testApi(
     const tag = { [vlan]: `/rest/v10.04/system/vlans/${vlan}` };
     Object.assign(found, { routing: false, vlan_mode: 'access', vlan_tag: tag, vlan_trunks: {} });
   },
+  undefined,
 );
 
 const stops: (() => Promise<void>)[] = [];

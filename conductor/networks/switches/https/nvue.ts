@@ -112,11 +112,11 @@ async function applyRevision(
   }
 }
 
-/** `interface swp1 bridge domain br_default access 100`: the last word is a value, but of `vlan` keys. */
+/** `interface swp1 bridge domain br_default access 100`: the last word is a value, but of `vlan` and `member` keys. */
 function put(tree: Tree, words: readonly string[]): void {
   const keys = words.slice(0, -1);
   const last = words.at(-1) ?? '';
-  const isList = keys.at(-1) === 'vlan';
+  const isList = keys.at(-1) === 'vlan' || keys.at(-1) === 'member';
   let place = tree;
   for (const key of isList ? keys : keys.slice(0, -1)) {
     const below = place[key];
@@ -127,6 +127,7 @@ function put(tree: Tree, words: readonly string[]): void {
       place = made;
     }
   }
-  if (isList) for (const vlan of vlansIn(last)) place[vlan] = {};
+  if (keys.at(-1) === 'member') place[last] = {};
+  else if (isList) for (const vlan of vlansIn(last)) place[vlan] = {};
   else place[keys.at(-1) ?? ''] = /^\d+$/.test(last) ? Number(last) : last;
 }

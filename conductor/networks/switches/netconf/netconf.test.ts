@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { isolated, portVlans } from '#conductor/model/port-vlans.ts';
 import type { SwitchConnection } from '#conductor/networks/switch-driver.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
-import { testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
+import { type SwitchUnderTest, testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { startJunosNetconf } from '#test/simulators/switch/junos.ts';
 import { startOpenconfigSwitch } from '#test/simulators/switch/openconfig.ts';
@@ -12,7 +12,7 @@ import { cutsOf, split } from '#test/simulators/switch/under-test.ts';
 const junosPorts = [...Array.from({ length: 47 }, (_, index) => `ge-0/0/${index}`), 'ae48'];
 const openconfigPorts = [...Array.from({ length: 47 }, (_, index) => `Ethernet${index + 1}`), 'Port-Channel48'];
 
-testSwitchDriver('junos over NETCONF', async () => {
+const startJunos = async (): Promise<SwitchUnderTest> => {
   const simulated = await startJunosNetconf(junosPorts);
   return {
     driver: findSwitchDriver('junos'),
@@ -30,7 +30,8 @@ testSwitchDriver('junos over NETCONF', async () => {
     deadEndpoint: 'netconf:127.0.0.1:1',
     stop: () => simulated.stop(),
   };
-});
+};
+testSwitchDriver('junos over NETCONF', startJunos, { modes: ['lacp', 'static'], pairs: false });
 
 testSwitchDriver('openconfig', async () => {
   const simulated = await startOpenconfigSwitch(openconfigPorts);

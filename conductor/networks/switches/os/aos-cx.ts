@@ -1,7 +1,7 @@
 import { allVlans, type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
 import { interfaceSections, numberAfter } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
-import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import type { Membership, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { restSession } from '#conductor/networks/switches/https/rest-session.ts';
 import { aosCxBase, aosCxRest } from '#conductor/networks/switches/os/aos-cx-rest.ts';
 
@@ -20,7 +20,7 @@ export const aosCx: SwitchOs = {
   read: {
     commands: ['show running-config'],
     parse: ([config = '']) => ({
-      ports: new Map([...interfaceSections(config)].map(([portId, lines]) => [portId, vlansOf(lines)])),
+      ports: new Map([...sectionsOf(config)].map(([portId, lines]) => [portId, vlansOf(lines)])),
       vlans: new Set([...config.matchAll(/^vlan ([\d,-]+)\s*$/gm)].flatMap((match) => vlansIn(match[1] ?? ''))),
     }),
   },
@@ -44,9 +44,48 @@ export const aosCx: SwitchOs = {
       `vlan trunk allowed ${vlanList(allVlans(vlans))}`,
       'exit',
     ]),
+  bonds: {
+    name: (number) => `lag${number}`,
+    modes: ['lacp', 'static'],
+    pairs: true,
+    members: ([config = '']) => membersOf(sectionsOf(config)),
+    // a pair is one of VSX
+    make: ({ name, mode, acrossPair }) => [
+      `interface ${spaced(name)}${acrossPair ? ' multi-chassis' : ''}`,
+      'no shutdown',
+      mode === 'lacp' ? 'lacp mode active' : 'no lacp mode',
+      'routing',
+      'exit',
+    ],
+    join: (portIds, { number }) => portIds.flatMap((portId) => [`interface ${portId}`, `lag ${number}`, 'exit']),
+    leave: (portIds, name) => portIds.flatMap((portId) => [`interface ${portId}`, `no ${spaced(name)}`, 'exit']),
+    remove: (name) => [`no interface ${spaced(name)}`],
+  },
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
   save: () => ['write memory'],
 };
+
+/** A group that is shared with a pair is `lag 7 multi-chassis`. */
+function sectionsOf(config: string): Map<string, readonly string[]> {
+  return new Map(
+    [...interfaceSections(config)].map(([name, lines]) =>
+      name.endsWith(multiChassis) ? [name.slice(0, -multiChassis.length), [...lines, multiChassis]] : [name, lines],
+    ),
+  );
+}
+const multiChassis = 'multi-chassis';
+
+function membersOf(sections: ReadonlyMap<string, readonly string[]>): Map<string, Membership> {
+  const members = [...sections].flatMap(([portId, lines]) => {
+    const number = numberAfter(lines, 'lag');
+    if (number === undefined) return [];
+    const bond = sections.get(`lag${number}`) ?? [];
+    const lacp = bond.find((line) => line.startsWith('lacp mode '));
+    const mode = lacp === undefined ? 'static' : lacp === 'lacp mode active' ? 'lacp' : 'other';
+    return [[portId, { name: `lag${number}`, mode, acrossPair: bond.includes(multiChassis) }] as const];
+  });
+  return new Map(members);
+}
 
 /** A group is `lag 7` to its command line and `lag7` to LLDP. */
 function spaced(portId: string): string {

@@ -19,6 +19,13 @@ const Domain = z.object({
 });
 const Port = z.looseObject({
   bridge: z.object({ domain: z.record(z.string(), Domain).default({}) }).optional(),
+  bond: z
+    .object({
+      member: z.record(z.string(), z.unknown()).default({}),
+      mode: z.string().default('lacp'),
+      mlag: z.unknown().optional(),
+    })
+    .optional(),
   ip: z.object({ address: z.record(z.string(), z.unknown()).default({}) }).optional(),
 });
 const Config = z.array(
@@ -66,6 +73,29 @@ export const cumulus: SwitchOs = {
       `nv set interface ${portId} bridge domain ${bridge} untagged ${untagged ?? 'none'}`,
       `nv set interface ${portId} bridge domain ${bridge} vlan ${vlanList(tagged)}`,
     ]),
+  bonds: {
+    name: (number) => `bond${number}`,
+    modes: ['lacp', 'static'],
+    pairs: true,
+    members: ([, config]) => {
+      const interfaces = parseAnswer(Config, config).flatMap((part) => Object.entries(part.set?.interface ?? {}));
+      return new Map(
+        interfaces.flatMap(([name, { bond }]) => {
+          const mode = bond?.mode === 'lacp' || bond?.mode === 'static' ? bond.mode : 'other';
+          const acrossPair = bond?.mlag !== undefined;
+          return Object.keys(bond?.member ?? {}).map((portId) => [portId, { name, mode, acrossPair }] as const);
+        }),
+      );
+    },
+    make: ({ name, number, mode, acrossPair }) => [
+      `nv unset interface ${name}`,
+      `nv set interface ${name} bond mode ${mode}`,
+      ...(acrossPair ? [`nv set interface ${name} bond mlag id ${number}`] : []),
+    ],
+    join: (portIds, { name }) => portIds.map((portId) => `nv set interface ${name} bond member ${portId}`),
+    leave: (portIds, name) => portIds.map((portId) => `nv unset interface ${name} bond member ${portId}`),
+    remove: (name) => [`nv unset interface ${name}`],
+  },
   createVlan: (vlan) => [`nv set bridge domain ${bridge} vlan ${vlan}`],
   // what an earlier, lost session left pending would be applied with it
   begin: ['nv config detach'],

@@ -1,5 +1,10 @@
 import { z } from 'zod';
 import { type FoundVlans, isolated, portVlans, vlansIn } from '#conductor/model/port-vlans.ts';
+import {
+  type ChannelWords,
+  channelGroups,
+  membersIn,
+} from '#conductor/networks/switches/command-line/channel-groups.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
@@ -23,10 +28,21 @@ const Switchports = z.object({
     }),
   ),
 });
+const Config = z.object({
+  cmds: z.record(z.string(), z.object({ cmds: z.record(z.string(), z.unknown()).default({}) }).nullable()),
+});
 const Vlans = z.object({ vlans: z.record(z.string(), z.unknown()) });
 const Sessions = z.object({ sessions: z.record(z.string(), z.object({ state: z.string() })).default({}) });
 
 type Switchport = z.infer<typeof Switchports>['switchports'][string];
+
+const isolate = (portIds: readonly string[]): string[] => isolateLines(`interface ${range(portIds)}`);
+const channels: ChannelWords = {
+  name: (number) => `Port-Channel${number}`,
+  opens: (portIds) => [`interface ${range(portIds)}`],
+  isolate,
+  pair: (number) => `mlag ${number}`,
+};
 
 export const eos: SwitchOs = {
   name: 'eos',
@@ -47,9 +63,19 @@ export const eos: SwitchOs = {
       vlans: new Set(Object.keys(parseAnswer(Vlans, vlans).vlans).map(Number)),
     }),
   },
-  isolate: (portIds) => isolateLines(`interface ${range(portIds)}`),
+  isolate,
   access: (portIds, vlan) => accessLines(`interface ${range(portIds)}`, vlan),
   trunk: (portIds, vlans) => trunkLines(`interface ${range(portIds)}`, vlans),
+  bonds: {
+    ...channelGroups(channels),
+    commands: ['show running-config | json'],
+    members: ([, , config]) => {
+      const sections = Object.entries(parseAnswer(Config, config).cmds).map(
+        ([name, section]) => [name.replace('interface ', ''), Object.keys(section?.cmds ?? {})] as const,
+      );
+      return membersIn(new Map(sections), channels);
+    },
+  },
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
   transaction: {
     open: (name) => [`configure session ${name}`],

@@ -1,5 +1,10 @@
 import { type FoundVlans, portVlans } from '#conductor/model/port-vlans.ts';
 import {
+  type ChannelWords,
+  channelGroups,
+  channelMembers,
+} from '#conductor/networks/switches/command-line/channel-groups.ts';
+import {
   byKind,
   interfaceSections,
   numberAfter,
@@ -27,6 +32,9 @@ const longNames: Readonly<Record<string, string>> = {
   Po: 'Port-channel',
 };
 
+const isolate = (portIds: readonly string[]): string[] => ranges(portIds).flatMap(isolateLines);
+const channels: ChannelWords = { name: (number) => `Port-channel${number}`, opens: ranges, isolate };
+
 /** Cisco IOS-XE, and IOS: the mode of an access port is always in its configuration, VLAN 1 never. */
 export const iosXe: SwitchOs = {
   name: 'ios-xe',
@@ -47,9 +55,10 @@ export const iosXe: SwitchOs = {
   },
   begin: ['configure terminal'],
   end: ['end'],
-  isolate: (portIds) => ranges(portIds).flatMap(isolateLines),
+  isolate,
   access: (portIds, vlan) => ranges(portIds).flatMap((range) => accessLines(range, vlan)),
   trunk: (portIds, vlans) => ranges(portIds).flatMap((range) => trunkLines(range, vlans)),
+  bonds: { ...channelGroups(channels), members: ([config = '']) => channelMembers(config, channels) },
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
   save: () => ['write memory'],
 };

@@ -55,6 +55,38 @@ export const junos: SwitchOs = {
         .split(',')
         .map((range) => `set interfaces ${portId} unit 0 family ethernet-switching vlan members ${range}`),
     ]),
+  bonds: {
+    name: (number) => `ae${number}`,
+    modes: ['lacp', 'static'],
+    pairs: false,
+    members: ([, config = '']) => {
+      const members = config.matchAll(/^set interfaces (\S+) (?:gig)?ether-options 802\.3ad (ae\d+)$/gm);
+      const lacp = new Map(
+        [...config.matchAll(/^set interfaces (ae\d+) aggregated-ether-options lacp (active|passive)$/gm)].map((set) => [
+          set[1],
+          set[2] === 'active' ? ('lacp' as const) : ('other' as const),
+        ]),
+      );
+      return new Map(
+        [...members].map(([, portId = '', name = '']) => [
+          portId,
+          { name, mode: lacp.get(name) ?? 'static', acrossPair: false },
+        ]),
+      );
+    },
+    make: ({ name, mode }) => [
+      `delete interfaces ${name}`,
+      `set interfaces ${name} aggregated-ether-options ${mode === 'lacp' ? 'lacp active' : 'minimum-links 1'}`,
+    ],
+    // a member has no units
+    join: (portIds, { name }) =>
+      portIds.flatMap((portId) => [
+        `delete interfaces ${portId} unit 0`,
+        `set interfaces ${portId} ether-options 802.3ad ${name}`,
+      ]),
+    leave: (portIds) => portIds.map((portId) => `delete interfaces ${portId} ether-options 802.3ad`),
+    remove: (name) => [`delete interfaces ${name}`],
+  },
   createVlan: (vlan) => [`set vlans baton-${vlan} vlan-id ${vlan}`],
   transaction: {
     open: () => ['configure exclusive'],

@@ -1,5 +1,10 @@
 import { type FoundVlans, portVlans } from '#conductor/model/port-vlans.ts';
 import {
+  type ChannelWords,
+  channelGroups,
+  channelMembers,
+} from '#conductor/networks/switches/command-line/channel-groups.ts';
+import {
   byKind,
   interfaceSections,
   vlansInTable,
@@ -13,6 +18,16 @@ import {
   trunkVlans,
 } from '#conductor/networks/switches/command-line/switchport-lines.ts';
 import { nxApi } from '#conductor/networks/switches/https/nx-api.ts';
+
+const isolate = (portIds: readonly string[]): string[] => ranges(portIds).flatMap(isolateLines);
+
+/** A pair is a vPC domain. */
+const channels: ChannelWords = {
+  name: (number) => `port-channel${number}`,
+  opens: ranges,
+  isolate,
+  pair: (number) => `vpc ${number}`,
+};
 
 /** Cisco NX-OS. A port without link does not show its mode as a switchport, and the configuration shows no defaults: hence both. */
 export const nxos: SwitchOs = {
@@ -36,9 +51,10 @@ export const nxos: SwitchOs = {
   },
   begin: ['configure terminal'],
   end: ['end'],
-  isolate: (portIds) => ranges(portIds).flatMap(isolateLines),
+  isolate,
   access: (portIds, vlan) => ranges(portIds).flatMap((range) => accessLines(range, vlan)),
   trunk: (portIds, vlans) => ranges(portIds).flatMap((range) => trunkLines(range, vlans)),
+  bonds: { ...channelGroups(channels), members: ([config = '']) => channelMembers(config, channels) },
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
   save: () => ['copy running-config startup-config'],
 };

@@ -1,5 +1,6 @@
+import type { BondAbilities } from '#conductor/networks/switch-driver.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
-import { testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
+import { type SwitchUnderTest, testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
 import { startEosSwitch } from '#test/simulators/switch/eos.ts';
 import { startJunosSwitch } from '#test/simulators/switch/junos.ts';
 import {
@@ -25,9 +26,10 @@ function testSystem<Switch extends SwitchServer>(
   ports: readonly string[],
   start: () => Promise<Switch>,
   setByHand: (simulated: Switch, port: string, vlan: number) => unknown,
+  bonds?: BondAbilities,
   trunkNeedsUntagged?: boolean,
 ): void {
-  testSwitchDriver(name, async () => {
+  const start48 = async (): Promise<SwitchUnderTest> => {
     const simulated = await start();
     return {
       driver: findSwitchDriver(name),
@@ -39,7 +41,8 @@ function testSystem<Switch extends SwitchServer>(
       deadEndpoint: 'ssh:127.0.0.1:1',
       stop: () => simulated.stop(),
     };
-  });
+  };
+  testSwitchDriver(name, start48, bonds);
 }
 
 function testPrograms(
@@ -47,12 +50,14 @@ function testPrograms(
   ports: readonly string[],
   fresh: (ports: readonly string[]) => unknown,
   byHand: (port: string, vlan: number) => readonly string[],
+  bonds?: BondAbilities,
 ): void {
   testSystem<ProgramSwitch>(
     name,
     ports,
     () => startProgramSwitch(fresh(ports)),
     (simulated, port, vlan) => simulated.shell(byHand(port, vlan).join('\n')),
+    bonds,
   );
 }
 
@@ -88,6 +93,7 @@ testPrograms(
     `nv set interface ${port} bridge domain br_default access ${vlan}`,
     'nv config apply -y',
   ],
+  { modes: ['lacp', 'static'], pairs: true },
 );
 
 const eosPorts = ports48((number) => `Ethernet${number}`, 'Port-Channel48');
@@ -97,6 +103,7 @@ testSystem(
   () => startEosSwitch({ ports: eosPorts, vlans: [1] }),
   (simulated, port, vlan) =>
     simulated.configure(`interface ${port}`, 'switchport mode access', `switchport access vlan ${vlan}`),
+  { modes: ['lacp', 'static'], pairs: true },
 );
 
 const junosPorts = ports48((number) => `ge-0/0/${number - 1}`, 'ae48');
@@ -112,6 +119,7 @@ testSystem(
       `set ${switching} vlan members ${vlan}`,
     );
   },
+  { modes: ['lacp', 'static'], pairs: false },
 );
 
 for (const system of textSystems) {
@@ -120,6 +128,7 @@ for (const system of textSystems) {
     ports48(system.port, system.port(48)),
     () => startTextSwitch(system),
     (simulated, port, vlan) => simulated.configure(`interface ${port}`, ...system.byHand(vlan)),
+    { modes: ['lacp', 'static'], pairs: system.name !== 'ios-xe' },
     system.name === 'os10',
   );
 }

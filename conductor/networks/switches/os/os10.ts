@@ -1,11 +1,26 @@
 import { type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
 import {
+  type ChannelWords,
+  channelGroups,
+  channelMembers,
+} from '#conductor/networks/switches/command-line/channel-groups.ts';
+import {
   interfaceSections,
   numberAfter,
   vlansInTable,
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+
+const isolate = (portIds: readonly string[]): string[] =>
+  portIds.flatMap((portId) => [`interface ${portId}`, 'no switchport', 'exit']);
+/** A pair is a VLT domain. */
+const channels: ChannelWords = {
+  name: (number) => `port-channel${number}`,
+  opens: (portIds) => portIds.map((portId) => `interface ${portId}`),
+  isolate,
+  pair: (number) => `vlt-port-channel ${number}`,
+};
 
 /** Dell OS10: a trunk can't do without its native VLAN, so an isolated port is one that is routed and has no address. */
 export const os10: SwitchOs = {
@@ -21,7 +36,7 @@ export const os10: SwitchOs = {
   },
   begin: ['configure terminal'],
   end: ['end'],
-  isolate: (portIds) => portIds.flatMap((portId) => [`interface ${portId}`, 'no switchport', 'exit']),
+  isolate,
   access: (portIds, vlan) =>
     portIds.flatMap((portId) => [
       `interface ${portId}`,
@@ -40,6 +55,7 @@ export const os10: SwitchOs = {
       'exit',
     ]),
   trunkNeedsUntagged: true,
+  bonds: { ...channelGroups(channels), members: ([config = '']) => channelMembers(config, channels) },
   createVlan: (vlan) => [`interface vlan ${vlan}`, `description baton-${vlan}`, 'exit'],
   save: () => ['copy running-configuration startup-configuration'],
 };

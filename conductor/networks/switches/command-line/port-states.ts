@@ -1,0 +1,87 @@
+import { describeBond } from '#conductor/model/switch-bond.ts';
+import type { SwitchAccess, SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
+import { holdsOthers, notBatons } from '#conductor/networks/switches/bond-faults.ts';
+import type {
+  Membership,
+  SwitchOs,
+  SwitchRows,
+  SwitchSnapshot,
+} from '#conductor/networks/switches/command-line/switch-os.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** What ports of a switch are, of what it has said; and which of its bonds are Baton's. */
+
+interface SwitchAt {
+  readonly os: SwitchOs;
+  readonly rows: SwitchRows;
+  readonly access: SwitchAccess;
+}
+
+export function statesOf(switchAt: SwitchAt, snapshot: SwitchSnapshot, portIds: readonly string[]): SwitchPortState[] {
+  return portIds.map((portId) => {
+    const member = snapshot.members?.get(portId);
+    if (!snapshot.ports.has(portId) && !member) {
+      throw new AppError(
+        'not_found',
+        `switch ${switchAt.access.endpoint} has no port ${portId} that could be in a VLAN`,
+      );
+    }
+    if (!member) return { portId, vlans: snapshot.ports.get(portId) ?? 'other' };
+    const number = ownNumber(switchAt, member.name);
+    if (number === undefined) return { portId, vlans: 'other' };
+    const { mode, acrossPair } = member;
+    return { portId, vlans: snapshot.ports.get(member.name) ?? 'other', bond: { number, mode, acrossPair } };
+  });
+}
+
+/** Of a bond that Baton may make; `undefined` = it is somebody else's. */
+function ownNumber({ rows, access: { bondNumbers } }: SwitchAt, name: string): number | undefined {
+  const number = Number(/\d+$/.exec(name)?.[0]);
+  const isOwn = bondNumbers && number >= bondNumbers.from && number <= bondNumbers.to;
+  return isOwn && rows.bonds?.name(number) === name ? number : undefined;
+}
+
+/** @throws AppError `switch_error` for a port in another's bond, and a bond that has another's port; `invalid_argument` */
+export function requireOwnBonds(
+  switchAt: SwitchAt,
+  settings: readonly SwitchPortSetting[],
+  { members = new Map<string, Membership>() }: SwitchSnapshot,
+): void {
+  const { rows, access, os } = switchAt;
+  for (const { portId, bond } of settings) {
+    const member = members.get(portId);
+    if (member && ownNumber(switchAt, member.name) === undefined) throw notBatons(portId, member.name);
+    if (!bond) continue;
+    if (!rows.bonds?.modes.includes(bond.mode) || (bond.acrossPair && !rows.bonds.pairs))
+      throw new AppError('invalid_argument', `${os.name} over ${access.endpoint} can't make ${describeBond(bond)}`);
+    const name = rows.bonds.name(bond.number);
+    const others = [...members].filter(
+      ([port, its]) => its.name === name && settings.every((each) => each.portId !== port),
+    );
+    if (others.length > 0)
+      throw holdsOthers(
+        name,
+        others.map(([port]) => port),
+      );
+  }
+}
+
+/** And of the other members of their bonds. */
+export function withOthers(
+  switchAt: SwitchAt,
+  snapshot: SwitchSnapshot,
+  found: readonly SwitchPortState[],
+): SwitchPortState[] {
+  const names = new Set(found.flatMap(({ portId }) => snapshot.members?.get(portId)?.name ?? []));
+  const others = [...(snapshot.members ?? [])].filter(
+    ([port, { name }]) => names.has(name) && found.every(({ portId }) => portId !== port),
+  );
+  return [
+    ...found,
+    ...statesOf(
+      switchAt,
+      snapshot,
+      others.map(([port]) => port),
+    ),
+  ];
+}
