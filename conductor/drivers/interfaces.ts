@@ -141,12 +141,19 @@ export interface FirmwareUpdateProgress {
 export interface FirmwareInterface {
   getComponents(options?: CallOptions): Promise<readonly FirmwareComponent[]>;
   /**
-   * Has the BMC fetch the image and write it. Returns once the BMC has accepted it, with the version before and the path
-   * of its task; no task = it is done.
+   * Has the BMC fetch the image, or sends it there, and write it. Returns once the BMC has accepted it, with the version
+   * before and the path of its task; no task = it is done.
    * @throws AppError `bmc_error` with the BMC's words when it refuses, `not_supported`
    */
   startUpdate(
-    update: { readonly component: string; readonly url: string },
+    update: {
+      readonly component: string;
+      readonly url: string;
+      /** It is to be the file that is given, and not what the BMC finds at the URL. */
+      readonly mustPush: boolean;
+    },
+    /** Calls with the path of a file with the image; not called where the BMC fetches it. */
+    withFile: <T>(use: (file: string) => Promise<T>) => Promise<T>,
     options?: CallOptions,
   ): Promise<{ readonly before: string | null; readonly task: string | undefined }>;
   /** @throws AppError `bmc_error` with the BMC's words for an update that failed */

@@ -125,9 +125,9 @@ function ifGiven<Key extends string, T>(key: Key, given: T | undefined, wrap: (g
 function firmwareWithLogging(firmware: FirmwareInterface, watch: CallWatch): FirmwareInterface {
   return {
     getComponents: (options) => logged(watch, 'get firmware', 'debug', {}, () => firmware.getComponents(options)),
-    startUpdate: (update, options) =>
+    startUpdate: (update, withFile, options) =>
       logged(watch, 'start firmware update', 'info', { component: update.component }, () =>
-        firmware.startUpdate(update, options),
+        firmware.startUpdate(update, withFile, options),
       ),
     getUpdateProgress: (task, options) =>
       logged(watch, 'get firmware update', 'debug', { task }, () => firmware.getUpdateProgress(task, options)),

@@ -1,4 +1,4 @@
-import { type Dispatcher, request } from 'undici';
+import { type Dispatcher, type FormData, request } from 'undici';
 import { createJsonMeter, type JsonMeter } from '#shared/peers/json-meter.ts';
 import { createLargeAnswers, type LargeAnswer, largeBytes } from '#shared/peers/large-answers.ts';
 import { parseJson } from '#shared/peers/parse-json.ts';
@@ -9,7 +9,10 @@ export interface PeerRequest {
   readonly who: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string | undefined;
+  /** A form brings its own content type. */
+  readonly body?: string | FormData | undefined;
+  /** Milliseconds until the answer begins; else that of the dispatcher. */
+  readonly headersTimeoutMs?: number | undefined;
   readonly dispatcher?: Dispatcher | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds until the whole answer is there; else that of the peer's limits. */
@@ -120,8 +123,15 @@ function signalOf(limits: PeerLimits, { signal, timeoutMs }: PeerRequest): Abort
 
 function requestOf(
   url: URL | string,
-  { method, headers = {}, body, dispatcher }: PeerRequest,
+  { method, headers = {}, body, dispatcher, headersTimeoutMs }: PeerRequest,
   signal: AbortSignal,
 ): Promise<Dispatcher.ResponseData> {
-  return request(url, { method, headers, body: body ?? null, signal, ...(dispatcher ? { dispatcher } : {}) });
+  return request(url, {
+    method,
+    headers,
+    body: body ?? null,
+    signal,
+    ...(dispatcher ? { dispatcher } : {}),
+    ...(headersTimeoutMs === undefined ? {} : { headersTimeout: headersTimeoutMs }),
+  });
 }

@@ -1,4 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createHash } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
@@ -42,8 +47,13 @@ async function clean(...settings: readonly object[]): Promise<void> {
   await operator.waitForState(name, 'manageable');
 }
 
+async function allFirmware(): Promise<readonly { readonly component: string }[]> {
+  return (await operator.call('GET', `/v1/nodes/${name}/firmware`))['firmware'] as { component: string }[];
+}
+
+/** Network cards aside, which are in the inventory, too. */
 async function firmware(): Promise<unknown> {
-  return (await operator.call('GET', `/v1/nodes/${name}/firmware`))['firmware'];
+  return (await allFirmware()).filter(({ component }) => !component.startsWith('nic:'));
 }
 
 const requests = (path: RegExp) =>
@@ -141,4 +151,66 @@ test('bad arguments are refused before anything is begun', async () => {
   expect(await refused(update({ ...bios, url: 'ftp://192.0.2.7/bios.bin' }))).toContain('url');
   expect(await refused(update(bios, bios))).toContain('each component once');
   expect(updates()).toEqual([]);
+});
+
+describe('with a checksum', () => {
+  const content = 'firmware of a machine';
+  const sha256 = createHash('sha256').update(content).digest('hex');
+  let server: Server;
+  let base: string;
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      response.statusCode = request.url?.includes('gone') ? 404 : 200;
+      response.end(content);
+    });
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => void server.close());
+
+  test('the conductor fetches the image, compares it, and sends it to the BMC', async () => {
+    const url = `${base}/nic-4.0.0.bin`;
+    await clean({ component: 'nic:NIC.Slot.1', url, checksum: sha256 });
+    expect(updates()).toEqual([]);
+    expect(await allFirmware()).toContainEqual(
+      expect.objectContaining({ component: 'nic:NIC.Slot.1', current_version: '4.0.0', last_version_flashed: '4.0.0' }),
+    );
+    expect((await readdir(tmpdir())).filter((file) => file.startsWith('baton-firmware-'))).toEqual([]);
+  });
+
+  test('an image that is another, or is not there, goes nowhere', async () => {
+    const failed = async (setting: object): Promise<unknown> => {
+      await operator.provision(name, 'clean', { clean_steps: [update(setting)], disable_ramdisk: true });
+      const { last_error: error } = await operator.waitForState(name, 'clean failed');
+      await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
+      await operator.provision(name, 'manage');
+      await operator.waitForState(name, 'manageable');
+      return error;
+    };
+    const wrong = {
+      component: 'bios',
+      url: `${base}/bios-2.1.0.bin`,
+      checksum: sha256.replace(/^./, (c) => (c === '0' ? '1' : '0')),
+    };
+    expect(await failed(wrong)).toContain(`has the sha256 ${sha256}, not `);
+    expect(await failed({ ...wrong, url: `${base}/gone.bin` })).toContain('it was answered with 404');
+    machine.bmc.quirks.multipartPush = false;
+    expect(await failed({ ...wrong, checksum: sha256 })).toContain('leave the checksum out');
+    expect(requests(/UpdateService/)).toEqual([]);
+  });
+
+  test('what is no checksum is refused before', async () => {
+    const steps = { clean_steps: [update({ ...bios, checksum: 'abc' })], disable_ramdisk: true };
+    await expect(operator.provision(name, 'clean', steps)).rejects.toThrow(/checksum.*SHA-256, SHA-512 or SHA-1/);
+  });
+});
+
+test('a BMC without SimpleUpdate is sent the image, checksum or not', async () => {
+  machine.bmc.quirks.simpleUpdate = 'none';
+  const server = createServer((_request, response) => void response.end('firmware of a machine'));
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/bios-2.1.0.bin`;
+  await clean({ component: 'bios', url });
+  server.close();
+  expect(await firmware()).toContainEqual(expect.objectContaining({ component: 'bios', current_version: '2.1.0' }));
 });

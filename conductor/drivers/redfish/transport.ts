@@ -1,4 +1,4 @@
-import { Agent } from 'undici';
+import { Agent, type FormData } from 'undici';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -13,6 +13,9 @@ export interface TransportRequest {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** In place of the body; the answer may begin as late as `timeoutMs` says. */
+  readonly form?: FormData;
+  readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -77,7 +80,9 @@ export function createTransport(
             ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
             ...options.headers,
           },
-          body: options.body === undefined ? undefined : JSON.stringify(options.body),
+          body: options.form ?? (options.body === undefined ? undefined : JSON.stringify(options.body)),
+          timeoutMs: options.timeoutMs,
+          headersTimeoutMs: options.timeoutMs,
           signal: options.signal,
         });
         const body = answer.body ?? (answer.text().trim() || undefined);

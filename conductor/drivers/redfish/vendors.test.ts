@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { biosContract } from '#conductor/drivers/bios.contract.ts';
 import { firmwareBootContract } from '#conductor/drivers/firmware-boot.contract.ts';
@@ -58,6 +61,8 @@ function part<Name extends keyof Bmc>(bmc: Bmc, name: Name): NonNullable<Bmc[Nam
   if (!found) throw new AppError('internal', `the redfish driver has no ${name}`);
   return found;
 }
+
+const noFile = () => Promise.reject(new AppError('internal', 'the BMC was to fetch it'));
 
 const notKnown = 'its boot mode is null';
 const managementSkips: Readonly<Partial<Record<VendorName, ManagementContract['skip']>>> = {
@@ -174,10 +179,28 @@ describe.each(vendorNames)('%s', (vendor) => {
     const made = await rig(vendor);
     const firmware = part(made, 'firmware');
     const url = 'http://192.0.2.9/bios-2.0.0.bin';
-    const { before, task } = await firmware.startUpdate({ component: 'bios', url });
+    const { before, task } = await firmware.startUpdate({ component: 'bios', url, mustPush: false }, noFile);
     expect(before).toBe('1.0.0');
     await made.power.setPowerState('rebooting');
     await expect.poll(async () => task && (await firmware.getUpdateProgress(task)).state).toBe('done');
     expect(await firmware.getComponents()).toContainEqual({ component: 'bios', version: '2.0.0' });
+  });
+
+  test('takes an image that is sent to it, where it can', async () => {
+    const made = await rig(vendor);
+    const firmware = part(made, 'firmware');
+    const folder = await mkdtemp(join(tmpdir(), 'baton-vendors-'));
+    const file = join(folder, 'nic-3.0.0.bin');
+    await writeFile(file, 'firmware of a network card');
+    const update = { component: 'nic:NIC.Slot.1', url: 'http://192.0.2.9/nic-3.0.0.bin', mustPush: true };
+    const came = await Promise.allSettled([firmware.startUpdate(update, (use) => use(file))]);
+    await rm(folder, { recursive: true });
+    await made.power.setPowerState('rebooting');
+    const canPush = vendors[vendor].multipartPush ?? true;
+    expect(came).toMatchObject([
+      canPush ? { status: 'fulfilled' } : { status: 'rejected', reason: { code: 'not_supported' } },
+    ]);
+    const version = canPush ? '3.0.0' : '1.0.0';
+    expect(await firmware.getComponents()).toContainEqual({ component: 'nic:NIC.Slot.1', version });
   });
 });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { FirmwareInterface, FirmwareUpdateProgress } from '#conductor/drivers/interfaces.ts';
 import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/reset-machine.ts';
 import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
+import { withFirmwareImage } from '#conductor/flows/firmware/fetch-image.ts';
 import { readFirmware, rememberFirmware } from '#conductor/flows/firmware/firmware-store.ts';
 import { noteOutput } from '#conductor/flows/flow-store.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
@@ -19,8 +20,20 @@ const UpdateArgs = z.strictObject({
   settings: z
     .array(
       z.strictObject({
-        component: z.string().min(1).describe("bios, bmc, or the id of an item in the BMC's firmware inventory"),
-        url: z.url({ protocol: /^https?$/ }).describe('Where the BMC fetches the image'),
+        component: z
+          .string()
+          .min(1)
+          .describe("bios, bmc, nic:ADAPTER, or the id of an item in the BMC's firmware inventory"),
+        url: z
+          .url({ protocol: /^https?$/ })
+          .describe('Where the BMC, or with a checksum the conductor, fetches the image'),
+        checksum: z
+          .string()
+          .regex(/^([0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})$/i, {
+            error: 'must be a SHA-256, SHA-512 or SHA-1 in hexadecimal',
+          })
+          .optional()
+          .describe('Of the image: the conductor fetches it, compares, and sends it to the BMC'),
       }),
     )
     .min(1)
@@ -90,13 +103,17 @@ async function goOn(context: StepContext): Promise<ConductorStepOutcome> {
 async function start(
   context: StepContext,
   done: Done,
-  { component, url }: { readonly component: string; readonly url: string },
+  { component, url, checksum }: z.infer<typeof UpdateArgs>['settings'][number],
 ): Promise<Update | ConductorStepOutcome> {
   checkOutboundUrl(`firmware.update: settings: ${component}`, url, context.config.outbound.images);
   const { signal } = context;
   let started: Awaited<ReturnType<FirmwareInterface['startUpdate']>>;
   try {
-    started = await requireOffered(context, (bmc) => bmc.firmware).startUpdate({ component, url }, { signal });
+    started = await requireOffered(context, (bmc) => bmc.firmware).startUpdate(
+      { component, url, mustPush: checksum !== undefined },
+      (use) => withFirmwareImage({ url, checksum, rules: context.config.outbound.images, signal }, use),
+      { signal },
+    );
   } catch (error) {
     // the BMC may still be at what a conductor asked for that died before it could note its task
     if (!context.isRepeated || errorCode(error) !== 'bmc_error') throw error;

@@ -121,6 +121,8 @@ export interface Quirks {
   virtualMedia: 'of the manager' | 'of the system' | 'by PATCH' | 'by its protocol' | 'none';
   /** How firmware is updated. */
   simpleUpdate: 'by its URL' | 'with its protocol' | 'none';
+  /** Images can be sent to it. */
+  multipartPush: boolean;
   /** Its tasks begin at the machine's next reset. */
   updatesAtReset: boolean;
   /** Its own update ends its sessions, and it forgets its tasks. */
@@ -186,6 +188,7 @@ export const standardQuirks: Readonly<Quirks> = {
   noSecureBoot: false,
   virtualMedia: 'of the manager',
   simpleUpdate: 'by its URL',
+  multipartPush: true,
   updatesAtReset: false,
   forgetsTasks: false,
   noBios: false,

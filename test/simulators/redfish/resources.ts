@@ -5,7 +5,12 @@ import { managerResetPath, resetKeysPath } from '#test/simulators/redfish/manage
 import { logResources, logServicesPath, sensorLinks, sensorResources } from '#test/simulators/redfish/sensors.ts';
 import { collection, enabled, registries, services, sessionsPath } from '#test/simulators/redfish/service-resources.ts';
 import { type SimulatedStorage, storagePath, storageResources } from '#test/simulators/redfish/storage.ts';
-import { type SimulatedFirmware, updateResources, updateServicePath } from '#test/simulators/redfish/update-service.ts';
+import {
+  adapterLink,
+  type SimulatedFirmware,
+  updateResources,
+  updateServicePath,
+} from '#test/simulators/redfish/update-service.ts';
 import { virtualMediaLink, virtualMediaResources } from '#test/simulators/redfish/virtual-media.ts';
 
 /** The resources as JSON, after DMTF's schemas (versions in `@odata.type`). */
@@ -121,7 +126,9 @@ function serviceRoot(quirks: Quirks): Record<string, unknown> {
     AccountService: { '@odata.id': '/redfish/v1/AccountService' },
     Registries: { '@odata.id': '/redfish/v1/Registries' },
     Tasks: { '@odata.id': '/redfish/v1/TaskService' },
-    ...(quirks.simpleUpdate === 'none' ? {} : { UpdateService: { '@odata.id': updateServicePath } }),
+    ...(quirks.simpleUpdate === 'none' && !quirks.multipartPush
+      ? {}
+      : { UpdateService: { '@odata.id': updateServicePath } }),
     ...(quirks.noSessions ? {} : { SessionService: { '@odata.id': '/redfish/v1/SessionService' } }),
     Links: quirks.noSessions ? {} : { Sessions: { '@odata.id': sessionsPath } },
   };
@@ -201,6 +208,7 @@ export function renderResources(context: ResourceContext): Record<string, Record
       PowerState: context.system.power,
       Status: enabled,
       ...sensorLinks(quirks),
+      ...adapterLink(quirks),
       Links: {
         ComputerSystems: [{ '@odata.id': systemPath }],
         ManagedBy: [{ '@odata.id': '/redfish/v1/Managers/1' }],

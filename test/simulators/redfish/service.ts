@@ -31,7 +31,13 @@ import type { ServiceOptions, ServiceRequest, ServiceState } from '#test/simulat
 import { authenticated, createSession, endSession } from '#test/simulators/redfish/sessions.ts';
 import { createSimulatedStorage, createVolume, deleteVolume, volumesPath } from '#test/simulators/redfish/storage.ts';
 import { perform, pollTask } from '#test/simulators/redfish/tasks.ts';
-import { createSimulatedFirmware, simpleUpdate, simpleUpdatePath } from '#test/simulators/redfish/update-service.ts';
+import {
+  createSimulatedFirmware,
+  pushPath,
+  pushUpdate,
+  simpleUpdate,
+  simpleUpdatePath,
+} from '#test/simulators/redfish/update-service.ts';
 import { cdPath, patchVirtualMedia, virtualMediaAction } from '#test/simulators/redfish/virtual-media.ts';
 
 export interface RedfishService {
@@ -91,6 +97,7 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   if (jobQueue) return jobQueue;
   const mediaAction = method === 'POST' ? virtualMediaAction(state, path, request.body) : undefined;
   if (mediaAction) return mediaAction;
+  if (path === pushPath && method === 'POST' && state.quirks.multipartPush) return pushUpdate(state, request);
   if (path === simpleUpdatePath && state.quirks.simpleUpdate !== 'none') {
     return method === 'POST' ? simpleUpdate(state, request.body) : notAllowed('POST');
   }

@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { type Answer, errorAnswer, parseObject } from '#test/simulators/redfish/answers.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
-import type { ServiceState } from '#test/simulators/redfish/service-state.ts';
+import { collection } from '#test/simulators/redfish/service-resources.ts';
+import type { ServiceRequest, ServiceState } from '#test/simulators/redfish/service-state.ts';
 import { awaitReset, perform } from '#test/simulators/redfish/tasks.ts';
 
 /** UpdateService with SimpleUpdate and a firmware inventory (DMTF UpdateService, SoftwareInventory). */
 
 export const updateServicePath = '/redfish/v1/UpdateService';
+export const pushPath = `${updateServicePath}/upload`;
+const adaptersPath = '/redfish/v1/Chassis/1/NetworkAdapters';
 export const simpleUpdatePath = `${updateServicePath}/Actions/UpdateService.SimpleUpdate`;
 const inventoryPath = `${updateServicePath}/FirmwareInventory`;
 const nicPath = `${inventoryPath}/NIC.Slot.1`;
@@ -37,16 +40,31 @@ export function bootFirmware({ firmware, tasks }: Pick<ServiceState, 'firmware' 
 export async function simpleUpdate(state: ServiceState, text: string): Promise<Answer> {
   const body = parseObject(text);
   if (body === undefined) return errorAnswer(400, 'MalformedJSON');
-  const { firmware, quirks } = state;
+  const { quirks } = state;
   if (quirks.simpleUpdate === 'with its protocol' && body['TransferProtocol'] === undefined) {
     return errorAnswer(400, 'ActionParameterMissing');
   }
-  const [, name, version] = /\/([a-z]+)-([\d.]+)\.bin$/.exec(String(body['ImageURI'])) ?? [];
+  return install(state, String(body['ImageURI']), body['Targets'] as readonly string[] | undefined);
+}
+
+/** A multipart form: `UpdateParameters` and `UpdateFile`, which begins with "firmware" (DSP0266, push updates). */
+export async function pushUpdate(state: ServiceState, request: ServiceRequest): Promise<Answer> {
+  const type = String(request.headers['content-type']);
+  const form = await new Response(request.body, { headers: { 'content-type': type } }).formData();
+  const [parameters, file] = [form.get('UpdateParameters'), form.get('UpdateFile')];
+  if (!(parameters instanceof Blob) || !(file instanceof File)) return errorAnswer(400, 'ActionParameterMissing');
+  if (!(await file.text()).startsWith('firmware')) return errorAnswer(400, 'PropertyValueError');
+  const { Targets: targets } = parseObject(await parameters.text()) ?? {};
+  return install(state, `/${file.name}`, targets as readonly string[]);
+}
+
+async function install(state: ServiceState, image: string, targets: readonly string[] | undefined): Promise<Answer> {
+  const { firmware, quirks } = state;
+  const [, name, version] = /\/([a-z]+)-([\d.]+)\.bin$/.exec(image) ?? [];
   const part = parts.find((each) => each === name);
   if (part === undefined || version === undefined) {
     return errorAnswer(400, 'PropertyValueError', { text: 'The image could not be read.' });
   }
-  const targets = body['Targets'] as readonly string[] | undefined;
   if (part === 'nic' && targets?.[0] !== nicPath) {
     return errorAnswer(400, 'PropertyValueError', { text: 'The image is not for the target.' });
   }
@@ -69,12 +87,17 @@ export async function simpleUpdate(state: ServiceState, text: string): Promise<A
   return answer;
 }
 
+/** What the chassis says of its network adapters. */
+export function adapterLink({ simpleUpdate: fetches, multipartPush }: Quirks): Record<string, unknown> {
+  return fetches === 'none' && !multipartPush ? {} : { NetworkAdapters: { '@odata.id': adaptersPath } };
+}
+
 /** The resources, by path. */
 export function updateResources(
   { versions }: SimulatedFirmware,
   quirks: Quirks,
 ): Record<string, Record<string, unknown>> {
-  if (quirks.simpleUpdate === 'none') return {};
+  if (quirks.simpleUpdate === 'none' && !quirks.multipartPush) return {};
   const items = [
     ['BIOS', versions.bios, false],
     ['NIC.Slot.1', versions.nic, true],
@@ -86,7 +109,17 @@ export function updateResources(
       Name: 'Update service',
       ServiceEnabled: true,
       FirmwareInventory: { '@odata.id': inventoryPath },
-      Actions: { '#UpdateService.SimpleUpdate': { target: simpleUpdatePath } },
+      ...(quirks.multipartPush ? { MultipartHttpPushUri: pushPath } : {}),
+      ...(quirks.simpleUpdate === 'none'
+        ? {}
+        : { Actions: { '#UpdateService.SimpleUpdate': { target: simpleUpdatePath } } }),
+    },
+    [adaptersPath]: collection('NetworkAdapterCollection', 'Adapters', [`${adaptersPath}/NIC.Slot.1`]),
+    [`${adaptersPath}/NIC.Slot.1`]: {
+      '@odata.type': '#NetworkAdapter.v1_8_0.NetworkAdapter',
+      Id: 'NIC.Slot.1',
+      Name: 'Adapter',
+      Controllers: [{ FirmwarePackageVersion: versions.nic }],
     },
     [inventoryPath]: {
       '@odata.type': '#SoftwareInventoryCollection.SoftwareInventoryCollection',
@@ -103,6 +136,7 @@ export function updateResources(
           Name: id,
           Version: version,
           Updateable: updateable,
+          ...(updateable ? { RelatedItem: [{ '@odata.id': `${adaptersPath}/NIC.Slot.1` }] } : {}),
         },
       ]),
     ),

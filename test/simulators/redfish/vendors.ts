@@ -36,7 +36,10 @@ function named(
 export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
   Dell: {
     manufacturer: 'Dell Inc.',
-    paths: named({ system: 'System.Embedded.1', manager: 'iDRAC.Embedded.1', chassis: 'System.Embedded.1' }),
+    paths: named(
+      { system: 'System.Embedded.1', manager: 'iDRAC.Embedded.1', chassis: 'System.Embedded.1' },
+      { '/redfish/v1/UpdateService/upload': '/redfish/v1/UpdateService/MultipartUpload' },
+    ),
     resetTypes: [
       'On',
       'ForceOff',
@@ -58,6 +61,7 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
   },
   HPE: {
     manufacturer: 'HPE',
+    multipartPush: false,
     paths: {
       '/redfish/v1/Systems/1/Bios': '/redfish/v1/Systems/1/bios',
       '/redfish/v1/Systems/1/Bios/Settings': '/redfish/v1/Systems/1/bios/settings',
@@ -76,6 +80,7 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
       '/redfish/v1/Systems/1/Bios/Settings': '/redfish/v1/Systems/1/Bios/Pending',
       '/redfish/v1/Managers/1/VirtualMedia': '/redfish/v1/Systems/1/VirtualMedia',
       '/redfish/v1/Managers/1/VirtualMedia/CD': '/redfish/v1/Systems/1/VirtualMedia/EXT1',
+      '/redfish/v1/UpdateService/upload': '/mfwupdate',
     },
     resetTypes: ['On', 'Nmi', 'GracefulShutdown', 'GracefulRestart', 'ForceOn', 'ForceOff', 'ForceRestart'],
     overrideEnabled: ['Once', 'Disabled'],
