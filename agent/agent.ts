@@ -14,12 +14,13 @@ import { listPhysicalInterfaces } from '#agent/hardware/network-interfaces.ts';
 import { createHeartbeatLoop } from '#agent/heartbeat-loop.ts';
 import { createApp } from '#agent/http/app.ts';
 import { startServer } from '#agent/http/server.ts';
+import { createSharing } from '#agent/image/neighbours/share.ts';
 import { inspect } from '#agent/inspection/inspect.ts';
 import { type FoundNode, type LookupDependencies, lookup } from '#agent/lookup.ts';
 import { createProgressReporter } from '#agent/progress.ts';
 import { readSavedIdentity, type SavedIdentity, saveIdentity } from '#agent/saved-identity.ts';
 import type { Say } from '#agent/say.ts';
-import { beat, type Session, sendProgress, sessionNode } from '#agent/session.ts';
+import { askForNeighbours, beat, type Session, sendProgress, sessionNode } from '#agent/session.ts';
 import { setClock } from '#agent/set-clock.ts';
 import { createServerCertificate, type ServerCertificate } from '#agent/tls.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -127,6 +128,16 @@ async function serve(parts: {
     log,
     signal: life,
   });
+  const sharing =
+    certificate &&
+    createSharing({
+      ask: (request) => askForNeighbours(looking.api, session, request),
+      certificate: { ...certificate, ...config.tls },
+      host: config.listen.host,
+      clock,
+      log,
+      signal: life,
+    });
   const services: CommandServices = {
     ...dependencies,
     run: (command, args, options) => run(command, args, { signal: life, ...options }),
@@ -136,6 +147,7 @@ async function serve(parts: {
     inventory: () => dependencies.inventory.read(),
     node: () => sessionNode(session),
     imagePolicy: () => session.node.imagePolicy,
+    shareImage: () => (session.node.baton?.imageNeighbours ? sharing?.share : undefined),
     reportProgress: (id) => progress.forCommand(id),
     writtenImage: { current: undefined },
     lockdown: () => locked.abort(new AppError('aborted', 'the agent was locked down')),
@@ -169,7 +181,7 @@ async function serve(parts: {
     signal: life,
   });
   await beats.run();
-  await Promise.all([server.close(), waitForCommands(commands, clock, log)]);
+  await Promise.all([server.close(), sharing?.close(), waitForCommands(commands, clock, log)]);
   if (locked.signal.aborted) await lockDown(run, say, signal);
 }
 

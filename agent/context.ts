@@ -1,4 +1,5 @@
 import type { ImagePolicy } from '#agent/image/image-policy.ts';
+import type { Share } from '#agent/image/neighbours/share.ts';
 import type { WrittenImageRecord } from '#agent/image/written-image.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
@@ -20,6 +21,8 @@ export interface AgentContext {
   readonly reportProgress: (progress: Progress) => void;
   /** What the conductor allows of images; nothing said: all. */
   readonly imagePolicy?: ImagePolicy;
+  /** Shares an image in chunks with the machines that deploy it too; absent where the conductor does not want that. */
+  readonly shareImage?: ((image: string) => Share) | undefined;
   /** What the write step did in this boot. */
   readonly writtenImage: WrittenImageRecord;
 }

@@ -95,7 +95,7 @@ describe('lookup', () => {
 
   test("knows Baton's conductor", async () => {
     const found = await lookup(await setUp({ config: { baton: { progress_interval_ms: 500 } } }), limits);
-    expect(found.baton).toEqual({ progressIntervalMs: 500 });
+    expect(found.baton).toEqual({ progressIntervalMs: 500, imageNeighbours: false });
   });
 
   test('tries again after every failure, in random exponential time', async () => {

@@ -22,7 +22,7 @@ export interface FoundNode {
   readonly token: string | undefined;
   readonly imagePolicy: ImagePolicy;
   /** Set when the conductor is Baton. */
-  readonly baton: { readonly progressIntervalMs: number } | undefined;
+  readonly baton: { readonly progressIntervalMs: number; readonly imageNeighbours: boolean } | undefined;
   readonly apiVersion: Microversion;
 }
 
@@ -149,7 +149,10 @@ function toFoundNode(
       runImagePrograms: config?.baton?.run_image_programs,
       fetchFrom: config?.baton?.fetch_from && readFetchRules(config.baton.fetch_from),
     },
-    baton: config?.baton && { progressIntervalMs: config.baton.progress_interval_ms },
+    baton: config?.baton && {
+      progressIntervalMs: config.baton.progress_interval_ms,
+      imageNeighbours: config.baton.image_neighbours ?? false,
+    },
     apiVersion,
   };
 }

@@ -5,6 +5,7 @@ import type { CommandNode } from '#agent/context.ts';
 import { sendHeartbeat } from '#agent/heartbeat.ts';
 import { type FoundNode, type LookupDependencies, lookupOnce } from '#agent/lookup.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { NeighboursAnswer, type NeighboursRequest } from '#shared/wire/neighbours.ts';
 import type { Progress, ProgressReport } from '#shared/wire/progress.ts';
 
 /** What the latest lookup told: a fresh one replaces it while the server runs. */
@@ -82,4 +83,22 @@ export async function sendProgress(
     body,
   });
   if (answer.status >= 300) throw new AppError('agent_error', `the conductor refused progress: ${faultText(answer)}`);
+}
+
+/** Who deploys the same image. @throws AppError `unavailable`, or `forbidden` when the conductor refuses to tell */
+export async function askForNeighbours(
+  api: ApiClient,
+  { node }: Session,
+  request: Omit<NeighboursRequest, 'agent_token'>,
+): Promise<NeighboursAnswer> {
+  const body: NeighboursRequest = { ...request, agent_token: node.token ?? '' };
+  const answer = await api.request({
+    method: 'POST',
+    path: `/v1/neighbours/${node.uuid}`,
+    version: Math.min(node.apiVersion, microversions.heartbeat),
+    body,
+  });
+  if (answer.status >= 500) throw new AppError('unavailable', `the conductor has no neighbours: ${faultText(answer)}`);
+  if (answer.status !== 200) throw new AppError('forbidden', `the conductor tells no neighbours: ${faultText(answer)}`);
+  return NeighboursAnswer.parse(answer.body);
 }

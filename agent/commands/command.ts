@@ -27,6 +27,8 @@ export interface CommandServices {
   readonly node: () => CommandNode;
   /** What the last lookup allows of images; nothing said: all. */
   readonly imagePolicy?: () => ImagePolicy;
+  /** `undefined` where images are not shared with neighbours. */
+  readonly shareImage?: () => AgentContext['shareImage'];
   readonly reportProgress: (commandId: string) => AgentContext['reportProgress'];
   /** The image that a step wrote: `standby.get_partition_uuids` and `image.install_bootloader` ask for it. */
   readonly writtenImage: WrittenImageRecord;

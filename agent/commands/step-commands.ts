@@ -72,6 +72,7 @@ export function executeStepCommand(kind: StepKind): CommandDefinition {
         ports: portsParam.parse(params.ports) ?? [],
         reportProgress: services.reportProgress(commandId),
         imagePolicy: services.imagePolicy?.() ?? {},
+        shareImage: services.shareImage?.(),
         writtenImage: services.writtenImage,
       });
       return {

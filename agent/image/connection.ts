@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, createSecureContext, type TLSSocket } from 'node:tls';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type OutboundRules, outboundLookup } from '#shared/peers/outbound-url.ts';
 
@@ -27,6 +28,8 @@ export interface ConnectionOptions {
   readonly rules?: OutboundRules | undefined;
   /** Whether the server's certificate is checked; default true. */
   readonly verify?: boolean;
+  /** SHA-256 of the only certificate that is trusted, hex of its DER: nothing is sent to another. */
+  readonly pin?: string | undefined;
   /** Where connections wait for the next request; all users of it have the same rules. `undefined` = none is kept. */
   readonly kept?: KeptConnections | undefined;
 }
@@ -118,9 +121,11 @@ export function openConnection(url: URL, options: ConnectionOptions): Connection
     }
     return settle.promise;
   };
+  const trusted = options.pin === undefined ? undefined : trustOnly(options.pin, socket, fail);
   return {
     write: (text) => {
-      socket.write(text);
+      if (trusted) void trusted.then(() => socket.write(text));
+      else socket.write(text);
     },
     fill,
     readLine: () => readLine(fill),
@@ -158,7 +163,8 @@ function openTls(url: URL, receive: (bytes: Uint8Array) => boolean, options: Con
     host,
     port: Number(url.port) || 443,
     servername: isIP(host) ? '' : host,
-    rejectUnauthorized: options.verify ?? true,
+    rejectUnauthorized: options.pin === undefined && (options.verify ?? true),
+    ...(options.pin === undefined ? {} : { secureContext: withoutAuthorities }),
     ...lookupOf(options),
   });
   socket.pause();
@@ -168,6 +174,17 @@ function openTls(url: URL, receive: (bytes: Uint8Array) => boolean, options: Con
   return socket;
 }
 
+/** Resolves once the server has shown the certificate; else the connection fails. */
+function trustOnly(pin: string, socket: Socket, fail: (message: string) => void): Promise<void> {
+  return new Promise((resolve) => {
+    socket.once('secureConnect', () => {
+      const shown = (socket as TLSSocket).getPeerX509Certificate()?.raw;
+      if (shown && createHash('sha256').update(shown).digest('hex') === pin) resolve();
+      else fail('the server has another certificate than it is known by');
+    });
+  });
+}
+
 function lookupOf({ rules }: ConnectionOptions): { readonly lookup?: LookupFunction } {
   return rules ? { lookup: outboundLookup(rules) } : {};
 }
@@ -175,6 +192,9 @@ function lookupOf({ rules }: ConnectionOptions): { readonly lookup?: LookupFunct
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
 }
+
+/** One for all, and without the list of authorities, whose reading takes longer than a handshake. */
+const withoutAuthorities = createSecureContext({ ca: [] });
 
 /** Counts only the time in which bytes are awaited: a slow disk is not the server's fault. */
 function createRateWatch(windowMs: number): {

@@ -1,5 +1,5 @@
 import type { KeptConnections } from '#agent/image/connection.ts';
-import { httpGet } from '#agent/image/http-body.ts';
+import { type HttpAnswer, httpGet } from '#agent/image/http-body.ts';
 import { showUrl } from '#agent/image/show-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
@@ -45,7 +45,8 @@ export async function fetchSmall(url: string, what: string, maxBytes: number, op
   }
 }
 
-async function readAll(answer: Awaited<ReturnType<typeof httpGet>>, maxBytes: number): Promise<Buffer> {
+/** @throws AppError `invalid_argument` when it is larger, `unavailable` when it is cut */
+export async function readAll(answer: HttpAnswer, maxBytes: number): Promise<Buffer> {
   const tooLarge = new AppError('invalid_argument', `it is larger than ${maxBytes} bytes`);
   if ((answer.bodyBytes ?? 0) > maxBytes) throw tooLarge;
   let into = Buffer.alloc(Math.min(maxBytes + 1, answer.bodyBytes ?? firstBytes));

@@ -47,7 +47,8 @@ export async function httpGet(
     const sent = target.origin === url.origin ? headers : withoutAuthorization(headers);
     const answer = await getOnce(target, sent, options);
     const location = answer.headers.get('location');
-    if (!redirects.has(answer.status) || location === undefined) return answer;
+    // who is known by a certificate may not send us to others
+    if (!redirects.has(answer.status) || location === undefined || options.pin !== undefined) return answer;
     answer.close();
     const next = URL.parse(location, target.href);
     if (!next) throw new AppError('image_error', `${showUrl(url)} redirects to what is no URL`);
@@ -107,7 +108,7 @@ async function getOver(
     }).map(([name, value]) => `${name}: ${value}\r\n`);
     connection.write(`GET ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}\r\n`);
     const { status, persists } = parseStatusLine(await connection.readLine(), url);
-    const body = openBody(connection, await readHeaders(connection));
+    const body = openBody(connection, await readHeaders(connection), status);
     const mayKeep = persists && body.headers.get('connection')?.toLowerCase() !== 'close';
     const close = (): void => {
       if (!kept || !mayKeep || !body.isAtEnd() || !connection.isFree()) return connection.close();
@@ -160,12 +161,13 @@ interface OpenBody extends Pick<HttpAnswer, 'headers' | 'bodyBytes' | 'read'> {
   readonly isAtEnd: () => boolean;
 }
 
-function openBody(connection: Connection, headers: ReadonlyMap<string, string>): OpenBody {
+function openBody(connection: Connection, headers: ReadonlyMap<string, string>, status: number): OpenBody {
   const isAtEnd = (): boolean => false;
   if (headers.get('transfer-encoding')?.toLowerCase().includes('chunked')) {
     return { headers, bodyBytes: undefined, read: chunkedReader(connection), isAtEnd };
   }
-  const length = headers.get('content-length');
+  // RFC 9112 §6.3: it has none, whatever its headers say
+  const length = status === 204 ? '0' : headers.get('content-length');
   if (length === undefined) return { headers, bodyBytes: undefined, read: untilCloseReader(connection), isAtEnd };
   const bytes = /^\d{1,15}$/.test(length) ? Number(length) : undefined;
   if (bytes === undefined) throw badFraming('a Content-Length that is no length');

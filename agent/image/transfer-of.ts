@@ -3,11 +3,11 @@ import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
 import { authorizationHeaders, type ImageInfo } from '#agent/image/image-info.ts';
 import type { WriteImageOptions } from '#agent/image/write-image.ts';
 
-type Context = Pick<AgentContext, 'clock' | 'log' | 'signal' | 'reportProgress' | 'imagePolicy'>;
+type Context = Pick<AgentContext, 'clock' | 'log' | 'signal' | 'reportProgress' | 'imagePolicy' | 'shareImage'>;
 
 /** Where an image comes from and what it must be, as `image_info` says, for `writeImage`. */
 export function transferOf(
-  { clock, log, signal, reportProgress, imagePolicy }: Context,
+  { clock, log, signal, reportProgress, imagePolicy, shareImage }: Context,
   info: ImageInfo,
   checksum: ExpectedChecksum,
 ): WriteImageOptions {
@@ -17,6 +17,7 @@ export function transferOf(
     declaredFormat: info.disk_format,
     checksum,
     rules: imagePolicy?.fetchFrom,
+    share: shareImage,
     clock,
     log,
     signal,

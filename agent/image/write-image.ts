@@ -6,6 +6,7 @@ import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
 import { createHasher, type Hasher } from '#agent/image/hasher.ts';
 import { type ImageFormat, inspectImage, requireKnownFormat } from '#agent/image/image-format.ts';
 import type { ImageSource } from '#agent/image/image-source.ts';
+import type { Share } from '#agent/image/neighbours/share.ts';
 import { writeQcow2 } from '#agent/image/qcow2/write-qcow2.ts';
 import { createRangeReader } from '#agent/image/range-reader.ts';
 import { createSlotPool, type Slot } from '#agent/image/slot-pool.ts';
@@ -37,6 +38,8 @@ export interface WriteImageOptions {
   readonly declaredFormat?: string | null | undefined;
   /** Where it may be fetched from. */
   readonly rules?: OutboundRules | undefined;
+  /** Shares an image in chunks, by the checksum of its index, with the machines that write it too. */
+  readonly share?: ((image: string) => Share) | undefined;
   /** Throws when the image's beginning (unpacked; 1 MiB, or all of a smaller one) shows that it is not wanted. */
   readonly checkHead?: (head: Buffer) => void;
 }
@@ -97,7 +100,9 @@ export async function writeImage(
     };
     if (isChunkIndex(head)) {
       const reportDone = progressReporter(options);
-      return await writeChunks(source, target, openDisk, checkRaw, { ...tries, reportDone });
+      const { share } = options;
+      const sharing = share && (() => share(options.checksum.hex));
+      return await writeChunks(source, target, openDisk, checkRaw, { ...tries, reportDone, share: sharing });
     }
     return await writeRaw(source, compression, target, openDisk, checkRaw);
   } finally {
@@ -153,7 +158,12 @@ function progressReporter(
       phase: 'writing image',
       done_bytes: done,
       ...(total === undefined ? {} : { total_bytes: total }),
-      ...(origin && { kept_bytes: origin.kept, copied_bytes: origin.copied, fetched_bytes: origin.fetched }),
+      ...(origin && {
+        kept_bytes: origin.kept,
+        copied_bytes: origin.copied,
+        fetched_bytes: origin.fetched,
+        neighbour_bytes: origin.neighbours,
+      }),
       rate: Math.round(((done - last.bytes) * 1000) / elapsed),
     });
     Object.assign(last, { at: now, bytes: done });

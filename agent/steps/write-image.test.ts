@@ -73,9 +73,11 @@ test('the same image is not written twice in one boot', async () => {
 });
 
 test('of an image in chunks it says where the bytes came from', async () => {
-  const last = { ...written, origin: { kept: 3, copied: 2, fetched: 1 } };
+  const last = { ...written, origin: { kept: 3, copied: 2, fetched: 1, neighbours: 0 } };
   const { outcome } = await runStep({ image_info: info, configdrive: null }, last);
-  expect(outcome).toMatchObject({ output: expect.stringMatching(/ kept_bytes=3 copied_bytes=2 fetched_bytes=1$/) });
+  expect(outcome).toMatchObject({
+    output: expect.stringMatching(/ kept_bytes=3 copied_bytes=2 fetched_bytes=1 neighbour_bytes=0$/),
+  });
 });
 
 test('a format that the conductor does not permit is refused before anything is looked at', async () => {

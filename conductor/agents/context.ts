@@ -8,6 +8,8 @@ export interface AgentsConfig extends NodesConfig {
   readonly host: string;
   readonly console: ConsoleAccess;
   readonly requireAgentTls: boolean;
+  /** Whether agents share images with each other. */
+  readonly imageNeighbours: boolean;
   readonly outbound: OutboundConfig;
 }
 

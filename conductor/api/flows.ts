@@ -57,8 +57,9 @@ export const Flow = z
         waiting_for: line,
         wait_until: time.nullable(),
         progress: z.unknown(),
-        image_bytes: z.strictObject({ kept: whole, copied: whole, fetched: whole }).nullable().meta({
-          description: 'Of a written image in chunks: what the disk held in place, elsewhere, what was sent.',
+        image_bytes: z.strictObject({ kept: whole, copied: whole, fetched: whole, neighbours: whole }).nullable().meta({
+          description:
+            'Of a written image in chunks: what the disk held in place, elsewhere; what its server and neighbours sent.',
         }),
         note: line.meta({ description: 'What came of it beside its success: a reboot in place of kexec, and why.' }),
         error: line,

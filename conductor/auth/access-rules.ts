@@ -71,6 +71,7 @@ const openToStrangers: AccessRule[] = [
   ['GET', '/v1/lookup'],
   ['POST', '/v1/heartbeat/{node}'],
   ['POST', '/v1/progress/{node}'],
+  ['POST', '/v1/neighbours/{node}'],
   ['POST', '/v1/continue_inspection'],
   ['GET', '/boot/boot.ipxe'],
   ['GET', '/boot/node.ipxe'],

@@ -62,14 +62,20 @@ test('says of each step how long, how far and why', () => {
 });
 
 test('says where the bytes of an image in chunks came from, while it is written and afterwards', () => {
-  const progress = { phase: 'writing image', kept_bytes: 30_000_000, copied_bytes: 5_000_000, fetched_bytes: 2000 };
+  const progress = {
+    phase: 'writing image',
+    kept_bytes: 30_000_000,
+    copied_bytes: 5_000_000,
+    fetched_bytes: 2000,
+    neighbour_bytes: 9000,
+  };
   const running = step('write_image', 'running', { progress });
   const done = step('write_image', 'succeeded', {
     ended_at: at(20),
-    image_bytes: { kept: 40_000_000, copied: 0, fetched: 3000 },
+    image_bytes: { kept: 40_000_000, copied: 0, fetched: 3000, neighbours: 0 },
   });
   const [first, second] = renderFlow(flow([running, done]), new Date(at(20)));
-  expect(first).toContain('writing image; 30.0 MB kept, 5.0 MB copied, 2.0 kB fetched');
+  expect(first).toContain('writing image; 30.0 MB kept, 5.0 MB copied, 2.0 kB fetched, 9.0 kB from neighbours');
   expect(second).toContain('40.0 MB kept, 0 B copied, 3.0 kB fetched');
 });
 

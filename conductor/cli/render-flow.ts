@@ -108,15 +108,17 @@ export function renderProgress(progress: Progress | undefined): string {
       ? ''
       : ` ${formatBytes(done)}${total ? ` of ${formatBytes(total)} (${Math.floor((done / total) * 100)} %)` : ''}`;
   const { kept_bytes: kept, copied_bytes: copied = 0, fetched_bytes: fetched = 0 } = progress;
-  const origin = renderOrigin(kept === undefined ? undefined : { kept, copied, fetched });
+  const { neighbour_bytes: neighbours = 0 } = progress;
+  const origin = renderOrigin(kept === undefined ? undefined : { kept, copied, fetched, neighbours });
   return `${progress.phase}${amount}${rate === undefined ? '' : `, ${formatBytes(rate)}/s`}${origin === '' ? '' : `; ${origin}`}`;
 }
 
 /** Of an image in chunks: `30 MB kept, 5 MB copied, 2 MB fetched`. */
 function renderOrigin(origin: BytesByOrigin | undefined): string {
   if (origin === undefined) return '';
-  const { kept, copied, fetched } = origin;
-  return `${formatBytes(kept)} kept, ${formatBytes(copied)} copied, ${formatBytes(fetched)} fetched`;
+  const { kept, copied, fetched, neighbours } = origin;
+  const shared = neighbours === 0 ? '' : `, ${formatBytes(neighbours)} from neighbours`;
+  return `${formatBytes(kept)} kept, ${formatBytes(copied)} copied, ${formatBytes(fetched)} fetched${shared}`;
 }
 
 const barWidth = 20;

@@ -122,6 +122,7 @@ export async function answerAgent(
       baton: {
         progress_interval_ms: 1000,
         run_image_programs: config.runImagePrograms,
+        image_neighbours: config.imageNeighbours,
         fetch_from: {
           allow: config.outbound.images.allow?.entries ?? null,
           allow_loopback: config.outbound.images.allowLoopback,

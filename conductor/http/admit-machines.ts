@@ -4,7 +4,7 @@ import { addressOf } from '#conductor/http/caller-source.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const ofMachines = /^\/(?:v1\/(?:lookup|heartbeat|progress|continue_inspection)|boot)(?:\/|$)/;
+const ofMachines = /^\/(?:v1\/(?:lookup|heartbeat|neighbours|progress|continue_inspection)|boot)(?:\/|$)/;
 
 /** @throws AppError `forbidden` for what machines and agents ask, from outside of their networks (`BATON_AGENT_NETWORKS`). */
 export function requireMachineNetwork({ config, log }: Pick<HttpContext, 'config' | 'log'>): (c: Context) => void {

@@ -65,6 +65,7 @@ test('machines and agents are answered in their networks alone', async () => {
     '/lookup/',
     '/v1/heartbeat/n',
     '/progress/n',
+    '/v1/neighbours/n',
     '/v1/continue_inspection',
     '/boot/node.ipxe',
   ];

@@ -27,7 +27,7 @@ export function admitStrangers(context: Pick<HttpContext, 'clock' | 'config' | '
   return async (c, next) => {
     refuse(c);
     const source = sourceOf(c);
-    const ofAgent = /^\/v1\/(?:heartbeat|progress)\/([^/]+)$/.exec(c.req.path)?.[1];
+    const ofAgent = /^\/v1\/(?:heartbeat|neighbours|progress)\/([^/]+)$/.exec(c.req.path)?.[1];
     const agent = ofAgent === undefined ? undefined : `${source} ${ofAgent}`;
     if (agent === undefined || !proven.has(agent)) {
       const wait = failures.waitSeconds(source);

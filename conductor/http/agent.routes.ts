@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { createHeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
+import { createNeighbourFinder } from '#conductor/agents/neighbours/find-neighbours.ts';
 import { recordHeartbeat } from '#conductor/agents/record-heartbeat.ts';
 import { recordProgress } from '#conductor/agents/record-progress.ts';
 import { AgentLookup } from '#conductor/api/node-parts.ts';
@@ -15,6 +16,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 import { bootTokenHeader } from '#shared/wire/boot-secrets.ts';
 import { Heartbeat } from '#shared/wire/heartbeat.ts';
+import { NeighboursAnswer, NeighboursRequest } from '#shared/wire/neighbours.ts';
 import { ProgressReport } from '#shared/wire/progress.ts';
 
 const tags = ['agent'];
@@ -45,6 +47,15 @@ const progress = createRoute({
   summary: "Take an agent's progress report (Baton's own)",
   request: { params: NodeParams, body: jsonBody(ProgressReport) },
   responses: answers(204, 'taken'),
+});
+
+const neighbours = createRoute({
+  method: 'post',
+  path: '/v1/neighbours/{node}',
+  tags,
+  summary: "Tell an agent which machines deploy the same image (Baton's own)",
+  request: { params: NodeParams, body: jsonBody(NeighboursRequest) },
+  responses: answers(200, 'neighbours, and a ticket for them', NeighboursAnswer),
 });
 
 /** Fields newer than the first heartbeats, with Ironic's texts (agent-protocol.md §2.3). */
@@ -94,6 +105,7 @@ export function parseHeartbeat(body: Readonly<Record<string, unknown>>, version:
 export function agentRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   const heartbeats = createHeartbeatStore(context.db);
+  const findNeighbours = createNeighbourFinder(context, heartbeats);
 
   app.openapi(lookup, async (c) => {
     const version = c.get('version');
@@ -134,6 +146,8 @@ export function agentRoutes(context: HttpContext): ApiApp {
     await recordProgress(context, c.req.valid('param').node, c.req.valid('json'));
     return c.body(null, 204);
   });
+
+  app.openapi(neighbours, async (c) => c.json(await findNeighbours(c.req.valid('param').node, c.req.valid('json'))));
 
   return app;
 }

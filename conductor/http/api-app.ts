@@ -29,6 +29,7 @@ const apiSegments = new Set([
   'heartbeat',
   'inspection_rules',
   'lookup',
+  'neighbours',
   'nodes',
   'portgroups',
   'ports',

@@ -6,7 +6,7 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 
 /** What machines do by themselves, again and again. */
-const routine = /^\/(v1\/(heartbeat|lookup|progress)|boot|healthz|readyz|metrics)\b/;
+const routine = /^\/(v1\/(heartbeat|lookup|neighbours|progress)|boot|healthz|readyz|metrics)\b/;
 
 /**
  * Gives each request an id, and counts and logs it when it has been answered: what changes something at `info`, reads

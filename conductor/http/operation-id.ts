@@ -46,6 +46,7 @@ const irregular: Readonly<Record<string, string>> = {
   'get /v1/lookup': 'lookupAgent',
   'post /v1/heartbeat/{node}': 'heartbeat',
   'post /v1/progress/{node}': 'reportProgress',
+  'post /v1/neighbours/{node}': 'findNeighbours',
   'post /v1/continue_inspection': 'continueInspection',
   'post /v1/webhooks/{webhook}/test': 'testWebhook',
   'post /api/v1.0/actions/{action}/control/{verb}': 'controlAction',

@@ -56,10 +56,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   if (!parsed.success || problems.length > 0) {
     throw new AppError('invalid_argument', `the configuration has problems:\n  ${problems.join('\n  ')}`);
   }
-  const env = parsed.data;
+  return Object.freeze(toConfig(parsed.data));
+}
+
+function toConfig(env: z.infer<typeof Environment>): ConductorConfig {
   const publicUrl = publicUrlOf(env);
   const boot = readBootConfig(env, publicUrl);
-  return Object.freeze({
+  return {
     host: env.BATON_HOST,
     port: env.BATON_PORT,
     publicUrl,
@@ -106,12 +109,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ipxeDirectory: env.BATON_IPXE_DIR,
     dhcp: readDhcpConfig(env, boot.url),
     outbound: readOutboundConfig(env),
+    imageNeighbours: env.BATON_IMAGE_NEIGHBOURS,
     caDirectory: env.BATON_CA_DIR,
     etcdTlsDirectory: env.BATON_ETCD_TLS_DIR,
     metrics: env.BATON_METRICS,
     webhooks: readWebhookConfig(env),
     kubeconfigFile: env.BATON_KUBECONFIG,
-  });
+  };
 }
 
 function publicUrlOf(env: z.infer<typeof Environment>): string {

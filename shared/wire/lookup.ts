@@ -8,6 +8,8 @@ const BatonLookupConfig = z.object({
   progress_interval_ms: z.number().int().positive(),
   /** Whether the image's GRUB may be run on the machine for UEFI; absent from an older conductor, where it may. */
   run_image_programs: z.boolean().optional(),
+  /** Whether agents share images with each other (`POST /v1/neighbours/{node}`); absent from an older conductor. */
+  image_neighbours: z.boolean().optional(),
   /** Where the agent may fetch from; absent from an older conductor. */
   fetch_from: z
     .object({

@@ -13,8 +13,9 @@ export const Progress = z.object({
   /** Of an image in chunks, of `done_bytes`: what the disk held in place, and elsewhere. */
   kept_bytes: z.number().int().nonnegative().optional(),
   copied_bytes: z.number().int().nonnegative().optional(),
-  /** Of an image in chunks: bytes that came over the network, compressed. */
+  /** Of an image in chunks: bytes that came from its server, and from machines that deploy it too, compressed. */
   fetched_bytes: z.number().int().nonnegative().optional(),
+  neighbour_bytes: z.number().int().nonnegative().optional(),
   /** Bytes per second over the last interval. */
   rate: z.number().nonnegative().optional(),
 });

@@ -8,6 +8,12 @@ import { type Chunk, type ChunkIndex, chunkId } from '#shared/chunks/chunk-index
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import { retry } from '#shared/retry.ts';
 
+export interface FetchedChunk {
+  /** As it was sent, compressed. */
+  readonly packed: Buffer;
+  readonly bytes: Buffer;
+}
+
 export type FetchOptions = Pick<
   DownloadOptions,
   'urls' | 'headers' | 'maxTries' | 'retryDelayMs' | 'clock' | 'log' | 'rules'
@@ -21,7 +27,6 @@ const unpackZstd = promisify(zstdDecompress);
 /**
  * Fetches a chunk from the store beside the index, `default.castr` (casync's default), and checks its content. The
  * servers are tried in turn, with a pause after each round of them.
- * @returns its content, unpacked, and the bytes that were sent for it
  * @throws AppError `image_error` (no server has it, or what they have is something else), `unavailable`, `aborted`.
  */
 export function fetchChunk(
@@ -29,8 +34,8 @@ export function fetchChunk(
   digest: ChunkIndex['digest'],
   { urls, clock, log, headers, rules, kept, maxTries, retryDelayMs }: FetchOptions,
   signal: AbortSignal,
-): Promise<{ readonly bytes: Buffer; readonly fetchedBytes: number }> {
-  const attempt = async (number: number): Promise<{ readonly bytes: Buffer; readonly fetchedBytes: number }> => {
+): Promise<FetchedChunk> {
+  const attempt = async (number: number): Promise<FetchedChunk> => {
     const url = chunkUrl(chunk, urls[(number - 1) % urls.length] ?? '');
     try {
       const packed = await fetchSmall(url.href, 'a chunk of the image', packedLimit(chunk), {
@@ -39,7 +44,7 @@ export function fetchChunk(
         rules,
         kept,
       });
-      return { bytes: await unpack(packed, chunk, digest), fetchedBytes: packed.length };
+      return { packed, bytes: await unpack(packed, chunk, digest) };
     } catch (error) {
       if (signal.aborted) throw new AppError('aborted', 'the download was stopped', { cause: signal.reason });
       log.warn({ err: error, chunk: chunk.id, offset: chunk.offset }, 'fetching a chunk of the image failed');
@@ -62,11 +67,12 @@ function chunkUrl({ id }: Chunk, indexUrl: string): URL {
 }
 
 /** What doesn't shrink gets a little longer by its frame (RFC 8878 §3.1.1). */
-function packedLimit(chunk: Chunk): number {
+export function packedLimit(chunk: Chunk): number {
   return chunk.length + 64 * 1024;
 }
 
-async function unpack(packed: Buffer, chunk: Chunk, digest: ChunkIndex['digest']): Promise<Buffer> {
+/** @throws AppError `image_error` when it is not that chunk */
+export async function unpack(packed: Buffer, chunk: Chunk, digest: ChunkIndex['digest']): Promise<Buffer> {
   const compression = detectCompression(packed);
   if (compression !== 'zstd') {
     const is = compression === 'none' ? 'not compressed' : `compressed with ${compression}`;

@@ -1,6 +1,6 @@
-import { type FetchOptions, fetchChunk } from '#agent/image/chunks/fetch-chunk.ts';
 import type { Held, PlannedChunk, Source } from '#agent/image/chunks/plan-sources.ts';
 import type { ReadChunk } from '#agent/image/chunks/read-chunk.ts';
+import type { ChunkSupply } from '#agent/image/neighbours/chunk-supply.ts';
 import type { ChunkIndex } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -8,25 +8,20 @@ export interface LoadedChunk {
   readonly length: number;
   /** `undefined` where the disk has them and nothing beside them is written. */
   readonly bytes: Uint8Array | undefined;
-  readonly from: Exclude<Source['kind'], 'held'>;
+  readonly from: Exclude<Source['kind'], 'held'> | 'neighbours';
   /** As they were sent, compressed. */
-  readonly fetchedBytes: number;
+  readonly sentBytes: number;
 }
 
 export interface ChunkLoader {
   /** Reads these into memory; again is nothing. */
   readonly hold: (places: readonly Held[]) => Promise<void>;
-  /** @throws AppError as `fetchChunk`; `storage_error` when the disk reads otherwise than before. */
+  /** @throws AppError as the supply; `storage_error` when the disk reads otherwise than before. */
   readonly load: (planned: PlannedChunk, signal: AbortSignal) => Promise<LoadedChunk>;
 }
 
 /** What the disk does not give is fetched; all of it is checked by its id. */
-export function createChunkLoader(
-  { digest, sizes }: ChunkIndex,
-  read: ReadChunk,
-  options: FetchOptions,
-  stopped: AbortSignal,
-): ChunkLoader {
+export function createChunkLoader({ sizes }: ChunkIndex, read: ReadChunk, supply: ChunkSupply): ChunkLoader {
   const zeros = new Uint8Array(sizes.max);
   /** Set in the order of the loads: the next load may ask before the read has ended. */
   const held = new Map<string, Promise<Uint8Array | undefined>>();
@@ -47,7 +42,7 @@ export function createChunkLoader(
       const holding = hold(holdFirst);
       const taken = source.kind === 'held' ? take(chunk.id, source.isLast) : undefined;
       await holding;
-      if (source.kind === 'zeros') return { length, bytes: zeros.subarray(0, length), from: 'zeros', fetchedBytes: 0 };
+      if (source.kind === 'zeros') return { length, bytes: zeros.subarray(0, length), from: 'zeros', sentBytes: 0 };
       if (source.kind === 'kept') {
         const bytes = source.reads ? await read(chunk, chunk.offset) : undefined;
         if (source.reads && bytes === undefined) {
@@ -56,12 +51,11 @@ export function createChunkLoader(
             `the disk read otherwise before at byte ${chunk.offset}: it may be failing`,
           );
         }
-        return { length, bytes, from: 'kept', fetchedBytes: 0 };
+        return { length, bytes, from: 'kept', sentBytes: 0 };
       }
       const bytes = await (source.kind === 'copied' ? read(chunk, source.from) : taken);
-      if (bytes) return { length, bytes, from: 'copied', fetchedBytes: 0 };
-      const fetched = await fetchChunk(chunk, digest, options, AbortSignal.any([signal, stopped]));
-      return { ...fetched, length, from: 'fetched' };
+      if (bytes) return { length, bytes, from: 'copied', sentBytes: 0 };
+      return { ...(await supply.obtain(chunk, signal)), length };
     },
   };
 }

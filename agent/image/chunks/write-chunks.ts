@@ -1,4 +1,4 @@
-import { type FetchOptions, fetchChunk } from '#agent/image/chunks/fetch-chunk.ts';
+import type { FetchOptions } from '#agent/image/chunks/fetch-chunk.ts';
 import { createChunkLoader, type LoadedChunk } from '#agent/image/chunks/load-chunk.ts';
 import { type PlannedChunk, planSources } from '#agent/image/chunks/plan-sources.ts';
 import { createChunkReader } from '#agent/image/chunks/read-chunk.ts';
@@ -7,6 +7,9 @@ import type { KeptConnections } from '#agent/image/connection.ts';
 import type { Disk } from '#agent/image/disk.ts';
 import { createDiskWriter, type DiskWriter, tooSmall } from '#agent/image/disk-writer.ts';
 import type { ImageSource } from '#agent/image/image-source.ts';
+import { type ChunkSupply, supplyFromServer } from '#agent/image/neighbours/chunk-supply.ts';
+import type { Share } from '#agent/image/neighbours/share.ts';
+import { supplyWithNeighbours } from '#agent/image/neighbours/shared-supply.ts';
 import { createSlotPool, type Slot, slotBytes } from '#agent/image/slot-pool.ts';
 import type { WrittenBytes } from '#agent/image/write-image.ts';
 import { type ChunkIndex, parseChunkIndex } from '#shared/chunks/chunk-index.ts';
@@ -24,13 +27,15 @@ const maxIndexBytes = 64 * 1024 * 1024;
 export interface WriteChunksOptions extends Omit<FetchOptions, 'kept'> {
   /** Called as the image grows, in bytes of the image. */
   readonly reportDone: (doneBytes: number, imageBytes: number, origin: BytesByOrigin) => void;
+  /** Begins to share this image with the machines that write it too; `undefined`: with none. */
+  readonly share?: (() => Share) | undefined;
 }
 
 /**
  * Writes the raw image whose chunk index `source` brings: chunks that the disk has in place are kept and not written,
  * those that it has elsewhere are copied, the rest is fetched from the chunk store beside the index. Each chunk is
  * checked by its id before it is written; the index itself by the image's checksum. The first MiB is always fetched,
- * and written last.
+ * and written last. What others deploy too is fetched from them where that is faster, and offered to them.
  * @throws AppError as `writeImage`.
  */
 export async function writeChunks(
@@ -41,32 +46,46 @@ export async function writeChunks(
   options: WriteChunksOptions,
 ): Promise<WrittenBytes> {
   const kept: KeptConnections = new Map();
+  const index = parseChunkIndex(await readIndex(source));
+  if (index.imageBytes === 0) throw new AppError('image_error', 'the image is empty');
+  if (index.imageBytes > target.sizeBytes) throw tooSmall(target, index.imageBytes);
+  const share = options.share?.();
+  const fetching = { ...options, kept };
+  const supply = share
+    ? supplyWithNeighbours(index, share, fetching, source.signal)
+    : supplyFromServer(index, fetching, source.signal);
   try {
-    return await writeAll(source, target, openDisk, checkHead, { ...options, kept });
+    const written = await writeAll(source, index, openDisk, checkHead, { ...options, supply });
+    share?.linger();
+    return written;
+  } catch (error) {
+    share?.end();
+    throw error;
   } finally {
+    supply.close();
     for (const connection of [...kept.values()].flat()) connection.close();
   }
 }
 
 async function writeAll(
   source: ImageSource,
-  target: { readonly name: string; readonly sizeBytes: number },
+  index: ChunkIndex,
   openDisk: () => Promise<Disk>,
   checkHead: (head: Buffer) => void,
-  options: WriteChunksOptions & FetchOptions,
+  { supply, reportDone }: Pick<WriteChunksOptions, 'reportDone'> & { readonly supply: ChunkSupply },
 ): Promise<WrittenBytes> {
-  const index = parseChunkIndex(await readIndex(source));
-  if (index.imageBytes === 0) throw new AppError('image_error', 'the image is empty');
-  if (index.imageBytes > target.sizeBytes) throw tooSmall(target, index.imageBytes);
-  const origin = { kept: 0, copied: 0, fetched: source.download.doneBytes() };
-  const state: { rest?: AsyncGenerator<LoadedChunk>; writer?: DiskWriter } = {};
+  const origin = { kept: 0, copied: 0, fetched: source.download.doneBytes(), neighbours: 0 };
+  const state: { rest?: AsyncGenerator<LoadedChunk>; writer?: DiskWriter; disk?: string } = {};
+  let passed = 0;
   const count = (chunk: LoadedChunk): void => {
     if (chunk.from === 'kept' || chunk.from === 'copied') origin[chunk.from] += chunk.length;
-    origin.fetched += chunk.fetchedBytes;
+    if (chunk.from === 'fetched' || chunk.from === 'neighbours') origin[chunk.from] += chunk.sentBytes;
+    passed += 1;
+    if (state.disk !== undefined) supply.reach(passed, state.disk);
   };
   let end = 0;
   for await (const { slot, kept } of toSlots(
-    loadAll(index, () => state.rest, options, source.signal),
+    loadAll(index, () => state.rest, supply),
     count,
     source.signal,
   )) {
@@ -75,13 +94,14 @@ async function writeAll(
       const disk = await openDisk();
       // zeroing ahead would take what is to be kept: zeros go where the image has them, as on rotational disks
       state.writer = createDiskWriter({ ...disk, rotational: true }, index.imageBytes);
-      state.rest = await loadRest(index, disk, options, source.signal);
+      state.disk = disk.name;
+      state.rest = await loadRest(index, disk, supply, source.signal);
     }
     const offset = end;
     end += slot.length;
     if (kept) slot.release();
     else await state.writer.write(slot, offset);
-    options.reportDone(end, index.imageBytes, origin);
+    reportDone(end, index.imageBytes, origin);
   }
   const { writer } = state;
   await writer?.flush();
@@ -115,13 +135,14 @@ async function readIndex({ slots, verify }: ImageSource): Promise<Buffer> {
 async function* loadAll(
   index: ChunkIndex,
   rest: () => AsyncGenerator<LoadedChunk> | undefined,
-  options: FetchOptions,
-  stopped: AbortSignal,
+  supply: ChunkSupply,
 ): AsyncGenerator<LoadedChunk> {
-  yield* inOrder(index.chunks.slice(0, firstBehindHead(index)), chunksAtOnce, async (chunk, signal) => {
-    const fetched = await fetchChunk(chunk, index.digest, options, AbortSignal.any([signal, stopped]));
-    return { ...fetched, length: chunk.length, from: 'fetched' as const };
-  });
+  const head = index.chunks.slice(0, firstBehindHead(index));
+  supply.expect(head);
+  yield* inOrder(head, chunksAtOnce, async (chunk, signal) => ({
+    ...(await supply.obtain(chunk, signal)),
+    length: chunk.length,
+  }));
   yield* rest() ?? [];
 }
 
@@ -133,13 +154,14 @@ function firstBehindHead({ chunks }: ChunkIndex): number {
 async function loadRest(
   index: ChunkIndex,
   disk: Disk,
-  options: FetchOptions,
+  supply: ChunkSupply,
   signal: AbortSignal,
 ): Promise<AsyncGenerator<LoadedChunk>> {
   const reader = createChunkReader(disk, index, chunksAtOnce, signal);
   const survey = await surveyDisk(disk, index, reader, chunksAtOnce, signal);
   const plan = planSources(index, survey, firstBehindHead(index), heldBytes);
-  const { hold, load } = createChunkLoader(index, reader.read, options, signal);
+  supply.expect(plan.filter(({ source }) => source.kind === 'fetched').map(({ chunk }) => chunk));
+  const { hold, load } = createChunkLoader(index, reader.read, supply);
   // the head's last chunk may fill the second MiB before any of these is asked for
   await hold(plan[0]?.holdFirst ?? []);
   return inOrder<PlannedChunk, LoadedChunk>(plan, chunksAtOnce, load);

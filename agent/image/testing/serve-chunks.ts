@@ -48,7 +48,7 @@ export function makeChunksAtBlocks(data: Buffer, sizes: ChunkSizes): ChunkedImag
 
 /** @returns the base of the files' addresses, and the paths asked for so far. */
 export async function serveFiles(
-  file: (path: string, request: number) => Buffer | undefined,
+  file: (path: string, request: number) => Buffer | undefined | Promise<Buffer | undefined>,
 ): Promise<
   AsyncDisposable & { readonly url: string; readonly requests: readonly string[]; readonly connections: () => number }
 > {
@@ -57,8 +57,9 @@ export async function serveFiles(
   const server = createServer((request, response) => {
     const path = (request.url ?? '').slice(1);
     requests.push(path);
-    const body = file(path, requests.length);
-    response.writeHead(body ? 200 : 404, { 'content-length': body?.length ?? 0 }).end(body);
+    void Promise.resolve(file(path, requests.length)).then((body) =>
+      response.writeHead(body ? 200 : 404, { 'content-length': body?.length ?? 0 }).end(body),
+    );
   });
   server.on('connection', () => {
     connections += 1;

@@ -29,7 +29,7 @@ export function countStep(
 /** Of a step's output, where that says it: of an image in chunks. */
 export function countImageBytes({ metrics }: MetricsContext, output: unknown): void {
   const found = readOrigin(output);
-  for (const origin of found ? (['kept', 'copied', 'fetched'] as const) : []) {
+  for (const origin of found ? (['kept', 'copied', 'fetched', 'neighbours'] as const) : []) {
     metrics.imageBytes.inc({ origin }, found?.[origin] ?? 0);
   }
 }

@@ -148,7 +148,7 @@ export const metricTable = {
   ),
   imageBytes: counter(
     'baton_image_bytes_total',
-    'Bytes of images in chunks that agents wrote or left: kept in place, copied on the disk, fetched (compressed).',
+    'Bytes of images in chunks that agents wrote or left: kept in place, copied on the disk, fetched from the server or from neighbours (compressed).',
     ['origin'],
   ),
   webhookDeliveries: counter('baton_webhook_deliveries_total', 'Tries to deliver an event, by what came of them.', [

@@ -1,0 +1,210 @@
+import type { KeptConnections } from '#agent/image/connection.ts';
+import { readAll } from '#agent/image/fetch-small.ts';
+import { type HttpAnswer, httpGet } from '#agent/image/http-body.ts';
+import { hedgeAfter, type Member, seedOf } from '#agent/image/neighbours/choose-requests.ts';
+import { doneHeader, waitHeader } from '#agent/image/neighbours/serve-chunks.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+import { peerLimits } from '#shared/peers/peer-limits.ts';
+import type { Neighbour } from '#shared/wire/neighbours.ts';
+
+/** More are not kept: a few are enough, and each costs a connection both ways. */
+const mostPeers = 32;
+const firstRestMs = 2000;
+const mostRests = 6;
+const busyMs = 500;
+const greetMs = 2000;
+/** For a chunk to come, beyond the time for which a neighbour may wait for it itself. */
+const sendMs = 1500;
+/** A neighbour that was not asked for anything for so long is asked how far it is. */
+const quietMs = 1000;
+
+interface Peer extends Neighbour {
+  readonly seed: number;
+  done: number;
+  busy: number;
+  known: boolean;
+  failures: number;
+  /** Not asked before then; `Infinity`: never again. */
+  restsUntil: number;
+  heardAt: number;
+  greeting: boolean;
+}
+
+/** The neighbours of one image, and what was seen of them. */
+export interface Peers {
+  /** Those that may be asked now. */
+  members(): readonly Member[];
+  /** Learns of a neighbour; a known one stays what it is. */
+  add(neighbour: Neighbour): void;
+  /**
+   * Asks a neighbour for a chunk.
+   * @param takes is given what it sent; throws for what is not that chunk
+   * @throws AppError `aborted` by the signal; what asking or `takes` throws: then it is not asked for a while, or never
+   */
+  ask(request: PeerQuestion): Promise<'sent' | 'not yet' | 'not here'>;
+  /** Asks those from whom nothing was heard lately how far they are; never throws. */
+  greet(): Promise<void>;
+  /** Milliseconds that a chunk of a neighbour takes lately. */
+  chunkMs(): number | undefined;
+  close(): void;
+}
+
+export interface PeerQuestion {
+  readonly member: string;
+  readonly chunkId: string;
+  readonly maxBytes: number;
+  readonly takes: (packed: Buffer) => Promise<void>;
+  readonly serverMs: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface PeersOptions {
+  readonly self: () => string;
+  readonly ticket: () => string | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onChange: () => void;
+}
+
+interface Asking extends PeersOptions {
+  readonly kept: KeptConnections;
+  readonly closed: AbortSignal;
+  readonly pace: { chunkMs: number | undefined };
+}
+
+export function createPeers(options: PeersOptions): Peers {
+  const { self, clock } = options;
+  const peers = new Map<string, Peer>();
+  const closed = new AbortController();
+  const asking: Asking = { ...options, kept: new Map(), closed: closed.signal, pace: { chunkMs: undefined } };
+  const now = (): number => clock.now().getTime();
+  return {
+    // those that have not answered yet are none
+    members: () => [...peers.values()].filter(({ heardAt, restsUntil }) => heardAt > 0 && restsUntil <= now()),
+    add: (neighbour) => {
+      if (neighbour.id === self() || peers.has(neighbour.id) || peers.size >= mostPeers) return;
+      const fresh = { done: 0, busy: 0, known: false, failures: 0, restsUntil: 0, heardAt: 0, greeting: false };
+      const peer = { ...neighbour, seed: seedOf(neighbour.id), ...fresh };
+      peers.set(neighbour.id, peer);
+      void greetPeer(asking, peer);
+    },
+    ask: async (question) => {
+      const peer = peers.get(question.member);
+      return peer ? askPeerForChunk(asking, peer, question) : 'not here';
+    },
+    greet: async () => {
+      const quiet = [...peers.values()].filter(
+        ({ greeting, busy, restsUntil, heardAt }) =>
+          !greeting && busy === 0 && restsUntil <= now() && now() - heardAt > quietMs,
+      );
+      await Promise.all(quiet.map((peer) => greetPeer(asking, peer)));
+    },
+    chunkMs: () => asking.pace.chunkMs,
+    close: () => {
+      closed.abort();
+      for (const connection of [...asking.kept.values()].flat()) connection.close();
+    },
+  };
+}
+
+async function greetPeer(asking: Asking, peer: Peer): Promise<void> {
+  peer.greeting = true;
+  try {
+    const answer = await get(asking, peer, { path: '/', waitMs: 0, timeoutMs: greetMs });
+    answer.close();
+    if (answer.status !== 204) throw new AppError('unavailable', `it answered ${answer.status}`);
+  } catch (error) {
+    if (!asking.closed.aborted) fail(asking, peer, error);
+  } finally {
+    peer.greeting = false;
+    asking.onChange();
+  }
+}
+
+async function askPeerForChunk(asking: Asking, peer: Peer, question: PeerQuestion): ReturnType<Peers['ask']> {
+  const { signal } = question;
+  peer.busy += 1;
+  try {
+    const began = performance.now();
+    const answer = await takeChunk(asking, peer, question);
+    if (answer !== 'sent') return answer;
+    asking.pace.chunkMs = smooth(asking.pace.chunkMs, performance.now() - began);
+    Object.assign(peer, { known: true, failures: 0 });
+    return answer;
+  } catch (error) {
+    if (signal.aborted || asking.closed.aborted) throw new AppError('aborted', 'it is not needed any more');
+    fail(asking, peer, error);
+    throw error;
+  } finally {
+    peer.busy -= 1;
+  }
+}
+
+async function takeChunk(
+  asking: Asking,
+  peer: Peer,
+  { chunkId, serverMs, maxBytes, takes, signal }: PeerQuestion,
+): ReturnType<Peers['ask']> {
+  const waitMs = hedgeAfter(serverMs);
+  const answer = await get(asking, peer, { path: `/${chunkId}`, waitMs, timeoutMs: waitMs + sendMs, signal });
+  try {
+    if (answer.status === 425) return 'not yet';
+    if (answer.status === 404) return 'not here';
+    if (answer.status === 503) {
+      peer.restsUntil = asking.clock.now().getTime() + busyMs;
+      return 'not yet';
+    }
+    if (answer.status !== 200) {
+      throw new AppError(answer.status === 401 ? 'unavailable' : 'image_error', `it answered ${answer.status}`);
+    }
+    await takes(await readAll(answer, Math.min(maxBytes, peerLimits.neighbour.bytes)));
+    return 'sent';
+  } finally {
+    answer.close();
+  }
+}
+
+interface PeerRequest {
+  readonly path: string;
+  readonly waitMs: number;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+async function get(
+  { ticket, kept, closed, clock }: Asking,
+  peer: Peer,
+  { path, waitMs, timeoutMs, signal }: PeerRequest,
+): Promise<HttpAnswer> {
+  const limit = AbortSignal.timeout(Math.min(timeoutMs, peerLimits.neighbour.timeoutMs));
+  const answer = await httpGet(
+    new URL(path, peer.url),
+    { authorization: `Bearer ${ticket() ?? ''}`, [waitHeader]: String(waitMs) },
+    {
+      idleTimeoutMs: peerLimits.neighbour.timeoutMs,
+      signal: AbortSignal.any([closed, limit, ...(signal === undefined ? [] : [signal])]),
+      kept,
+      pin: peer.certificate_sha256,
+    },
+  );
+  peer.heardAt = clock.now().getTime();
+  const done = answer.headers.get(doneHeader) ?? '';
+  if (/^\d{1,9}$/.test(done)) peer.done = Math.max(peer.done, Number(done));
+  return answer;
+}
+
+function fail({ clock, log }: Asking, peer: Peer, error: unknown): void {
+  peer.known = false;
+  peer.failures += 1;
+  const isLie = errorCode(error) !== 'unavailable';
+  const isGone = isLie || peer.failures > mostRests;
+  peer.restsUntil = isGone ? Infinity : clock.now().getTime() + firstRestMs * 2 ** (peer.failures - 1);
+  log.warn({ err: error, neighbour: peer.url, isGone }, 'a neighbour failed');
+}
+
+/** A mean in which the latest counts a fifth. */
+export function smooth(mean: number | undefined, value: number): number {
+  return mean === undefined ? value : mean + (value - mean) / 5;
+}

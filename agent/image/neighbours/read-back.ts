@@ -1,0 +1,31 @@
+import { open } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { constants, zstdCompress } from 'node:zlib';
+import { type Chunk, type ChunkIndex, chunkId } from '#shared/chunks/chunk-index.ts';
+import { limitAtOnce } from '#shared/limit-at-once.ts';
+
+const compress = promisify(zstdCompress);
+/** The machine writes to the disk meanwhile. */
+const inTurn = limitAtOnce({ most: 4 });
+
+/** Reads a chunk from where it was written and packs it; `undefined` when something else is there by now. */
+export function readBack(
+  disk: string,
+  { offset, length, id }: Chunk,
+  digest: ChunkIndex['digest'],
+): Promise<Uint8Array | undefined> {
+  return inTurn(async () => {
+    const handle = await open(disk, 'r').catch(() => undefined);
+    if (!handle) return undefined;
+    try {
+      const bytes = Buffer.alloc(length);
+      const { bytesRead } = await handle.read(bytes, 0, length, offset);
+      if (bytesRead !== length || chunkId(bytes, digest) !== id) return undefined;
+      return await compress(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 1 } });
+    } catch {
+      return undefined; // a bad sector: the neighbour asks another
+    } finally {
+      await handle.close();
+    }
+  });
+}

@@ -1,0 +1,94 @@
+import type { KeyObject } from 'node:crypto';
+import { type Context, Hono } from 'hono';
+import type { Clock } from '#shared/clock.ts';
+import { limitAtOnce } from '#shared/limit-at-once.ts';
+import { openTicket } from '#shared/wire/image-ticket.ts';
+import type { Ticket } from '#shared/wire/neighbours.ts';
+
+/** The number of chunks of the image, from its beginning, that a machine has. */
+export const doneHeader = 'x-baton-done';
+
+/** Milliseconds for which a chunk may be waited for that is not here yet. */
+export const waitHeader = 'x-baton-wait-ms';
+const mostWaitMs = 4000;
+
+/** Chunks read, packed and sent at a time, and how many requests wait for that. */
+const atOnce = 8;
+const mostWaiting = 64;
+const mostKnown = 256;
+/** 800 Mbit/s: the machine's own traffic needs room on the link, too. */
+const bytesPerSecond = 100e6;
+
+/** What a machine has to offer. */
+export interface Offer {
+  /** The ticket that it has itself: only the holders of another of the same group are served. */
+  readonly group: () => string | undefined;
+  readonly publicKey: () => KeyObject | undefined;
+  readonly done: () => number;
+  /** The chunk, packed by zstd, if it is here or comes in time. */
+  readonly find: (chunkId: string, waitMs: number) => Promise<Uint8Array | 'not yet' | undefined>;
+  readonly meet: (ticket: Ticket) => void;
+}
+
+/**
+ * Serves chunks to machines that deploy the same image: `GET /` says how far this one is, `GET /<chunk id>` sends a
+ * chunk. Who has no ticket for the image gets nothing; `offer` is `undefined` where nothing is being deployed.
+ */
+export function serveChunks(offer: () => Offer | undefined, clock: Clock): Hono {
+  const app = new Hono();
+  const inTurn = limitAtOnce({ most: atOnce, waiting: { most: mostWaiting, refusal: () => new Error('busy') } });
+  const pace = createPace(clock);
+  /** Verified before: each comes with every chunk. */
+  const known = new Map<string, Ticket>();
+  const openKnown = (text: string, key: KeyObject): Ticket | undefined => {
+    const before = known.get(text);
+    if (before) return before.expires > clock.now().getTime() ? before : undefined;
+    const ticket = openTicket(text, key, clock.now());
+    if (!ticket) return undefined;
+    if (known.size >= mostKnown) known.clear();
+    known.set(text, ticket);
+    return ticket;
+  };
+  const admit = (c: Context): Offer | undefined => {
+    const offered = offer();
+    const key = offered?.publicKey();
+    const text = /^Bearer (\S{1,4096})$/.exec(c.req.header('authorization') ?? '')?.[1];
+    const ticket = key && text !== undefined ? openKnown(text, key) : undefined;
+    if (!offered || !ticket || ticket.group !== offered.group()) return undefined;
+    offered.meet(ticket);
+    return offered;
+  };
+  app.get('/', (c) => {
+    const offered = admit(c);
+    return offered ? c.body(null, 204, { [doneHeader]: String(offered.done()) }) : c.body(null, 401);
+  });
+  app.get('/:id{[0-9a-f]{64}}', async (c) => {
+    const offered = admit(c);
+    if (!offered) return c.body(null, 401);
+    const { id } = c.req.param();
+    const { signal } = c.req.raw;
+    const wait = /^\d{1,5}$/.exec(c.req.header(waitHeader) ?? '')?.[0];
+    const bytes = await offered.find(id, Math.min(mostWaitMs, Number(wait ?? 0)));
+    const headers = { [doneHeader]: String(offered.done()), 'content-length': '0' };
+    if (bytes === 'not yet') return c.body(null, 425, headers);
+    if (bytes === undefined || signal.aborted) return c.body(null, 404, headers);
+    try {
+      await inTurn(() => pace(bytes.length, signal), signal);
+    } catch {
+      return c.body(null, 503, headers);
+    }
+    return c.body(bytes as Uint8Array<ArrayBuffer>, 200, { ...headers, 'content-length': String(bytes.length) });
+  });
+  return app;
+}
+
+/** Waits until so many bytes may be sent. */
+function createPace(clock: Clock): (bytes: number, signal: AbortSignal) => Promise<void> {
+  let free = 0;
+  return async (bytes, signal) => {
+    const now = clock.now().getTime();
+    const waitMs = free - now;
+    free = Math.max(free, now) + (bytes / bytesPerSecond) * 1000;
+    if (waitMs > 1) await clock.sleep(waitMs, signal);
+  };
+}

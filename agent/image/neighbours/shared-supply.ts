@@ -1,0 +1,235 @@
+import { EventEmitter, once } from 'node:events';
+import { type FetchOptions, fetchChunk, packedLimit, unpack } from '#agent/image/chunks/fetch-chunk.ts';
+import { type ChunkRequest, chooseRequests, ownerOf, reach, seedOf } from '#agent/image/neighbours/choose-requests.ts';
+import type { ChunkSupply, SuppliedChunk } from '#agent/image/neighbours/chunk-supply.ts';
+import { createPackedStore, type PackedStore } from '#agent/image/neighbours/packed-store.ts';
+import { smooth } from '#agent/image/neighbours/peers.ts';
+import { readBack } from '#agent/image/neighbours/read-back.ts';
+import type { Offer } from '#agent/image/neighbours/serve-chunks.ts';
+import type { Share } from '#agent/image/neighbours/share.ts';
+import {
+  aheadBytes,
+  createWantedChunks,
+  type Wanted,
+  type WantedChunks,
+} from '#agent/image/neighbours/wanted-chunks.ts';
+import { slotBytes } from '#agent/image/slot-pool.ts';
+import type { Chunk, ChunkIndex } from '#shared/chunks/chunk-index.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tickMs = 250;
+
+interface Supplying {
+  readonly index: ChunkIndex;
+  readonly share: Share;
+  readonly options: FetchOptions;
+  readonly stopped: AbortSignal;
+  /** Of chunks in the image, by id; of several the first. */
+  readonly numbers: ReadonlyMap<string, number>;
+  readonly packed: PackedStore;
+  readonly wanted: WantedChunks;
+  /** Emits the id of each chunk that is here. */
+  readonly arrivals: EventEmitter;
+  readonly state: {
+    done: number;
+    disk: string | undefined;
+    serverBusy: number;
+    serverMs: number | undefined;
+    isClosed: boolean;
+    isTicking: boolean;
+  };
+}
+
+/**
+ * From the server and from neighbours, as `chooseRequests` says. What was fetched before its turn is held packed, and
+ * unpacked again when its turn comes; what neighbours ask for is found there too, or read back from the disk.
+ */
+export function supplyWithNeighbours(
+  index: ChunkIndex,
+  share: Share,
+  options: FetchOptions,
+  stopped: AbortSignal,
+): ChunkSupply {
+  const numbers = new Map(index.chunks.map(({ id }, at) => [id, at] as const).toReversed());
+  const packed = createPackedStore(() => (share.peers.members().length > 0 ? aheadBytes : 0));
+  const supplying: Supplying = {
+    index,
+    share,
+    options,
+    stopped,
+    numbers,
+    packed,
+    wanted: createWantedChunks(numbers, packed),
+    arrivals: new EventEmitter().setMaxListeners(0),
+    state: { done: 0, disk: undefined, serverBusy: 0, serverMs: undefined, isClosed: false, isTicking: false },
+  };
+  const { state, wanted } = supplying;
+  share.offer({ done: () => state.done, find: (id, waitMs) => findForNeighbour(supplying, id, waitMs) });
+  const unwatch = share.onChange(() => tick(supplying));
+  const timer = setInterval(() => tick(supplying), tickMs);
+  return {
+    expect: (expected) => {
+      wanted.expect(expected);
+      tick(supplying);
+    },
+    obtain: (chunk, signal) => obtain(supplying, chunk, signal),
+    reach: (at, disk) => {
+      Object.assign(state, { done: at, disk });
+    },
+    close: () => {
+      state.isClosed = true;
+      clearInterval(timer);
+      unwatch();
+      for (const { requests } of wanted.all()) for (const request of requests) request.abort();
+    },
+  };
+}
+
+async function obtain(supplying: Supplying, chunk: Chunk, signal: AbortSignal): Promise<SuppliedChunk> {
+  const { wanted, packed, stopped, index } = supplying;
+  const entry = wanted.await(chunk);
+  tick(supplying);
+  const onAbort = (): void => entry.arrival.reject(new AppError('aborted', 'the download was stopped'));
+  const ended = AbortSignal.any([signal, stopped]);
+  ended.addEventListener('abort', onAbort, { once: true });
+  if (ended.aborted) onAbort();
+  try {
+    const { sent, from } = await entry.arrival.promise;
+    const sentBytes = entry.isTaken ? 0 : sent.length;
+    entry.isTaken = true;
+    return { bytes: entry.bytes ?? (await unpack(sent, chunk, index.digest)), sentBytes, from };
+  } finally {
+    ended.removeEventListener('abort', onAbort);
+    wanted.leave(chunk);
+    packed.use(chunk.id, chunk.offset < slotBytes);
+    tick(supplying);
+  }
+}
+
+/** Looks, soon, what is to be asked for. */
+function tick(supplying: Supplying): void {
+  const { share, wanted, stopped, state } = supplying;
+  if (state.isTicking) return;
+  state.isTicking = true;
+  setImmediate(() => {
+    state.isTicking = false;
+    if (state.isClosed || stopped.aborted) return;
+    const members = share.peers.members();
+    const now = performance.now();
+    const requests = chooseRequests({
+      now,
+      selfSeed: seedOf(share.self()),
+      wants: wanted.open(members.length === 0, now),
+      members,
+      serverBusy: state.serverBusy,
+      serverMs: state.serverMs,
+      memberMs: share.peers.chunkMs(),
+    });
+    for (const request of requests) start(supplying, request);
+  });
+}
+
+function start(supplying: Supplying, { want: entry, from }: ChunkRequest<Wanted>): void {
+  const own = new AbortController();
+  const signal = AbortSignal.any([own.signal, supplying.stopped]);
+  entry.requests.add(own);
+  const asking =
+    from === 'server'
+      ? askServer(supplying, entry, own, signal)
+      : askMember(supplying, entry, own, signal, from.member);
+  void asking.then(() => {
+    entry.requests.delete(own);
+    // the server has been asked in vain, as often as it may be, and nobody else has it
+    if (!entry.isHere && entry.failure !== undefined && entry.requests.size === 0) entry.arrival.reject(entry.failure);
+    tick(supplying);
+  });
+}
+
+async function askServer(
+  supplying: Supplying,
+  entry: Wanted,
+  own: AbortController,
+  signal: AbortSignal,
+): Promise<void> {
+  const { index, options, state } = supplying;
+  const began = performance.now();
+  entry.asked.server = true;
+  state.serverBusy += 1;
+  try {
+    const { bytes, packed } = await fetchChunk(entry.chunk, index.digest, options, signal);
+    state.serverMs = smooth(state.serverMs, performance.now() - began);
+    arrive(supplying, entry, own, { bytes, sent: packed, from: 'fetched' });
+  } catch (error) {
+    entry.failure = error;
+  } finally {
+    state.serverBusy -= 1;
+  }
+}
+
+async function askMember(
+  supplying: Supplying,
+  entry: Wanted,
+  own: AbortController,
+  signal: AbortSignal,
+  member: string,
+): Promise<void> {
+  const { share, index, options, state } = supplying;
+  const { chunk } = entry;
+  entry.asked.members += 1;
+  entry.tried.add(member);
+  try {
+    const answer = await share.peers.ask({
+      member,
+      chunkId: chunk.id,
+      maxBytes: packedLimit(chunk),
+      serverMs: state.serverMs,
+      signal,
+      takes: async (sent) => {
+        const bytes = await unpack(sent, chunk, index.digest);
+        arrive(supplying, entry, own, { bytes, sent, from: 'neighbours' });
+      },
+    });
+    // it is about to have it, and may be asked again
+    if (answer === 'not yet') entry.tried.delete(member);
+  } catch (error) {
+    options.log.debug({ err: error, chunk: chunk.id }, 'a neighbour did not send a chunk');
+  } finally {
+    entry.asked.members -= 1;
+  }
+}
+
+function arrive(
+  { packed, arrivals }: Supplying,
+  entry: Wanted,
+  own: AbortController,
+  { bytes, sent, from }: { readonly bytes: Uint8Array; readonly sent: Buffer; readonly from: SuppliedChunk['from'] },
+): void {
+  if (entry.isHere) return;
+  entry.isHere = true;
+  if (entry.isNext) entry.bytes = bytes;
+  packed.add(entry.chunk.id, sent);
+  entry.arrival.resolve({ sent, from });
+  arrivals.emit(entry.chunk.id);
+  for (const request of entry.requests) if (request !== own) request.abort();
+}
+
+async function findForNeighbour(
+  { share, index, stopped, numbers, packed, wanted, arrivals, state }: Supplying,
+  id: string,
+  waitMs: number,
+): ReturnType<Offer['find']> {
+  const here = packed.get(id);
+  const at = numbers.get(id);
+  if (here || at === undefined) return here;
+  if (at < state.done && !wanted.isAwaited(id)) {
+    const chunk = index.chunks[at];
+    return chunk && state.disk !== undefined ? readBack(state.disk, chunk, index.digest) : undefined;
+  }
+  const want = { at, seed: seedOf(id), tried: new Set<string>() };
+  const isOurs = ownerOf(want, seedOf(share.self()), share.peers.members()) === undefined;
+  const isComing = wanted.find(id)?.asked.server ?? false;
+  if (state.isClosed || !(isComing || (isOurs && at < state.done + reach))) return undefined;
+  const limit = AbortSignal.any([AbortSignal.timeout(waitMs), stopped]);
+  await once(arrivals, id, { signal: limit }).catch(() => undefined);
+  return packed.get(id) ?? 'not yet';
+}

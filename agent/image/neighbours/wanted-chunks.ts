@@ -1,0 +1,122 @@
+import { seedOf, serverRequests, type Want } from '#agent/image/neighbours/choose-requests.ts';
+import type { SuppliedChunk } from '#agent/image/neighbours/chunk-supply.ts';
+import type { PackedStore } from '#agent/image/neighbours/packed-store.ts';
+import type { Chunk } from '#shared/chunks/chunk-index.ts';
+
+/** Chunks that are asked for before their turn, where there are neighbours. */
+const windowChunks = 512;
+/** Of chunks before their turn, packed. */
+export const aheadBytes = 64 * 1024 * 1024;
+/** The first so many are due: the write waits for them. */
+const dueChunks = 2;
+/** The first so many stay unpacked when they are here. */
+const readyChunks = 16;
+
+/** A chunk that is asked for, or will be. */
+export interface Wanted extends Want {
+  readonly chunk: Chunk;
+  readonly asked: { server: boolean; members: number };
+  readonly tried: Set<string>;
+  dueSince: number | undefined;
+  readonly requests: Set<AbortController>;
+  /** Resolves when it is here. */
+  readonly arrival: PromiseWithResolvers<{ readonly sent: Buffer; readonly from: SuppliedChunk['from'] }>;
+  isHere: boolean;
+  /** It is written soon. */
+  isNext: boolean;
+  /** Somebody got it: it counts once. */
+  isTaken: boolean;
+  failure?: unknown;
+  /** Unpacked, of those that are written soon when they arrive. */
+  bytes?: Uint8Array | undefined;
+}
+
+/** What is to be had, in the order in which it is written. */
+export interface WantedChunks {
+  expect(chunks: readonly Chunk[]): void;
+  /** Somebody waits for it: it comes before those that are only expected. */
+  await(chunk: Chunk): Wanted;
+  isAwaited(id: string): boolean;
+  /** It was taken, or given up. */
+  leave(chunk: Chunk): void;
+  find(id: string): Wanted | undefined;
+  all(): Iterable<Wanted>;
+  /** Those to be asked for now. @param now in milliseconds */
+  open(isAlone: boolean, now: number): readonly Wanted[];
+}
+
+/** @param numbers of chunks in the image, by id */
+export function createWantedChunks(numbers: ReadonlyMap<string, number>, packed: PackedStore): WantedChunks {
+  const line = new Map<string, Chunk>();
+  const awaited = new Map<string, Chunk>();
+  /** Of those in the window, and those that somebody waits for. */
+  const wanted = new Map<string, Wanted>();
+  const enter = (chunk: Chunk): Wanted => {
+    const known = wanted.get(chunk.id);
+    if (known) return known;
+    const fresh = makeWanted(chunk, numbers.get(chunk.id) ?? 0);
+    wanted.set(chunk.id, fresh);
+    const sent = packed.get(chunk.id);
+    if (sent) {
+      // the image has it more than once
+      Object.assign(fresh, { isHere: true, isTaken: true });
+      fresh.arrival.resolve({ sent, from: 'fetched' });
+    }
+    return fresh;
+  };
+  return {
+    expect: (chunks) => {
+      for (const chunk of chunks) line.set(chunk.id, chunk);
+    },
+    await: (chunk) => {
+      line.delete(chunk.id);
+      awaited.set(chunk.id, chunk);
+      return enter(chunk);
+    },
+    isAwaited: (id) => awaited.has(id),
+    leave: ({ id }) => {
+      awaited.delete(id);
+      wanted.delete(id);
+    },
+    find: (id) => wanted.get(id),
+    all: () => wanted.values(),
+    open: (isAlone, now) => {
+      const open: Wanted[] = [];
+      let place = 0;
+      let bytes = packed.aheadBytes();
+      for (const chunk of inTurn(awaited, line)) {
+        if (place >= (isAlone ? serverRequests : windowChunks) || bytes >= aheadBytes) break;
+        const each = enter(chunk);
+        each.isNext = place < readyChunks;
+        place += 1;
+        if (each.isHere || each.failure !== undefined) continue;
+        if (open.length < dueChunks) each.dueSince ??= now;
+        bytes += chunk.length;
+        open.push(each);
+      }
+      return open;
+    },
+  };
+}
+
+function* inTurn(...lists: readonly ReadonlyMap<string, Chunk>[]): Generator<Chunk> {
+  for (const list of lists) yield* list.values();
+}
+
+function makeWanted(chunk: Chunk, at: number): Wanted {
+  const arrival: Wanted['arrival'] = Promise.withResolvers();
+  arrival.promise.catch(() => undefined); // thrown to who asks for it
+  return {
+    chunk,
+    at,
+    seed: seedOf(chunk.id),
+    asked: { server: false, members: 0 },
+    tried: new Set(),
+    dueSince: undefined,
+    requests: new Set(),
+    arrival,
+    isHere: false,
+    isNext: false,
+    isTaken: false,
+  };
+}

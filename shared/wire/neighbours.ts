@@ -1,0 +1,46 @@
+import { z } from 'zod';
+
+/**
+ * `POST /v1/neighbours/{node uuid}`, Baton's own: which machines deploy the same image, and the ticket by which they know
+ * each other. Nothing waits for it: without an answer the image comes from its server.
+ */
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in hex');
+
+export const NeighboursRequest = z.strictObject({
+  agent_token: z.string(),
+  /** The checksum of the image's index, as the deploy names it. */
+  image: z.string().regex(/^[0-9a-f]{40,128}$/, 'must be a digest in hex'),
+  /** Where the agent serves chunks, on the address at which it takes commands. */
+  port: z.int().min(1).max(65_535),
+  /** Of the certificate that it serves with, over its DER. */
+  certificate_sha256: sha256,
+});
+export type NeighboursRequest = z.infer<typeof NeighboursRequest>;
+
+/** A machine that deploys the same image. */
+export const Neighbour = z.object({
+  id: z.string().regex(/^[0-9a-f]{16}$/),
+  url: z.url({ protocol: /^https$/ }),
+  certificate_sha256: sha256,
+});
+export type Neighbour = z.infer<typeof Neighbour>;
+
+/** What a ticket says: who may fetch, from whom, until when. Signed by the conductor. */
+export const Ticket = Neighbour.extend({
+  /** Image, project and network in one digest: machines with the same serve each other. */
+  group: sha256,
+  /** Milliseconds since 1970. */
+  expires: z.int().positive(),
+});
+export type Ticket = z.infer<typeof Ticket>;
+
+export const NeighboursAnswer = z.object({
+  ticket: z.string().max(4096),
+  /** Of the conductors, PEM: what tickets are verified with. */
+  public_key: z.string().max(1024),
+  neighbours: z.array(Neighbour).max(64),
+  /** When the agent is to ask again. */
+  next_ms: z.int().min(1000).max(3_600_000),
+});
+export type NeighboursAnswer = z.infer<typeof NeighboursAnswer>;
