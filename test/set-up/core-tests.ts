@@ -72,6 +72,7 @@ export const coreTests: readonly CoreTest[] = [
   { file: 'system/fencing.test.ts', proves: 'a conductor that was taken over writes nothing' },
   // disks
   { file: 'system/write-image.test.ts', proves: 'the image writer on block devices' },
+  { file: 'system/image-neighbours.test.ts', proves: 'machines that send each other the image that they deploy' },
   { file: 'system/write-partition-image.test.ts', proves: 'partition images on block devices' },
   { file: 'system/config-drive.test.ts', proves: 'config drives' },
   { file: 'system/inject-files.test.ts', proves: 'files put into file systems' },

@@ -29,6 +29,7 @@ const situation = (fields: Partial<Situation>): Situation => ({
   selfSeed: seedOf(digest('self')),
   wants: [],
   members: [],
+  unheard: 0,
   serverBusy: 0,
   serverMs: 100,
   memberMs: 10,
@@ -42,6 +43,10 @@ describe('alone', () => {
   test('eight chunks are asked of the server, in their order', () => {
     expect(fromServer(chooseRequests(situation({ wants })))).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
     expect(fromServer(chooseRequests(situation({ wants, serverBusy: 6 })))).toEqual([0, 1]);
+  });
+
+  test('fewer, where others that are not heard of yet ask it too', () => {
+    expect(fromServer(chooseRequests(situation({ wants, unheard: 3 })))).toEqual([0, 1]);
   });
 
   test('so are they beside a neighbour that stands far behind', () => {

@@ -34,6 +34,8 @@ export interface Situation<W extends Want = Want> {
   /** In the order in which they are written. */
   readonly wants: readonly W[];
   readonly members: readonly Member[];
+  /** Neighbours that have been named and not been heard of yet. */
+  readonly unheard: number;
   readonly serverBusy: number;
   /** Milliseconds that a chunk takes lately; `undefined` before the first. */
   readonly serverMs: number | undefined;
@@ -71,7 +73,7 @@ export function chooseRequests<W extends Want>(situation: Situation<W>): readonl
   const members = isServerFast(situation) ? [] : situation.members;
   const front = wants[0]?.at ?? 0;
   const near = members.filter(({ done }) => Math.abs(done - front) < reach);
-  const serverLimit = shareOfServer(near.length);
+  const serverLimit = shareOfServer(near.length + situation.unheard);
   const memberLimit = Math.min(8, Math.max(2, Math.ceil(16 / Math.max(1, members.length))));
   const hedgeMs = hedgeAfter(serverMs);
   const busy = new Map(members.map(({ id, busy: requests }) => [id, requests]));
@@ -134,8 +136,8 @@ function shareOfServer(others: number): number {
 }
 
 /** Neighbours cost both sides more than a server does that is not busy. */
-function isServerFast({ serverMs, members }: Situation): boolean {
-  return serverMs !== undefined && (serverMs * serverRequests) / shareOfServer(members.length) < fastServerMs;
+function isServerFast({ serverMs, members, unheard }: Situation): boolean {
+  return serverMs !== undefined && (serverMs * serverRequests) / shareOfServer(members.length + unheard) < fastServerMs;
 }
 
 /** Whether so many requests to neighbours bring more than those to the server: else it is asked at the same time. */

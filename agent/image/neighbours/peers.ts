@@ -36,6 +36,8 @@ interface Peer extends Neighbour {
 export interface Peers {
   /** Those that may be asked now. */
   members(): readonly Member[];
+  /** How many were named and have not answered yet. */
+  unheard(): number;
   /** Learns of a neighbour; a known one stays what it is. */
   add(neighbour: Neighbour): void;
   /**
@@ -83,6 +85,7 @@ export function createPeers(options: PeersOptions): Peers {
   return {
     // those that have not answered yet are none
     members: () => [...peers.values()].filter(({ heardAt, restsUntil }) => heardAt > 0 && restsUntil <= now()),
+    unheard: () => [...peers.values()].filter(({ heardAt, failures }) => heardAt === 0 && failures === 0).length,
     add: (neighbour) => {
       if (neighbour.id === self() || peers.has(neighbour.id) || peers.size >= mostPeers) return;
       const fresh = { done: 0, busy: 0, known: false, failures: 0, restsUntil: 0, heardAt: 0, greeting: false };

@@ -121,6 +121,7 @@ function tick(supplying: Supplying): void {
       selfSeed: seedOf(share.self()),
       wants: wanted.open(members.length === 0, now),
       members,
+      unheard: share.peers.unheard(),
       serverBusy: state.serverBusy,
       serverMs: state.serverMs,
       memberMs: share.peers.chunkMs(),

@@ -11,6 +11,7 @@ import { planArea } from '#test/bench/areas/plan.ts';
 import { ramdiskArea } from '#test/bench/areas/ramdisk.ts';
 import { siteArea } from '#test/bench/areas/site.ts';
 import { stepArea } from '#test/bench/areas/step.ts';
+import { swarmArea } from '#test/bench/areas/swarm.ts';
 import { teardownArea } from '#test/bench/areas/teardown.ts';
 import { writeImageArea } from '#test/bench/areas/write-image.ts';
 
@@ -27,6 +28,7 @@ export const areas: readonly Area[] = [
   siteArea,
   teardownArea,
   writeImageArea,
+  swarmArea,
   hostileArea,
   eventsArea,
   boardArea,

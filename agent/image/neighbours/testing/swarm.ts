@@ -12,7 +12,7 @@ import type { Neighbour, Ticket } from '#shared/wire/neighbours.ts';
 
 const sha256 = (data: string | Buffer): string => createHash('sha256').update(data).digest('hex');
 
-/** One for all: made anew, they would take as long as the tests. */
+/** One for all: made for each, they would take as long as the tests. */
 const certificate = {
   ...createServerCertificate({ address: '127.0.0.1', hostName: 'test', curve: 'p256' }),
   minVersion: 'TLSv1.2' as const,

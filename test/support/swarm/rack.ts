@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+import { writeStore } from '#shared/chunks/write-store.ts';
+import { run, start } from '#shared/process/run.ts';
+
+export interface RackOptions {
+  /** For disks and the image. */
+  readonly folder: string;
+  readonly machines: number;
+  readonly imageBytes: number;
+  /** `10mbit`: of the server's link, and of each machine's, both ways. */
+  readonly serverRate: string;
+  readonly machineRate: string;
+}
+
+const Result = z.object({
+  ms: z.number(),
+  origin: z.object({ kept: z.number(), copied: z.number(), fetched: z.number(), neighbours: z.number() }),
+});
+export type MachineResult = z.infer<typeof Result>;
+
+export interface Machine {
+  /** What it took, once it has written; rejects when it dies before. */
+  readonly written: Promise<MachineResult>;
+  readonly disk: string;
+  kill(): void;
+}
+
+/** Machines in network namespaces on one bridge, with a server of an image, each link with its rate (`tc`). */
+export interface Rack extends AsyncDisposable {
+  readonly imageBytes: number;
+  /** Of the image's chunks, as stored. */
+  readonly storedBytes: number;
+  readonly raw: string;
+  /** Starts machines, and lets them write all at once. @param alone without neighbours */
+  write(numbers: readonly number[], alone?: boolean): Promise<readonly Machine[]>;
+  /** Puts a neighbour that means no good in a machine's place. */
+  misbehave(number: number, how: 'lies' | 'stalls'): Promise<void>;
+  /** Bytes that the server has sent since the last call. */
+  sent(): Promise<number>;
+}
+
+const pieceBytes = 1024 * 1024;
+const prefix = 'btsw';
+const bridge = `${prefix}br`;
+const sources = import.meta.dirname;
+const base = 'http://10.99.0.1:8080';
+
+type Started = ReturnType<typeof start>;
+
+/** Needs root. What an earlier run left is taken away. */
+export async function buildRack(options: RackOptions): Promise<Rack> {
+  await removeNetwork();
+  const { folder } = options;
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  const raw = join(folder, 'disk.raw');
+  const stored = await writeStore(makeImage(options.imageBytes, raw), join(folder, 'store'), 'disk');
+  const processes = new Set<Started>();
+  const begin = async (namespace: string, args: readonly string[], environment = {}): Promise<Started> => {
+    const command = ['netns', 'exec', namespace, process.execPath, '--disable-warning=ExperimentalWarning', ...args];
+    const started = start('ip', command, { env: environment });
+    processes.add(started);
+    started.stderr.pipe(process.stderr);
+    await once(started.stdout, 'data'); // ready
+    return started;
+  };
+  await buildNetwork(options);
+  await begin(`${prefix}0`, [join(sources, 'image-server.ts'), '10.99.0.1', join(folder, 'store')]);
+  return {
+    imageBytes: options.imageBytes,
+    storedBytes: stored.newBytes,
+    raw,
+    write: async (numbers, alone = false) => {
+      const ready = await Promise.all(
+        numbers.map(async (number) => {
+          const disk = join(folder, `disk-${number}`);
+          const args = [`10.99.0.${number + 1}`, disk, String(options.imageBytes), base, stored.sha256, `m${number}`];
+          const machine = await begin(`${prefix}${number}`, [join(sources, 'machine.ts'), ...args], {
+            ...(alone && { ALONE: '1' }),
+          });
+          return { machine, disk };
+        }),
+      );
+      return ready.map(({ machine, disk }) => {
+        const written = firstLine(machine);
+        written.catch(() => undefined); // to whom asks for it
+        machine.stdin.write('go\n');
+        return { written, disk, kill: () => machine.kill('SIGKILL') };
+      });
+    },
+    misbehave: async (number, how) => {
+      const args = [`10.99.0.${number + 1}`, base, stored.sha256, `m${number}`, how];
+      await begin(`${prefix}${number}`, [join(sources, 'bad-neighbour.ts'), ...args]);
+    },
+    sent: async () => {
+      const { stdout } = await run('ip', ['netns', 'exec', `${prefix}0`, 'curl', '-sf', `${base}/sent`]);
+      return Number(stdout);
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const each of processes) each.kill('SIGKILL');
+      await Promise.allSettled([...processes].map((each) => each.exited));
+      await removeNetwork();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function firstLine(machine: Started): Promise<MachineResult> {
+  for await (const line of createInterface({ input: machine.stdout })) return Result.parse(JSON.parse(line));
+  throw new Error('the machine ended before it had written the image');
+}
+
+async function buildNetwork({ machines, serverRate, machineRate }: RackOptions): Promise<void> {
+  await run('ip', ['link', 'add', bridge, 'type', 'bridge']);
+  await run('ip', ['link', 'set', bridge, 'up']);
+  for (let number = 0; number <= machines; number += 1) {
+    const namespace = `${prefix}${number}`;
+    const outer = `${prefix}v${number}`;
+    const rate = number === 0 ? serverRate : machineRate;
+    await run('ip', ['netns', 'add', namespace]);
+    await run('ip', ['link', 'add', outer, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', namespace]);
+    await run('ip', ['link', 'set', outer, 'master', bridge, 'up']);
+    await run('ip', ['-n', namespace, 'addr', 'add', `10.99.0.${number + 1}/24`, 'dev', 'eth0']);
+    await run('ip', ['-n', namespace, 'link', 'set', 'eth0', 'up']);
+    await run('ip', ['-n', namespace, 'link', 'set', 'lo', 'up']);
+    // each direction is shaped where it is sent; nothing is dropped, as a card would not
+    const shape = ['root', 'tbf', 'rate', rate, 'burst', '64k', 'limit', '16mb'];
+    await run('tc', ['-n', namespace, 'qdisc', 'add', 'dev', 'eth0', ...shape]);
+    await run('tc', ['qdisc', 'add', 'dev', outer, ...shape]);
+  }
+}
+
+async function removeNetwork(): Promise<void> {
+  const { stdout } = await run('ip', ['netns', 'list']);
+  for (const name of stdout.split('\n').map((line) => line.split(' ')[0] ?? '')) {
+    if (name.startsWith(prefix)) await run('ip', ['netns', 'del', name]);
+  }
+  await run('ip', ['link', 'del', bridge]).catch(() => undefined); // there was none
+}
+
+/** Three tenths of it do not compress, as of a file system with programs. */
+async function* makeImage(bytes: number, raw: string): AsyncGenerator<Buffer> {
+  const file = await open(raw, 'w');
+  try {
+    for (let at = 0; at < bytes; at += pieceBytes) {
+      const piece = Buffer.alloc(pieceBytes, `block of ${at}`);
+      for (let block = 0; block < pieceBytes; block += 4096) randomBytes(1200).copy(piece, block);
+      await file.write(piece);
+      yield piece;
+    }
+  } finally {
+    await file.close();
+  }
+}
