@@ -38,7 +38,6 @@ export const Health = z.strictObject({
 });
 
 /** An empty list under the collection's name. */
-export const EmptyList = z.record(z.string(), z.array(json).max(0));
 export const Children = z.strictObject({
   children: z.array(json).max(0),
   links: z.strictObject({ href: z.string(), rel: z.string() }),

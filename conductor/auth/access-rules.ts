@@ -245,7 +245,11 @@ export const accessRules: readonly AccessRule[] = [
     ['GET', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:get', readEverywhere],
     ['PATCH', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:update', administer],
     ['DELETE', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:delete', administer],
-    ['GET', '/v1/inspection_rules', 'baremetal:inspection_rule:get', readEverywhere],
+    ['GET', '/v1/inspection_rules', 'baremetal:inspection_rule:list', readEverywhere],
+    ['POST', '/v1/inspection_rules', 'baremetal:inspection_rule:create', administer],
+    ['GET', '/v1/inspection_rules/{rule}', 'baremetal:inspection_rule:get', readEverywhere],
+    ['PATCH', '/v1/inspection_rules/{rule}', 'baremetal:inspection_rule:update', administer],
+    ['DELETE', '/v1/inspection_rules/{rule}', 'baremetal:inspection_rule:delete', administer],
     // where connectors and targets are
     ['GET', '/v1/volume', 'baremetal:volume:list', read],
     ['GET', '/v1/tokens', 'baton:token:get', administer],

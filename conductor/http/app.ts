@@ -32,6 +32,7 @@ import { frameworkFault } from '#conductor/http/fault.ts';
 import { flowRoutes } from '#conductor/http/flows.routes.ts';
 import { healthRoutes } from '#conductor/http/health.routes.ts';
 import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
+import { inspectionRuleRoutes } from '#conductor/http/inspection-rules.routes.ts';
 import { jsonSuffix } from '#conductor/http/json-suffix.ts';
 import { kubernetesTeardownRoutes } from '#conductor/http/kubernetes-teardown.routes.ts';
 import { nodeBiosRoutes } from '#conductor/http/node-bios.routes.ts';
@@ -95,6 +96,7 @@ const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   consoleRoutes,
   consoleStateRoutes,
   inspectionRoutes,
+  inspectionRuleRoutes,
   nodeLogRoutes,
   portRoutes,
   portgroupRoutes,

@@ -97,3 +97,63 @@ test('a rule that can not be applied changes nothing, and the history says why',
   );
   expect((await api.call('GET', `/v1/nodes/${String(body['uuid'])}`)).body).toMatchObject({ name: null, traits: [] });
 });
+
+const path = '/v1/inspection_rules';
+const isSun = { op: 'eq', args: ['{inventory[system_vendor][manufacturer]}', 'Sun'] };
+
+test('rules of the API are applied beside those of the file, by priority', async () => {
+  const actions = [
+    { op: 'set-attribute', args: ['/resource_class', 'silver'] },
+    { op: 'set-attribute', args: { path: '/driver_info/ipmi_password', value: 'hunter3' } },
+  ];
+  const secret = { description: 'login', conditions: [isSun], actions, sensitive: true, priority: 5 };
+  const made = await api.call('POST', path, secret);
+  expect(made).toMatchObject({ status: 201, body: { sensitive: true, conditions: null, actions: null } });
+  const later = {
+    description: 'class',
+    conditions: [isSun],
+    actions: [{ op: 'set-attribute', args: ['/resource_class', 'tin'] }],
+  };
+  const other = await api.call('POST', path, later);
+  expect(other.body).toMatchObject({ ...later, priority: 0, phase: 'main', scope: null });
+  expect(JSON.stringify(await api.context.db.execute('select * from inspection_rules'))).not.toContain('hunter3');
+
+  const { body } = await report('Sun');
+  const node = (await api.call('GET', `/v1/nodes/${String(body['uuid'])}`)).body;
+  expect(node).toMatchObject({ resource_class: 'tin', driver_info: { ipmi_password: '******' } });
+  expect(await historyOf(String(body['uuid']))).toContain('inspection rules (login, class)');
+
+  // a sensitive rule keeps what nobody is shown, until it is written anew
+  const patch = (operations: unknown) => api.call('PATCH', `${path}/${made.uuid}`, operations);
+  expect((await patch([{ op: 'replace', path: '/priority', value: 9 }])).body).toMatchObject({ priority: 9 });
+  expect(await patch([{ op: 'replace', path: '/sensitive', value: false }])).toMatchObject({
+    status: 400,
+    fault: expect.stringContaining('actions') as unknown,
+  });
+  const [log] = [{ op: 'log', args: ['seen'] }];
+  const shown = [
+    { op: 'replace', path: '/sensitive', value: false },
+    { op: 'replace', path: '/actions', value: [log] },
+  ];
+  expect((await patch(shown)).body).toMatchObject({ sensitive: false, actions: [log], conditions: [] });
+  for (const { uuid } of [made, other]) expect((await api.call('DELETE', `${path}/${uuid}`)).status).toBe(204);
+});
+
+test.each([
+  [{ actions: [] }, 'actions: must have one action at least'],
+  [{}, 'actions'],
+  [{ actions: [{ op: 'api-call', args: {} }] }, "actions.0: op 'api-call' is not supported"],
+  [
+    { actions: [{ op: 'log', args: ['x'] }], conditions: [{ op: 'eq', args: { nothing: 1 } }] },
+    'conditions.0: eq needs',
+  ],
+  [{ actions: [{ op: 'log', args: ['x'] }], priority: 10_000 }, 'priority'],
+  [{ actions: [{ op: 'log', args: ['x'] }], scope: 'x' }, 'scope: is not supported'],
+  [{ actions: [{ op: 'log', args: ['x'] }], phase: 'later' }, 'phase: must be main'],
+])('what is no rule is refused: %j', async (rule, fault) => {
+  expect(await api.call('POST', path, rule)).toMatchObject({
+    status: 400,
+    fault: expect.stringContaining(fault) as unknown,
+  });
+  expect((await api.call('GET', path)).body).toEqual({ inspection_rules: [] });
+});

@@ -1,9 +1,8 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import { Children, EmptyList, Nothing } from '#conductor/api/service.ts';
+import { Children, Nothing } from '#conductor/api/service.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { plainListQuery } from '#conductor/http/field-choice.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, NodeParams } from '#conductor/http/query-values.ts';
 import { requireDriver } from '#conductor/http/require-driver.ts';
@@ -12,12 +11,6 @@ import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['not supported'];
-
-/**
- * Collections of Ironic's that Baton does not have: the list is empty, which is true and is what clients expect that
- * look through all of them (openstacksdk, exporters, web interfaces); making one is refused in words.
- */
-const emptyCollections = [{ key: 'inspection_rules', since: 96 }] as const;
 
 interface Unbuilt {
   readonly path: string;
@@ -28,11 +21,6 @@ interface Unbuilt {
 
 /** Whatever else is asked of these paths, and of what lies below them, is refused with what to do instead. */
 const unbuilt: readonly Unbuilt[] = [
-  {
-    path: '/v1/inspection_rules',
-    since: 96,
-    instead: 'write them into the file that BATON_INSPECTION_RULES_FILE names',
-  },
   {
     path: '/v1/events',
     since: 54,
@@ -83,20 +71,6 @@ function mountEmptyAnswers(app: ApiApp, context: HttpContext): void {
       responses: answers(200, 'none', schema),
     });
 
-  for (const { key, since } of emptyCollections) {
-    const list = createRoute({
-      method: 'get',
-      path: `/v1/${key}`,
-      tags,
-      summary: `List ${key.replace('_', ' ')}: there are none`,
-      request: { query: z.strictObject(plainListQuery) },
-      responses: answers(200, 'none', EmptyList),
-    });
-    app.openapi(list, (c) => {
-      requireEndpoint(c.get('version'), since);
-      return c.json({ [key]: [] });
-    });
-  }
   app.openapi(get('/v1/nodes/{node}/children', 'List child nodes: there are none', Children), async (c) => {
     requireEndpoint(c.get('version'), 83);
     const { uuid } = await getNode(db, c.req.valid('param').node);

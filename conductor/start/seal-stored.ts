@@ -2,6 +2,7 @@ import { and, asc, eq, gt, like, notLike, sql } from 'drizzle-orm';
 import { agentSessions } from '#conductor/kernel/db/schema/agent-session.ts';
 import { deployTemplateSteps } from '#conductor/kernel/db/schema/deploy-template.ts';
 import { flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
+import { inspectionRules } from '#conductor/kernel/db/schema/inspection-rule.ts';
 import { configDrives, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { receiptKeys } from '#conductor/kernel/db/schema/receipt.ts';
 import { runbookSteps } from '#conductor/kernel/db/schema/runbook.ts';
@@ -10,6 +11,7 @@ import { volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
 import { webhooks } from '#conductor/kernel/db/schema/webhook.ts';
 import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';
 import { type DocumentPlace, resealDocument, resealText } from '#conductor/kernel/secrets/sealed-document.ts';
+import { rulePlace } from '#conductor/nodes/inspection/rules/rule-resource.ts';
 import { targetPlace } from '#conductor/nodes/volumes/target-secrets.ts';
 import { receiptKeyPlace } from '#conductor/receipts/signing-key-store.ts';
 import { credentialPlace } from '#conductor/sites/credentials/credential-store.ts';
@@ -65,6 +67,7 @@ const passes: readonly ((pass: Pass) => Promise<number>)[] = [
   (pass) => sealTargets(pass),
   (pass) => sealTemplates(pass),
   (pass) => sealRunbooks(pass),
+  (pass) => sealRules(pass),
   (pass) => sealFlows(pass),
   (pass) => sealFlowSteps(pass),
   (pass) => sealConfigDrives(pass),
@@ -171,6 +174,22 @@ async function sealRunbooks({ context: { db }, document }: Pass): Promise<number
       .update(runbookSteps)
       .set({ args: sealed })
       .where(and(isRow, eq(runbookSteps.args, args)));
+    written += 1;
+  }
+  return written;
+}
+
+/** There are few. */
+async function sealRules({ context: { db, secrets }, text }: Pass): Promise<number> {
+  let written = 0;
+  for (const { uuid, sealed } of await db.select().from(inspectionRules)) {
+    if (sealed === null || sealed.startsWith(secrets.prefix)) continue;
+    const again = text(sealed, rulePlace(uuid));
+    if (again === sealed) continue;
+    await db
+      .update(inspectionRules)
+      .set({ sealed: again })
+      .where(and(eq(inspectionRules.uuid, uuid), eq(inspectionRules.sealed, sealed)));
     written += 1;
   }
   return written;

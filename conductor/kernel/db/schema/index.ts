@@ -10,6 +10,7 @@ export * from '#conductor/kernel/db/schema/cluster-membership.ts';
 export * from '#conductor/kernel/db/schema/conductor.ts';
 export * from '#conductor/kernel/db/schema/deploy-template.ts';
 export * from '#conductor/kernel/db/schema/flow.ts';
+export * from '#conductor/kernel/db/schema/inspection-rule.ts';
 export * from '#conductor/kernel/db/schema/node.ts';
 export * from '#conductor/kernel/db/schema/node-firmware.ts';
 export * from '#conductor/kernel/db/schema/node-inventory.ts';

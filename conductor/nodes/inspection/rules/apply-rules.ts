@@ -4,6 +4,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import { describePatch } from '#conductor/nodes/change-note.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { planRules, type RulesPlan } from '#conductor/nodes/inspection/rules/plan-rules.ts';
+import { readStoredRules } from '#conductor/nodes/inspection/rules/rule-resource.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { describeNode, planNodePatch } from '#conductor/nodes/plan-node-patch.ts';
@@ -16,7 +17,7 @@ export type RulesContext = Pick<NodesContext, 'config' | 'drivers' | 'secrets' |
 const version = 115;
 
 /**
- * Changes a node as the operator's rules say (`BATON_INSPECTION_RULES_FILE`), with what was just found of it. Rules that
+ * Changes a node as the operator's rules say (those of the API and of `BATON_INSPECTION_RULES_FILE`), with what was just found of it. Rules that
  * can't be applied change nothing, and the node's history says why.
  * @throws AppError `agent_error` where a rule says that the inspection fails.
  */
@@ -26,9 +27,11 @@ export async function applyRules(
   found: { readonly nodeUuid: string; readonly inventory: JsonObject; readonly pluginData: JsonObject },
 ): Promise<void> {
   const { nodeUuid, inventory, pluginData } = found;
-  if (context.inspectionRules.length === 0) return;
+  const stored = await readStoredRules(tx, context.secrets);
+  const rules = [...stored, ...context.inspectionRules].sort((one, other) => other.priority - one.priority);
+  if (rules.length === 0) return;
   const node = await getNode(tx, nodeUuid);
-  const plan = planRules(context.inspectionRules, {
+  const plan = planRules(rules, {
     node: { ...describeNode(node), uuid: nodeUuid, provision_state: node.provisionState },
     inventory,
     plugin_data: pluginData,

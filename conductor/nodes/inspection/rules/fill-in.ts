@@ -4,10 +4,12 @@ export interface RuleSubject {
   readonly node: Readonly<Record<string, unknown>>;
   readonly inventory: Readonly<Record<string, unknown>>;
   readonly plugin_data: Readonly<Record<string, unknown>>;
+  /** In a loop: what it has come to. */
+  readonly item?: unknown;
 }
 
 /** `{inventory[system_vendor][product_name]}`, `{node.driver_info[ipmi_address]}`: Python's, as in Ironic. */
-const reference = /\{((?:node|inventory|plugin_data)(?:\.\w+|\[[^\][{}]+\])*)\}/g;
+const reference = /\{((?:node|inventory|plugin_data|item)(?:\.\w+|\[[^\][{}]+\])*)\}/g;
 
 /**
  * A value with what it refers to in place of the references; one that is a reference alone becomes what is there, of
@@ -15,6 +17,9 @@ const reference = /\{((?:node|inventory|plugin_data)(?:\.\w+|\[[^\][{}]+\])*)\}/
  */
 export function fillIn(value: unknown, subject: RuleSubject): unknown {
   if (Array.isArray(value)) return value.map((each) => fillIn(each, subject));
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, fillIn(each, subject)]));
+  }
   if (typeof value !== 'string') return value;
   const [whole, path] = [...value.matchAll(reference)][0] ?? [];
   if (whole === value && path !== undefined) return lookUp(path, subject);

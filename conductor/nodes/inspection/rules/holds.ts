@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { fillIn, type RuleSubject, textOf } from '#conductor/nodes/inspection/rules/fill-in.ts';
-import type { RuleCall, Signature } from '#conductor/nodes/inspection/rules/rule.ts';
+import { itemsOf, type RuleCall, type Signature } from '#conductor/nodes/inspection/rules/rule.ts';
 
 type Given = Readonly<Record<string, unknown>>;
 
@@ -30,7 +30,16 @@ const conditions: Readonly<Record<string, Signature & { readonly holds: (given: 
 export const conditionArguments: Readonly<Record<string, Signature>> = conditions;
 
 /** Whether the condition holds. Pure. */
-export function holds({ op, args }: RuleCall, subject: RuleSubject): boolean {
+export function holds({ loop, multiple = 'any', ...call }: RuleCall, subject: RuleSubject): boolean {
+  if (loop === undefined) return holdsOnce(call, subject);
+  const each = (item: unknown): boolean => holdsOnce(call, { ...subject, item: fillIn(item, subject) });
+  const items = itemsOf(loop);
+  if (multiple === 'all') return items.every(each);
+  if (multiple === 'any') return items.some(each);
+  return items.length > 0 && each(multiple === 'first' ? items[0] : items.at(-1));
+}
+
+function holdsOnce({ op, args }: RuleCall, subject: RuleSubject): boolean {
   const name = op.replace(/^!\s*/, '');
   const given = Object.fromEntries(Object.entries(args).map(([key, value]) => [key, fillIn(value, subject)]));
   return (conditions[name]?.holds(given) ?? false) !== op.startsWith('!');

@@ -3,7 +3,7 @@ import { TraitName } from '#conductor/model/trait-name.ts';
 import { withCapability } from '#conductor/nodes/capabilities.ts';
 import { fillIn, type RuleSubject, textOf } from '#conductor/nodes/inspection/rules/fill-in.ts';
 import { holds } from '#conductor/nodes/inspection/rules/holds.ts';
-import type { InspectionRule, RuleCall, Signature } from '#conductor/nodes/inspection/rules/rule.ts';
+import { type InspectionRule, itemsOf, type RuleCall, type Signature } from '#conductor/nodes/inspection/rules/rule.ts';
 
 /** What rules make of a node. */
 export interface RulesPlan {
@@ -56,19 +56,23 @@ export function planRules(rules: readonly InspectionRule[], given: RuleSubject):
   for (const { description, conditions, actions } of rules) {
     if (draft.failure !== undefined || !conditions.every((condition) => holds(condition, draft.subject))) continue;
     applied.push(description);
-    for (const action of actions) act(action, draft);
+    for (const { loop, ...action } of actions) {
+      if (loop === undefined) act(action, draft);
+      else for (const item of itemsOf(loop)) act(action, draft, { item: fillIn(item, draft.subject) });
+    }
   }
   const { patch, added, removed, lines, failure } = draft;
   return { applied, patch, traits: { added: [...added], removed: [...removed] }, lines, failure };
 }
 
-function act({ op, args }: RuleCall, draft: Draft): void {
-  const value = fillIn(args['value'], draft.subject) ?? null;
-  const name = textOf(args['name']);
-  if (op === 'set-attribute') return set(draft, keysOf(args['path']), value);
-  if (op === 'del-attribute') return remove(draft, keysOf(args['path']));
+function act({ op, args }: RuleCall, draft: Draft, loop: Pick<RuleSubject, 'item'> = {}): void {
+  const subject = { ...draft.subject, ...loop };
+  const value = fillIn(args['value'], subject) ?? null;
+  const name = textOf(fillIn(args['name'], subject));
+  const keys = keysOf(fillIn(args['path'], subject));
+  if (op === 'set-attribute') return set(draft, keys, value);
+  if (op === 'del-attribute') return remove(draft, keys);
   if (op === 'extend-attribute') {
-    const keys = keysOf(args['path']);
     const before = keys.reduce<unknown>((found, key) => (found as Document | undefined)?.[key], draft.subject.node);
     const list: unknown[] = Array.isArray(before) ? before : [];
     const isThere = args['unique'] === true && list.some((each) => textOf(each) === textOf(value));
@@ -78,7 +82,7 @@ function act({ op, args }: RuleCall, draft: Draft): void {
     const { capabilities } = (draft.subject.node['properties'] ?? {}) as Document;
     return set(draft, ['properties', 'capabilities'], withCapability(capabilities, name, textOf(value)));
   }
-  const text = textOf(fillIn(args['msg'], draft.subject));
+  const text = textOf(fillIn(args['msg'], subject));
   if (op === 'add-trait') draft.added.add(name);
   if (op === 'remove-trait') draft.removed.add(name);
   if (op === 'log') draft.lines.push(text);

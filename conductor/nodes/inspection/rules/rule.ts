@@ -13,6 +13,15 @@ export interface RuleCall {
   /** `!eq`: the opposite of `eq`. */
   readonly op: string;
   readonly args: Readonly<Record<string, unknown>>;
+  /** Done for each of these, which `{item}` stands for. */
+  readonly loop?: readonly unknown[] | Readonly<Record<string, unknown>> | undefined;
+  /** Of a condition with a loop: for which of them it must hold; default: any. */
+  readonly multiple?: 'any' | 'all' | 'first' | 'last' | undefined;
+}
+
+/** What `{item}` stands for, time after time: the elements of a list, or key and value of each entry. Pure. */
+export function itemsOf(loop: NonNullable<RuleCall['loop']>): readonly unknown[] {
+  return Array.isArray(loop) ? loop : Object.entries(loop).map(([key, value]) => ({ key, value }));
 }
 
 /** What arguments an operation takes, in the order of a list. */

@@ -9,31 +9,47 @@ const args = z.union([z.record(z.string(), z.unknown()), z.array(z.unknown())], 
   error: 'must be an object or a list',
 });
 
-/** Loops and what changes ports or plugin data are refused as unknown. */
+const loop = z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())], {
+  error: 'must be a list or an object',
+});
+const multiple = ['any', 'all', 'first', 'last'] as const;
+
+/** What changes ports or plugin data is refused as unknown. */
 const callOf = (known: Readonly<Record<string, Signature>>) =>
-  z.strictObject({ op: z.string(), args: args.default({}) }).transform((given, context): RuleCall => {
-    const signature = known[given.op.replace(/^!\s*/, '')];
-    if (signature === undefined || (given.op.startsWith('!') && known === actionArguments)) {
-      context.addIssue(`op '${given.op}' is not supported; there are ${Object.keys(known).join(', ')}`);
-      return z.NEVER;
-    }
-    const named = nameArguments(given.args, signature);
-    const missing = signature.required.filter((name) => !(name in named));
-    const strange = Object.keys(named).filter((name) => ![...signature.required, ...signature.optional].includes(name));
-    if (missing.length > 0) context.addIssue(`${given.op} needs ${missing.join(', ')}`);
-    if (strange.length > 0) context.addIssue(`${given.op} has no ${strange.join(', ')}`);
-    const fault = missing.length === 0 ? signature.fault?.(named) : undefined;
-    if (fault !== undefined) context.addIssue(`${given.op}: ${fault}`);
-    return { op: given.op, args: named };
-  });
+  z
+    .strictObject({
+      op: z.string(),
+      args: args.default({}),
+      loop: loop.optional(),
+      multiple: (known === actionArguments ? z.never({ error: 'is for conditions' }) : z.enum(multiple)).optional(),
+    })
+    .transform(({ op, args: given, ...loops }, context): RuleCall => {
+      const signature = known[op.replace(/^!\s*/, '')];
+      if (signature === undefined || (op.startsWith('!') && known === actionArguments)) {
+        context.addIssue(`op '${op}' is not supported; there are ${Object.keys(known).join(', ')}`);
+        return z.NEVER;
+      }
+      const named = nameArguments(given, signature);
+      const missing = signature.required.filter((name) => !(name in named));
+      const strange = Object.keys(named).filter(
+        (name) => ![...signature.required, ...signature.optional].includes(name),
+      );
+      if (missing.length > 0) context.addIssue(`${op} needs ${missing.join(', ')}`);
+      if (strange.length > 0) context.addIssue(`${op} has no ${strange.join(', ')}`);
+      const fault = missing.length === 0 ? signature.fault?.(named) : undefined;
+      if (fault !== undefined) context.addIssue(`${op}: ${fault}`);
+      return { op, args: named, ...loops };
+    });
 
 function nameArguments(given: z.infer<typeof args>, { required, optional }: Signature): Record<string, unknown> {
   if (!Array.isArray(given)) return given;
+  // values that are compared may stand in the list itself
+  if (required[0] === 'values' && !Array.isArray(given[0])) return { values: given };
   const names = [...required, ...optional];
   return Object.fromEntries(given.map((value, index) => [names[index] ?? `argument ${index + 1}`, value]));
 }
 
-const RulesFile = z
+const Rules = z
   .array(
     z.strictObject({
       // Ironic's, which are of no use here: rules of a file have no other
@@ -59,14 +75,23 @@ const RulesFile = z
     ),
   );
 
+/** Rules as they are written, in their order, or what is wrong with them; values, which may be passwords, are not repeated. */
+export function parseRules(given: unknown): { readonly rules: InspectionRule[]; readonly faults: readonly string[] } {
+  const parsed = Rules.safeParse(given);
+  if (parsed.success) return { rules: parsed.data, faults: [] };
+  return {
+    rules: [],
+    faults: parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`),
+  };
+}
+
 /**
  * @param fileName for messages
- * @throws AppError `invalid_argument` naming each fault with its place; values, which may be passwords, are not repeated.
+ * @throws AppError `invalid_argument` naming each fault with its place.
  */
 export function parseRulesFile(text: string, fileName: string): InspectionRule[] {
-  const parsed = RulesFile.safeParse(parseYaml(text, fileName) ?? []);
-  if (parsed.success) return parsed.data.sort((one, other) => other.priority - one.priority);
-  const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`);
+  const { rules, faults } = parseRules(parseYaml(text, fileName) ?? []);
+  if (faults.length === 0) return rules.sort((one, other) => other.priority - one.priority);
   throw new AppError('invalid_argument', `BATON_INSPECTION_RULES_FILE: ${fileName}: ${faults.join('; ')}`);
 }
 

@@ -95,6 +95,41 @@ test("the manual's example is read", async () => {
   expect(patch).toContainEqual({ op: 'add', path: '/name', value: 'r1-J1' });
 });
 
+test.each([
+  ['any', true],
+  ['all', false],
+  ['first', false],
+  ['last', true],
+] as const)('a condition with a loop holds for %s of its items', (multiple, expected) => {
+  const values = [vendor, '{item}'];
+  expect(holds({ op: 'eq', args: { values }, loop: ['HPE', 'Dell Inc.'], multiple }, subject)).toBe(expected);
+  expect(holds({ op: 'eq', args: { values }, loop: [], multiple }, subject)).toBe(multiple === 'all');
+});
+
+test('an action with a loop is done for each item, of a list or an object', () => {
+  const rules = parseRulesFile(
+    `
+- actions:
+    - op: set-attribute
+      args: ["{item[path]}", "{item[value]}"]
+      loop:
+        - {path: /driver_info/ipmi_username, value: admin}
+        - {path: /driver_info/ipmi_address, value: "{inventory[bmc_address]}"}
+    - {op: set-attribute, args: ["/extra/{item[key]}", "{item[value]}"], loop: {rack: r1}}
+    - {op: fail, args: ["{item}"], loop: [one]}
+`,
+    'f',
+  );
+  expect(planRules(rules, subject)).toMatchObject({
+    patch: [
+      { path: '/driver_info/ipmi_username', value: 'admin' },
+      { path: '/driver_info/ipmi_address', value: '10.1.2.3' },
+      { path: '/extra/rack', value: 'r1' },
+    ],
+    failure: 'one',
+  });
+});
+
 test('a failure ends them', () => {
   const rules = parseRulesFile(
     '[{actions: [{op: fail, args: ["no {node.driver} here"]}]}, {actions: [{op: add-trait, args: [HW_X]}]}]',
@@ -116,7 +151,8 @@ test.each([
     "0.actions.0: op 'api-call' is not supported; there are set-attribute",
   ],
   ['[{actions: [{op: "!fail", args: [x]}]}]', "op '!fail' is not supported"],
-  ['[{actions: [{op: fail, args: [x], loop: []}]}]', '0.actions.0: Unrecognized key: "loop"'],
+  ['[{actions: [{op: fail, args: [x], loop: 3}]}]', '0.actions.0.loop: must be a list or an object'],
+  ['[{actions: [{op: fail, args: [x], multiple: any}]}]', '0.actions.0.multiple'],
   ['[{actions: [{op: set-attribute, args: [/name]}]}]', '0.actions.0: set-attribute needs value'],
   ['[{actions: [{op: fail, args: [a, b]}]}]', 'fail has no argument 2'],
   ['[{actions: [{op: add-trait, args: [gold]}]}]', 'add-trait: must be CUSTOM_'],
