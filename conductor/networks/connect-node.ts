@@ -125,7 +125,14 @@ export function createNetworkConnector(
       }));
     },
     look: async (moves, signal) => {
-      const each = bySwitch(moves).map(({ first, atSwitch }) => lookTogether(switchOf(first), atSwitch, signal));
+      // not amid another conductor's change, which a login would take for one that was left behind
+      const stop = signal ?? new AbortController().signal;
+      const each = bySwitch(moves).map(({ first, atSwitch }) => {
+        const look = () => lookTogether(switchOf(first), atSwitch, signal);
+        return oneWriter(first.switchEntry.switchId, stop, look).catch((error: unknown) => {
+          return { looks: [], failures: [{ moves: atSwitch, error }] } satisfies SwitchPortLooks;
+        });
+      });
       const all = await Promise.all(each);
       return { looks: all.flatMap(({ looks }) => looks), failures: all.flatMap(({ failures }) => failures) };
     },
