@@ -9,6 +9,8 @@ import { run } from '#shared/process/run.ts';
 /** What the real counterparts run on; each brings what it depends on. */
 const packages = [
   'python3-ironic',
+  'python3-neutron',
+  'python3-networking-generic-switch', // a mechanism driver whose switch is a list of commands
   'ipmitool',
   'genisoimage', // config drives
   'qemu-utils', // both ask it about images
@@ -49,7 +51,7 @@ const packages = [
 ] as const;
 
 /** Unpacked without what they depend on: libguestfs, libvirt, tuned, a TFTP server and 300 more packages not used here. */
-const alone = ['ironic-common', 'ironic-python-agent'] as const;
+const alone = ['ironic-common', 'ironic-python-agent', 'neutron-common'] as const;
 
 /** The versions that the interop tests are about: Debian 13's. */
 const counterparts = {
@@ -58,6 +60,7 @@ const counterparts = {
   tempest: /^ironic-tempest-plugin=2\.13\./,
   openstacksdk: /^python3-openstacksdk=4\.4\./,
   gophercloud: /^golang-github-gophercloud-gophercloud-dev=1\.4\./,
+  neutron: /^python3-neutron=2:26\.0\./,
 } as const;
 
 const suite = 'trixie';
@@ -120,7 +123,7 @@ async function finishTree(context: BuildContext, tree: string): Promise<readonly
   await mkdir(join(tree, 'etc/ssl/certs'), { recursive: true });
   await writeFile(join(tree, 'etc/ssl/certs/ca-certificates.crt'), certificates.join(''));
   await writeFile(join(tree, 'etc/hosts'), '127.0.0.1 localhost\n');
-  for (const place of ['var/lib/ironic', 'var/log/ironic', 'etc/ironic']) {
+  for (const place of ['var/lib/ironic', 'var/log/ironic', 'etc/ironic', 'var/lib/neutron']) {
     await mkdir(join(tree, place), { recursive: true });
   }
   // Ironic brings a hardware manager for HPE's machines, which would take over steps of the agent's own
