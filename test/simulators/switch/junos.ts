@@ -90,7 +90,7 @@ function openSession(state: JunosState): ShellSession {
     prompt: () => (state.holder === session ? '\n[edit]\nbaton@leaf1# ' : '\n{master:0}\nbaton@leaf1> '),
     execute: (command) => {
       if (state.holder === session) return inConfiguration(state, command, leave);
-      if (command === 'configure exclusive') {
+      if (command === 'configure exclusive' || command === 'configure') {
         if (state.holder)
           return 'error: configuration database locked by:\n  admin terminal pts/0 (pid 50198) on since 2026-11-23\n      exclusive [edit]';
         state.holder = session;

@@ -168,7 +168,8 @@ function openSession(system: TextSystem, state: TextState): ShellSession {
         return '';
       }
       if (!mode.privileged) return system.refusal(command);
-      if (command === 'configure terminal') {
+      // words may be cut short
+      if (/^conf(ig(ure)?)? t(erm(inal)?)?$/.test(command)) {
         mode.config = true;
         return '';
       }

@@ -79,4 +79,8 @@ describe('XML', () => {
   ])('%j is refused', (text, why) => {
     expect(() => parseXml(text)).toThrow(why);
   });
+
+  test('of too many elements is refused', () => {
+    expect(() => parseXml(`<a>${'<b/>'.repeat(400_000)}</a>`)).toThrow('more than 400000 elements');
+  });
 });

@@ -10,8 +10,10 @@ export interface XmlElement {
 }
 
 const maximumDepth = 64;
+/** Each takes some hundred bytes, whatever its text. */
+const maximumElements = 400_000;
 
-/** @throws AppError `switch_error` for what is no XML, for a document type (entities hide what a text costs), or too deep. */
+/** @throws AppError `switch_error` for what is no XML, for a document type (entities hide what a text costs), too deep, too many. */
 export function parseXml(text: string): XmlElement {
   const parser = new SaxesParser();
   const open: { name: string; children: XmlElement[]; text: string }[] = [{ name: '', children: [], text: '' }];
@@ -20,7 +22,10 @@ export function parseXml(text: string): XmlElement {
   };
   parser.on('error', ({ message }) => refuse(message));
   parser.on('doctype', () => refuse('it has a document type'));
+  let elements = 0;
   parser.on('opentag', ({ name }) => {
+    elements += 1;
+    if (elements > maximumElements) refuse(`more than ${maximumElements} elements`);
     if (open.length > maximumDepth) refuse(`deeper than ${maximumDepth}`);
     open.push({ name: name.replace(/^.*:/, ''), children: [], text: '' });
   });

@@ -1,0 +1,56 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { commandLineDriver } from '#conductor/networks/switches/command-line/command-line-driver.ts';
+import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
+import { startTextSwitch, type TextSystem } from '#test/simulators/switch/text-switch.ts';
+import { textSystems } from '#test/simulators/switch/text-systems.ts';
+import { cutsOf, split } from '#test/simulators/switch/under-test.ts';
+
+/** The README's operating system passes the contract, as it stands there. */
+
+const readme = await readFile(join(import.meta.dirname, 'README.md'), 'utf8');
+const source = /```ts\n([\s\S]*?)```/.exec(readme)?.[1];
+if (source === undefined) throw new Error('README.md has no example');
+const folder = join(import.meta.dirname, '../../build/readme-example');
+const file = join(folder, `acme-${process.pid}.ts`);
+await mkdir(folder, { recursive: true });
+await writeFile(file, source);
+const { acme } = (await import(file)) as { acme: SwitchOs };
+afterAll(() => rm(file));
+
+const named = (wanted: string): TextSystem => {
+  const system = textSystems.find(({ name }) => name === wanted);
+  if (!system) throw new Error(`no simulated ${wanted}`);
+  return system;
+};
+const nxos = named('nxos');
+const system: TextSystem = {
+  ...nxos,
+  name: 'acme',
+  port: (number) => `eth${number}`,
+  interfaces: (command) => /^interface (eth\d+)$/.exec(command)?.slice(1),
+  show: (command, config) => {
+    if (command === 'show vlan') return nxos.show('show vlan brief', config);
+    // with what is so by itself
+    return command === 'show running-config'
+      ? named('os10').show('show running-configuration interface', config)
+      : undefined;
+  },
+  save: 'write memory',
+};
+const ports = Array.from({ length: 48 }, (_, index) => system.port(index + 1));
+
+testSwitchDriver('the README’s example', async () => {
+  const simulated = await startTextSwitch(system);
+  return {
+    driver: commandLineDriver(acme),
+    access: simulated.access,
+    ...split(ports),
+    setByHand: async (port, vlan) => simulated.configure(`interface ${port}`, ...system.byHand(vlan)),
+    cutAt: cutsOf(simulated),
+    deadEndpoint: 'ssh:127.0.0.1:1',
+    stop: () => simulated.stop(),
+  };
+});
