@@ -150,17 +150,25 @@ data: {groups: [{name: all, critical: true, depends_on: [], selectors: [], succe
     await commit(`${twoNodes}---
 schema: shipyard/DeploymentConfiguration/v1
 metadata: {schema: metadata/Document/v1, name: deployment-configuration}
-data: {kubernetes_provisioner: {drain_timeout: 300, drain_grace_period: 20, etcd_ready_timeout: 40}}
+data:
+  physical_provisioner: {join_wait: 0, prepare_site_timeout: 300}
+  kubernetes: {node_status_timeout: 900}
+  kubernetes_provisioner: {drain_timeout: 300, drain_grace_period: 20, etcd_ready_timeout: 40}
 `);
     await addAvailableNode(api.context.db, 'n1');
     const redeploy = (more: Record<string, unknown>) =>
       start('redeploy_server', { target_nodes: 'n1', 'target-revision': 'committed', ...more });
     const { body } = await redeploy({ 'drain-node-timeout': 60, dry_run: true });
     expect(body['remarks']).toContain(
-      "from the site's DeploymentConfiguration: drain-node-grace-period=20, etcd-ready-timeout=40",
+      "from the site's DeploymentConfiguration: drain-node-grace-period=20, etcd-ready-timeout=40, join_wait=0, node_status_timeout=900",
     );
     const short = await redeploy({ 'drain-node-timeout': 20, dry_run: true });
-    expect(short.body['remarks']).toContain("from the site's DeploymentConfiguration: etcd-ready-timeout=40");
+    expect(short.body['remarks']).toContain(
+      "from the site's DeploymentConfiguration: etcd-ready-timeout=40, join_wait=0, node_status_timeout=900",
+    );
+    expect((await start('deploy_site', { dry_run: true })).body['remarks']).toEqual([
+      "from the site's DeploymentConfiguration: join_wait=0, node_status_timeout=900",
+    ]);
     expect((await redeploy({ 'drain-node-grace-period': 300 })).fault).toContain('is 300 s, and must be less than');
     const action = await redeploy({ 'drain-node-timeout': 60 });
     expect(action.body['parameters']).toMatchObject({ 'drain-node-timeout': 60, 'drain-node-grace-period': 20 });

@@ -31,6 +31,8 @@ export interface SiteSettings {
   readonly nodeStatusInterval: number;
   /** Of actions' parameters that are not given. */
   readonly actions: SiteDefaults;
+  /** What of times it says itself, by its own names: `join_wait`. */
+  readonly stated?: Readonly<Record<string, number>>;
 }
 
 /** What a node's document says of when it is in service. */

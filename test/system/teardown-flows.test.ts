@@ -206,7 +206,9 @@ test('a drain that never ends ends at its timeout, names the pod, and leaves the
   letGo();
   expect(state).toBe('failed');
   expect(error).toContain('Pod default/guarded may not be evicted now: PodDisruptionBudget default/guard forbids it');
-  expect(error).toContain(`to allow pods on it again: \`kubectl uncordon ${name}\``);
+  expect(error).toContain(
+    `to allow pods on it again: \`baton restore-labels ${name}\` (or \`kubectl uncordon ${name}\`)`,
+  );
   expect(advice).toContain(`\`kubectl uncordon ${name}\``);
   expect((await row()).provisionState).toBe('active');
   expect((await row()).lastError).toBe(error);

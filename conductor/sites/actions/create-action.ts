@@ -209,10 +209,11 @@ async function insertAction(context: CreateContext, request: ActionRequest, chec
   }
 }
 
-function firstNotes({ revisionId, between, name, parameters, fromSite, etcd }: Checked): Note[] {
+function firstNotes(checked: Checked): Note[] {
+  const { revisionId, between, name, parameters, etcd } = checked;
   const role = parameters['target-revision'] ?? actionTable[name].revision;
   const text = `Configdoc revision ${revisionId}${role === undefined ? '' : ` (${role})`}`;
-  const notes: Note[] = [text, ...describeFromSite(fromSite), ...(etcd?.remarks ?? [])].map((each) => ({
+  const notes: Note[] = [text, ...describeFromSite(checked), ...(etcd?.remarks ?? [])].map((each) => ({
     verbosity: 1,
     text: each,
   }));
@@ -224,7 +225,7 @@ function firstNotes({ revisionId, between, name, parameters, fromSite, etcd }: C
 }
 
 /** Nothing, where all was given. */
-export function describeFromSite(fromSite: ActionPlan['fromSite']): string[] {
-  const each = Object.entries(fromSite).map(([key, value]) => `${key}=${value}`);
+export function describeFromSite({ fromSite, site }: Pick<ActionPlan, 'fromSite' | 'site'>): string[] {
+  const each = Object.entries({ ...fromSite, ...site.settings.stated }).map(([key, value]) => `${key}=${value}`);
   return each.length === 0 ? [] : [`from the site's DeploymentConfiguration: ${each.join(', ')}`];
 }

@@ -10,7 +10,7 @@ import { listActionCommands, listActionSteps, type SiteAction } from '#conductor
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { type SiteActionNoteRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { type FlowState, requestOf } from '#conductor/model/flow-states.ts';
-import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
+import { type ActionPlan, describeFromSite } from '#conductor/sites/actions/create-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
 import { noteKeys, stepKeys, stepStates, viewValidations } from '#conductor/sites/actions/shipyard-keys.ts';
 import { viewGroups } from '#conductor/sites/actions/view-groups.ts';
@@ -185,8 +185,10 @@ export function viewActionValidation(
 }
 
 /** What a dry run answers: groups in their order, with the nodes that they would have. */
-export function viewPlan({ name, revisionId, faults, run, foreseen }: ActionPlan): ActionDryRun {
-  const remarks = [...(foreseen?.nodes ?? [])].map(([node, why]) => `${node} would fail, untouched: ${why}`);
+export function viewPlan(plan: ActionPlan): ActionDryRun {
+  const { name, revisionId, faults, run, foreseen } = plan;
+  const failures = [...(foreseen?.nodes ?? [])].map(([node, why]) => `${node} would fail, untouched: ${why}`);
+  const remarks = [...describeFromSite(plan), ...failures];
   const [refused] = foreseen?.groups ?? [];
   return {
     dry_run: true,

@@ -98,6 +98,8 @@ export function readConfiguration(document: SiteDocument, faults: SiteFault[]): 
     faults.push(documentFault(document, `Baton does not use ${unused.join(', ')}`, 'NotUsed', 'Info'));
   }
   const { physical_provisioner: provisioner = {}, kubernetes, kubernetes_provisioner: teardown = {} } = data;
+  const { prepare_node_timeout, deploy_timeout, join_wait } = provisioner;
+  const times = Object.entries({ prepare_node_timeout, deploy_timeout, join_wait, ...kubernetes });
   return {
     document: documentOf(document),
     strategy: provisioner.deployment_strategy,
@@ -117,6 +119,7 @@ export function readConfiguration(document: SiteDocument, faults: SiteFault[]): 
         'remove-etcd-timeout': teardown.remove_etcd_timeout,
         'etcd-ready-timeout': teardown.etcd_ready_timeout,
       },
+      stated: Object.fromEntries(times.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
     },
   };
 }

@@ -46,7 +46,7 @@ export function foldRepeats(faults: readonly SiteFault[]): SiteFault[] {
     // one more than that needs no counting
     if (place < most || all === most) return [fault];
     if (place > most) return [];
-    const more = all - most === 1 ? 'one more document' : `${all - most} more documents`;
+    const more = `${all - most} more ${all - most === 1 ? 'document' : 'documents'}`;
     return [{ ...fault, message: `${fault.message} (and the same in ${more})` }];
   });
 }

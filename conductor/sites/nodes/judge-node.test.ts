@@ -29,6 +29,19 @@ describe('what is not as documented', () => {
     });
   });
 
+  test('one that its document can not deploy is a fault before an action finds it, unless it runs already', () => {
+    const undeployable = 'its document has no image';
+    const free = { ...restingFacts({ provisionState: 'available' }), undeployable };
+    for (const facts of [{ undeployable }, free]) {
+      expect(look(facts)).toMatchObject({
+        state: 'failed',
+        findings: expect.arrayContaining([undeployable]) as unknown,
+      });
+    }
+    expect(look(free, { isWanted: false }).state).toBe('done');
+    expect(look({ ...deployed, undeployable }).state).toBe('done');
+  });
+
   test('one that no group chooses need not be deployed', () => {
     expect(look(restingFacts({ provisionState: 'available' }), { isWanted: false }).differs).toEqual([]);
   });

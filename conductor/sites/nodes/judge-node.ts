@@ -21,12 +21,14 @@ export function judgeNode(look: {
   const { facts, bmc } = look;
   const { node, rest } = facts;
   const silence = typeof bmc === 'string' ? [`its BMC: ${bmc}`] : [];
-  if (!node)
-    return { ...report([...silence], ['it is not enrolled yet, which prepare does']), differs: ['not enrolled'] };
+  const isDeployed = isSites({ facts }) === 'deployed';
+  const undeployable = look.isWanted && !isDeployed ? (facts.undeployable ?? []) : [];
+  const known = silence.concat(undeployable);
+  if (!node) return { ...report(known, ['it is not enrolled yet, which prepare does']), differs: ['not enrolled'] };
   const maintenance = node.maintenance && node.provisionState !== 'active';
   const foreign = whyForeign(look, node);
   const faults = [
-    ...silence,
+    ...known,
     ...[
       ...(foreign === undefined ? [] : [foreign]),
       ...(maintenance ? [newRemark('in-maintenance', { reason: node.maintenanceReason })] : []),
@@ -34,7 +36,6 @@ export function judgeNode(look: {
     ].map((remark) => describeRemark(remark)),
   ];
   const isBroken = node.provisionState.endsWith('failed') || node.provisionState === 'error';
-  const isDeployed = isSites({ facts }) === 'deployed';
   const differing = rest && rest.differs.length > 0 ? [`not as its document says: ${rest.differs.join(', ')}`] : [];
   const found = report(faults, [
     ...(typeof bmc === 'string' ? [] : [bmc.power]),

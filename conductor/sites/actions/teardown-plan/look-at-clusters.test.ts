@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { lookAtClusters } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
 import { makeSite } from '#conductor/sites/actions/testing/site-world.ts';
@@ -39,6 +41,21 @@ test('each node is found, or told to be unknown, and what concerns all is told o
     expect.stringContaining('no daemon set of kubelet-shutdown.yaml'),
     expect.stringContaining("etcd cluster main can't be asked now"),
   ]);
+});
+
+test('an etcd that takes the request and never answers is reported, and holds nothing else up', async () => {
+  const silent = createServer();
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const { port } = silent.address() as AddressInfo;
+  const cluster = { name: 'silent', endpoints: [`http://127.0.0.1:${port}`], members: [], minimumMembers: 1 };
+  const found = await lookAtClusters(
+    api.context,
+    { ...site, etcdClusters: [cluster] },
+    { names, teardown: { ...teardownOrder, kubernetes: false } },
+  );
+  silent.closeAllConnections();
+  silent.close();
+  expect(found.wrong).toEqual([expect.stringContaining("etcd cluster silent can't be asked now")]);
 });
 
 test('a server that does not answer is asked for one of them, and told once', async () => {

@@ -11,11 +11,10 @@ import {
   lookAtKubernetes,
   unknownInKubernetes,
 } from '#conductor/sites/actions/teardown-plan/look-at-kubernetes.ts';
-import { type Looks, lookMs } from '#conductor/sites/actions/teardown-plan/looks.ts';
+import { type Looks, lookMs, whyNotAsked } from '#conductor/sites/actions/teardown-plan/looks.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import type { EtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
-import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
 const atOnce = 8;
@@ -88,11 +87,11 @@ async function lookAtEtcd(
     const troubles = findTroubles(view, cluster.minimumMembers).map((trouble) => `${about}: ${trouble}`);
     return { nodes: new Map(looks), wrong: troubles };
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
+    const why = whyNotAsked(error);
     const nobody = { found: { cluster: cluster.name, members: null }, wrong: [] };
     return {
       nodes: new Map(names.map((name) => [name, nobody])),
-      wrong: [`${about} can't be asked now: ${errorChain(error)}`],
+      wrong: [`${about} can't be asked now: ${why}`],
     };
   }
 }

@@ -10,10 +10,9 @@ import { kubeletShutdown } from '#conductor/cluster/kubernetes/shutdown-kubelet.
 import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { describeDrain, describeKept, unknownDrain } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
 import { lookAtNode, type SeenNode } from '#conductor/sites/actions/teardown-plan/look-at-node.ts';
-import { type Looks, lookMs } from '#conductor/sites/actions/teardown-plan/looks.ts';
+import { type Looks, lookMs, whyNotAsked } from '#conductor/sites/actions/teardown-plan/looks.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
-import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
 const atOnce = 8;
@@ -64,13 +63,6 @@ export async function lookAtKubernetes(
   const nodes = new Map([...seen].map(([name, each]) => [name, describe(name, each, { shared, order })]));
   const kept = [...nodes].map(([name, { found }]) => [name, found] as const);
   return { nodes, wrong: [...wrong, ...describeKept(kept, order.timeouts.drainTimeout)] };
-}
-
-/** @throws what is nobody's silence */
-function whyNotAsked(error: unknown): string {
-  if (error instanceof AppError) return errorChain(error);
-  if (error instanceof DOMException && error.name === 'TimeoutError') return `no answer within ${lookMs / 1000} s`;
-  throw error;
 }
 
 async function missesWatch(cluster: Cluster): Promise<string[]> {

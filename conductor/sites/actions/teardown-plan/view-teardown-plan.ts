@@ -43,7 +43,7 @@ export async function viewTeardownPlan(
     );
   }
   const remarks = [
-    ...describeFromSite(plan.fromSite),
+    ...describeFromSite(plan),
     ...[...looks.wrong, ...failures].map((text) => `in the way now: ${text}`),
     ...(teardown.kubernetes
       ? []
