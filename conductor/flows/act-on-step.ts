@@ -34,14 +34,19 @@ export interface Work {
   readonly node: NodeRow;
   readonly flow: FlowRow;
   readonly session: AgentSessionRow | null;
+  /** Of what was read: `NodeWork.version`. */
+  readonly version: string;
   readonly ports: () => Promise<readonly PortRow[]>;
   readonly signal: AbortSignal;
 }
 
-/**
- * Runs or resumes one step and records what came of it; answers whether the flow goes on at once, or with the next step,
- * whose start is recorded already.
- */
+/** The next step, whose start is recorded already, and `NodeWork.version` at that moment, where it is known. */
+export interface Started {
+  readonly step: FlowStepRow;
+  readonly version: string | undefined;
+}
+
+/** Runs or resumes one step and records what came of it; answers whether the flow goes on at once, or with the next step. */
 export async function actOnStep(
   work: Work,
   mode: Mode,
@@ -54,7 +59,7 @@ export async function actOnStep(
     readonly next: FlowStepRow | 'end' | undefined;
     readonly steps: readonly FlowStepRow[];
   },
-): Promise<'goes on' | 'waits' | 'released' | FlowStepRow> {
+): Promise<'goes on' | 'waits' | 'released' | Started> {
   const { context, lease, flow } = work;
   const { step, node } = mode === 'run' ? await recordStart(work, row) : { step: row, node: work.node };
   const record = { lease, node, flow, step };
@@ -64,22 +69,22 @@ export async function actOnStep(
     // what a step asks for beyond its success decides again what comes next
     const isPlain = outcome.kind === 'done' && !('plan' in outcome) && !changesNode({ flow, step });
     const goesOn = next && isPlain && flow.abortRequested === null;
-    if (!goesOn) return (await recordOutcome(context, record, outcome)) === 'waits' ? 'waits' : 'goes on';
+    if (!goesOn) return (await recordOutcome(context, record, outcome)).came === 'waits' ? 'waits' : 'goes on';
     if (next === 'end') {
       const isFollowed = mayBeFollowed(context, work);
       const end = (tx: Transaction, current: NodeRow, change: NodeChange) =>
         endWithStep(context, tx, { lease, flow, node: current, steps, change, isFollowed });
-      const came = await recordOutcome(context, record, outcome, { end });
+      const { came } = await recordOutcome(context, record, outcome, { end });
       if (came !== 'ended') return came;
       countFlow(context, flow);
       return isFollowed ? 'goes on' : 'released';
     }
     const now = context.clock.now();
-    await recordOutcome(context, record, outcome, { start: next });
+    const { version } = await recordOutcome(context, record, outcome, { start: next });
     context.checkpoint('started');
     logStarted(context, flow, next);
     if (mode === 'resume') countHop(context, work.session);
-    return { ...next, state: 'running', startedAt: now };
+    return { step: { ...next, state: 'running', startedAt: now }, version };
   } catch (error) {
     // what the agent answered is not what the step's hook needs
     if (errorCode(error) !== 'agent_error') throw error;

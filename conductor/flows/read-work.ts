@@ -14,13 +14,19 @@ export interface NodeWork {
   /** The one that has not ended. */
   readonly flow: FlowRow | null;
   readonly session: AgentSessionRow | null;
+  /** Another one whenever one of the three has been written since. */
+  readonly version: string;
 }
+
+/** `NodeWork.version`, of rows called as their tables. */
+export const workVersion = sql.raw(`concat_ws(' ', nodes.xmin, flows.xmin, agent_sessions.xmin)`);
 
 const sessionReader = tableReader(agentSessions, 'nodeUuid');
 const selected = sql.raw(`${nodeReader.selected}, ${flowReader.selected}, ${sessionReader.selected}`);
+const width = nodeReader.width + flowReader.width + sessionReader.width;
 const selectWork = statement<{ nodeUuid: string }, NodeWork>(
   (value) => sql`
-    SELECT ${selected} FROM nodes
+    SELECT ${selected}, ${workVersion} FROM nodes
     LEFT JOIN flows ON flows.node_uuid = nodes.uuid AND flows.ended_at IS NULL
     LEFT JOIN agent_sessions ON agent_sessions.node_uuid = nodes.uuid
     WHERE nodes.uuid = ${value('nodeUuid')}`,
@@ -28,6 +34,7 @@ const selectWork = statement<{ nodeUuid: string }, NodeWork>(
     node: nodeReader.read(raw),
     flow: flowReader.readJoined(raw, nodeReader.width),
     session: sessionReader.readJoined(raw, nodeReader.width + flowReader.width),
+    version: String(raw[width]),
   }),
 );
 

@@ -38,18 +38,25 @@ export type AlongSuccess =
    */
   | { readonly end: (tx: Transaction, node: NodeRow, change: NodeChange) => Promise<boolean> };
 
+export interface Recorded {
+  readonly came: 'goes on' | 'waits' | 'ended';
+  /** `NodeWork.version` at that moment, where it is known. */
+  readonly version?: string | undefined;
+}
+
 /** Commits what came of running or resuming a step. */
 export async function recordOutcome(
   context: EngineContext,
   record: StepRecord,
   outcome: ConductorStepOutcome,
   along?: AlongSuccess,
-): Promise<'goes on' | 'waits' | 'ended'> {
+): Promise<Recorded> {
   const answer = await writeOutcome(context, record, outcome, along);
   context.checkpoint('recorded');
   const { node, flow, step } = record;
   const fields = { node: node.uuid, flow: flow.uuid, step: stepTitle(step) };
-  if (answer === 'waits') context.log.info({ ...fields, reason: 'reason' in outcome && outcome.reason }, 'step waits');
+  if (answer.came === 'waits')
+    context.log.info({ ...fields, reason: 'reason' in outcome && outcome.reason }, 'step waits');
   else {
     context.log.info(fields, 'step succeeded');
     countStep(context, record, 'succeeded');
@@ -63,15 +70,15 @@ async function writeOutcome(
   record: StepRecord,
   outcome: ConductorStepOutcome,
   along: AlongSuccess | undefined,
-): Promise<'goes on' | 'waits' | 'ended'> {
+): Promise<Recorded> {
   const { step, lease } = record;
   const facts = 'record' in outcome ? outcome.record : undefined;
   const starts = along && 'start' in along ? along.start : undefined;
   if (outcome.kind === 'done' && !step.inBand && !facts && starts) {
-    await recordStepEvents(context.db, successEvents(context, record, outcome.output, starts), lease);
-    return 'goes on';
+    const events = successEvents(context, record, outcome.output, starts);
+    return { came: 'goes on', version: await recordStepEvents(context.db, events, lease) };
   }
-  return context.db.transaction(async (tx) => {
+  const came = await context.db.transaction(async (tx) => {
     const ends = along && 'end' in along ? along.end : undefined;
     // when the lease is lost, all of it is undone
     const held = ends ? holdNode(tx, lease) : holdLease(tx, lease).then(() => record.node);
@@ -85,6 +92,7 @@ async function writeOutcome(
     await updateNode(tx, record.node.uuid, change);
     return 'goes on';
   });
+  return { came };
 }
 
 function successEvents(

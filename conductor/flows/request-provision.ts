@@ -2,6 +2,7 @@ import { encrypt } from 'unixcrypt';
 import { buildConfigDrive } from '#conductor/boot/config-drive.ts';
 import { abortTeardown } from '#conductor/flows/abort-teardown.ts';
 import type { FlowsContext } from '#conductor/flows/context.ts';
+import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { instanceNetworkData } from '#conductor/flows/instance-network-data.ts';
 import { requireSamePlan } from '#conductor/flows/read-plan.ts';
 import type { SeenNode } from '#conductor/flows/require-unmoved.ts';
@@ -9,6 +10,8 @@ import { kindToStart, planRequested, startWork } from '#conductor/flows/start-wo
 import { requireValid } from '#conductor/flows/validate-node.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { lookForConductor, requireLiveConductor } from '#conductor/kernel/conductors/node-conductor.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { openNodeDocument, sealConfigDrive, sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import { requireUnsealedTexts } from '#conductor/kernel/secrets/sealed-document.ts';
@@ -90,7 +93,7 @@ export async function requestProvision(
   const configDrive = given === undefined ? undefined : await makeConfigDrive(context, node, given);
   // thousands of rounds, through which nobody should wait for the node's row
   const rescueHash = rescuePassword === undefined ? undefined : encrypt(rescuePassword);
-  const toDo = await changeUnlocked(context, node.uuid, async (tx, current) => {
+  const startOn = async (tx: Transaction, current: NodeRow, flow: FlowRow | undefined) => {
     if (request.isUnowned) requireUnowned(current);
     requirePossible(current, request.verb);
     requirePermitted(current, request);
@@ -102,8 +105,9 @@ export async function requestProvision(
     const instanceInfo = changedInstanceInfo(current, request, rescueHash);
     const change = instanceInfo ? sealNode(secrets, node.uuid, { instanceInfo }, current) : {};
     if (instanceInfo) await updateNode(tx, node.uuid, change);
-    return startWork(context, tx, { ...current, ...change }, { ...request, event });
-  });
+    return startWork(context, tx, { ...current, ...change }, { ...request, event, flow });
+  };
+  const toDo = await changeUnlocked(context, node.uuid, startOn, undefined, (tx) => findOpenFlow(tx, node.uuid));
   if (toDo === 'to do') context.nudge(node.uuid);
 }
 

@@ -40,7 +40,7 @@ export async function runFlow(
       if (await leaveToOthers(context, { lease, node, flow, unknown: `flow ${flow.kind}` })) return 'not known here';
       throw new AppError('not_supported', `this conductor's release knows no flow ${flow.kind}`);
     }
-    const work = { context, lease, node, flow, session, ports, signal };
+    const work = { context, lease, node, flow, session, ports, signal, version: current.version };
     const action = nextAction(flow, steps, context.clock.now());
     if (action.kind === 'finish') {
       await finishFlow(context, { lease, node, flow, steps });
@@ -86,9 +86,9 @@ async function actOnSteps(
       step.phase === 'main' && !steps.some((each) => each.phase === 'main' && each.position > step.position);
     const result = await actOnStep(work, mode, { step, next: isLast ? 'end' : next, steps });
     if (typeof result === 'string') return result;
-    ({ mode, step } = { mode: 'started', step: result });
+    ({ mode, step } = { mode: 'started', step: result.step });
     if (step.inBand) continue;
-    const fresh = await readWork(work.context.db, work.node.uuid);
+    const fresh = result.version === work.version ? work : await readWork(work.context.db, work.node.uuid);
     // what has come in between is looked at where all of it is: the log's `started` has the step run then
     if (
       fresh?.flow?.uuid !== work.flow.uuid ||
@@ -97,7 +97,8 @@ async function actOnSteps(
       fresh.flow.abortRequested !== null
     )
       return 'goes on';
-    work = { ...work, node: fresh.node, flow: fresh.flow, session: fresh.session };
+    const { node, flow, session, version } = fresh;
+    work = { ...work, node, flow, session, version };
   }
 }
 

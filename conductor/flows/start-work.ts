@@ -2,7 +2,7 @@ import { requireAction } from '#conductor/flows/actions/action-lease.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { stopFlow } from '#conductor/flows/finish-flow.ts';
-import { findOpenFlow, insertFlow, listSteps, updateFlow } from '#conductor/flows/flow-store.ts';
+import { insertFlow, listSteps, updateFlow } from '#conductor/flows/flow-store.ts';
 import { type Plan, readPlan } from '#conductor/flows/read-plan.ts';
 import type { ProvisionRequest } from '#conductor/flows/request-provision.ts';
 import { requireNoFlow } from '#conductor/flows/require-no-flow.ts';
@@ -30,7 +30,7 @@ export async function startWork(
   context: EngineContext,
   tx: Transaction,
   node: NodeRow,
-  work: ProvisionRequest & { readonly event: VerbEvent },
+  work: ProvisionRequest & { readonly event: VerbEvent; readonly flow: FlowRow | undefined },
 ): Promise<'to do' | 'nothing to do'> {
   const options = {
     conductor: context.config.conductorName,
@@ -42,7 +42,7 @@ export async function startWork(
   const isTeardown = work.isTeardown === true || work.wipe !== undefined;
   if (actionId !== undefined && token !== undefined) await requireAction(tx, { actionId, token, isTeardown });
   await requireUnmoved(tx, node, work.seen);
-  const flow = await findOpenFlow(tx, node.uuid);
+  const { flow } = work;
   if (work.event === 'unhold') {
     await goOn(context, tx, { node, flow, options });
     return 'to do';

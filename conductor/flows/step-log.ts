@@ -1,4 +1,5 @@
 import { type Placeholder, type SQL, sql } from 'drizzle-orm';
+import { workVersion } from '#conductor/flows/read-work.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { statement } from '#conductor/kernel/db/statement.ts';
@@ -31,20 +32,25 @@ export interface StepEvent extends StepEventOptions {
  * none.
  * @param lease of the node that the flow is of: where it is given nothing else fences the record, and no transaction is
  * needed
+ * @returns with a lease, what `NodeWork.version` is at that moment
  * @throws AppError `lease_lost` when a step has left `step.state` meanwhile, or the lease is lost: somebody else has moved
  * it on.
  */
-export async function recordStepEvents(db: Queryable, events: readonly StepEvent[], lease?: Lease): Promise<void> {
+export async function recordStepEvents(
+  db: Queryable,
+  events: readonly StepEvent[],
+  lease?: Lease,
+): Promise<string | undefined> {
   const recorded = JSON.stringify(events.map(eventRow));
   const { fenced, unfenced } = events.length <= few ? recordFew : recordMany;
   const rows = await (lease ? fenced(db, { recorded, ...leaseValues(lease) }) : unfenced(db, { recorded }));
-  if (rows.length === events.length) return;
+  if (rows.length === events.length) return lease && String(rows[0]?.[0]);
   const steps = events.map(({ step }) => step.uuid).join(', ');
   throw new AppError('lease_lost', `step ${steps} was changed by another process`);
 }
 
 const few = 4;
-const record = (recorded: Placeholder, held: SQL, limit: SQL): SQL => sql`
+const record = (recorded: Placeholder, held: SQL, limit: SQL, answer: SQL): SQL => sql`
   with held as materialized (${held}),
   event as materialized (select * from jsonb_to_recordset(${recorded}::text::jsonb) as (${eventColumns}) ${limit}),
   moved as (
@@ -60,12 +66,16 @@ const record = (recorded: Placeholder, held: SQL, limit: SQL): SQL => sql`
   )
   insert into flow_events (flow_uuid, step_uuid, event, at, detail, conductor)
   select flow_uuid, step_uuid, event, at, detail, conductor from event join moved on moved.uuid = event.step_uuid
-  order by place returning id`;
+  order by place returning ${answer}`;
+const version = sql`(
+  select ${workVersion} from flows join nodes on nodes.uuid = flows.node_uuid
+    left join agent_sessions on agent_sessions.node_uuid = nodes.uuid
+  where flows.uuid = flow_events.flow_uuid)`;
 const recordStatements = (limit: SQL) => ({
   fenced: statement<{ recorded: string } & HeldValues>((value) =>
-    record(value('recorded'), sql`select true from node_leases where ${isHeldBy(value)} for update`, limit),
+    record(value('recorded'), sql`select true from node_leases where ${isHeldBy(value)} for update`, limit, version),
   ),
-  unfenced: statement<{ recorded: string }>((value) => record(value('recorded'), sql`select true`, limit)),
+  unfenced: statement<{ recorded: string }>((value) => record(value('recorded'), sql`select true`, limit, sql`id`)),
 });
 /**
  * PostgreSQL plans them once, often for tables that are still empty: a limit makes it look for the steps by their index,
@@ -104,11 +114,11 @@ function eventRow({ step, event, ...options }: StepEvent, place: number): Record
 }
 
 /** One event, in a transaction that holds the lease. @throws as `recordStepEvents` */
-export function recordStepEvent(
+export async function recordStepEvent(
   tx: Transaction,
   step: StepEvent['step'],
   event: FlowEvent,
   options: StepEventOptions,
 ): Promise<void> {
-  return recordStepEvents(tx, [{ step, event, ...options }]);
+  await recordStepEvents(tx, [{ step, event, ...options }]);
 }

@@ -21,20 +21,26 @@ const tryMs = 100;
  * what asks for a second connection while it holds one may wait for ever, once all do so.
  * @throws AppError `node_locked` when it still is after two seconds, `not_found`, whatever `change` throws.
  */
-export function changeUnlocked<Result>(
+export function changeUnlocked<Result, Read = undefined>(
   context: Pick<NodesContext, 'db' | 'clock'>,
   nodeUuid: string,
-  change: (tx: Transaction, node: NodeRow) => Promise<Result>,
+  change: (tx: Transaction, node: NodeRow, read: Read) => Promise<Result>,
   /** Goes into the node's history along with it; absent for changes that write their own entry. */
   note?: ChangeNote,
+  /** What else `change` gets, read by one statement with the node. */
+  read?: (tx: Transaction) => Promise<Read>,
 ): Promise<Result> {
   const changeOnce = (): Promise<Result> =>
     context.db.transaction(async (tx) => {
       // lease before row, the order in which conductors lock them
       const unlocked = requireUnlocked(tx, nodeUuid);
       // a node that is gone has no lease that could be free: that is said first
-      const [node] = await together([lockNode(tx, nodeUuid), unlocked]);
-      const result = await change(tx, node);
+      const [node, , found] = await together([
+        lockNode(tx, nodeUuid),
+        unlocked,
+        read?.(tx) ?? Promise.resolve(undefined as Read),
+      ]);
+      const result = await change(tx, node, found);
       if (note) await writeChangeNote(tx, nodeUuid, note);
       return result;
     });

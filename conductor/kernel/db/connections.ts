@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import { drizzle, NodePgDatabase, NodePgSession, NodePgTransaction } from 'drizzle-orm/node-postgres';
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryConfig, types } from 'pg';
+import { ArrayQuery } from '#conductor/kernel/db/array-query.ts';
 import { collectRows, writeRows } from '#conductor/kernel/db/before-commit.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { keepAliveInitialDelayMillis } from '#conductor/kernel/db/session.ts';
@@ -106,7 +107,11 @@ function preparingClient(nameOf: (text: string) => string | undefined, onError: 
         query: ((config, values, callback) => {
           writeAtOnce(this);
           const prepared = prepare(config, values, nameOf);
-          return callback ? query(prepared, values, after(callback)) : query(prepared, values)?.catch(rethrow);
+          if (callback) return query(prepared, values, after(callback));
+          if (!(prepared instanceof ArrayQuery)) return query(prepared, values)?.catch(rethrow);
+          return new Promise((resolve, reject) => {
+            query(prepared, undefined, (error, result) => (error ? reject(failed(error) as Error) : resolve(result)));
+          });
         }) satisfies Query,
         connect: ((callback) => (callback ? connect(after(callback)) : connect()?.catch(rethrow))) satisfies Connect,
       });
@@ -125,7 +130,7 @@ function prepare(config: unknown, values: unknown, nameOf: (text: string) => str
   if (typeof config !== 'object' || config === null || !('text' in config) || typeof config.text !== 'string')
     return config;
   const typed = { ...config, types: parsers };
-  if ('name' in config && config.name !== undefined) return typed;
+  if ('name' in config && config.name !== undefined) return new ArrayQuery(typed as QueryConfig);
   const given = values ?? ('values' in config ? config.values : undefined);
   if (!Array.isArray(given) || given.length === 0) return typed;
   return { ...typed, name: nameOf(config.text) };
