@@ -4,6 +4,7 @@ import { type BuildOptions, build, type Metafile } from 'esbuild';
 import { importMetaBanner, importMetaPlugin } from '#conductor/bundle/import-meta.ts';
 import { bundleOptions } from '#shared/bundle-options.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { run } from '#shared/process/run.ts';
 
 const repository = join(import.meta.dirname, '../..');
 
@@ -32,7 +33,8 @@ const clockTickMs = 20;
 
 /**
  * Makes the bundles in `build/bundle`. Each file is replaced whole, and `stamp`, by which `launch.sh` knows whether they are
- * up to date, comes last: it is as old as the beginning, so that what changes meanwhile leads to another build.
+ * up to date, comes last: it holds the sources' digest and is as old as the beginning, so that what changes meanwhile leads
+ * to another build.
  * @returns the files that went in, relative to the clone
  * @throws AppError `internal` for a source that can't be bundled, or a folder that can't be written
  */
@@ -43,6 +45,7 @@ export async function buildBundles(folder = join(repository, 'build/bundle')): P
     await mkdir(folder, { recursive: true });
     await writeFile(unfinished(stamp), '');
     const began = new Date((await stat(unfinished(stamp))).mtimeMs - clockTickMs);
+    await writeFile(unfinished(stamp), await digestSources());
     const bundles = [await bundle(programs, folder, forNode), await bundle(pageScripts, folder, forBrowsers)];
     for (const { path, contents } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
       await writeFile(unfinished(path), contents);
@@ -91,6 +94,11 @@ async function bundle(
   if (warning) throw new AppError('internal', `${warning.location?.file ?? 'esbuild'}: ${warning.text}`);
   requireWatched(result.metafile);
   return result;
+}
+
+async function digestSources(): Promise<string> {
+  const script = join(import.meta.dirname, 'sources.sh');
+  return (await run('sh', ['-ec', '. "$0"; digest', script], { env: { root: repository } })).stdout;
 }
 
 /** `launch.sh` looks at these alone: a change of anything else would go unnoticed. */

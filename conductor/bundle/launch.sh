@@ -6,13 +6,19 @@ fail() {
   exit 2
 }
 
-# -cnewer compares the change of the inode, which no tool can set: a source that is older than what it replaces counts, too
+. "$root/conductor/bundle/sources.sh"
+
+# -cnewer compares the change of the inode, which no tool can set: a source that is older than what it replaces counts, too.
+# In a clone that was copied or restored all are newer, and the same.
 is_stale() {
-  [ ! -f "$folder/stamp" ] || [ -n "$(
-    find "$root/conductor" "$root/shared" "$root/package.json" "$root/tsconfig.json" "$root/node_modules/.package-lock.json" \
-      -cnewer "$folder/stamp" \( -type d -o -name '*.ts' ! -name '*.test.ts' \
-      -o -name package.json -o -name tsconfig.json -o -name .package-lock.json \) -print -quit
-  )" ]
+  [ -f "$folder/stamp" ] || return 0
+  [ -n "$(sources -cnewer "$folder/stamp" -print -quit)" ] || return 1
+  # where it can be written: as old as before the sources are read, so that the next start need not read them
+  seen="$folder/stamp.$$"
+  { cp "$folder/stamp" "$seen" && touch -d '1 second ago' "$seen"; } 2>/dev/null || seen=
+  [ "$(digest)" = "$(cat "$folder/stamp")" ] || { rm -f "$seen"; return 0; }
+  [ -z "$seen" ] || mv "$seen" "$folder/stamp"
+  return 1
 }
 
 require_version() {

@@ -54,6 +54,14 @@ test('a bundle that is older than a source does not run: another is made, or non
   const several = await Promise.all([baton(), baton(), baton()]);
   for (const { stdout } of several) expect(stdout).toMatch(/^restored \d/);
 
+  // a container's image, a backup: the same sources, all of them newer
+  const copy = join(clone, 'copy');
+  const { mtimeMs: restoredAt } = await stat(bundle);
+  for (const name of ['conductor', 'shared', 'package.json', 'tsconfig.json', 'node_modules', 'build'])
+    await cp(join(clone, name), join(copy, name), { recursive: true, preserveTimestamps: true });
+  expect((await run(join(copy, 'conductor/cli/baton'), ['--version'])).stdout).toMatch(/^restored \d/);
+  expect((await stat(join(copy, 'build/bundle/baton.cjs'))).mtimeMs, 'not made again').toBe(restoredAt);
+
   await writeFile(source, `${text} const = 1;`);
   const broken = await baton();
   expect(broken).toMatchObject({ exitCode: 2, stdout: '' });

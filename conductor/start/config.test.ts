@@ -29,6 +29,19 @@ test.each([
   expect(() => readConfig({ [name]: value })).toThrow(`, not '${value}'`);
 });
 
+test.each(['postgres://u:p@a,b/baton', 'postgresql://a:5432,b:5432/baton', 'postgres:///baton?host=a,b'])(
+  'several hosts in DATABASE_URL are refused: %s',
+  (url) => {
+    expect(() => readConfig({ DATABASE_URL: url })).toThrow('DATABASE_URL: must name one host');
+    expect(() => readConfig({ DATABASE_URL: url })).not.toThrow('u:p');
+  },
+);
+
+test('one host in DATABASE_URL is not, with commas elsewhere', () => {
+  const url = 'postgres://u:a,b@db/baton?options=-c%20search_path%3Da,b';
+  expect(readConfig({ DATABASE_URL: url, BATON_SECRET_KEY_FILE: 'k' }).databaseUrl).toBe(url);
+});
+
 test('switches ports by default once there is a networks file', () => {
   expect(readConfig({}).defaultNetworkInterface).toBe('noop');
   expect(readConfig({ BATON_NETWORKS_FILE: 'networks.yaml' }).defaultNetworkInterface).toBe('switchport');

@@ -34,6 +34,10 @@ export const Environment = z.object({
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, 'must be a postgres:// URL')
+    .refine(
+      namesOneHost,
+      'must name one host: several are not supported; name an address that always leads to the primary server (a proxy, a virtual address)',
+    )
     .optional()
     .describe('PostgreSQL to use in place of a private server'),
   BATON_POSTGRESQL_USER: z
@@ -190,4 +194,10 @@ export function describeSettings(): { name: string; meaning: string; default: st
       default: isHostName ? 'the host name' : value === undefined || value === '' ? '' : String(value),
     };
   });
+}
+
+function namesOneHost(url: string): boolean {
+  const authority = /^[a-z]+:\/\/([^/?]*)/.exec(url)?.[1] ?? '';
+  const host = authority.slice(authority.lastIndexOf('@') + 1);
+  return !host.includes(',') && !/[?&]host=[^&]*(,|%2c)/i.test(url);
 }
