@@ -2,6 +2,7 @@ import { eq, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type AgentSessionRow, agentSessions } from '#conductor/kernel/db/schema/agent-session.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { deleteBy } from '#conductor/kernel/db/table-writer.ts';
 import { isNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -65,6 +66,4 @@ export async function getAgentSession(
 }
 
 /** Power off or reboot: the next boot looks itself up again and gets a fresh token. */
-export async function forgetAgentSession(db: Queryable, nodeUuid: string): Promise<void> {
-  await db.delete(agentSessions).where(eq(agentSessions.nodeUuid, nodeUuid));
-}
+export const forgetAgentSession = deleteBy(agentSessions, 'nodeUuid');

@@ -56,11 +56,12 @@ test('a bundle that is older than a source does not run: another is made, or non
 
   // a container's image, a backup: the same sources, all of them newer
   const copy = join(clone, 'copy');
-  const { mtimeMs: restoredAt } = await stat(bundle);
   for (const name of ['conductor', 'shared', 'package.json', 'tsconfig.json', 'node_modules', 'build'])
     await cp(join(clone, name), join(copy, name), { recursive: true, preserveTimestamps: true });
+  const copied = join(copy, 'build/bundle/baton.cjs');
+  await utimes(copied, new Date(0), new Date(0));
   expect((await run(join(copy, 'conductor/cli/baton'), ['--version'])).stdout).toMatch(/^restored \d/);
-  expect((await stat(join(copy, 'build/bundle/baton.cjs'))).mtimeMs, 'not made again').toBe(restoredAt);
+  expect((await stat(copied)).mtimeMs, 'not made again').toBe(0);
 
   await writeFile(source, `${text} const = 1;`);
   const broken = await baton();

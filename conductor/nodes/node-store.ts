@@ -4,7 +4,7 @@ import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { configDrives, type NodeInsert, type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type Statement, statement } from '#conductor/kernel/db/statement.ts';
 import { rowsBy, tableReader } from '#conductor/kernel/db/table-reader.ts';
-import { tableWriter } from '#conductor/kernel/db/table-writer.ts';
+import { deleteBy, tableWriter } from '#conductor/kernel/db/table-writer.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -115,6 +115,4 @@ export async function readConfigDrive(db: Queryable, nodeUuid: string): Promise<
 
 const configDriveOf = rowsBy(configDrives, 'nodeUuid', 'nodeUuid');
 
-export async function deleteConfigDrive(db: Queryable, nodeUuid: string): Promise<void> {
-  await db.delete(configDrives).where(eq(configDrives.nodeUuid, nodeUuid));
-}
+export const deleteConfigDrive = deleteBy(configDrives, 'nodeUuid');

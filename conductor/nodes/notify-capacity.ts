@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { statement } from '#conductor/kernel/db/statement.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
 
 export const capacityChannel = 'baton_capacity';
@@ -26,9 +27,14 @@ export function mayBringCapacity(change: NodeChange): boolean {
  * effort: they look by themselves every period.
  */
 export async function notifyCapacity(db: Queryable, nodeUuid: string): Promise<void> {
-  await db.execute(sql`
-    select pg_notify(${capacityChannel}, '') where exists (
-      select from nodes node join allocations on allocations.resource_class = node.resource_class
-      where node.uuid = ${nodeUuid} and allocations.state = 'allocating' and node.provision_state = 'available'
-        and not node.maintenance and not node.retired and node.instance_uuid is null)`);
+  await notify(db, { nodeUuid });
 }
+
+const notify = statement<{ nodeUuid: string }>(
+  (value) => sql`
+    select pg_notify(${sql.raw(`'${capacityChannel}'`)}, '') where exists (
+      select from nodes node join allocations on allocations.resource_class = node.resource_class
+      where node.uuid = ${value('nodeUuid')} and allocations.state = 'allocating'
+        and node.provision_state = 'available'
+        and not node.maintenance and not node.retired and node.instance_uuid is null)`,
+);

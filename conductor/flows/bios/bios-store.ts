@@ -1,6 +1,7 @@
 import { and, asc, eq, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type BiosSettingRow, biosSettings } from '#conductor/kernel/db/schema/bios-setting.ts';
+import { statement } from '#conductor/kernel/db/statement.ts';
 import { storableJson } from '#conductor/kernel/db/storable-json.ts';
 import { type BiosSetting, holdsPassword, withoutPassword } from '#shared/bios/bios-setting.ts';
 
@@ -48,18 +49,22 @@ export async function replaceBiosSettings(
   const rows = JSON.stringify(
     settings.map((setting) => storableJson({ ...withoutPassword(setting), ...wholeBounds(setting) })),
   );
-  await tx.execute(sql`
-    with found as materialized (select * from jsonb_populate_recordset(null::bios_settings, ${rows}::text::jsonb)),
+  await replace(tx, { nodeUuid, rows, now: now.toISOString() });
+}
+
+const replace = statement<{ nodeUuid: string; rows: string; now: string }>(
+  (value) => sql`
+    with found as materialized (select * from jsonb_populate_recordset(null::bios_settings, ${value('rows')}::text::jsonb)),
     gone as (
-      delete from bios_settings before where node_uuid = ${nodeUuid}
+      delete from bios_settings before where node_uuid = ${value('nodeUuid')}
         and not exists (select from found where found.name = before.name)
     )
     insert into bios_settings as before (node_uuid, name, created_at, ${columns})
-    select ${nodeUuid}::uuid, name, ${now.toISOString()}::timestamptz, ${columns} from found
+    select ${value('nodeUuid')}::uuid, name, ${value('now')}::timestamptz, ${columns} from found
     on conflict (node_uuid, name) do update
     set (${columns}, updated_at) = row(${columnsRead}, excluded.created_at)
-    where (${columnsBefore}) is distinct from (${columnsRead})`);
-}
+    where (${columnsBefore}) is distinct from (${columnsRead})`,
+);
 
 /** In the shape in which settings are read, and answered by the API. */
 export function settingOfRow(row: BiosSettingRow): BiosSetting {

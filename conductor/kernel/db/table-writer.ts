@@ -75,3 +75,16 @@ export function tableWriter<Table extends PgTable, Computed = unknown, Only = un
     },
   };
 }
+
+/** Deletes a table's rows by one of their columns, `uuid` or text, with a statement that is built once. */
+export function deleteBy<Table extends PgTable>(
+  table: Table,
+  column: keyof Table['$inferSelect'] & string,
+): (db: Queryable, value: string) => Promise<void> {
+  const remove = statement<{ value: string }>(
+    (value) => sql`delete from ${table} where ${sql.identifier(toSnakeCase(column))} = ${value('value')}`,
+  );
+  return async (db, value) => {
+    await remove(db, { value });
+  };
+}

@@ -1,14 +1,17 @@
 import { and, eq } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { nodeVifs } from '#conductor/kernel/db/schema/node-vif.ts';
+import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
+import { deleteBy } from '#conductor/kernel/db/table-writer.ts';
 import type { Vif } from '#conductor/networks/place-vifs.ts';
 
 /** In the order of their attachment. */
-export function listVifs(db: Queryable, nodeUuid: string): Promise<Vif[]> {
-  const { vifId, portUuid, portgroupUuid } = nodeVifs;
-  const selected = db.select({ id: vifId, portUuid, portgroupUuid }).from(nodeVifs);
-  return selected.where(eq(nodeVifs.nodeUuid, nodeUuid)).orderBy(nodeVifs.id);
+export async function listVifs(db: Queryable, nodeUuid: string): Promise<Vif[]> {
+  const rows = await vifsOf(db, nodeUuid);
+  return rows.map(({ vifId, portUuid, portgroupUuid }) => ({ id: vifId, portUuid, portgroupUuid }));
 }
+
+const vifsOf = rowsBy(nodeVifs, 'nodeUuid', 'id');
 
 export async function insertVif(db: Queryable, nodeUuid: string, { id, ...place }: Vif): Promise<void> {
   await db.insert(nodeVifs).values({ nodeUuid, vifId: id, ...place });
@@ -24,6 +27,4 @@ export async function deleteVif(db: Queryable, nodeUuid: string, vifId: string):
 }
 
 /** Tear-down: the instance takes its network with it. */
-export async function deleteVifs(db: Queryable, nodeUuid: string): Promise<void> {
-  await db.delete(nodeVifs).where(eq(nodeVifs.nodeUuid, nodeUuid));
-}
+export const deleteVifs = deleteBy(nodeVifs, 'nodeUuid');
