@@ -31,7 +31,9 @@ export async function openCluster(file: string | undefined, options: ClusterOpti
     );
   }
   const timeoutMs = options.requestTimeoutMs ?? 15_000;
-  const open = (): Promise<Access> => {
+  const open = async (): Promise<Access> => {
+    // on a busy machine to load the client takes longer than a login with it
+    await import('#conductor/cluster/kubernetes/log-in.ts');
     const late = { code: 'unavailable', message: `BATON_KUBECONFIG: a login with ${file} takes too long` } as const;
     return inTime(readAccess(file), Math.max(timeoutMs, 15_000), late);
   };
