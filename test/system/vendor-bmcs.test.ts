@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { silentLog } from '#shared/log.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
+import { vendorNames, vendors } from '#test/simulators/redfish/vendors.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
@@ -95,4 +96,18 @@ test('BIOS settings without a ramdisk need no port to boot one from', async () =
   expect(reported).toContainEqual(expect.objectContaining({ name: 'NumCores', value: '4' }));
   expect(reported).toContainEqual(expect.objectContaining({ name: 'SHA256SetupPassword', value: null }));
   expect(actions(machine)).not.toContain('Pxe Once');
+});
+
+test.each(vendorNames)('a node with the BMC of %s is deployed, rebuilt and released', async (vendor) => {
+  const name = `vendor-${vendor.toLowerCase()}`;
+  const machine = await enrol(name, vendors[vendor]);
+  await operator.provision(name, 'active');
+  await operator.waitForState(name, 'active');
+  const keeps = vendors[vendor].overrideEnabled?.includes('Continuous') ?? true;
+  expect(actions(machine)).toContain(keeps ? 'Hdd Continuous' : 'Hdd Once');
+  await operator.provision(name, 'rebuild');
+  await operator.waitForState(name, 'active');
+  await operator.provision(name, 'deleted');
+  await operator.waitForState(name, 'available');
+  expect(await operator.node(name)).toMatchObject({ power_state: 'power off', last_error: null });
 });
