@@ -110,7 +110,7 @@ function preparingClient(nameOf: (text: string) => string | undefined, onError: 
           if (callback) return query(prepared, values, after(callback));
           if (!(prepared instanceof ArrayQuery)) return query(prepared, values)?.catch(rethrow);
           return new Promise((resolve, reject) => {
-            query(prepared, undefined, (error, result) => (error ? reject(failed(error) as Error) : resolve(result)));
+            void query(prepared, undefined, (error, result) => (error ? reject(failed(error)) : resolve(result)));
           });
         }) satisfies Query,
         connect: ((callback) => (callback ? connect(after(callback)) : connect()?.catch(rethrow))) satisfies Connect,
