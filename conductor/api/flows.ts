@@ -146,6 +146,11 @@ export const Plan = z
           port_id: z.string(),
           network: line.meta({ description: 'null = isolated.' }),
           vlans: z.string(),
+          found: line.meta({ description: 'What it has now; null = the switch was not read.' }),
+          commands: z
+            .array(z.string())
+            .meta({ description: "What makes the one of the other, in the switch's words." }),
+          error: line.meta({ description: 'Why the switch could not be read.' }),
         }),
       )
       .meta({ description: 'Where switch ports will be while the instance runs.' }),

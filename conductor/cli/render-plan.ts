@@ -38,8 +38,16 @@ function networksPart(plan: PlanView): string[] {
     `${port.switch_id} ${port.port_id}`,
     port.network ?? '-',
     port.vlans,
+    port.error === null ? `now ${cell(port.found)}` : 'not read',
   ]);
-  return rows.length === 0 ? [] : [`switch ports while the instance runs:\n${table(rows)}`];
+  if (rows.length === 0) return [];
+  const commands = plan.switch_ports.flatMap((port) => port.commands.map((command) => `  ${command}`));
+  const errors = new Set(plan.switch_ports.flatMap(({ error }) => (error === null ? [] : [`  ! ${cell(error)}`])));
+  return [
+    `switch ports while the instance runs:\n${table(rows)}`,
+    ...(commands.length === 0 ? [] : [`from what they are now, the switches are sent:\n${commands.join('\n')}\n`]),
+    ...(errors.size === 0 ? [] : [`switches that could not be read:\n${[...errors].join('\n')}\n`]),
+  ];
 }
 
 function destroysPart(plan: PlanView): string[] {

@@ -4,12 +4,13 @@ import { responsibleConductor } from '#conductor/kernel/conductors/responsible.t
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
-import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type PortRow, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
 import { sameVlans } from '#conductor/model/port-vlans.ts';
 import { sameBond } from '#conductor/model/switch-bond.ts';
 import { type SwitchPortLook, settingOf } from '#conductor/networks/connect-node.ts';
 import { planNetworkMove, type SwitchPortMove } from '#conductor/networks/network-interfaces.ts';
+import { findSwitch } from '#conductor/networks/networks-file.ts';
 import { describePort, isSet } from '#conductor/networks/switch-driver.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { ofGroup } from '#conductor/nodes/node-lease.ts';
@@ -22,10 +23,15 @@ export interface SetPort {
 
 /**
  * Reads the switch ports of this conductor's nodes that no flow moves, and records which are otherwise than they were set:
- * somebody else has changed them, or a switch has restarted without its configuration. Nothing is put right. A switch that
- * does not answer is looked at again in the next period.
+ * somebody else has changed them, or a switch has restarted without its configuration. They are set again where the networks
+ * file says so (`repair`). A switch that does not answer is looked at again in the next period.
+ * @param repair called for each node that has such a port, with whether one of its ports is to be set
  */
-export async function lookAtSwitchPorts(context: EngineContext, signal: AbortSignal): Promise<void> {
+export async function lookAtSwitchPorts(
+  context: EngineContext,
+  signal: AbortSignal,
+  repair: (node: NodeRow, isMeant: (port: PortRow) => boolean) => Promise<void>,
+): Promise<void> {
   const { db, config, networks, log } = context;
   const live = await context.conductors.live();
   const rows = await db
@@ -58,6 +64,16 @@ export async function lookAtSwitchPorts(context: EngineContext, signal: AbortSig
   }
   if (same.length > 0) {
     await db.update(switchPorts).set({ lookedAt: new Date() }).where(isAmong(switchPorts.portUuid, same));
+  }
+  const isMeant = ({ localLinkConnection }: PortRow): boolean =>
+    findSwitch(networks.networks, String(localLinkConnection['switch_id']))?.repair ?? false;
+  const wrong = looks.filter(differs).flatMap(({ move }) => byUuid.get(move.port.uuid) ?? []);
+  const repaired = new Map(wrong.filter(({ port }) => isMeant(port)).map(({ node }) => [node.uuid, node]));
+  for (const node of repaired.values()) {
+    if (signal.aborted) return;
+    await repair(node, isMeant).catch((error: unknown) =>
+      log.warn({ node: node.uuid, err: error }, 'switch ports not set again'),
+    );
   }
 }
 

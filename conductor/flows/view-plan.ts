@@ -61,20 +61,31 @@ export async function viewPlan(
   };
 }
 
+/** A plan does not wait for switches. Milliseconds. */
+const lookMs = 5000;
+
 async function viewMoves(
   context: Pick<EngineContext, 'db' | 'networks'>,
   node: NodeRow,
 ): Promise<{ switch_ports: PlanView['switch_ports']; warning?: string[] }> {
   try {
     const moves = await tenantMoves(context, node);
+    const { looks, failures } = await context.networks.look(moves, undefined, lookMs);
     return {
-      switch_ports: moves.map((move) => ({
-        address: move.port.address,
-        switch_id: move.switchEntry.switchId,
-        port_id: move.portId,
-        network: move.network?.name ?? null,
-        vlans: describePort(settingOf(move)),
-      })),
+      switch_ports: moves.map((move) => {
+        const seen = looks.find((each) => each.move === move);
+        const failure = failures.find((each) => each.moves.includes(move));
+        return {
+          address: move.port.address,
+          switch_id: move.switchEntry.switchId,
+          port_id: move.portId,
+          network: move.network?.name ?? null,
+          vlans: describePort(settingOf(move)),
+          found: seen ? describePort(seen.found) : null,
+          commands: [...(seen?.commands ?? [])],
+          error: failure ? errorChain(failure.error) : null,
+        };
+      }),
     };
   } catch (error) {
     if (errorCode(error) !== 'invalid_argument') throw error;

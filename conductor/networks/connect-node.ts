@@ -57,9 +57,10 @@ export interface NetworkConnector {
   connect(request: ConnectRequest): Promise<SwitchPortPlacement[]>;
   /**
    * Reads where switch ports are, and what it would take to put them where these moves want them.
+   * @param withinMs the longest that anything is waited for
    * @returns also the switches that did not answer, or refused a port.
    */
-  look(moves: readonly SwitchPortMove[], signal?: AbortSignal): Promise<SwitchPortLooks>;
+  look(moves: readonly SwitchPortMove[], signal?: AbortSignal, withinMs?: number): Promise<SwitchPortLooks>;
   close(): Promise<void>;
 }
 
@@ -124,15 +125,13 @@ export function createNetworkConnector(
         bond: bond ?? null,
       }));
     },
-    look: async (moves, signal) => {
-      // not amid another conductor's change, which a login would take for one that was left behind
-      const stop = signal ?? new AbortController().signal;
-      const each = bySwitch(moves).map(({ first, atSwitch }) => {
-        const look = () => lookTogether(switchOf(first), atSwitch, signal);
-        return oneWriter(first.switchEntry.switchId, stop, look).catch((error: unknown) => {
-          return { looks: [], failures: [{ moves: atSwitch, error }] } satisfies SwitchPortLooks;
-        });
-      });
+    look: async (moves, signal, withinMs) => {
+      const each = bySwitch(moves).map(({ first, atSwitch }) =>
+        within(withinMs, atSwitch, signal, (stop) =>
+          // not amid another conductor's change, which a login would take for one that was left behind
+          oneWriter(first.switchEntry.switchId, stop, async () => lookTogether(switchOf(first), atSwitch, stop)),
+        ),
+      );
       const all = await Promise.all(each);
       return { looks: all.flatMap(({ looks }) => looks), failures: all.flatMap(({ failures }) => failures) };
     },
@@ -142,6 +141,25 @@ export function createNetworkConnector(
       await neutron?.close();
     },
   };
+}
+
+/** Others' changes may be under way on the switch, and are not waited for longer either. */
+async function within(
+  limitMs: number | undefined,
+  moves: readonly SwitchPortMove[],
+  signal: AbortSignal | undefined,
+  look: (signal: AbortSignal) => Promise<SwitchPortLooks>,
+): Promise<SwitchPortLooks> {
+  const failed = (error: unknown): SwitchPortLooks => ({ looks: [], failures: [{ moves, error }] });
+  if (limitMs === undefined) return look(signal ?? new AbortController().signal).catch(failed);
+  const limit = AbortSignal.timeout(limitMs);
+  const tooLate = new Promise<SwitchPortLooks>((resolve) => {
+    limit.addEventListener('abort', () => {
+      const id = moves[0]?.switchEntry.switchId;
+      resolve(failed(new AppError('timeout', `switch ${id} did not answer in ${limitMs / 1000} s`)));
+    });
+  });
+  return Promise.race([tooLate, look(AbortSignal.any([limit, ...(signal ? [signal] : [])])).catch(failed)]);
 }
 
 /** All at once; when the switch refuses one, in halves, until that one is alone. */

@@ -77,9 +77,9 @@ describe('parseNetworksFile', () => {
     ]);
   });
 
-  test('reads the bonds of switches', () => {
-    const text = good.replace('driver: ovs', 'driver: ovs\n    bonds: {bond7: [p1, p2]}');
-    expect(parse(text).switches).toMatchObject([{ bonds: { bond7: ['p1', 'p2'] } }]);
+  test('reads the bonds of switches, and what is to be repaired', () => {
+    const text = good.replace('driver: ovs', 'driver: ovs\n    repair: true\n    bonds: {bond7: [p1, p2]}');
+    expect(parse(text).switches).toMatchObject([{ repair: true, bonds: { bond7: ['p1', 'p2'] } }]);
   });
 
   const leaf = (id: string, more: string) => `{switch_id: ${id}, driver: ovs, endpoint: 'unix:/db', ${more}}`;

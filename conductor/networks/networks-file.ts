@@ -32,6 +32,8 @@ export interface SwitchEntry extends BondRules {
   readonly bondModes?: readonly BondMode[] | undefined;
   /** The switch with which it shares bonds (MLAG). */
   readonly pair?: string | undefined;
+  /** Whether ports that somebody else has changed are set again. */
+  readonly repair?: boolean | undefined;
 }
 
 export interface Network {
@@ -123,6 +125,7 @@ const SwitchInFile = z.strictObject({
     .refine(({ from, to }) => from >= 1 && from <= to, noRange)
     .optional(),
   pair: words.optional(),
+  repair: z.boolean().optional(),
 });
 
 const NetworksFile = z.strictObject({
@@ -178,6 +181,7 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
       bondNumbers: entry.bond_numbers,
       bondModes: entry.bond_numbers && knownDrivers.find(({ name }) => name === entry.driver)?.bonds?.modes,
       pair: entry.pair,
+      repair: entry.repair,
     })),
     networks: Object.entries(parsed.data.networks).map(([name, entry]) => ({
       name,

@@ -6,11 +6,13 @@ import { ramdiskWarning } from '#conductor/boot/ramdisk-files.ts';
 import { forgetDiscovered } from '#conductor/flows/forget-discovered.ts';
 import { lookAtSwitchPorts } from '#conductor/flows/look-at-switch-ports.ts';
 import { pruneFlows } from '#conductor/flows/prune-flows.ts';
+import { repairSwitchPorts } from '#conductor/flows/repair-switch-ports.ts';
 import type { Scheduler } from '#conductor/flows/scheduler.ts';
 import { syncPower } from '#conductor/flows/sync-power.ts';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
 import { openTlsFiles } from '#conductor/http/tls-files.ts';
+import { anybody } from '#conductor/kernel/caller.ts';
 import { collectProcessMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/kernel/periodic.ts';
 import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
@@ -103,7 +105,10 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
     {
       name: 'look at switch ports',
       periodMs: config.switchLookIntervalMs,
-      run: (signal) => lookAtSwitchPorts(context, signal),
+      run: (signal) =>
+        lookAtSwitchPorts(context, signal, (node, isMeant) =>
+          repairSwitchPorts(context, node, { ...anybody, via: 'repair (networks file)' }, isMeant),
+        ),
     },
     ...(config.dhcp?.knownRanges.length ? [listKnownMachines(config.dhcp, () => listPortAddresses(context.db))] : []),
     { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { lookAtSwitchPorts } from '#conductor/flows/look-at-switch-ports.ts';
+import { repairSwitchPorts } from '#conductor/flows/repair-switch-ports.ts';
+import { anybody } from '#conductor/kernel/caller.ts';
 import { openConfigDrive } from '#conductor/kernel/secrets/node-secrets.ts';
 import { readConfigDrive } from '#conductor/nodes/node-store.ts';
 import { silentLog } from '#shared/log.ts';
@@ -18,6 +20,8 @@ import { testSecrets } from '#test/support/test-secrets.ts';
 /** A node on several networks of a real Open vSwitch, in whole flows; asked for by Ironic's own client. Needs root. */
 
 const switchId = '00:00:5e:00:53:01';
+/** The same one, as another switch of the networks file. */
+const repairedSwitch = '00:00:5e:00:53:02';
 const name = 'dual';
 let real: OpenVswitch;
 let conductor: ConductorInProcess;
@@ -40,7 +44,8 @@ beforeAll(async () => {
   };
   const defaults = { provisioning: 'provisioning', cleaning: 'provisioning', tenant: 'tenant' };
   const at = { switch_id: switchId, driver: 'ovs', endpoint: real.endpoint };
-  const switches = [{ ...at, bonds: { bond7: ['p4', 'p5'] }, bond_numbers: '101-102' }];
+  const other = { ...at, switch_id: repairedSwitch, bond_numbers: '101-102', repair: true };
+  const switches = [{ ...at, bonds: { bond7: ['p4', 'p5'] } }, other];
   await writeFile(networksFile, JSON.stringify({ switches, networks, defaults }));
   conductor = await startConductorInProcess({ log: silentLog, settings: { BATON_NETWORKS_FILE: networksFile } });
   operator = createOperator(conductor.url);
@@ -54,10 +59,10 @@ beforeAll(async () => {
   await operator.call('PATCH', `/v1/ports/${ports[0]?.uuid}`, [
     { op: 'add', path: '/local_link_connection', value: plug('p1') },
   ]);
-  const other = { address: '52:54:00:00:b7:02', pxe_enabled: false, physical_network: 'storage' };
+  const otherPort = { address: '52:54:00:00:b7:02', pxe_enabled: false, physical_network: 'storage' };
   const made = await operator.call('POST', '/v1/ports', {
     node_uuid: node['uuid'],
-    ...other,
+    ...otherPort,
     local_link_connection: plug('p2'),
   });
   second = String(made['uuid']);
@@ -115,6 +120,12 @@ const baremetal = (...args: string[]) =>
   run('baremetal', ['--os-auth-type', 'none', '--os-endpoint', conductor.url, ...args], { timeoutMs: 60_000 });
 
 const isolated = 'trunk [] [4095]';
+
+/** As the conductor does in the background. */
+async function look(signal: AbortSignal): Promise<void> {
+  const context = conductor.context();
+  await lookAtSwitchPorts(context, signal, (node, isMeant) => repairSwitchPorts(context, node, anybody, isMeant));
+}
 
 test('each network takes its port: named by Ironic’s client, or found by physical network', async () => {
   const { ports } = (await operator.call('GET', `/v1/ports?node=${name}`)) as { ports: { uuid: string }[] };
@@ -178,8 +189,8 @@ test('a port that somebody else has changed is found, shown, and set again when 
   ]);
   const signal = new AbortController().signal;
   await real.vsctl('set', 'port', 'p1', 'vlan_mode=access', 'tag=999', 'trunks=[]');
-  await lookAtSwitchPorts(conductor.context(), signal);
-  await lookAtSwitchPorts(conductor.context(), signal);
+  await look(signal);
+  await look(signal);
   const found = 'switch port of 52:54:00:00:b7:01 (00:00:5e:00:53:01 p1) differs: found VLAN 999';
   const reports = async () => (await events()).filter((event) => event.startsWith('switch port of'));
   expect(await reports()).toEqual([`${found}, set by Baton to VLAN 300 with tagged 301,310-311 (network blue)`]);
@@ -191,9 +202,9 @@ test('a port that somebody else has changed is found, shown, and set again when 
   expect(await switchPorts()).toEqual(Array(2).fill('native-untagged 300 [301, 310, 311]'));
   expect(await baton('network', 'diff', name)).not.toContain('A repair would send');
   await real.vsctl('set', 'port', 'p1', 'tag=999');
-  await lookAtSwitchPorts(conductor.context(), signal);
+  await look(signal);
   await real.vsctl('set', 'port', 'p1', 'tag=300');
-  await lookAtSwitchPorts(conductor.context(), signal);
+  await look(signal);
   expect((await reports()).at(-1)).toContain('is on VLAN 300 with tagged 301,310-311 (network blue) again');
   await undeploy();
 });
@@ -238,14 +249,14 @@ test('a port group at a bond of the switch moves the bond', async () => {
 test('a port group is bonded while its instance runs, and plain while the ramdisk does, whenever a conductor dies', async () => {
   const made = 'made';
   const addresses = ['52:54:00:00:b9:01', '52:54:00:00:b9:02'] as const;
-  const at = { operator, conductorUrl: conductor.url, switchId };
+  const at = { operator, conductorUrl: conductor.url, switchId: repairedSwitch };
   const own = await enrolPair({ ...at, node: made, addresses, plugs: ['p6', 'p7'] });
   await using cleanUp = new AsyncDisposableStack();
   cleanUp.defer(() => own.close());
   const group = await own.intoGroup('balance-xor');
   expect(await own.network()).toMatchObject({
     result: false,
-    reason: `port group ${group} (mode balance-xor): driver ovs of switch ${switchId} makes no such bond; give the group mode 802.3ad, or active-backup`,
+    reason: `port group ${group} (mode balance-xor): driver ovs of switch ${repairedSwitch} makes no such bond; give the group mode 802.3ad, or active-backup`,
   });
   await operator.call('PATCH', `/v1/portgroups/${group}`, [{ op: 'add', path: '/mode', value: '4' }]);
   expect(await own.network()).toMatchObject({ result: true });
@@ -254,7 +265,9 @@ test('a port group is bonded while its instance runs, and plain while the ramdis
   const isDefined = async (port: string) => (await real.vsctl('list-ports', 'br0')).split('\n').includes(port);
   const deaths = await conductor.dieAtEach({
     prepare: async () => {
-      expect(await baton('plan', made)).toContain('VLAN 200 in bond 101 (LACP)');
+      const plan = await baton('plan', made);
+      expect(plan).toContain('VLAN 200 in bond 101 (LACP)');
+      expect(plan).toContain('add-bond $br bond101 p6 p7 lacp=active');
     },
     act: () => deploy({}, made),
     check: async (checkpoint) => {
@@ -271,7 +284,7 @@ test('a port group is bonded while its instance runs, and plain while the ramdis
   await real.vsctl('set', 'port', 'bond101', 'lacp=off');
   const diff = await baton('network', 'diff', made);
   expect(diff).toContain('VLAN 200 in bond 101 (other)');
-  await baton('network', 'repair', made);
+  await look(new AbortController().signal);
   expect(await real.column('bond101', 'lacp')).toBe('active');
   await undeploy(made);
   expect(await switchPorts(['p6', 'p7'])).toEqual([isolated, isolated]);
