@@ -42,6 +42,15 @@ const vlanTable = (config: TextConfig): string =>
 const orBond = (bond: string, form: (number: number) => string) => (number: number) =>
   number === 48 ? `${bond}${number}` : form(number);
 
+/** `1/1/1-1/1/4`, `GigabitEthernet1/0/1 - 4` */
+function between(range: string, hyphen: string): string[] {
+  const [first = '', last] = range.split(hyphen);
+  const number = (name: string): number => Number(/\d+$/.exec(name)?.[0]);
+  if (last === undefined) return [first];
+  const head = first.replace(/\d+$/, '');
+  return Array.from({ length: number(last) - number(first) + 1 }, (_, index) => `${head}${number(first) + index}`);
+}
+
 /** A range is of one kind. */
 const ofOneKind = (names: readonly string[] | undefined) =>
   names && new Set(names.map((name) => name.replace(/\d.*$/, ''))).size === 1 ? names : undefined;
@@ -103,7 +112,7 @@ const iosXe: TextSystem = {
   byHand: accessByHand,
   interfaces: (command) => {
     const names = /^interface range (.+)$/.exec(command)?.[1]?.split(' , ') ?? channelIn(command);
-    return names && names.length <= 5 ? ofOneKind(names) : undefined;
+    return names && names.length <= 5 ? ofOneKind(names)?.flatMap((part) => between(part, ' - ')) : undefined;
   },
   vlan: (command) => /^vlan \d+$/.exec(command)?.[0],
   interfaceCommands: switchport,
@@ -128,7 +137,9 @@ const os10: TextSystem = {
   fresh: { ...freshTrunk, 'switchport access vlan': 'switchport access vlan 1' },
   byHand: accessByHand,
   interfaces: (command) => {
-    const name = /^interface ((?:ethernet|port-channel)\S+)$/.exec(command)?.[1];
+    const range = /^interface range ethernet (\d\S+-\d\S+)$/.exec(command)?.[1];
+    if (range !== undefined) return between(`ethernet${range}`, '-');
+    const name = /^interface ((?:ethernet|port-channel)[^\s-]+)$/.exec(command)?.[1];
     return name === undefined ? undefined : [name];
   },
   vlan: (command) => /^interface (vlan \d+)$/.exec(command)?.[1],
@@ -150,7 +161,7 @@ const os10: TextSystem = {
       exec: 'leaf1>',
       privileged: 'leaf1# ',
       config: 'leaf1(config)# ',
-      interface: 'leaf1(conf-if-eth1/1/1)# ',
+      interface: 'leaf1(conf-range-eth1/1/1-1/1/4)# ',
       vlan: 'leaf1(conf-if-vl-100)# ',
     })[mode],
   needsEnable: false,
@@ -178,7 +189,7 @@ const aosCx: TextSystem = {
   byHand: (vlan) => ['no routing', `vlan access ${vlan}`],
   interfaces: (command) => {
     const name = /^interface (\d\S+|lag \d+)(?: multi-chassis)?$/.exec(command)?.[1];
-    return name === undefined ? undefined : [name];
+    return name === undefined ? undefined : between(name, '-');
   },
   vlan: (command) => /^vlan \d+$/.exec(command)?.[0],
   interfaceCommands: [
@@ -203,7 +214,7 @@ const aosCx: TextSystem = {
       exec: 'leaf1> ',
       privileged: 'leaf1# ',
       config: 'leaf1(config)# ',
-      interface: 'leaf1(config-if)# ',
+      interface: 'leaf1(config-if-<1/1/1-1/1/4>)# ',
       vlan: 'leaf1(config-vlan-100)# ',
     })[mode],
   needsEnable: false,

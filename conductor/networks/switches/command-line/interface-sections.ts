@@ -25,6 +25,21 @@ export function vlansInTable(text: string): Set<number> {
   return new Set([...text.matchAll(/^[*\s]*(\d{1,4})\s/gm)].map((match) => Number(match[1])));
 }
 
+/** Ports whose last numbers follow each other, in their order; `first` is `last` for one that stands alone. */
+export function spans(portIds: readonly string[]): { readonly first: string; readonly last: string }[] {
+  const parts = portIds.map((portId) => {
+    const [, head = portId, number = ''] = /^(.*\/)(\d+)$/.exec(portId) ?? [];
+    return { portId, head, number: Number(number) };
+  });
+  const found: { head: string; first: string; last: string; number: number }[] = [];
+  for (const { portId, head, number } of parts.sort((a, b) => a.number - b.number)) {
+    const before = found.find((span) => number > 0 && span.head === head && span.number === number - 1);
+    if (before) Object.assign(before, { last: portId, number });
+    else found.push({ head, first: portId, last: portId, number });
+  }
+  return found.map(({ first, last }) => ({ first, last }));
+}
+
 /** `Ethernet1/1` and `port-channel7` are of two kinds. */
 export function byKind(portIds: readonly string[]): string[][] {
   return [...Map.groupBy(portIds, (portId) => portId.replace(/\d.*$/, '')).values()];

@@ -1,5 +1,5 @@
 import { allVlans, type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
-import { interfaceSections, numberAfter } from '#conductor/networks/switches/command-line/interface-sections.ts';
+import { interfaceSections, numberAfter, spans } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { Membership, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { restSession } from '#conductor/networks/switches/https/rest-session.ts';
@@ -26,18 +26,12 @@ export const aosCx: SwitchOs = {
   },
   begin: ['configure terminal'],
   end: ['end'],
-  isolate: (portIds) => portIds.flatMap((portId) => [`interface ${spaced(portId)}`, 'routing', 'exit']),
+  isolate: (portIds) => opens(portIds).flatMap((open) => [open, 'routing', 'exit']),
   access: (portIds, vlan) =>
-    portIds.flatMap((portId) => [
-      `interface ${spaced(portId)}`,
-      'routing',
-      'no routing',
-      `vlan access ${vlan}`,
-      'exit',
-    ]),
+    opens(portIds).flatMap((open) => [open, 'routing', 'no routing', `vlan access ${vlan}`, 'exit']),
   trunk: (portIds, vlans) =>
-    portIds.flatMap((portId) => [
-      `interface ${spaced(portId)}`,
+    opens(portIds).flatMap((open) => [
+      open,
       'routing',
       'no routing',
       `vlan trunk native ${vlans.untagged ?? 1}`,
@@ -85,6 +79,10 @@ function membersOf(sections: ReadonlyMap<string, readonly string[]>): Map<string
     return [[portId, { name: `lag${number}`, mode, acrossPair: bond.includes(multiChassis) }] as const];
   });
   return new Map(members);
+}
+
+function opens(portIds: readonly string[]): string[] {
+  return spans(portIds).map(({ first, last }) => `interface ${spaced(first)}${first === last ? '' : `-${last}`}`);
 }
 
 /** A group is `lag 7` to its command line and `lag7` to LLDP. */

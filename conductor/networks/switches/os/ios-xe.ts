@@ -8,6 +8,7 @@ import {
   byKind,
   interfaceSections,
   numberAfter,
+  spans,
   vlansInTable,
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
@@ -64,15 +65,18 @@ export const iosXe: SwitchOs = {
 };
 
 /** Five in a range are the most that IOS takes; a range is of one kind. */
-const portsInRange = 5;
+const partsInRange = 5;
 
 function ranges(portIds: readonly string[]): string[] {
-  return byKind(portIds).flatMap((ids) =>
-    Array.from(
-      { length: Math.ceil(ids.length / portsInRange) },
-      (_, index) => `interface range ${ids.slice(index * portsInRange, (index + 1) * portsInRange).join(' , ')}`,
-    ),
-  );
+  return byKind(portIds).flatMap((ids) => {
+    const parts = spans(ids).map(({ first, last }) =>
+      first === last ? first : `${first} - ${last.slice(last.lastIndexOf('/') + 1)}`,
+    );
+    return Array.from(
+      { length: Math.ceil(parts.length / partsInRange) },
+      (_, index) => `interface range ${parts.slice(index * partsInRange, (index + 1) * partsInRange).join(' , ')}`,
+    );
+  });
 }
 
 function vlansOf(lines: readonly string[]): FoundVlans {

@@ -7,17 +7,24 @@ import {
 import {
   interfaceSections,
   numberAfter,
+  spans,
   vlansInTable,
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
+const opens = (portIds: readonly string[]): string[] =>
+  spans(portIds).map(({ first, last }) =>
+    first === last
+      ? `interface ${first}`
+      : `interface range ${first.replace('ethernet', 'ethernet ')}-${last.replace('ethernet', '')}`,
+  );
 const isolate = (portIds: readonly string[]): string[] =>
-  portIds.flatMap((portId) => [`interface ${portId}`, 'no switchport', 'exit']);
+  opens(portIds).flatMap((open) => [open, 'no switchport', 'exit']);
 /** A pair is a VLT domain. */
 const channels: ChannelWords = {
   name: (number) => `port-channel${number}`,
-  opens: (portIds) => portIds.map((portId) => `interface ${portId}`),
+  opens,
   isolate,
   pair: (number) => `vlt-port-channel ${number}`,
 };
@@ -38,16 +45,16 @@ export const os10: SwitchOs = {
   end: ['end'],
   isolate,
   access: (portIds, vlan) =>
-    portIds.flatMap((portId) => [
-      `interface ${portId}`,
+    opens(portIds).flatMap((open) => [
+      open,
       'no switchport',
       'switchport mode access',
       `switchport access vlan ${vlan}`,
       'exit',
     ]),
   trunk: (portIds, { untagged, tagged }) =>
-    portIds.flatMap((portId) => [
-      `interface ${portId}`,
+    opens(portIds).flatMap((open) => [
+      open,
       'no switchport',
       'switchport mode trunk',
       `switchport access vlan ${untagged ?? 1}`,
