@@ -5,6 +5,9 @@ import { createOvsdbClient } from '#conductor/networks/switches/ovsdb-client.ts'
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { forever, startHostileServer } from '#test/simulators/hostile-server.ts';
 import { startEosSwitch } from '#test/simulators/switch/eos.ts';
+import { startHttpsSwitch } from '#test/simulators/switch/https-server.ts';
+import { rpcError } from '#test/simulators/switch/netconf-server.ts';
+import { startSwitchServer } from '#test/simulators/switch/switch-server.ts';
 import { accessTo } from '#test/simulators/switch/under-test.ts';
 
 /** Switches that mean harm in their own protocols: each call ends with an error that is meant, and nothing grows. */
@@ -101,5 +104,52 @@ describe('a switch over SSH that', () => {
     await expect.poll(() => eos.logins.now, { timeout: 60_000 }).toBe(0);
     // the next question logs in again
     await connection.readPorts(['Ethernet1']);
+  });
+});
+
+const book = 'x'.repeat(mebibyte);
+
+describe('a NETCONF server that', () => {
+  test.each([
+    [
+      'answers an error that is a book',
+      rpcError('operation-failed', book),
+      /refused get-config: operation-failed: x+$/,
+    ],
+    ['answers deep', '<a>'.repeat(1000), /deeper than 64/],
+    ['answers many elements', `<data>${'<a/>'.repeat(1_000_000)}</data>`, /more than 400000 elements/],
+    ['answers what is no XML', '&nbsp;<ok>', /no XML that is read here/],
+    ['answers without end', `<data>${'x'.repeat(20 * mebibyte)}</data>`, /has more than \d+ bytes/],
+  ])('%s', async (_name, reply, says) => {
+    const capabilities = ['base:1.0', 'base:1.1', 'capability:candidate:1.0', 'capability:confirmed-commit:1.1'];
+    const hostile = await startSwitchServer({
+      netconf: {
+        capabilities: capabilities.map((each) => `urn:ietf:params:netconf:${each}`),
+        open: () => ({
+          answer: ({ name }) => (name === 'get-config' ? reply : rpcError('invalid-value', 'none')),
+          end: () => undefined,
+        }),
+      },
+    });
+    stops.push(() => hostile.stop());
+    const connection = findSwitchDriver('openconfig').connect(hostile.access);
+    stops.push(() => connection.close());
+    expect((await failureOf(connection.readPorts(['Ethernet1']))).message).toMatch(says);
+  });
+});
+
+describe('an HTTPS server that', () => {
+  test.each([
+    ['answers an error that is a book', JSON.stringify({ error: { message: book } }), /refused enable: x+$/],
+    ['answers deep', '['.repeat(1000), /deeper than 32/],
+    ['answers many values', `{"result":[${'{},'.repeat(500_000)}{}]}`, /more than 400000 values/],
+    ['answers what is no JSON', '<html>', /is not what was asked for: <html>/],
+    ['answers without end', `"${'x'.repeat(20 * mebibyte)}"`, /more than \d+ bytes/],
+  ])('%s', async (_name, body, says) => {
+    const hostile = await startHttpsSwitch(() => ({ body }));
+    stops.push(() => hostile.stop());
+    const connection = findSwitchDriver('eos').connect(hostile.access);
+    stops.push(() => connection.close());
+    expect((await failureOf(connection.readPorts(['Ethernet1']))).message).toMatch(says);
   });
 });

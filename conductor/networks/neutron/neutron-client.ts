@@ -130,8 +130,8 @@ function requireDone(answer: PeerAnswer, what: string): void {
   const { status, body } = answer;
   if (status < 300) return;
   const fault = Fault.safeParse(body).data?.NeutronError;
-  const words =
-    (typeof fault === 'string' ? fault : fault?.message) ?? (answer.text().slice(0, 200).trim() || `HTTP ${status}`);
+  const said = (typeof fault === 'string' ? fault : fault?.message) ?? answer.text();
+  const words = said.trim().slice(0, 500) || `HTTP ${status}`;
   const code = status === 404 ? 'not_found' : status >= 500 ? 'unavailable' : 'switch_error';
   throw new AppError(code, `Neutron refused ${what}: ${words}`);
 }

@@ -30,5 +30,8 @@ export function oneByOne(
 /** How long a command may take; a commit on a large switch takes a minute. Milliseconds. */
 export const commandTimeoutMs = 180_000;
 
+/** Of a switch's words in an error. */
+export const shortened = (words: string): string => words.trim().slice(0, 500);
+
 /** More than any switch prints for its ports. */
 export const maximumOutputBytes = 16 * 1024 * 1024;

@@ -5,6 +5,7 @@ import {
   commandTimeoutMs,
   type OpenCommandLine,
   oneByOne,
+  shortened,
 } from '#conductor/networks/switches/command-line/command-line.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import { type HttpsRequest, openHttps } from '#conductor/networks/switches/https/https-client.ts';
@@ -45,7 +46,7 @@ export const nvue: OpenCommandLine = async (access) => {
       if (answer.status < 300 || (method === 'DELETE' && answer.status === 404)) return answer;
       throw new AppError(
         'switch_error',
-        `switch ${endpoint} refused ${line}: HTTP ${answer.status} ${answer.text().trim()}`,
+        `switch ${endpoint} refused ${line}: HTTP ${answer.status} ${shortened(answer.text())}`,
       );
     };
   const runLine = async (line: string, signal: AbortSignal | undefined): Promise<string> => {
@@ -88,7 +89,8 @@ async function applyRevision(
 ): Promise<void> {
   const made = await ask({ method: 'POST', path: '/revision' });
   const [name] = Object.keys(parseAnswer(Revisions, made.text()));
-  if (name === undefined) throw new AppError('switch_error', `switch ${endpoint} made no revision: ${made.text()}`);
+  if (name === undefined)
+    throw new AppError('switch_error', `switch ${endpoint} made no revision: ${shortened(made.text())}`);
   const revision = encodeURIComponent(name);
   for (const path of unset) await ask({ method: 'DELETE', path: `${path}?rev=${revision}` });
   if (Object.keys(set).length > 0) await ask({ method: 'PATCH', path: `/?rev=${revision}`, body: set });
@@ -102,7 +104,7 @@ async function applyRevision(
     if (state === 'applied' || state === 'applied_and_saved') return;
     const isFault = /fail|invalid|^ays|error/.test(state);
     if (isFault || Date.now() > deadline) {
-      const why = JSON.stringify(transition?.issue ?? {});
+      const why = shortened(JSON.stringify(transition?.issue ?? {}));
       const code = isFault ? 'switch_error' : 'timeout';
       throw new AppError(code, `switch ${endpoint} did not apply its revision ${name}: state ${state}, ${why}`);
     }

@@ -1,5 +1,5 @@
 import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
-import { type OpenCommandLine, oneByOne } from '#conductor/networks/switches/command-line/command-line.ts';
+import { type OpenCommandLine, oneByOne, shortened } from '#conductor/networks/switches/command-line/command-line.ts';
 import { type HttpsClient, openHttps } from '#conductor/networks/switches/https/https-client.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { PeerRequest } from '#shared/peers/ask-peer.ts';
@@ -41,7 +41,7 @@ export function restSession(base: string): OpenCommandLine {
           if (https.isClosed()) close();
         });
         if (answer.status < 300) return answer.text();
-        const words = answer.text().trim() || `HTTP ${answer.status}`;
+        const words = shortened(answer.text()) || `HTTP ${answer.status}`;
         throw new AppError('switch_error', `switch ${endpoint} refused ${command}: ${words}`);
       }),
       isClosed: () => state.isClosed,
@@ -70,7 +70,7 @@ async function logIn(
   if (answer.status >= 300 || cookies.length === 0) {
     throw new AppError(
       'switch_error',
-      `switch ${endpoint} opened no session: HTTP ${answer.status} ${answer.text().trim()}`,
+      `switch ${endpoint} opened no session: HTTP ${answer.status} ${shortened(answer.text())}`,
     );
   }
   const token = answer.headers['x-csrf-token'];

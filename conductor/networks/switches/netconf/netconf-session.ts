@@ -1,6 +1,10 @@
 import type { ClientChannel } from 'ssh2';
 import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
-import { commandTimeoutMs, maximumOutputBytes } from '#conductor/networks/switches/command-line/command-line.ts';
+import {
+  commandTimeoutMs,
+  maximumOutputBytes,
+  shortened,
+} from '#conductor/networks/switches/command-line/command-line.ts';
 import { openSsh, type SshClient } from '#conductor/networks/switches/command-line/ssh-client.ts';
 import { createUnframer, frame } from '#conductor/networks/switches/netconf/framing.ts';
 import { elementsAt, parseXml, textAt, type XmlElement } from '#conductor/networks/switches/netconf/xml.ts';
@@ -65,7 +69,10 @@ function requireDone(reply: XmlElement, endpoint: string, name: string): void {
     (each) => `${textAt(each, 'error-tag')}: ${textAt(each, 'error-message') ?? textAt(each, 'error-path') ?? ''}`,
   );
   const isBusy = tag === 'lock-denied' || tag === 'in-use';
-  throw new AppError(isBusy ? 'busy' : 'switch_error', `switch ${endpoint} refused ${name}: ${words.join('; ')}`);
+  throw new AppError(
+    isBusy ? 'busy' : 'switch_error',
+    `switch ${endpoint} refused ${name}: ${shortened(words.join('; '))}`,
+  );
 }
 
 function openChannel(ssh: SshClient, endpoint: string): Promise<ClientChannel> {
