@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { readProgress } from '#agent/custom/run-script.ts';
+import { cpuMs } from '#test/support/cpu-time.ts';
 
 test('progress is the text after the mark', () => {
   expect(
@@ -9,8 +10,8 @@ test('progress is the text after the mark', () => {
 });
 
 test('a MiB of spaces is no work', () => {
-  const started = performance.now();
+  const started = cpuMs();
   expect(readProgress(`progress:${' '.repeat(1024 * 1024)}`)).toBe('');
   // the expression that it was took minutes
-  expect(performance.now() - started).toBeLessThan(1000);
+  expect(cpuMs() - started).toBeLessThan(1000);
 });

@@ -5,6 +5,7 @@ import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { faultText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
 import { siteDocument } from '#conductor/sites/site-document.ts';
+import { cpuMs } from '#test/support/cpu-time.ts';
 
 function read(...data: string[]) {
   const text = data.map((each, index) => yamlOf('promenade/EtcdClusters/v1', `d${index}`, each)).join('');
@@ -74,7 +75,7 @@ test('each fault with its message', () => {
 
 test('ten thousand members are looked through once', () => {
   const members = [...Array(10_000).keys(), 7].map((index) => ({ name: `m${index}`, node: `x${index}` }));
-  const started = performance.now();
+  const started = cpuMs();
   const documents = [
     {
       collection: 'site',
@@ -86,6 +87,6 @@ test('ten thousand members are looked through once', () => {
   ];
   const faults: SiteFault[] = [];
   readEtcdClusters(documents, { nodes: new Set(members.map(({ name }) => name)) }, newSuggestNames(), faults);
-  expect(performance.now() - started).toBeLessThan(5000);
+  expect(cpuMs() - started).toBeLessThan(5000);
   expect(faults).toHaveLength(10_002);
 });

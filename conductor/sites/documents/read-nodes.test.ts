@@ -3,6 +3,7 @@ import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
 import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
 import { siteDocument } from '#conductor/sites/site-document.ts';
+import { cpuMs } from '#test/support/cpu-time.ts';
 
 const profile = (name: string, data: string) => yamlOf('drydock/HostProfile/v1', name, data);
 const node = (name: string, data: string) => yamlOf('drydock/BaremetalNode/v1', name, data);
@@ -114,10 +115,10 @@ test('thousands of names that are none are told, the first with what was meant; 
     ...many.map((index) => node(`n${index}`, `host_profile: profile-numbed-${index}`)),
   ].join('');
   const { documents } = parseDocuments(text);
-  const started = performance.now();
+  const started = cpuMs();
   const { faults } = readSite(documents.map((document) => siteDocument('site', document)));
   // each compared with each it was a minute
-  expect(performance.now() - started).toBeLessThan(5000);
+  expect(cpuMs() - started).toBeLessThan(20_000);
   const unknown = faults.filter(({ name }) => name === 'UnknownProfile').map(({ message }) => message);
   expect(unknown).toHaveLength(count);
   expect(unknown.filter((message) => message.includes('did you mean'))).toHaveLength(20);

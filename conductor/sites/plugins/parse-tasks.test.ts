@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { describeFault, parseTasks } from '#conductor/sites/plugins/parse-tasks.ts';
+import { cpuMs } from '#test/support/cpu-time.ts';
 
 const faultsOf = (text: string): string[] => parseTasks(text, 'ntp').faults.map(describeFault);
 
@@ -165,7 +166,7 @@ test('a small text has no megabytes of faults', () => {
 
 test('thousands of keys are no work', () => {
   const keys = Array.from({ length: 7000 }, (_, index) => `k${index}: 1`).join('\n');
-  const started = performance.now();
+  const started = cpuMs();
   expect(faultsOf(keys)).toEqual(['tasks.yaml: it must be a list of 1 to 200 tasks']);
-  expect(performance.now() - started).toBeLessThan(3000);
+  expect(cpuMs() - started).toBeLessThan(10_000);
 });

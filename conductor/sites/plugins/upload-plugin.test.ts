@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { readUpload } from '#conductor/sites/plugins/upload-plugin.ts';
+import { cpuMs } from '#test/support/cpu-time.ts';
 
 const tasks = "- {role: '*', stage: pre_deployment, type: reboot, parameters: {timeout: 1}}";
 const faultsOf = (paths: readonly string[]) =>
@@ -16,8 +17,8 @@ test('a file is no folder of another', () => {
 
 test('too many files are told once, and at once', () => {
   const paths = Array.from({ length: 100_000 }, (_, index) => `../some/folder/${index}`);
-  const started = performance.now();
+  const started = cpuMs();
   expect(faultsOf(paths)).toEqual(['100000 files: 500 at most']);
   // each compared with each it was minutes
-  expect(performance.now() - started).toBeLessThan(3000);
+  expect(cpuMs() - started).toBeLessThan(10_000);
 });
