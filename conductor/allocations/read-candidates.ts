@@ -5,8 +5,8 @@ import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeTraits } from '#conductor/kernel/db/schema/node-trait.ts';
 import { isFree } from '#conductor/kernel/lease.ts';
+import { rackOf } from '#conductor/model/node-rack.ts';
 import { visibleNodes } from '#conductor/nodes/node-ownership.ts';
-import { rackOf } from '#conductor/nodes/node-rack.ts';
 
 const columns = {
   uuid: nodes.uuid,

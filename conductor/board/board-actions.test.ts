@@ -14,6 +14,11 @@ const node = (more: Partial<BoardNode> = {}): BoardNode => ({
   maintenance_reason: null,
   last_error: null,
   resource_class: null,
+  driver: 'fake-hardware',
+  conductor_group: '',
+  owner: null,
+  rack: null,
+  traits: [],
   ...more,
 });
 const open = { kind: 'deploy', ended_at: null };

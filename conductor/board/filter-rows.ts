@@ -3,14 +3,19 @@ import type { BoardRow } from '#conductor/board/render-board.ts';
 type Test = (row: BoardRow) => boolean;
 
 /** What `key:` compares, exactly. */
-const keys: Readonly<Record<string, (row: BoardRow) => string | null | undefined>> = {
-  state: stateOf,
-  class: ({ node }) => node?.resource_class,
-  status: ({ flow }) => flow?.status,
+const keys: Readonly<Record<string, (row: BoardRow) => readonly (string | null | undefined)[]>> = {
+  state: (row) => [stateOf(row)],
+  class: ({ node }) => [node?.resource_class],
+  status: ({ flow }) => [flow?.status],
+  rack: ({ node }) => [node?.rack],
+  trait: ({ node }) => node?.traits ?? [],
+  owner: ({ node }) => [node?.owner],
+  driver: ({ node }) => [node?.driver],
+  group: ({ node }) => [node?.conductor_group],
 };
 
 /**
- * `state:active,"clean wait" class:gpu rack7`: words intersect, values between commas are alternatives, other words are
+ * `state:active,"clean wait" rack:r7 trait:CUSTOM_GPU text`: words intersect, values between commas are alternatives, other words are
  * looked for in all that the row says. Cases don't matter. Pure.
  */
 export function parseFilter(filter: string): Test {
@@ -27,7 +32,7 @@ function parseWord(word: string): Test {
     return (row) => textOf(row).includes(wanted);
   }
   const wanted = new Set(values.split(',').map(unquoted));
-  return (row) => wanted.has(valueOf(row)?.toLowerCase() ?? '');
+  return (row) => valueOf(row).some((value) => wanted.has(value?.toLowerCase() ?? ''));
 }
 
 const unquoted = (word: string): string => word.replaceAll('"', '');
@@ -46,6 +51,7 @@ function textOf(row: BoardRow): string {
     node.power_state,
     node.last_error,
     node.resource_class,
+    node.rack,
     ...(node.maintenance ? ['maintenance', node.maintenance_reason] : []),
   ];
   return [stateOf(row), ...(ofFlow ?? []), ...(ofNode ?? [])].join(' ').toLowerCase();

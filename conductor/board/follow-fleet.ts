@@ -1,6 +1,7 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { get, getAll, LoginNeeded } from '#conductor/board/ask-api.ts';
 import type { BoardNode } from '#conductor/board/render-board.ts';
+import { rackOf } from '#conductor/model/node-rack.ts';
 
 interface Stream {
   readonly readyState: number;
@@ -11,12 +12,20 @@ declare const EventSource: new (path: string) => Stream;
 const closed = 2;
 
 const againMs = 2000;
-const fields = 'uuid,name,provision_state,power_state,maintenance,maintenance_reason,last_error,resource_class';
+const fields =
+  'uuid,name,provision_state,power_state,maintenance,maintenance_reason,last_error,resource_class,driver,conductor_group,owner,traits,properties,extra';
 
 /** Nodes and flows as they are now, by UUID. */
 export interface Fleet {
   nodes: Map<string, BoardNode>;
   flows: Map<string, FlowSummaryView>;
+}
+
+/** Lists say the rack where operators have noted it; events name it. */
+type ListedNode = Omit<BoardNode, 'rack'> & Parameters<typeof rackOf>[0];
+
+function withRack({ properties, extra, ...node }: ListedNode): BoardNode {
+  return { ...node, rack: rackOf({ properties, extra }) ?? null };
 }
 
 export interface FollowOptions {
@@ -58,15 +67,15 @@ export function followFleet(fleet: Fleet, { onChange, onAction, onLogin, onTroub
     early = [];
     const isFirst = fleet.nodes.size === 0;
     // of a fleet that nothing is known of yet, each page is worth seeing
-    const showPage = (page: readonly BoardNode[]): void => {
-      for (const node of page) fleet.nodes.set(node.uuid, node);
+    const showPage = (page: readonly ListedNode[]): void => {
+      for (const node of page) fleet.nodes.set(node.uuid, withRack(node));
       onChange();
     };
     const [nodes, flows] = await Promise.all([
-      getAll<BoardNode>(`v1/nodes?fields=${fields}`, 'nodes', isFirst ? showPage : undefined),
+      getAll<ListedNode>(`v1/nodes?fields=${fields}`, 'nodes', isFirst ? showPage : undefined),
       getAll<FlowSummaryView>('v1/flows', 'flows'),
     ]);
-    fleet.nodes = new Map(nodes.map((node) => [node.uuid, node]));
+    fleet.nodes = new Map(nodes.map((node) => [node.uuid, withRack(node)]));
     fleet.flows = new Map(flows.map((flow) => [flow.uuid, flow]));
     for (const change of early) change(fleet);
     early = undefined;

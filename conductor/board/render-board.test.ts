@@ -43,6 +43,11 @@ const node = (changes: Partial<BoardNode> = {}): BoardNode => ({
   maintenance_reason: null,
   last_error: null,
   resource_class: null,
+  driver: 'fake-hardware',
+  conductor_group: '',
+  owner: null,
+  rack: null,
+  traits: [],
   ...changes,
 });
 const rendered = (picture: BoardPicture) => renderRows(arrangeRows(picture), now);
@@ -129,4 +134,23 @@ test('filters by state, class and status, exactly, besides', () => {
   expect(names('status:working')).toEqual(['n1']);
   expect(names('class:gp')).toEqual([]);
   for (const filter of ['state:', '__proto__:x', 'toString:x', '<b>']) expect(names(filter)).toEqual([]);
+});
+
+test('filters by rack, traits, owner, driver and group', () => {
+  const nodes = [
+    node({
+      uuid: 'a',
+      name: 'a',
+      rack: 'R1',
+      traits: ['CUSTOM_GPU', 'CUSTOM_X'],
+      owner: 'us',
+      conductor_group: 'east',
+    }),
+    node({ uuid: 'b', name: 'b', rack: 'r2', driver: 'redfish' }),
+  ];
+  const names = (filter: string) => arrangeRows({ flows: [], nodes, filter }).map((row) => row.node?.name);
+  for (const filter of ['rack:r1', 'trait:custom_x', 'trait:no,CUSTOM_GPU', 'owner:us', 'group:east', 'r1 custom'])
+    expect([filter, names(filter)]).toEqual([filter, filter === 'r1 custom' ? [] : ['a']]);
+  expect(names('rack:r1,r2 driver:redfish')).toEqual(['b']);
+  expect(names('trait:x')).toEqual([]);
 });

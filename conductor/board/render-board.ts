@@ -13,6 +13,11 @@ export interface BoardNode {
   readonly maintenance_reason: string | null;
   readonly last_error: string | null;
   readonly resource_class: string | null;
+  readonly driver: string;
+  readonly conductor_group: string;
+  readonly owner: string | null;
+  readonly rack: string | null;
+  readonly traits: readonly string[];
 }
 
 export interface FleetCounts {
@@ -95,6 +100,8 @@ export function renderRows(rows: readonly BoardRow[], now: Date): string {
 const nodeLink = (uuid: string, name: string): string =>
   `<a id="to-${escapeHtml(uuid)}" href="#node/${escapeHtml(uuid)}">${foreign(name)}</a>`;
 
+const renderRack = ({ rack }: BoardNode): string => (rack === null ? '' : ` <small>${foreign(rack)}</small>`);
+
 const rank = ({ status }: FlowSummaryView): number => statuses.indexOf(status);
 
 function renderFlow(flow: FlowSummaryView, node: BoardNode | undefined, now: Date): string {
@@ -109,7 +116,7 @@ function renderFlow(flow: FlowSummaryView, node: BoardNode | undefined, now: Dat
   ];
   return row(flow.status, [
     `<span class="status">${shapes[flow.status]} ${flow.status}</span>`,
-    nodeLink(flow.node_uuid, name),
+    `${nodeLink(flow.node_uuid, name)}${node ? renderRack(node) : ''}`,
     `${escapeHtml(flow.provision_state)}${node ? renderMaintenance(node) : ''}`,
     foreign(flow.step ?? flow.kind),
     renderTime(flow.since, times.join(', ')),
@@ -120,7 +127,7 @@ function renderFlow(flow: FlowSummaryView, node: BoardNode | undefined, now: Dat
 function renderIdle(node: BoardNode): string {
   return row('idle', [
     node.power_state === null ? '' : `○ ${escapeHtml(node.power_state)}`,
-    nodeLink(node.uuid, node.name ?? node.uuid),
+    `${nodeLink(node.uuid, node.name ?? node.uuid)}${renderRack(node)}`,
     `${escapeHtml(node.provision_state)}${renderMaintenance(node)}`,
     '',
     '',

@@ -15,6 +15,11 @@ const node = {
   maintenance_reason: null,
   last_error: null,
   resource_class: null,
+  driver: 'fake-hardware',
+  conductor_group: '',
+  owner: null,
+  rack: null,
+  traits: [],
 };
 const step = (more: Partial<FlowView['steps'][number]> = {}) =>
   stepView({

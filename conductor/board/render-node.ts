@@ -44,8 +44,16 @@ export function renderNode(picture: Omit<NodePicture, 'mayChange'>, now: Date): 
   const error = node.last_error === null ? '' : `<p class="failed">${foreign(node.last_error)}</p>`;
   return `<h2>${foreign(node.name ?? node.uuid)}</h2>
     <p>${escapeHtml(node.provision_state)}${power}${renderMaintenance(node)} <code>${escapeHtml(node.uuid)}</code></p>
+    <p>${renderPlace(node)}</p>
     ${error}${flow ? renderFlow(flow, now) : '<p>nothing was done with it yet</p>'}
     <h3>History</h3><ol class="history">${history.map(renderLine).join('') || '<li>none</li>'}</ol>`;
+}
+
+function renderPlace({ rack, resource_class: kind, driver, owner, conductor_group: group, traits }: BoardNode): string {
+  const facts = { rack, class: kind, driver, owner, group, traits: traits.join(', ') };
+  return Object.entries(facts)
+    .flatMap(([name, value]) => (value === null || value === '' ? [] : [`<small>${name}</small> ${foreign(value)}`]))
+    .join(' · ');
 }
 
 /** No times: a button that is made again under a pointer is not clicked. Pure. */

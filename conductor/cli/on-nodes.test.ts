@@ -5,9 +5,9 @@ import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const fleet = [
-  { uuid: '1', name: 'a', traits: ['CUSTOM_GPU', 'CUSTOM_NVME'] },
-  { uuid: '2', name: 'b', traits: ['CUSTOM_GPU'] },
-  { uuid: '3', name: null, traits: [] },
+  { uuid: '1', name: 'a', traits: ['CUSTOM_GPU', 'CUSTOM_NVME'], properties: {}, extra: { rack: 7 } },
+  { uuid: '2', name: 'b', traits: ['CUSTOM_GPU'], properties: { rack: '8' }, extra: { rack: '7' } },
+  { uuid: '3', name: null, traits: [], properties: {}, extra: {} },
 ];
 let output: string;
 let asked: string[];
@@ -86,6 +86,12 @@ test('traits must all be there', async () => {
   expect(changes()).toEqual(['PUT /v1/nodes/a/states/provision']);
   expect(output).toBe('node a: deleted asked for; baton watch a shows it\n');
   await expect(run('undeploy', '--trait', 'CUSTOM_X', '--yes')).rejects.toThrow('no node is as selected');
+});
+
+test('a rack is what an operator has noted', async () => {
+  await run('power', 'off', '--rack', '7', '--yes');
+  expect(asked[0]).toBe('GET /v1/nodes?fields=uuid,name,traits,properties,extra&limit=1000');
+  expect(changes()).toEqual(['PUT /v1/nodes/a/states/power']);
 });
 
 test('what is unclear is refused before anything is asked', async () => {

@@ -11,12 +11,15 @@ import {
 } from '#conductor/cli/command.ts';
 import { listAll } from '#conductor/cli/list-all.ts';
 import { cell, print } from '#conductor/cli/print.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import { rackOf } from '#conductor/model/node-rack.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /** Which nodes, in place of their names. */
 const selectors = {
   state: { value: 'STATE', meaning: 'nodes in this provision state' },
   class: { value: 'CLASS', meaning: 'nodes of this resource class' },
+  rack: { value: 'RACK', meaning: 'nodes whose properties.rack, else extra.rack, is this' },
   trait: { value: 'TRAIT', repeats: true, meaning: 'nodes with all of these traits' },
   group: { value: 'GROUP', meaning: 'nodes of this conductor group' },
   yes: { meaning: 'with a selector: act on the nodes; without it they are listed and left alone' },
@@ -49,7 +52,7 @@ export function onNodes(command: Command): Command {
 }
 
 function describeMissing({ words }: Command): string {
-  return `${words}: it takes NODE...; usage: baton ${words} NODE..., or --state, --class, --trait, --group to select them`;
+  return `${words}: it takes NODE...; usage: baton ${words} NODE..., or --state, --class, --rack, --trait, --group to select them`;
 }
 
 function hasSelector(input: CommandInput): boolean {
@@ -62,15 +65,18 @@ function hasSelector(input: CommandInput): boolean {
 
 async function selectNodes(context: CommandContext, input: CommandInput): Promise<string[]> {
   const traits = listOption(input, 'trait');
+  const rack = textOption(input, 'rack');
   const query = {
-    fields: 'uuid,name,traits',
+    fields: `uuid,name,traits${rack === undefined ? '' : ',properties,extra'}`,
     provision_state: textOption(input, 'state'),
     resource_class: textOption(input, 'class'),
     conductor_group: textOption(input, 'group'),
   };
   const nodes = await listAll(context.client, { path: '/v1/nodes', key: 'nodes' }, query);
   const hasAll = (node: Json) => traits.every((trait) => (node['traits'] as readonly string[]).includes(trait));
-  const names = nodes.filter(hasAll).map((node) => cell(node['name'] ?? node['uuid']));
+  const isThere = ({ properties, extra }: Json) =>
+    rack === undefined || rackOf({ properties: properties as JsonObject, extra: extra as JsonObject }) === rack;
+  const names = nodes.filter((node) => hasAll(node) && isThere(node)).map((node) => cell(node['name'] ?? node['uuid']));
   if (names.length === 0) throw new AppError('not_found', 'no node is as selected');
   if (flagOption(input, 'yes')) return names;
   throw usageError(`${names.length} selected, and nothing done: ${names.join(' ')}\n→ --yes acts on them`);

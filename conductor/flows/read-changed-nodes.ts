@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { nodeTraits } from '#conductor/kernel/db/schema/node-trait.ts';
 
 /** What the stream of events is about, as it is now; applying it twice does no harm. */
 export interface Subject {
@@ -32,6 +33,10 @@ const NodeState = z.object({
   maintenance_reason: z.string().nullable(),
   last_error: z.string().nullable(),
   resource_class: z.string().nullable(),
+  driver: z.string(),
+  conductor_group: z.string(),
+  rack: z.string().nullable(),
+  traits: z.array(z.string()),
   owner: z.string().nullable(),
   lessee: z.string().nullable(),
 });
@@ -41,6 +46,16 @@ const Row = z.object({
   is_known: z.boolean(),
   node: NodeState.nullable(),
 });
+
+/** As `rackOf` has it. */
+const rackColumn = sql.join(
+  [nodes.properties, nodes.extra].map(
+    (column) =>
+      sql`case when jsonb_typeof(${column} -> 'rack') in ('string', 'number') then nullif(${column} ->> 'rack', '') end`,
+  ),
+  sql`, `,
+);
+const traitsColumn = sql`array(select trait from ${nodeTraits} where ${nodeTraits.nodeUuid} = ${nodes.uuid} order by trait)`;
 
 /** Whatever a comparison by transactions might overlook is found then. */
 const readAllEveryMs = 60_000;
@@ -72,7 +87,7 @@ async function readSince(
         select now.*, case when changed.uuid is null then null else to_jsonb(changed) end as node
         from now left join (
           select uuid, name, provision_state, power_state, maintenance, maintenance_reason, last_error, resource_class, owner,
-            lessee
+            lessee, driver, conductor_group, coalesce(${rackColumn}) as rack, ${traitsColumn} as traits
           from ${nodes} where ${known ? sql`age(xmin) <= ${since}` : sql`true`}
         ) changed on true`),
     ),
@@ -81,8 +96,9 @@ async function readSince(
   const subjects = new Map(known?.subjects);
   for (const { node } of rows) {
     if (!node) continue;
-    const { owner, lessee, ...state } = node;
-    subjects.set(node.uuid, { kind: 'node', uuid: node.uuid, body: JSON.stringify(state), owner, lessee });
+    const { lessee, ...state } = node;
+    const body = JSON.stringify(state);
+    subjects.set(node.uuid, { kind: 'node', uuid: node.uuid, body, owner: node.owner, lessee });
   }
   const isWhole = isKnown && subjects.size === count;
   return { subjects, horizon, readAllAt: known?.readAllAt ?? performance.now(), isWhole };

@@ -83,6 +83,29 @@ const isNode =
   ({ event, data }: Event): boolean =>
     event === 'node' && data['uuid'] === uuid && data['maintenance_reason'] === reason;
 
+test('a node’s event says its rack and traits, too, when they change', async () => {
+  const uuid = await enrol('placed', 'ours');
+  const admin = await follow('admin');
+  await admin.until(({ event }) => event === 'hello');
+  const isPlaced = (rack: string | null, ...traits: string[]) =>
+    admin.until(
+      ({ event, data }) =>
+        event === 'node' &&
+        data['uuid'] === uuid &&
+        data['owner'] === 'ours' &&
+        data['rack'] === rack &&
+        JSON.stringify(data['traits']) === JSON.stringify(traits),
+    );
+  const patch = (path: string, value: unknown) => asAdmin('PATCH', '/v1/nodes/placed', [{ op: 'add', path, value }]);
+  await patch('/extra/rack', 7);
+  await isPlaced('7');
+  await patch('/properties/rack', 'r<1>');
+  await isPlaced('r<1>');
+  await asAdmin('PUT', '/v1/nodes/placed/traits', { traits: ['CUSTOM_B', 'CUSTOM_A'] });
+  await isPlaced('r<1>', 'CUSTOM_A', 'CUSTOM_B');
+  await admin.close();
+});
+
 test('changes come as states, to whom they are visible, and resume at another conductor', async () => {
   const mine = await enrol('mine', 'ours');
   const other = await enrol('other', 'theirs');

@@ -115,6 +115,8 @@ test('of many nodes those in view are laid out, and all are reached', { timeout:
       some.map((name) => call('POST', '/v1/nodes', { name, driver: 'fake-hardware', resource_class: 'many' })),
     );
   }
+  await call('PATCH', '/v1/nodes/many-123', [{ op: 'add', path: '/extra/rack', value: hostile }]);
+  await call('PUT', '/v1/nodes/many-123/traits', { traits: ['CUSTOM_ODD'] });
   await page.goto(`${conductor.url}/board#class%3Amany%20state%3Aenroll`);
   await page.reload();
   await see(/402\s*nodes/);
@@ -131,9 +133,15 @@ test('of many nodes those in view are laid out, and all are reached', { timeout:
   await picture('many');
   await page.evaluate('scrollTo(0, 0)');
   await see('many-000');
-  await page.locator('#filter').fill('many-123');
+  await page.locator('#filter').fill('trait:custom_odd rack:"<img src=x onerror=');
+  await page.locator('#rows', { hasText: 'no node' }).waitFor({ timeout });
+  await page.locator('#filter').fill('trait:custom_odd');
   await page.locator('#rows', { hasNotText: 'many-000' }).waitFor({ timeout });
   expect(await rows.count()).toBe(1);
+  expect(await rows.textContent()).toContain(hostile);
+  await call('PUT', '/v1/nodes/many-124/traits', { traits: ['CUSTOM_ODD'] });
+  await see('many-124');
+  expect(await rows.count()).toBe(2);
   await page.locator('#filter').fill('rack1');
   await see('rack1-01');
 });

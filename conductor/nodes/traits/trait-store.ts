@@ -1,6 +1,7 @@
 import { and, eq } from 'drizzle-orm';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeTraits } from '#conductor/kernel/db/schema/node-trait.ts';
 
 /** Traits of each node that has any, sorted. */
@@ -15,6 +16,11 @@ export async function listTraits(db: Queryable, nodeUuids: readonly string[]): P
   return byNode;
 }
 
+/** Who follows the fleet finds changes by when a node's row was written. */
+async function touchNode(db: Queryable, nodeUuid: string): Promise<void> {
+  await db.update(nodes).set({ uuid: nodeUuid }).where(eq(nodes.uuid, nodeUuid));
+}
+
 /** Adding one that is there already changes nothing. */
 export async function addTraits(db: Queryable, nodeUuid: string, traits: readonly string[]): Promise<void> {
   if (traits.length === 0) return;
@@ -22,10 +28,11 @@ export async function addTraits(db: Queryable, nodeUuid: string, traits: readonl
     .insert(nodeTraits)
     .values(traits.map((trait) => ({ nodeUuid, trait })))
     .onConflictDoNothing();
+  await touchNode(db, nodeUuid);
 }
 
 export async function replaceTraits(tx: Transaction, nodeUuid: string, traits: readonly string[]): Promise<void> {
-  await tx.delete(nodeTraits).where(eq(nodeTraits.nodeUuid, nodeUuid));
+  await deleteTraits(tx, nodeUuid);
   await addTraits(tx, nodeUuid, traits);
 }
 
@@ -35,9 +42,11 @@ export async function deleteTrait(db: Queryable, nodeUuid: string, trait: string
     .delete(nodeTraits)
     .where(and(eq(nodeTraits.nodeUuid, nodeUuid), eq(nodeTraits.trait, trait)))
     .returning({ trait: nodeTraits.trait });
+  await touchNode(db, nodeUuid);
   return rows.length > 0;
 }
 
 export async function deleteTraits(db: Queryable, nodeUuid: string): Promise<void> {
   await db.delete(nodeTraits).where(eq(nodeTraits.nodeUuid, nodeUuid));
+  await touchNode(db, nodeUuid);
 }
