@@ -104,3 +104,15 @@ export const Conductor = z
   })
   .partial()
   .meta({ id: 'Conductor' });
+
+/** Logins in values are masked. */
+export const SettingInForce = z
+  .strictObject({
+    name: z.string(),
+    value: z.string(),
+    default: z.string(),
+    from: z.enum(['default', 'environment']),
+    meaning: z.string(),
+  })
+  .meta({ id: 'SettingInForce' });
+export type SettingInForce = Answer<typeof SettingInForce>;

@@ -252,6 +252,7 @@ export const accessRules: readonly AccessRule[] = [
     ['DELETE', '/v1/inspection_rules/{rule}', 'baremetal:inspection_rule:delete', administer],
     // where connectors and targets are
     ['GET', '/v1/volume', 'baremetal:volume:list', read],
+    ['GET', '/v1/settings', 'baton:settings:get', administer],
     ['GET', '/v1/tokens', 'baton:token:get', administer],
     ['POST', '/v1/tokens', 'baton:token:create', administer],
     ['DELETE', '/v1/tokens/{token}', 'baton:token:delete', administer],

@@ -4,11 +4,12 @@ import { find, get, LoginNeeded, send } from '#conductor/board/ask-api.ts';
 import { askFirst, askWhich, prepareDialog, reasonOf } from '#conductor/board/ask-first.ts';
 import { actionsFor, actionsForRows } from '#conductor/board/board-actions.ts';
 import { type Fleet, followFleet } from '#conductor/board/follow-fleet.ts';
+import { allocationsView, conductorsView, settingsView } from '#conductor/board/list-views.ts';
 import { askToEnable, type ConsoleKind, closeConsole, openConsole } from '#conductor/board/open-console.ts';
 import { browser, document, element, location, type PageEvent, paint } from '#conductor/board/page.ts';
 import { arrangeRows, type BoardRow, countFleet, renderCounts } from '#conductor/board/render-board.ts';
 import { type HistoryLine, renderButtons, renderNode } from '#conductor/board/render-node.ts';
-import { type OpenView, openView, type View } from '#conductor/board/show-view.ts';
+import { type OpenView, openView, type View, type Viewer } from '#conductor/board/show-view.ts';
 import { showWindow } from '#conductor/board/show-window.ts';
 import { siteView } from '#conductor/board/site-view.ts';
 
@@ -20,7 +21,12 @@ const tickMs = 1000;
 const shownHistory = 50;
 
 /** `#site/`; of the fleet the address has the filter, in which a slash is escaped. */
-const views: Readonly<Record<string, View>> = { site: siteView };
+const views: Readonly<Record<string, View>> = {
+  site: siteView,
+  allocations: allocationsView,
+  conductors: conductorsView,
+  settings: settingsView,
+};
 
 interface Session {
   readonly role: string;
@@ -62,7 +68,12 @@ function route(): void {
     element(`nav-${name}`).setAttribute('aria-current', name === (named?.name ?? 'fleet') ? 'page' : 'false');
   const { session } = state;
   if (!named || !session) return;
-  const viewer = { ...session, uuidOf: uuidByName };
+  const viewer: Viewer = {
+    ...session,
+    uuidOf: uuidByName,
+    nameOf: (uuid) => fleet.nodes.get(uuid)?.name ?? uuid,
+    countWork,
+  };
   const onRead = (): void => {
     element('message').textContent = '';
   };
@@ -72,6 +83,13 @@ function route(): void {
 function uuidByName(name: string): string | undefined {
   for (const node of fleet.nodes.values()) if (node.name === name) return node.uuid;
   return undefined;
+}
+
+function countWork(): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { conductor, ended_at: end } of fleet.flows.values())
+    if (conductor !== null && end === null) counts.set(conductor, (counts.get(conductor) ?? 0) + 1);
+  return counts;
 }
 
 function show(): void {
@@ -157,6 +175,9 @@ async function begin(authorization?: string): Promise<void> {
     state.mayChange = session.role !== 'reader';
     element('login').hidden = true;
     for (const part of ['logout', 'views']) element(part).hidden = false;
+    const isEverywhere = session.project === null;
+    for (const name of ['site', 'conductors']) element(`nav-${name}`).hidden = !isEverywhere;
+    element('nav-settings').hidden = !isEverywhere || session.role !== 'admin';
     element('message').textContent = '';
     state.end?.();
     route();
@@ -241,7 +262,7 @@ element('console-close').addEventListener('click', () => {
   closeConsole();
   element('console-shell').focus();
 });
-element('view-actions').addEventListener('click', ({ target }: PageEvent) => {
+element('view').addEventListener('click', ({ target }: PageEvent) => {
   state.view?.press(target?.closest('button')?.dataset['name'] ?? '', asking);
 });
 element('bulk').addEventListener('click', () =>

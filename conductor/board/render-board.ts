@@ -54,7 +54,7 @@ export function escapeHtml(text: string): string {
 }
 
 /** Untrusted text, isolated so that right-to-left characters do not reorder the page around it. */
-export const foreign = (text: string): string => `<bdi>${escapeHtml(text)}</bdi>`;
+export const foreign = (text: string): string => (text === '' ? '' : `<bdi>${escapeHtml(text)}</bdi>`);
 
 /** The moment itself is told when the pointer rests on it. */
 export const renderTime = (iso: string, words: string): string =>

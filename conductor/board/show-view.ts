@@ -9,6 +9,10 @@ export interface Viewer {
   readonly project: string | null;
   /** Of nodes that are known by name. */
   readonly uuidOf: (nodeName: string) => string | undefined;
+  /** The UUID of one without a name, or that is not known. */
+  readonly nameOf: (nodeUuid: string) => string;
+  /** Nodes that each conductor works on, by its name. */
+  readonly countWork: () => ReadonlyMap<string, number>;
 }
 
 /** A page beside the fleet's and a node's: asked for as long as it is open. */
@@ -29,6 +33,8 @@ export interface Picture {
 export interface ViewButton {
   readonly name: string;
   readonly title: string;
+  /** The picture has it where it belongs. */
+  readonly isInRow?: boolean;
   readonly asks: Question | { readonly meaning: string; readonly choices: Choices };
 }
 
@@ -55,7 +61,8 @@ export function openView(
   const paintAll = (): void => {
     const { picture } = state;
     const html = picture?.render(new Date()) ?? ['<p>asking…</p>'];
-    const buttons = (picture?.buttons ?? []).map(
+    const above = (picture?.buttons ?? []).filter(({ isInRow = false }) => !isInRow);
+    const buttons = above.map(
       (each) =>
         `<button type="button" id="do-${each.name}" data-name="${each.name}">${escapeHtml(each.title)}</button>`,
     );

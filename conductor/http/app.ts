@@ -63,6 +63,7 @@ import { revisionRoutes } from '#conductor/http/revisions.routes.ts';
 import { rootRoutes } from '#conductor/http/root.routes.ts';
 import { runbookRoutes } from '#conductor/http/runbooks.routes.ts';
 import { sessionRoutes } from '#conductor/http/session.routes.ts';
+import { settingsRoutes } from '#conductor/http/settings.routes.ts';
 import { shardRoutes } from '#conductor/http/shards.routes.ts';
 import { tokenRoutes } from '#conductor/http/tokens.routes.ts';
 import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
@@ -111,6 +112,7 @@ const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   webhookRoutes,
   tokenRoutes,
   sessionRoutes,
+  settingsRoutes,
   conductorRoutes,
   actionRoutes,
   agentRoutes,

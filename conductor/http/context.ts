@@ -1,4 +1,5 @@
 import type { Consoles } from '#conductor/agents/console/consoles.ts';
+import type { SettingInForce } from '#conductor/api/records.ts';
 import type { AuthConfig, BootConfig, TlsConfig } from '#conductor/auth/auth-settings.ts';
 import type { Authenticator } from '#conductor/auth/authenticator.ts';
 import type { KeptService } from '#conductor/kernel/keep-running.ts';
@@ -18,6 +19,8 @@ export interface HttpConfig extends SitesConfig, WebhooksConfig {
   readonly tls: TlsConfig | undefined;
   /** What booting machines are told, and the port of plain HTTP that serves them beside an API with TLS. */
   readonly boot: BootConfig;
+  /** All of it, as administrators are shown it. */
+  readonly settings: readonly SettingInForce[];
 }
 
 /** What the API may use: it knows who calls. */

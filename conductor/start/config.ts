@@ -13,6 +13,7 @@ import { describeSettingProblems } from '#conductor/kernel/describe-setting-prob
 import { keyFileProblems } from '#conductor/kernel/secrets/key-file.ts';
 import type { ConductorConfig } from '#conductor/start/context.ts';
 import { Environment } from '#conductor/start/environment.ts';
+import { settingsInForce } from '#conductor/start/settings-in-force.ts';
 import { readWebhookConfig, webhookProblems } from '#conductor/webhooks/webhook-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { didYouMean } from '#shared/nearest-word.ts';
@@ -56,10 +57,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   if (!parsed.success || problems.length > 0) {
     throw new AppError('invalid_argument', `the configuration has problems:\n  ${problems.join('\n  ')}`);
   }
-  return Object.freeze(toConfig(parsed.data));
+  return Object.freeze({ ...toConfig(parsed.data), settings: settingsInForce(environment) });
 }
 
-function toConfig(env: z.infer<typeof Environment>): ConductorConfig {
+function toConfig(env: z.infer<typeof Environment>): Omit<ConductorConfig, 'settings'> {
   const publicUrl = publicUrlOf(env);
   const boot = readBootConfig(env, publicUrl);
   return {

@@ -1,0 +1,62 @@
+import type { SettingInForce } from '#conductor/api/records.ts';
+import { get, getAll } from '#conductor/board/ask-api.ts';
+import {
+  type ListedAllocation,
+  type ListedConductor,
+  renderAllocations,
+  renderConductors,
+  renderSettings,
+} from '#conductor/board/render-lists.ts';
+import type { View, ViewButton } from '#conductor/board/show-view.ts';
+
+const againMs = 5000;
+const rarelyMs = 60_000;
+const allocationFields =
+  'uuid,name,state,resource_class,traits,node_uuid,owner,last_error,waiting_for,wait_until,created_at';
+
+/** `#allocations/` */
+export const allocationsView: View = {
+  title: 'Allocations',
+  read: async (_rest, { role, nameOf }) => {
+    const allocations = await getAll<ListedAllocation>(`v1/allocations?fields=${allocationFields}`, 'allocations');
+    const mayChange = role !== 'reader';
+    return {
+      render: (now) => [renderAllocations(allocations, { now, nameOf, mayChange })],
+      buttons: mayChange ? allocations.map(releaseButton) : [],
+      againMs,
+    };
+  },
+};
+
+function releaseButton({ uuid, name, node_uuid: node }: ListedAllocation): ViewButton {
+  const title = `Release ${name ?? uuid}`;
+  const meaning =
+    node === null
+      ? 'It waits for a node no longer.'
+      : 'The node is free for others from then on; an instance that runs on it goes on until it is undeployed.';
+  const sending = [{ name: name ?? uuid, request: { method: 'DELETE', path: `v1/allocations/${uuid}` } }];
+  return { name: `release-${uuid}`, title, isInRow: true, asks: { title, meaning, prepare: () => ({ sending }) } };
+}
+
+/** `#conductors/` */
+export const conductorsView: View = {
+  title: 'Conductors',
+  read: async (_rest, { countWork }) => {
+    const fields = 'hostname,conductor_group,alive,drivers,created_at,updated_at';
+    const { conductors } = await get<{ readonly conductors: readonly ListedConductor[] }>(
+      `v1/conductors?fields=${fields}&limit=1000`,
+    );
+    return { render: (now) => [renderConductors(conductors, { now, work: countWork() })], againMs };
+  },
+};
+
+/** `#settings/`: of the conductor that answers. */
+export const settingsView: View = {
+  title: 'Settings in force',
+  read: async () => {
+    const answer = await get<{ readonly conductor: string; readonly settings: readonly SettingInForce[] }>(
+      'v1/settings',
+    );
+    return { render: () => [renderSettings(answer)], againMs: rarelyMs };
+  },
+};

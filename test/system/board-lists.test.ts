@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type BoardBrowser, openBoardBrowser } from '#test/support/board-browser.ts';
+import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
+
+/** The board's views of allocations, conductors and settings, in Debian's Chromium. */
+
+const timeout = 240_000;
+const hostile = '<img src=x onerror=document.title=1>';
+
+let conductor: ConductorProcess;
+let operator: Operator;
+let browser: BoardBrowser;
+let page: Page;
+
+beforeAll(async () => {
+  conductor = await prepareConductor({
+    BATON_AUTH: 'token',
+    BATON_CONDUCTOR_NAME: hostile,
+    BATON_KERNEL_PARAMS: `my_token=hunter2 ${hostile}`,
+  });
+  await conductor.start();
+  const token = (await readFile(join(conductor.dataDirectory, 'admin-token'), 'utf8')).trim();
+  operator = createOperator(conductor.url, { token });
+  browser = await openBoardBrowser();
+  ({ page } = browser);
+  await browser.logIn(conductor.url, token);
+}, timeout);
+afterAll(async () => {
+  await browser?.close();
+  await conductor.close();
+});
+
+test('an allocation waits, gets its node, and is released by the keyboard', { timeout }, async () => {
+  await page.getByRole('link', { name: 'Allocations' }).focus();
+  await page.keyboard.press('Enter');
+  await browser.see('No allocation');
+  const { uuid } = await operator.call('POST', '/v1/allocations', { name: 'web', resource_class: 'gold', wait: 3600 });
+  await browser.see(/waits for .*gives up in/);
+  const made = { name: 'gold-1', driver: 'fake-hardware', resource_class: 'gold', automated_clean: false };
+  await operator.call('POST', '/v1/nodes', { ...made, extra: { rack: 'r1' } });
+  await operator.provision('gold-1', 'manage');
+  await operator.waitForState('gold-1', 'manageable');
+  await operator.provision('gold-1', 'provide');
+  await browser.see('✓ active');
+  await page.locator('#view').getByRole('link', { name: 'gold-1' }).waitFor({ timeout });
+  await browser.pictures('allocations');
+  await page.getByRole('button', { name: 'Release web' }).focus();
+  await page.keyboard.press('Enter');
+  expect(await page.locator('#confirm-curl').textContent()).toMatch(
+    new RegExp(`^curl -X DELETE .*/v1/allocations/${String(uuid)}'$`),
+  );
+  await page.locator('#confirm-yes').focus();
+  await page.keyboard.press('Enter');
+  await browser.see('No allocation');
+  expect((await operator.node('gold-1'))['allocation_uuid']).toBeNull();
+});
+
+test('conductors say whether they live', { timeout }, async () => {
+  await page.getByRole('link', { name: 'Conductors' }).click();
+  await browser.see('● alive');
+  expect(await page.locator('#view-1').textContent()).toContain(hostile);
+  await browser.pictures('conductors');
+});
+
+test('settings in force say where they are from, and no secret', { timeout }, async () => {
+  await page.getByRole('link', { name: 'Settings' }).click();
+  await browser.see('BATON_KERNEL_PARAMS');
+  const text = (await page.locator('#view-1').textContent()) ?? '';
+  expect(text).toContain(`my_token=****** ${hostile}`);
+  expect(text).not.toContain('hunter2');
+  await browser.pictures('settings');
+  expect(browser.faults).toEqual([]);
+});
+
+test('who may not see them has no way there, and is refused in words', { timeout }, async () => {
+  const { token } = await operator.call('POST', '/v1/tokens', { name: 'looks', role: 'reader', project: 'us' });
+  await page.locator('#logout').click();
+  await page.locator('#token').fill(String(token));
+  await page.keyboard.press('Enter');
+  await page.locator('#logout').waitFor({ timeout });
+  const shown = await page.locator('#views a').filter({ visible: true }).allTextContents();
+  expect(shown).toEqual(['Fleet', 'Allocations']);
+  await page.locator('#message', { hasText: 'baton:settings:get' }).waitFor({ timeout });
+});
