@@ -103,6 +103,7 @@ test('a node’s event says its rack and traits, too, when they change', async (
   await isPlaced('r<1>');
   await asAdmin('PUT', '/v1/nodes/placed/traits', { traits: ['CUSTOM_B', 'CUSTOM_A'] });
   await isPlaced('r<1>', 'CUSTOM_A', 'CUSTOM_B');
+  expect(admin.seen.map(({ event }) => event)).not.toContain('reload');
   await admin.close();
 });
 

@@ -8,7 +8,7 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
-import { rackOf } from '#conductor/nodes/node-rack.ts';
+import { rackOf } from '#conductor/model/node-rack.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { signTicket } from '#shared/wire/image-ticket.ts';
 import type { NeighboursAnswer, NeighboursRequest } from '#shared/wire/neighbours.ts';
