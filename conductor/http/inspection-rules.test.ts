@@ -123,7 +123,7 @@ test('rules of the API are applied beside those of the file, by priority', async
   expect(node).toMatchObject({ resource_class: 'tin', driver_info: { ipmi_password: '******' } });
   expect(await historyOf(String(body['uuid']))).toContain('inspection rules (login, class)');
 
-  // a sensitive rule keeps what nobody is shown, until it is written anew
+  // a sensitive rule keeps what nobody is shown, until it is written again
   const patch = (operations: unknown) => api.call('PATCH', `${path}/${made.uuid}`, operations);
   expect((await patch([{ op: 'replace', path: '/priority', value: 9 }])).body).toMatchObject({ priority: 9 });
   expect(await patch([{ op: 'replace', path: '/sensitive', value: false }])).toMatchObject({
