@@ -18,7 +18,7 @@ const greetMs = 2000;
 /** For a chunk to come, beyond the time for which a neighbour may wait for it itself. */
 const sendMs = 1500;
 /** A neighbour that was not asked for anything for so long is asked how far it is. */
-const quietMs = 1000;
+const quietMs = 4000;
 
 interface Peer extends Neighbour {
   readonly seed: number;

@@ -2,6 +2,7 @@ import type { Area } from '#test/bench/area.ts';
 import { apiArea } from '#test/bench/areas/api.ts';
 import { boardArea } from '#test/bench/areas/board.ts';
 import { bootArea } from '#test/bench/areas/boot.ts';
+import { chunksArea } from '#test/bench/areas/chunks.ts';
 import { conductorArea } from '#test/bench/areas/conductor.ts';
 import { deploysArea } from '#test/bench/areas/deploys.ts';
 import { eventsArea } from '#test/bench/areas/events.ts';
@@ -28,6 +29,7 @@ export const areas: readonly Area[] = [
   siteArea,
   teardownArea,
   writeImageArea,
+  chunksArea,
   swarmArea,
   hostileArea,
   eventsArea,

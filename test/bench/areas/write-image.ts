@@ -1,16 +1,16 @@
-import { once } from 'node:events';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { run, start } from '#shared/process/run.ts';
+import { run } from '#shared/process/run.ts';
 import { type Area, type BenchContext, type Figure, median, round } from '#test/bench/area.ts';
 import { type BenchImages, imageBytes, makeImages } from '#test/bench/write-image/make-image.ts';
+import { withFileServer } from '#test/bench/write-image/with-file-server.ts';
 import { withLoopDevice } from '#test/support/loop-device.ts';
 
 const rounds = 5;
 const diskBytes = 2 * 1024 ** 3;
 const sources = join(import.meta.dirname, '../write-image');
 
-const WriterResult = z.object({ ms: z.number(), peakKb: z.number(), imageBytes: z.number() });
+const WriterResult = z.object({ ms: z.number(), cpuMs: z.number(), peakKb: z.number(), imageBytes: z.number() });
 
 /**
  * The image writer against the shell pipeline that does the same without a checksum: MB of image per second, the
@@ -44,8 +44,10 @@ async function measure(
   const peakMb = Math.max(rawFigures.peakMb, zstdFigures.peakMb, qcow2Figures?.peakMb ?? 0);
   return {
     raw: rawFigures.speed,
+    raw_cpu_s_gib: rawFigures.cpu,
     zstd_holes: zstdFigures.speed,
-    ...(qcow2Figures === undefined ? {} : { qcow2: qcow2Figures.speed }),
+    zstd_holes_cpu_s_gib: zstdFigures.cpu,
+    ...(qcow2Figures === undefined ? {} : { qcow2: qcow2Figures.speed, qcow2_cpu_s_gib: qcow2Figures.cpu }),
     peak_rss_mb: { value: round(peakMb), unit: 'MB' },
   };
 }
@@ -74,17 +76,22 @@ async function compare(
   device: string,
   image: { readonly url: string; readonly sha256: string },
   shellPipeline: string,
-): Promise<{ readonly speed: Figure; readonly peakMb: number }> {
+): Promise<{ readonly speed: Figure; readonly cpu: Figure; readonly peakMb: number }> {
   const ours: number[] = [];
   const theirs: number[] = [];
+  const cpu = { ours: [] as number[], theirs: [] as number[] };
   let peakMb = 0;
   for (let index = 0; index < rounds; index += 1) {
-    const shell = await run('bash', ['-o', 'pipefail', '-c', shellPipeline], { timeoutMs: 600_000 });
+    const timed = `TIMEFORMAT='%U %S'; time { ${shellPipeline}; }`;
+    const shell = await run('bash', ['-o', 'pipefail', '-c', timed], { timeoutMs: 600_000 });
     theirs.push(megabytesPerSecond(shell.durationMs));
+    const [user = '', system = ''] = shell.stderr.trim().split(/\s+/).slice(-2);
+    cpu.theirs.push(secondsPerGib(Number(user) + Number(system)));
     const args = ['--disable-warning=ExperimentalWarning', join(sources, 'writer.ts'), device, image.url, image.sha256];
     const { stdout } = await run(process.execPath, args, { timeoutMs: 600_000 });
     const result = WriterResult.parse(JSON.parse(stdout));
     ours.push(megabytesPerSecond(result.ms));
+    cpu.ours.push(secondsPerGib(result.cpuMs / 1000));
     peakMb = Math.max(peakMb, result.peakKb / 1024);
     context.say(
       `${name} ${index + 1}/${rounds}: ${round(ours.at(-1) ?? 0)} MB/s, shell ${round(theirs.at(-1) ?? 0)} MB/s`,
@@ -93,22 +100,21 @@ async function compare(
   const value = median(ours);
   const baseline = median(theirs);
   return {
+    cpu: cpuFigure(cpu),
     speed: { value: round(value), unit: 'MB/s', baseline: round(baseline), ratio: round(value / baseline, 2) },
     peakMb,
   };
 }
 
-function megabytesPerSecond(ms: number): number {
-  return imageBytes / 1e6 / (ms / 1000);
+function cpuFigure({ ours, theirs }: { readonly ours: readonly number[]; readonly theirs: readonly number[] }): Figure {
+  const [value, baseline] = [median(ours), median(theirs)];
+  return { value: round(value, 2), unit: 's/GiB', baseline: round(baseline, 2), ratio: round(baseline / value, 2) };
 }
 
-async function withFileServer<T>(folder: string, use: (base: string) => Promise<T>): Promise<T> {
-  const server = start(process.execPath, [join(sources, 'file-server.ts'), folder]);
-  try {
-    const [port] = (await once(server.stdout, 'data')) as [Buffer];
-    return await use(`http://127.0.0.1:${port.toString().trim()}`);
-  } finally {
-    server.kill();
-    await server.exited;
-  }
+function secondsPerGib(seconds: number): number {
+  return (seconds * 1024 ** 3) / imageBytes;
+}
+
+function megabytesPerSecond(ms: number): number {
+  return imageBytes / 1e6 / (ms / 1000);
 }

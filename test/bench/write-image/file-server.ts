@@ -2,13 +2,13 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { basename, join } from 'node:path';
+import { join, normalize } from 'node:path';
 
 /** Serves the files of a folder on a port of its own choice, which it prints: a process apart, as an image server is. */
 const [folder = '.'] = process.argv.slice(2);
 
 const server = createServer((request, response) => {
-  const path = join(folder, basename(request.url ?? ''));
+  const path = join(folder, normalize(request.url ?? '/'));
   stat(path).then(
     ({ size }) => {
       const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '') ?? [];

@@ -22,7 +22,6 @@ const written = await writeImage(device, () => openDisk(run, device), {
   reportProgress: () => undefined,
 });
 const ms = performance.now() - started;
+const { user, system } = process.cpuUsage();
 const peakKb = Number(/VmHWM:\s+(\d+)/.exec(await readFile('/proc/self/status', 'utf8'))?.[1]);
-process.stdout.write(
-  JSON.stringify({ ms, peakKb, imageBytes: written.imageBytes, writtenBytes: written.writtenBytes }),
-);
+process.stdout.write(JSON.stringify({ ms, cpuMs: (user + system) / 1000, peakKb, ...written, head: undefined }));

@@ -34,6 +34,8 @@ const sharing = createSharing({
 process.stdout.write('ready\n');
 process.stdin.resume();
 await once(process.stdin, 'data');
+const cpuMs = (): number => (process.cpuUsage().user + process.cpuUsage().system) / 1000;
+const cpuBefore = cpuMs();
 const started = performance.now();
 const handle = await open(disk, 'w+');
 await handle.truncate(Number(bytes));
@@ -51,6 +53,8 @@ const written = await writeImage(
     ...(process.env['ALONE'] ? {} : { share: sharing.share }),
   },
 );
-process.stdout.write(`${JSON.stringify({ ms: performance.now() - started, origin: written.origin })}\n`);
+process.stdout.write(
+  `${JSON.stringify({ ms: performance.now() - started, cpuMs: cpuMs() - cpuBefore, origin: written.origin })}\n`,
+);
 await once(process.stdin, 'end');
 process.exit(0);

@@ -19,6 +19,8 @@ export interface RackOptions {
 
 const Result = z.object({
   ms: z.number(),
+  /** Of the processor, while it wrote. */
+  cpuMs: z.number(),
   origin: z.object({ kept: z.number(), copied: z.number(), fetched: z.number(), neighbours: z.number() }),
 });
 export type MachineResult = z.infer<typeof Result>;
