@@ -43,6 +43,8 @@ test('one rule for DELETE and for clearing instance_uuid', async () => {
   expect(await both('available')).toEqual([204, 200]);
   expect(await both('deploy failed', { targetProvisionState: 'active' })).toEqual([204, 200]);
   expect(await both('active')).toEqual([409, 409]);
+  expect(await both('rescue')).toEqual([409, 409]);
+  expect(await both('rescue', { maintenance: true })).toEqual([204, 200]);
   expect(await both('deploying', { targetProvisionState: 'active' })).toEqual([409, 409]);
   expect(await both('active', { maintenance: true })).toEqual([204, 200]);
   expect(await both('deploying', { targetProvisionState: 'active', maintenance: true })).toEqual([204, 200]);
@@ -65,7 +67,20 @@ test('allocation_uuid is read-only, another instance_uuid refused, the owner kep
     status: 409,
     fault: expect.stringContaining('Cannot change owner') as unknown,
   });
+  expect((await set('/lessee', 'p3')).status).toBe(200);
   expect((await set('/description', 'x')).status).toBe(200);
+});
+
+test('the lessee that has got a node stays while it has it', async () => {
+  await desk.addNode('one', { owner: 'p1', lessee: 'p2' });
+  await desk.outcome(desk.ask({ name: 'a', owner: 'p2' }));
+  const set = (value: unknown) => api.call('PATCH', '/v1/nodes/one', [{ op: 'replace', path: '/lessee', value }]);
+  expect(await set('p3')).toMatchObject({
+    status: 409,
+    fault: expect.stringContaining('Cannot change lessee') as unknown,
+  });
+  expect((await api.call('DELETE', '/v1/allocations/a')).status).toBe(204);
+  expect((await set('p3')).status).toBe(200);
 });
 
 test('a node that is deleted in maintenance takes its allocation along', async () => {

@@ -5,24 +5,35 @@ import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { notifyWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
 import { requireNoTransition } from '#conductor/nodes/plan-node-patch.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
+/** With an instance, which runs or comes back. */
+const inUse: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
+  'active',
+  'rescue',
+  'rescue failed',
+  'unrescue failed',
+  'service failed',
+  'service hold',
+]);
+
 /** What the allocation that a node has means for the node, and its end for the allocation. */
 
 /**
  * The one rule for both ways of giving a node back, `DELETE` of its allocation and clearing its `instance_uuid`: always
- * in maintenance; else neither while the node is active nor while it is on its way into another state. Pure.
+ * in maintenance; else neither while the node has an instance that is somebody's nor while it is on its way into another state. Pure.
  * @throws AppError `conflict`.
  */
 export function requireReleasable(node: NodeRow): void {
   if (node.maintenance) return;
-  if (node.provisionState === 'active') {
+  if (inUse.has(node.provisionState)) {
     throw new AppError(
       'conflict',
-      `Node ${node.uuid} is active: its allocation can't be released before it is undeployed, which releases it.`,
+      `Node ${node.uuid} is ${node.provisionState === 'active' ? 'active' : `in '${node.provisionState}'`}: its allocation can't be released before it is undeployed, which releases it.`,
     );
   }
   requireNoTransition(node);
@@ -30,7 +41,8 @@ export function requireReleasable(node: NodeRow): void {
 
 /**
  * What an operator's change of a node means for its allocation (allocation.md §6): without its `instance_uuid` the node
- * is given back, which `requireReleasable` may forbid; its owner stays while the allocation has one.
+ * is given back, which `requireReleasable` may forbid; its owner, or the lessee that got it, stays while the allocation
+ * has one.
  * @returns the change with what follows from it; `releases` = the allocation is to be deleted with it
  * @throws AppError `conflict`.
  */
@@ -45,12 +57,14 @@ export async function followNodeChange(
     requireReleasable(node);
     return { change: { ...change, allocationUuid: null }, releases: true };
   }
-  if (change.owner !== undefined) {
+  const field = (['owner', 'lessee'] as const).find((each) => change[each] !== undefined);
+  if (field) {
     const [row] = await db.select({ owner: allocations.owner }).from(allocations).where(eq(allocations.uuid, uuid));
-    if (row && row.owner !== null) {
+    // it got the node for its owner, or for its lessee
+    if (row && row.owner !== null && (field === 'owner' || node.lessee === row.owner)) {
       throw new AppError(
         'conflict',
-        `Cannot change owner of node ${node.uuid}: its allocation ${uuid} is made for owner ${row.owner}.`,
+        `Cannot change ${field} of node ${node.uuid}: its allocation ${uuid} is made for owner ${row.owner}.`,
       );
     }
   }

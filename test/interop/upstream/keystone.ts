@@ -6,6 +6,8 @@ import type { ApiTokens } from '#conductor/auth/api-tokens.ts';
 /** Whom tests log in as: system-wide, or in a project. */
 export const accounts = {
   'system-admin': { role: 'admin' },
+  // tempest takes any administrator for one of its two
+  'second-admin': { role: 'admin' },
   'system-reader': { role: 'reader' },
   'project-admin': { role: 'admin', project: 'tests' },
   'project-manager': { role: 'member', project: 'tests' },
