@@ -57,7 +57,7 @@ test.concurrent.each([
     kind: 'dell_os10',
     start: () => textSystem('os10'),
     show: 'show vlan',
-    says: ['prompt leaf1#', '100', '% Error: Unrecognized command', '(conf-if-eth1/1/1)#'],
+    says: ['prompt leaf1#', '100', '% Error: Unrecognized command', '(conf-'],
     lines: ['interface ethernet1/1/1', ...access],
   },
   {
