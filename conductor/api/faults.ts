@@ -45,7 +45,7 @@ export const Status = z
       cause: z
         .string()
         .exactOptional()
-        .meta({ description: 'What lies below the failure: TimeUp, NoKubernetesCluster.' }),
+        .meta({ description: 'What lies below the failure: TimeUp, NothingBegun, NoKubernetesCluster.' }),
       revision: whole.exactOptional().meta({ description: "Of the site's documents." }),
     }),
     code: whole.meta({ description: 'The HTTP status.' }),

@@ -156,6 +156,8 @@ test('what has failed says what it leaves, what was refused does not', async () 
   };
   const left =
     'n1 stays cordoned, and what was evicted goes: baton restore-labels n1 (or kubectl uncordon n1) gives it back to the cluster';
+  const unreached = 'drain of node n1 has not ended within 5 s: connect ECONNREFUSED';
+  expect(await linesOf('drain n1', failsWith(unreached, 500, 'NothingBegun'))).toEqual([unreached]);
   expect(await linesOf('drain n1', failsWith('drain of node n1 has not ended within 5 s', 500, 'TimeUp'))).toEqual([
     'drain of node n1 has not ended within 5 s',
     `→ ${left}`,

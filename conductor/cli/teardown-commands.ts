@@ -84,7 +84,7 @@ async function notifyWhenSlow<Answer>(
 function hasBegun(error: unknown): error is AppError {
   if (!(error instanceof AppError)) return false;
   // seed 001 answers it as a failed step, and it is one that was never begun: no other has gone before it either
-  if (error.details['cause'] === 'NoKubernetesCluster') return false;
+  if (error.details['cause'] === 'NoKubernetesCluster' || error.details['cause'] === 'NothingBegun') return false;
   return [500, 503].includes(Number(error.details['status']));
 }
 

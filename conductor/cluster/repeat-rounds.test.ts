@@ -61,6 +61,14 @@ test('at the end of its time it tells the last messages and the last error', asy
   });
 });
 
+test('a cluster that was never reached is reported as such: nothing was begun', async () => {
+  const round = () => Promise.reject(new AppError('unavailable', 'no route', { retryable: true }));
+  await expect(repeatRounds(round, options({ timeoutMs: 50 }))).rejects.toMatchObject({
+    code: 'timeout',
+    details: { cause: 'NothingBegun' },
+  });
+});
+
 test('a round that hangs is cut off when time is up', async () => {
   const round = (signal: AbortSignal): Promise<Round> =>
     new Promise((_, reject) => {

@@ -33,7 +33,7 @@ const burstMs = 150;
  * Repeats rounds until one is done, or time is up. Errors that may pass (`retryable`) are tried again; time is up for
  * them as for everything else.
  * @returns what all rounds have changed, and the last one's messages
- * @throws AppError `timeout` with `details.messages`, `aborted`, or the round's own error that does not pass
+ * @throws AppError `timeout` with `details.messages` and `details.cause` (`NothingBegun`: the cluster was never reached), `aborted`, or the round's own error that does not pass
  */
 export async function repeatRounds(
   round: (signal: AbortSignal, announce: Announce) => Promise<Round>,
@@ -88,7 +88,7 @@ export async function repeatRounds(
     lastError === undefined ? [] : [{ message: errorChain(lastError), error: true, summarized: true }];
   throw new AppError('timeout', `${what} has not ended within ${timeoutMs / 1000} s${last ? `: ${last.reason}` : ''}`, {
     cause: lastError,
-    details: { messages: [...messages, ...failure], cause: 'TimeUp' },
+    details: { messages: [...messages, ...failure], cause: last || messages.length > 0 ? 'TimeUp' : 'NothingBegun' },
   });
 }
 

@@ -18,7 +18,7 @@ export interface StatusParts {
   /** What a teardown did and met. */
   readonly messages?: readonly RoundMessage[] | undefined;
   readonly remark?: Remark | undefined;
-  /** A code of what lies below the failure: `NoKubernetesCluster`, `TimeUp`. */
+  /** A code of what lies below the failure: `NoKubernetesCluster`, `NothingBegun`, `TimeUp`. */
   readonly cause?: string | undefined;
   readonly revision?: number | undefined;
   /** The same request may succeed later. */
