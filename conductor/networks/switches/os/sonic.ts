@@ -42,6 +42,31 @@ export const sonic: SwitchOs = {
       ...(untagged === undefined ? [] : [`sudo -n config vlan member add -u ${untagged} ${portId}`]),
       ...tagged.map((vlan) => `sudo -n config vlan member add ${vlan} ${portId}`),
     ]),
+  bonds: {
+    name: (number) => `PortChannel${number}`,
+    modes: ['lacp'],
+    pairs: false,
+    members: ([text]) => {
+      const keys = Object.keys(parseAnswer(Database, text).PORTCHANNEL_MEMBER);
+      return new Map(
+        keys.map((key) => {
+          const [name = '', portId = ''] = key.split('|');
+          return [portId, { name, mode: 'lacp', acrossPair: false }];
+        }),
+      );
+    },
+    make: ({ name }) => [
+      `sonic-db-cli CONFIG_DB keys 'PORTCHANNEL|${name}' | grep -q . || sudo -n config portchannel add ${name}`,
+      leaveVlans(name),
+    ],
+    join: (portIds, { name }) =>
+      portIds.map(
+        (portId) =>
+          `sonic-db-cli CONFIG_DB keys 'PORTCHANNEL_MEMBER|${name}|${portId}' | grep -q . || sudo -n config portchannel member add ${name} ${portId}`,
+      ),
+    leave: (portIds, name) => portIds.map((portId) => `sudo -n config portchannel member del ${name} ${portId}`),
+    remove: (name) => [`sudo -n config portchannel del ${name}`],
+  },
   createVlan: (vlan) => [`sudo -n config vlan add ${vlan}`],
   joined: (lines) => ['set -e', ...lines].join('\n'),
   save: () => ['sudo -n config save -y'],
