@@ -1,9 +1,10 @@
 import { AppError } from '#shared/errors/app-error.ts';
+import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 import type { ArgsInfo } from '#shared/wire/step.ts';
 
 /**
- * Arguments against what the agent says of them: names and which must be given, nothing of their values (those the step
- * itself checks before it acts). A step that is not to run (priority 0) may lack some, as in Ironic.
+ * Arguments against what the agent says of them: names and which must be given, and of their values a RAID configuration
+ * (the others the step itself checks before it acts). A step that is not to run (priority 0) may lack some, as in Ironic.
  * @throws AppError `invalid_argument` naming step and argument.
  */
 export function checkArgsInfo(
@@ -30,4 +31,7 @@ export function checkArgsInfo(
   if (missing.length > 0) {
     throw new AppError('invalid_argument', `${key}: argument ${missing.join(', ')} must be given`);
   }
+  // what both sides know the grammar of is no business of a machine that has to boot first
+  const raidConfig = step.interface === 'raid' ? step.args['raid_config'] : undefined;
+  if (raidConfig !== undefined && raidConfig !== null) parseTargetRaidConfig(raidConfig, `${key}: raid_config`);
 }

@@ -68,3 +68,10 @@ test('rests are said not to be counted', () => {
     'The time that deploy.hold, deploy.wait takes is not included.',
   );
 });
+
+test('a step that resets the machine after the instance was booted is warned of', () => {
+  expect(warnings('deploy', { requested: [setBios(10)], advertised: [] })).toMatch(
+    /bios\.apply_configuration: comes after deploy\.boot_instance and resets the machine/,
+  );
+  expect(warnings('deploy', { requested: [setBios(30)], advertised: [] })).not.toContain('comes after');
+});

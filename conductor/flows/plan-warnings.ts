@@ -35,6 +35,7 @@ export function planWarnings(
     ...(asksAgain ? warnOfEarlySteps(kind, steps) : []),
     ...(node.isFastTracked ? warnOfFastTrack(steps) : []),
     ...warnOfRests(steps),
+    ...warnOfLateResets(steps),
     ...(usesDisks && !inventoried
       ? ['The disks are not known: inspect or clean the node once to see what will be destroyed.']
       : []),
@@ -74,6 +75,21 @@ function warnOfSpared(spared: readonly SparedDisk[]): string[] {
   const names = spared.map(({ serial, wwn }) => serial ?? wwn).join(', ');
   return [
     `A wipe has preserved ${names}: no step touches them until the next instance is released, but a wipe of all disks.`,
+  ];
+}
+
+/** Out-of-band steps that reset the machine, or end by doing so. */
+const resetting = /^(bios\.\w+|firmware\.update|raid\.\w+|power\.(reboot|power_off|rebooting))$/;
+
+/** After the instance has been booted, a reset meets it amid its first start. */
+function warnOfLateResets(steps: readonly PlannedStep[]): string[] {
+  const boot = steps.findIndex((step) => step.origin === 'core' && stepKey(step) === 'deploy.boot_instance');
+  if (boot === -1) return [];
+  const late = steps.slice(boot + 1).filter((step) => step.origin !== 'core' && resetting.test(stepKey(step)));
+  if (late.length === 0) return [];
+  return [
+    `${late.map(stepKey).join(', ')}: comes after deploy.boot_instance and resets the machine while its instance ` +
+      'starts. A priority above 20 is before it.',
   ];
 }
 
