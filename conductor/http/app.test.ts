@@ -146,7 +146,7 @@ test('drivers', async () => {
   expect((await api.call('GET', '/v1/drivers/ipmi')).body).toMatchObject({
     type: 'dynamic',
     default_power_interface: 'ipmitool',
-    enabled_network_interfaces: ['noop', 'flat', 'switchport'],
+    enabled_network_interfaces: ['noop', 'flat', 'switchport', 'neutron'],
   });
   const some = (await api.call('GET', '/v1/drivers?fields=name,default_power_interface')).body['drivers'] as object[];
   expect(some).toContainEqual({
