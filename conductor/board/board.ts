@@ -8,6 +8,7 @@ import { allocationsView, conductorsView, settingsView } from '#conductor/board/
 import { askToEnable, type ConsoleKind, closeConsole, openConsole } from '#conductor/board/open-console.ts';
 import { browser, document, element, location, type PageEvent, paint } from '#conductor/board/page.ts';
 import { arrangeRows, type BoardRow, countFleet, renderCounts } from '#conductor/board/render-board.ts';
+import type { Hardware, ShownInventory, ShownReceipt } from '#conductor/board/render-hardware.ts';
 import { type HistoryLine, renderButtons, renderNode } from '#conductor/board/render-node.ts';
 import { type OpenView, openView, type View, type Viewer } from '#conductor/board/show-view.ts';
 import { showWindow } from '#conductor/board/show-window.ts';
@@ -28,6 +29,8 @@ const views: Readonly<Record<string, View>> = {
   settings: settingsView,
 };
 
+const noHardware: Hardware = { inventory: undefined, receipts: [] };
+
 interface Session {
   readonly role: string;
   readonly project: string | null;
@@ -45,6 +48,7 @@ const state = {
   /** Beside the fleet, of the node whose page is open. */
   flow: undefined as FlowView | undefined,
   history: [] as readonly HistoryLine[],
+  hardware: noHardware,
 };
 
 function openNode(): string | undefined {
@@ -133,8 +137,23 @@ async function readNode(uuid: string): Promise<void> {
     get<{ readonly history: readonly HistoryLine[] }>(`v1/nodes/${uuid}/history?detail=true`),
   ]);
   if (openNode() !== uuid) return;
+  // hardware is seen, and wipes are proved, by flows
+  if (flow?.state !== state.flow?.state || state.hardware === noHardware) void readHardware(uuid).catch(report);
   state.flow = flow;
   state.history = history.toReversed().slice(0, shownHistory);
+  showSoon();
+}
+
+async function readHardware(uuid: string): Promise<void> {
+  const mayReadReceipts = state.session?.project === null;
+  const [found, wiped] = await Promise.all([
+    find<{ readonly inventory: ShownInventory }>(`v1/nodes/${uuid}/inventory`),
+    mayReadReceipts
+      ? find<{ readonly receipts: readonly ShownReceipt[] }>(`api/v1.0/receipts?node=${uuid}&limit=20`)
+      : undefined,
+  ]);
+  if (openNode() !== uuid) return;
+  state.hardware = { inventory: found?.inventory, receipts: wiped?.receipts ?? [] };
   showSoon();
 }
 
@@ -220,6 +239,7 @@ element('filter').addEventListener('input', () => {
 browser.addEventListener('hashchange', () => {
   state.flow = undefined;
   state.history = [];
+  state.hardware = noHardware;
   element('refusal').textContent = '';
   route();
   change();

@@ -59,7 +59,9 @@ test('a node under way: its steps, how far they are, its boot, its history', () 
   const history = [
     { created_at: '2026-01-01T00:08:00Z', severity: 'INFO', event: 'available → deploying', user: 'ada' },
   ];
-  const text = textOf(renderNode({ node, flow: flow({ steps, boot }), history }, now));
+  const text = textOf(
+    renderNode({ node, flow: flow({ steps, boot }), history, hardware: { inventory: undefined, receipts: [] } }, now),
+  );
   expect(text).toContain('n1 deploying, power on');
   expect(text).toContain('deploy: running, 2 m 00 s');
   expect(text).toContain('✓ succeeded deploy.write_image agent 1 m 00 s');
@@ -81,6 +83,7 @@ test('machines’ text stays text', () => {
   const picture = {
     node: { ...node, name: evil, last_error: evil },
     flow: flow({ error: evil, advice: evil, steps: [step({ step: evil, state: 'failed', error: evil })] }),
+    hardware: { inventory: undefined, receipts: [] },
     history: [{ created_at: '2026-01-01T00:08:00Z', severity: 'ERROR', event: evil, user: evil }],
   };
   const html = renderNode(picture, now);

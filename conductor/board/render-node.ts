@@ -8,6 +8,7 @@ import {
   renderProgress,
   renderTime,
 } from '#conductor/board/render-board.ts';
+import { type Hardware, renderHardware } from '#conductor/board/render-hardware.ts';
 import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import { stepName } from '#conductor/model/planned-step.ts';
 
@@ -25,6 +26,7 @@ export interface NodePicture {
   readonly flow: FlowView | undefined;
   /** Newest first. */
   readonly history: readonly HistoryLine[];
+  readonly hardware: Hardware;
   readonly mayChange: boolean;
 }
 
@@ -39,13 +41,14 @@ const shapes: Readonly<Record<string, string>> = {
 
 /** The page of one node. Pure. */
 export function renderNode(picture: Omit<NodePicture, 'mayChange'>, now: Date): string {
-  const { node, flow, history } = picture;
+  const { node, flow, history, hardware } = picture;
   const power = node.power_state === null ? '' : `, ${escapeHtml(node.power_state)}`;
   const error = node.last_error === null ? '' : `<p class="failed">${foreign(node.last_error)}</p>`;
   return `<h2>${foreign(node.name ?? node.uuid)}</h2>
     <p>${escapeHtml(node.provision_state)}${power}${renderMaintenance(node)} <code>${escapeHtml(node.uuid)}</code></p>
     <p>${renderPlace(node)}</p>
-    ${error}${flow ? renderFlow(flow, now) : '<p>nothing was done with it yet</p>'}
+    ${error}${flow ? renderFlow(flow, now) : '<p>nothing was done with it yet</p>'}${flow?.state === 'failed' ? `<p><a href="v1/nodes/${escapeHtml(node.uuid)}/flow/logs">The agent’s logs</a>, where they could be collected</p>` : ''}
+    ${renderHardware(hardware)}
     <h3>History</h3><ol class="history">${history.map(renderLine).join('') || '<li>none</li>'}</ol>`;
 }
 

@@ -16,7 +16,7 @@ of Airship, for whole sites.
 Name a microversion in \`X-OpenStack-Ironic-API-Version\`: without it the version is 1.${minimumMinor}, in which much of
 this is not there. What is newer than the version in use is left out of answers, refused in requests (406), or not
 found (404). Paths work without \`/v1\` and with a slash at the end, too. docs/api.md says what of
-Ironic's API is not supported, and what to do instead.`;
+Ironic's API is not supported, and what to do instead. Filter by "own" for what only Baton has.`;
 
 const versionHeader = {
   name: 'X-OpenStack-Ironic-API-Version',

@@ -10,7 +10,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 const show = createRoute({
   method: 'get',
   path: '/v1/nodes/{node}/flow/logs',
-  tags: ['flows'],
+  tags: ["flows and plans (Baton's own)"],
   summary: "Fetch the agent's logs of a flow that failed, a gzipped tar; the newest without `flow`",
   request: {
     params: NodeParams,

@@ -46,7 +46,7 @@ const PlanBody = z.strictObject({
 const plan = createRoute({
   method: 'post',
   path: '/v1/nodes/{node}/plan',
-  tags: ['node states'],
+  tags: ["flows and plans (Baton's own)"],
   summary: "Baton's own: what a provision request would do, step by step, without touching anything",
   request: { params: NodeParams, body: jsonBody(PlanBody) },
   responses: answers(200, 'the plan; its hash may go with the request as plan_hash', Plan),

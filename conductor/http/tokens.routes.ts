@@ -10,7 +10,7 @@ import type { ApiTokenRow } from '#conductor/kernel/db/schema/api-token.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ['tokens'];
+const tags = ["tokens (Baton's own)"];
 const path = '/v1/tokens';
 
 const list = createRoute({

@@ -61,6 +61,7 @@ test('where there is none it says why', { timeout }, async () => {
   await browser.see('Enable the serial console: shell-01');
   expect(await page.locator('#confirm-curl').textContent()).toContain('{"enabled":true}');
   await page.locator('#confirm-no').click();
+  expect(await page.locator('#message').textContent()).toBe('');
 });
 
 test('a shell by the keyboard alone: sizes, colours, what is typed, Ctrl-C, and the way out', { timeout }, async () => {
@@ -104,6 +105,17 @@ test('a shell by the keyboard alone: sizes, colours, what is typed, Ctrl-C, and 
   await page.locator('#console').waitFor({ state: 'hidden', timeout });
   await page.setViewportSize({ width: 1280, height: 800 });
   expect(browser.faults).toEqual([]);
+});
+
+test('hardware that a ramdisk has seen stands on the page, and its words stay words', { timeout }, async () => {
+  // it was not inspected: say that it was
+  const disks = [{ name: '/dev/sda', model: '<img src=x onerror=alert(1)>', serial: 'S1', size: 8e12 }];
+  await page.route('**/inventory', (route) => route.fulfill({ json: { inventory: { disks }, plugin_data: null } }));
+  await page.reload();
+  await browser.see('8.0 TB');
+  expect(await page.locator('#about').textContent()).toContain('<img src=x onerror=alert(1)>');
+  await browser.pictures('hardware');
+  await page.unroute('**/inventory');
 });
 
 test('who was there stands in the history; a page of another site gets none', { timeout }, async () => {
