@@ -17,8 +17,8 @@ export interface LargeAnswerLimits {
 
 const usual: LargeAnswerLimits = {
   atOnce: 4,
-  bytesPerSecond: 32 * 1024 * 1024,
-  burstBytes: 128 * 1024 * 1024,
+  bytesPerSecond: 16 * 1024 * 1024,
+  burstBytes: 100 * 1024 * 1024,
   leastBytesPerSecond: 256 * 1024,
 };
 

@@ -12,10 +12,15 @@ test('the bytes of images in chunks are counted by where they came from', async 
   for (let deploy = 0; deploy < 2; deploy += 1) {
     countImageBytes(context, 'image (demo) written to device /dev/sda kept_bytes=9 copied_bytes=8 fetched_bytes=7');
   }
+  countImageBytes(
+    context,
+    'image (demo) written to device /dev/sda kept_bytes=0 copied_bytes=0 fetched_bytes=0 neighbour_bytes=6',
+  );
   const { values } = await metrics.imageBytes.get();
   expect(values.map(({ labels, value }) => [labels.origin, value])).toEqual([
     ['kept', 18],
     ['copied', 16],
     ['fetched', 14],
+    ['neighbours', 6],
   ]);
 });
