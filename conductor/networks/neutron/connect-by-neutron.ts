@@ -57,8 +57,11 @@ interface WantedPort extends Binding {
 /** How long a binding may take, and how often it is looked at. Milliseconds. */
 const defaultPace = { pollMs: 1000, waitMs: 300_000 };
 
-/** Ports that Baton has made; `device_id` says for which node. */
-const isOwn = ({ name }: NeutronPort): boolean => name.startsWith('baton ');
+const deviceOwner = 'baremetal:none';
+
+/** Ports that Baton has made for the node. The name alone says nothing: a tenant may name a VIF so. */
+const isOwn = (port: NeutronPort, nodeUuid: string): boolean =>
+  port.name.startsWith('baton ') && port.device_owner === deviceOwner && port.device_id === nodeUuid;
 
 export function createNeutronConnector(settings: NeutronSettings, pace = defaultPace): NeutronConnector {
   const client = createNeutronClient(settings);
@@ -89,8 +92,10 @@ export function createNeutronConnector(settings: NeutronSettings, pace = default
       const faults = neutronFaults(ports);
       if (faults.length > 0) throw new AppError('invalid_argument', faults.join('; '), { details: { faults } });
       const wanted = await wantedOf(request);
-      const mine = (await client.listPorts({ device_id: nodeUuid }, signal)).filter(isOwn);
-      const bound = (await client.listPorts({ 'binding:host_id': nodeUuid }, signal)).filter((port) => !isOwn(port));
+      const mine = (await client.listPorts({ device_id: nodeUuid }, signal)).filter((port) => isOwn(port, nodeUuid));
+      const bound = (await client.listPorts({ 'binding:host_id': nodeUuid }, signal)).filter(
+        ({ id }) => !mine.some((each) => each.id === id),
+      );
       for (const port of mine.filter((each) => !wanted.some((one) => isFor(one, each)))) {
         await client.deletePort(port.id, signal);
       }
@@ -108,7 +113,7 @@ export function createNeutronConnector(settings: NeutronSettings, pace = default
     },
     removeOwn: async (nodeUuid) => {
       for (const port of await client.listPorts({ device_id: nodeUuid }))
-        if (isOwn(port)) await client.deletePort(port.id);
+        if (isOwn(port, nodeUuid)) await client.deletePort(port.id);
     },
     close: () => client.close(),
   };
@@ -148,9 +153,10 @@ function wantedVifs(
   });
 }
 
-function isFor({ of, address }: WantedPort, port: NeutronPort): boolean {
+function isFor({ of, address, body }: WantedPort, port: NeutronPort): boolean {
   if ('vif' in of) return of.vif === port.id;
-  return isOwn(port) && of.network.id === port.network_id && port.mac_address.toLowerCase() === address.toLowerCase();
+  if (!isOwn(port, body['binding:host_id']) || of.network.id !== port.network_id) return false;
+  return port.mac_address.toLowerCase() === address.toLowerCase();
 }
 
 /** Answers the port's id. */
@@ -172,7 +178,7 @@ async function bind(
   }
   const port = found ?? (await createOwn(client, nodeUuid, { network: of.network, name: of.name, address }, signal));
   if (!isBoundAs(port, wanted)) {
-    await client.updatePort(port.id, { ...body, device_owner: 'baremetal:none' }, signal);
+    await client.updatePort(port.id, body, signal);
   }
   return port.id;
 }
@@ -190,6 +196,7 @@ async function createOwn(
         mac_address: address,
         name,
         device_id: nodeUuid,
+        device_owner: deviceOwner,
         admin_state_up: true,
         'binding:vnic_type': 'baremetal',
       },

@@ -35,6 +35,8 @@ const Port = z.object({
   mac_address: z.string(),
   status: z.string(),
   project_id: z.string().nullish(),
+  device_id: z.string().default(''),
+  device_owner: z.string().default(''),
   'binding:host_id': z.string().default(''),
   'binding:vif_type': z.string().default('unbound'),
   'binding:profile': z.record(z.string(), z.unknown()).default({}),

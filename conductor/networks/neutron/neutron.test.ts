@@ -165,6 +165,19 @@ describe('tenants’ networks', () => {
     expect(all()).toEqual([blue]);
   });
 
+  test('a VIF that is named as Baton names its own is let go of, and never taken for one', async () => {
+    const network = [...neutron.state.networks.values()].find(({ name }) => name === 'provision-net');
+    const named = neutron.addPort(network?.id ?? '', { name: 'baton x', device_id: '', device_owner: '' });
+    await go(tenant(named.id), [port(1)]);
+    await go({ purpose: 'provisioning' }, [port(1)]);
+    expect(named).toMatchObject({ 'binding:host_id': '', 'binding:vif_type': 'unbound' });
+    expect(all()).toHaveLength(2);
+    await go(tenant(named.id), [port(1)]);
+    await go('isolated', [port(1)]);
+    expect(named).toMatchObject({ 'binding:host_id': '', 'binding:vif_type': 'unbound' });
+    expect(all()).toEqual([named]);
+  });
+
   test('several go to ports of their physical networks; one that finds no place is a fault, and nothing is bound', async () => {
     const ports = [port(1, { physicalNetwork: 'physnet1' }), port(2, { physicalNetwork: 'physnet2' })];
     const one = neutron.addPort(neutron.addNetwork('one', 'physnet1'));
