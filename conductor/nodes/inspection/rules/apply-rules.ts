@@ -42,6 +42,7 @@ export async function applyRules(
   const entry = { nodeUuid, eventType: 'inspection', conductor: context.config.conductorName };
   const names = `inspection rules (${plan.applied.join(', ')})`;
   try {
+    if (plan.fault !== undefined) throw new AppError('invalid_argument', plan.fault);
     const change = planNodePatch(node, plan.patch, {
       version,
       defaultNetworkInterface: context.config.defaultNetworkInterface,

@@ -14,6 +14,8 @@ export interface RulesPlan {
   readonly lines: readonly string[];
   /** Why the inspection shall fail. */
   readonly failure: string | undefined;
+  /** Why nothing may be changed. */
+  readonly fault: string | undefined;
 }
 
 export const actionArguments: Readonly<Record<string, Signature>> = {
@@ -40,6 +42,7 @@ interface Draft {
   readonly removed: Set<string>;
   readonly lines: string[];
   failure: string | undefined;
+  fault: string | undefined;
 }
 
 /** Each rule sees what those before it have changed; a failure ends them. Pure. */
@@ -51,29 +54,41 @@ export function planRules(rules: readonly InspectionRule[], given: RuleSubject):
     removed: new Set(),
     lines: [],
     failure: undefined,
+    fault: undefined,
   };
   const applied: string[] = [];
   for (const { description, conditions, actions } of rules) {
-    if (draft.failure !== undefined || !conditions.every((condition) => holds(condition, draft.subject))) continue;
+    if (
+      draft.failure !== undefined ||
+      draft.fault !== undefined ||
+      !conditions.every((condition) => holds(condition, draft.subject))
+    )
+      continue;
     applied.push(description);
     for (const { loop, ...action } of actions) {
       if (loop === undefined) act(action, draft);
-      else for (const item of itemsOf(loop)) act(action, draft, { item: fillIn(item, draft.subject) });
+      else for (const item of itemsOf(loop)) act(action, draft, { item: fillIn(item, draft.subject), written: item });
     }
   }
-  const { patch, added, removed, lines, failure } = draft;
-  return { applied, patch, traits: { added: [...added], removed: [...removed] }, lines, failure };
+  const { patch, added, removed, lines, failure, fault } = draft;
+  return { applied, patch, traits: { added: [...added], removed: [...removed] }, lines, failure, fault };
 }
 
-function act({ op, args }: RuleCall, draft: Draft, loop: Pick<RuleSubject, 'item'> = {}): void {
+/** What a loop has come to, and as the rule has it. */
+type LoopItem = Pick<RuleSubject, 'item'> & { readonly written?: unknown };
+
+function act({ op, args }: RuleCall, draft: Draft, { written, ...loop }: LoopItem = {}): void {
   const subject = { ...draft.subject, ...loop };
   const value = fillIn(args['value'], subject) ?? null;
   const name = textOf(fillIn(args['name'], subject));
-  const keys = keysOf(fillIn(args['path'], subject));
-  if (op === 'set-attribute') return set(draft, keys, value);
-  if (op === 'del-attribute') return remove(draft, keys);
-  if (op === 'extend-attribute') {
-    const before = keys.reduce<unknown>((found, key) => (found as Document | undefined)?.[key], draft.subject.node);
+  if (args['path'] !== undefined) {
+    const keys = keysOf(args['path'], subject, written);
+    const bad = keys.find((key) => key === '' || unsafeKeys.has(key));
+    if (bad !== undefined) draft.fault ??= `${op}: path ${textOf(args['path'])} must not have the key '${bad}'`;
+    if (bad !== undefined) return;
+    if (op === 'set-attribute') return set(draft, keys, value);
+    if (op === 'del-attribute') return remove(draft, keys);
+    const before = keys.reduce<unknown>(below, draft.subject.node);
     const list: unknown[] = Array.isArray(before) ? before : [];
     const isThere = args['unique'] === true && list.some((each) => textOf(each) === textOf(value));
     return isThere ? undefined : set(draft, keys, [...list, value]);
@@ -89,37 +104,51 @@ function act({ op, args }: RuleCall, draft: Draft, loop: Pick<RuleSubject, 'item
   if (op === 'fail') draft.failure = text;
 }
 
-/** `/driver_info/ipmi_username`, `driver_info.ipmi_username`, as Ironic takes them. */
-function keysOf(path: unknown): string[] {
-  return textOf(path)
-    .split(/[/.]/)
-    .filter((key) => key !== '');
+const unsafeKeys: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+
+/**
+ * `/driver_info/ipmi_username`, `driver_info.ipmi_username`, as Ironic takes them. Only the rule's own text has levels:
+ * what a machine has told fills in one key.
+ */
+function keysOf(path: unknown, subject: RuleSubject, written: unknown): string[] {
+  const text = textOf(path).replaceAll(/\{item[^{}]*\}/g, (each) => {
+    const found = fillIn(each, { node: {}, inventory: {}, plugin_data: {}, item: written });
+    return typeof found === 'string' ? found : each;
+  });
+  return (text.match(/(?:\{[^{}]*\}|[^/.])+/g) ?? []).map((key) => textOf(fillIn(key, subject)));
+}
+
+function below(parent: unknown, key: string): unknown {
+  if (typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, key)) return undefined;
+  return (parent as Document)[key];
+}
+
+/** RFC 6901's escapes. */
+function pointerOf(keys: readonly string[]): string {
+  return keys.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
 /** With the objects that lead to it. */
 function set(draft: Draft, keys: readonly string[], value: unknown): void {
   let parent = draft.subject.node;
   keys.slice(0, -1).forEach((key, index) => {
-    const below = parent[key];
-    if (typeof below !== 'object' || below === null) {
+    const found = below(parent, key);
+    if (typeof found !== 'object' || found === null) {
       parent[key] = {};
-      draft.patch.push({ op: 'add', path: `/${keys.slice(0, index + 1).join('/')}`, value: {} });
+      draft.patch.push({ op: 'add', path: pointerOf(keys.slice(0, index + 1)), value: {} });
     }
     parent = parent[key] as Document;
   });
   parent[keys.at(-1) ?? ''] = value;
-  draft.patch.push({ op: 'add', path: `/${keys.join('/')}`, value });
+  draft.patch.push({ op: 'add', path: pointerOf(keys), value });
 }
 
 /** What is not there is as good as removed. */
 function remove(draft: Draft, keys: readonly string[]): void {
-  const parent = keys
-    .slice(0, -1)
-    .reduce<unknown>((found, key) => (found as Document | undefined)?.[key], draft.subject.node) as
-    | Document
-    | undefined;
+  const parent = keys.slice(0, -1).reduce<unknown>(below, draft.subject.node) as Document | undefined;
   const last = keys.at(-1) ?? '';
-  if (parent?.[last] === undefined || parent[last] === null) return;
+  const found = below(parent, last);
+  if (parent === undefined || found === undefined || found === null) return;
   delete parent[last];
-  draft.patch.push({ op: 'remove', path: `/${keys.join('/')}` });
+  draft.patch.push({ op: 'remove', path: pointerOf(keys) });
 }

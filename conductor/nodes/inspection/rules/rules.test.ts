@@ -130,6 +130,30 @@ test('an action with a loop is done for each item, of a list or an object', () =
   });
 });
 
+test.each([
+  ['__proto__/polluted', { patch: [{ path: '/extra/__proto__~1polluted', value: 'yes' }], fault: undefined }],
+  ['eth0.100', { patch: [{ path: '/extra/eth0.100', value: 'yes' }], fault: undefined }],
+  ['__proto__', { patch: [], fault: expect.stringContaining("must not have the key '__proto__'") as unknown }],
+  ['', { patch: [], fault: expect.stringContaining("must not have the key ''") as unknown }],
+])('a name that a machine reports adds no levels to a path: %j', (name, expected) => {
+  const text = `
+- actions:
+    - {op: set-attribute, args: ["/extra/{item[name]}", "yes"], loop: [{name: "{inventory[interface][name]}"}]}
+- actions:
+    - {op: log, args: [later]}
+`;
+  const inventory = { interface: { name } };
+  expect(planRules(parseRulesFile(text, 'f'), { ...subject, inventory })).toMatchObject(expected);
+  expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  const direct = parseRulesFile(
+    '[{actions: [{op: set-attribute, args: ["/extra/{inventory[interface][name]}", "yes"]}]}]',
+    'f',
+  );
+  expect(planRules(direct, { ...subject, inventory })).toMatchObject(expected);
+  const written = parseRulesFile('[{actions: [{op: set-attribute, args: [extra.__proto__.polluted, "yes"]}]}]', 'f');
+  expect(planRules(written, subject)).toMatchObject({ patch: [], fault: expect.any(String) as unknown });
+});
+
 test('a failure ends them', () => {
   const rules = parseRulesFile(
     '[{actions: [{op: fail, args: ["no {node.driver} here"]}]}, {actions: [{op: add-trait, args: [HW_X]}]}]',
