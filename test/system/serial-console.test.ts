@@ -1,16 +1,15 @@
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
-import ssh2 from 'ssh2';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createApiClient } from '#conductor/cli/api-client.ts';
 import { readClientSettings } from '#conductor/cli/client-settings.ts';
 import { openConsole } from '#conductor/cli/console.ts';
 import { silentLog } from '#shared/log.ts';
-import { fingerprint } from '#shared/peers/host-key.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { createMemoryMachine } from '#test/simulators/redfish/machine.ts';
 import { talkAsMachine } from '#test/simulators/redfish/serial-console.ts';
 import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
+import { startSshConsole } from '#test/simulators/redfish/ssh-console.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { createTestTerminal, type TestTerminal } from '#test/support/console-terminal.ts';
 import { type SimulatedBmc, startIpmiSim } from '#test/support/ipmi-sim.ts';
@@ -161,41 +160,15 @@ describe('by Redfish', () => {
   });
 
   test('over SSH, as a command of the BMC, with its host key pinned', async () => {
-    const commands: string[] = [];
-    const { private: hostKey } = ssh2.utils.generateKeyPairSync('ecdsa', { bits: 256 });
-    const parsed = ssh2.utils.parseKey(hostKey);
-    if (parsed instanceof Error) throw parsed;
-    const server = new ssh2.Server({ hostKeys: [hostKey] }, (client) => {
-      client.on('error', () => undefined);
-      client.on('authentication', (attempt) =>
-        attempt.method === 'password' && attempt.username === 'admin' && attempt.password === 'secret'
-          ? attempt.accept()
-          : attempt.reject(['password']),
-      );
-      client.on('session', (accept) => {
-        const session = accept();
-        session.on('pty', (yes) => yes?.());
-        session.on('window-change', (yes) => yes?.());
-        session.on('shell', (yes) => {
-          const channel = yes();
-          channel.once('data', (bytes: Buffer) => {
-            commands.push(bytes.toString());
-            talkAsMachine(channel);
-          });
-        });
-      });
-    });
-    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-    closing.push(() => server.close());
-    const { port: Port } = server.address() as AddressInfo;
-    const offer = { ServiceEnabled: true, Port, SharedWithManagerCLI: true, ConsoleEntryCommand: 'start sol' };
+    const ssh = await startSshConsole();
+    const { offer, hostKey, commands } = ssh;
+    closing.push(() => ssh.close());
     bmc.quirks.serialConsole = { SSH: offer };
 
     await enrol('ssh', node);
-    const shown = fingerprint(parsed.getPublicSSH());
-    expect(await sit('ssh').ended).toMatchObject({ message: expect.stringContaining(shown) as unknown });
+    expect(await sit('ssh').ended).toMatchObject({ message: expect.stringContaining(hostKey) as unknown });
     expect(commands).toEqual([]);
-    const pin = { op: 'add', path: '/driver_info/redfish_console_host_key', value: shown };
+    const pin = { op: 'add', path: '/driver_info/redfish_console_host_key', value: hostKey };
     const password = { op: 'add', path: '/driver_info/redfish_password', value: 'secret' };
     await operator.call('PATCH', '/v1/nodes/ssh', [pin, password]);
     await talks('ssh');

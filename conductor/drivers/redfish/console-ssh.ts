@@ -17,7 +17,10 @@ export async function openSshLine(context: LineContext, offer: Offer, size: Term
   const hostname = new URL(system.client.origin).hostname.replace(/^\[|\]$/g, '');
   const host = outbound ? await resolveOutbound(hostname, outbound) : hostname;
   const client = new ssh2.Client();
+  const onAbort = (): void => void client.destroy();
   try {
+    signal.throwIfAborted();
+    signal.addEventListener('abort', onAbort, { once: true });
     await login(context, client, { what, host, port: offer.Port ?? 22 });
     const channel = await openShell(client, size, what);
     const command = offer.SharedWithManagerCLI ? offer.ConsoleEntryCommand : undefined;
@@ -26,11 +29,14 @@ export async function openSshLine(context: LineContext, offer: Offer, size: Term
   } catch (error) {
     client.destroy();
     throw signal.aborted ? stoppedError(signal, what) : error;
+  } finally {
+    // the time is for opening: an open console has no end
+    signal.removeEventListener('abort', onAbort);
   }
 }
 
 function login(
-  { connection, signal }: LineContext,
+  { connection }: LineContext,
   client: ssh2.Client,
   { what, host, port }: { readonly what: string; readonly host: string; readonly port: number },
 ): Promise<void> {
@@ -46,7 +52,6 @@ function login(
       fault = new AppError('bmc_error', `${what}: ${hint}; nothing was sent`);
       return false;
     };
-    signal.addEventListener('abort', () => client.destroy(), { once: true });
     client.once('ready', () => resolve());
     client.on('error', (cause: Error & { readonly level?: string }) => {
       const refused = cause.level === 'client-authentication';
