@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { inspectionRules } from '#conductor/kernel/db/schema/inspection-rule.ts';
 import { parseRulesFile } from '#conductor/nodes/inspection/rules/rules-file.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -34,7 +35,10 @@ beforeAll(async () => {
     inspectionRules: parseRulesFile(rules, 'rules.yaml'),
   });
 });
-beforeEach(() => api.reset());
+beforeEach(async () => {
+  await api.reset();
+  await api.context.db.delete(inspectionRules);
+});
 afterAll(() => api.close());
 
 const report = (manufacturer: string) =>
@@ -123,20 +127,60 @@ test('rules of the API are applied beside those of the file, by priority', async
   expect(node).toMatchObject({ resource_class: 'tin', driver_info: { ipmi_password: '******' } });
   expect(await historyOf(String(body['uuid']))).toContain('inspection rules (login, class)');
 
-  // a sensitive rule keeps what nobody is shown, until it is written again
-  const patch = (operations: unknown) => api.call('PATCH', `${path}/${made.uuid}`, operations);
-  expect((await patch([{ op: 'replace', path: '/priority', value: 9 }])).body).toMatchObject({ priority: 9 });
-  expect(await patch([{ op: 'replace', path: '/sensitive', value: false }])).toMatchObject({
-    status: 400,
-    fault: expect.stringContaining('actions') as unknown,
-  });
-  const [log] = [{ op: 'log', args: ['seen'] }];
-  const shown = [
-    { op: 'replace', path: '/sensitive', value: false },
-    { op: 'replace', path: '/actions', value: [log] },
-  ];
-  expect((await patch(shown)).body).toMatchObject({ sensitive: false, actions: [log], conditions: [] });
   for (const { uuid } of [made, other]) expect((await api.call('DELETE', `${path}/${uuid}`)).status).toBe(204);
+});
+
+const classOf = (name: string) => ({ op: 'set-attribute', args: ['/resource_class', name] });
+const fault = (text: string) => ({ status: 400, fault: expect.stringContaining(text) as unknown });
+const storedText = async () => JSON.stringify(await api.context.db.execute('select * from inspection_rules'));
+
+test('a sensitive rule keeps what of it is not written, and stays sealed', async () => {
+  const made = await api.call('POST', path, { conditions: [isSun], actions: [classOf('secret1')], sensitive: true });
+  const patch = (operations: unknown) => api.call('PATCH', `${path}/${made.uuid}`, operations);
+  const hidden = { status: 200, body: { sensitive: true, conditions: null, actions: null } };
+  expect(await patch([{ op: 'replace', path: '/priority', value: 9 }])).toMatchObject(hidden);
+  for (const op of ['replace', 'remove'])
+    expect(await patch([{ op, path: '/sensitive', ...(op === 'replace' ? { value: false } : {}) }])).toMatchObject(
+      fault('/sensitive: must stay true'),
+    );
+  expect(await patch([{ op: 'replace', path: '/actions', value: [{ op: 'api-call' }] }])).toMatchObject(
+    fault("actions.0: op 'api-call' is not supported"),
+  );
+  expect(await patch([{ op: 'replace', path: '/actions', value: [] }])).toMatchObject(fault('one action at least'));
+  // new actions hold for what the conditions are for, and nothing else
+  expect(await patch([{ op: 'replace', path: '/actions', value: [classOf('secret2')] }])).toMatchObject(hidden);
+  const dell = await report('Dell');
+  expect((await api.call('GET', `/v1/nodes/${String(dell.body['uuid'])}`)).body['resource_class']).toBeNull();
+  await api.call('DELETE', `/v1/nodes/${String(dell.body['uuid'])}`);
+  // new conditions hold for the actions that are there
+  const isOracle = { op: 'eq', args: ['{inventory[system_vendor][manufacturer]}', 'Oracle'] };
+  expect(await patch([{ op: 'replace', path: '/conditions', value: [isOracle] }])).toMatchObject(hidden);
+  expect(await storedText()).not.toMatch(/secret|Oracle/);
+  const oracle = await report('Oracle');
+  expect((await api.call('GET', `/v1/nodes/${String(oracle.body['uuid'])}`)).body['resource_class']).toBe('secret2');
+});
+
+test('a rule may become sensitive', async () => {
+  const made = await api.call('POST', path, { conditions: [isSun], actions: [classOf('secret1')] });
+  const change = [{ op: 'replace', path: '/sensitive', value: true }];
+  expect(await api.call('PATCH', `${path}/${made.uuid}`, change)).toMatchObject({
+    status: 200,
+    body: { sensitive: true, conditions: null, actions: null },
+  });
+  expect(await storedText()).not.toContain('secret1');
+  const { body } = await report('Sun');
+  expect((await api.call('GET', `/v1/nodes/${String(body['uuid'])}`)).body['resource_class']).toBe('secret1');
+});
+
+test.each([
+  [`actions = '[{"op": "api-call"}]'`, "broken: actions.0: op 'api-call' is not supported"],
+  [`sealed = 'sealed:v1:0000000000000000:AAAA'`, 'broken: inspection rule '],
+])('a stored rule that can not be read is told: %s', async (change, told) => {
+  await api.call('POST', path, { description: 'broken', actions: [classOf('x')] });
+  await api.context.db.execute(`update inspection_rules set ${change}`);
+  const { status, body } = await report('Sun');
+  expect(status).toBe(202);
+  expect(await historyOf(String(body['uuid']))).toContain(`inspection rule not applied: ${told}`);
 });
 
 test.each([

@@ -59,17 +59,16 @@ export async function changeResource<Row extends ResourceRow>(
   const found = await getRow(context.db, resource, ident, caller.project);
   const note = `${nameOf(resource, found)}: ${describePatch(patch)}`;
   return inTransaction(context, { nodeUuid: found.nodeUuid, note, caller }, async (tx, node) => {
-    const before = await lockRow(tx, resource, found.uuid);
+    const stored = await lockRow(tx, resource, found.uuid);
+    const before = resource.open?.(context.secrets, stored) ?? stored;
     const patched = patchDocument(describeRow(resource, before), patch, resource.description);
     const written = toColumns<Row>(withDefaults(resource, patched));
     const settled = { ...written, ...resource.settle?.(written, caller, before) };
-    const after = { ...settled, ...resource.seal?.(context.secrets, settled, before) };
-    const change = Object.fromEntries(
-      Object.entries(after).filter(([name, value]) => isOther(value, before[name as keyof Row])),
-    ) as Partial<Row>;
-    const changed = Object.keys(change);
-    await resource.admit?.(tx, { before, after: { ...before, ...change }, changed, ...(node ? { node } : {}), caller });
-    if (changed.length > 0) await updateRow(tx, resource, before, change);
+    const after = { ...before, ...settled };
+    const changed = Object.keys(changesOf(settled, before));
+    await resource.admit?.(tx, { before, after, changed, ...(node ? { node } : {}), caller });
+    const change = changesOf({ ...settled, ...resource.seal?.(context.secrets, settled, before) }, stored);
+    if (Object.keys(change).length > 0) await updateRow(tx, resource, stored, change);
     return getRow(tx, resource, found.uuid);
   });
 }
@@ -123,6 +122,7 @@ function withDefaults<Row extends ResourceRow>(
   return Object.fromEntries(whole);
 }
 
-function isOther(value: unknown, before: unknown): boolean {
-  return JSON.stringify(value) !== JSON.stringify(before);
+function changesOf<Row extends ResourceRow>(after: Partial<Row>, before: Row): Partial<Row> {
+  const isOther = (name: keyof Row) => JSON.stringify(after[name]) !== JSON.stringify(before[name]);
+  return Object.fromEntries(Object.entries(after).filter(([name]) => isOther(name as keyof Row))) as Partial<Row>;
 }

@@ -49,7 +49,9 @@ export interface Resource<Row extends ResourceRow> extends ResourceFields {
   readonly settle?: (after: Partial<Row>, caller: Caller, before?: Row) => Partial<Row>;
   /** Which rows a project may know of, where they are no part of a node; absent = all. */
   readonly visible?: (project: string) => SQL | undefined;
-  /** What was written, its secrets sealed. */
+  /** A row with what it keeps sealed, as a change finds it. @throws AppError `invalid_argument` naming the key that is missing */
+  readonly open?: (secrets: Secrets, row: Row) => Row;
+  /** What was written, its secrets sealed; `before` is as `open` has it. */
   readonly seal?: (secrets: Secrets, after: Partial<Row>, before?: Row) => Partial<Row>;
   /** What other tables have of it. */
   readonly parts?: {

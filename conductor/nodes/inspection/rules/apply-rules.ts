@@ -28,7 +28,12 @@ export async function applyRules(
 ): Promise<void> {
   const { nodeUuid, inventory, pluginData } = found;
   const stored = await readStoredRules(tx, context.secrets);
-  const rules = [...stored, ...context.inspectionRules].sort((one, other) => other.priority - one.priority);
+  const entry = { nodeUuid, eventType: 'inspection', conductor: context.config.conductorName };
+  for (const fault of stored.faults) {
+    context.log.error({ node: nodeUuid }, `inspection rule not applied: ${fault}`);
+    await addHistory(tx, { ...entry, severity: 'ERROR', event: `inspection rule not applied: ${fault}` });
+  }
+  const rules = [...stored.rules, ...context.inspectionRules].sort((one, other) => other.priority - one.priority);
   if (rules.length === 0) return;
   const node = await getNode(tx, nodeUuid);
   const plan = planRules(rules, {
@@ -39,7 +44,6 @@ export async function applyRules(
   if (plan.applied.length === 0) return;
   for (const line of plan.lines) context.log.info({ node: nodeUuid }, `inspection rule: ${line}`);
   if (plan.failure !== undefined) throw new AppError('agent_error', `an inspection rule says: ${plan.failure}`);
-  const entry = { nodeUuid, eventType: 'inspection', conductor: context.config.conductorName };
   const names = `inspection rules (${plan.applied.join(', ')})`;
   try {
     if (plan.fault !== undefined) throw new AppError('invalid_argument', plan.fault);

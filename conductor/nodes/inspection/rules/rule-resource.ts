@@ -10,7 +10,7 @@ import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { InspectionRule } from '#conductor/nodes/inspection/rules/rule.ts';
 import { parseRules } from '#conductor/nodes/inspection/rules/rules-file.ts';
 import type { Resource } from '#conductor/nodes/resources/resource.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 /** Rules of the API. A sensitive one's conditions and actions are sealed, and shown to nobody. */
 export const ruleResource: Resource<InspectionRuleRow> = {
@@ -24,17 +24,25 @@ export const ruleResource: Resource<InspectionRuleRow> = {
   },
   admit: (_, { before, after }) => {
     if (!after) return;
-    const isKept = before?.sensitive === true && after.sensitive === true && after.actions?.length === 0;
-    if (!isKept) requireRule(after);
+    if (before?.sensitive && !after.sensitive) throw new AppError('invalid_argument', unsetRule);
+    requireRule(after);
   },
+  open: (secrets, row) => ({ ...row, ...openBody(secrets, row) }),
   seal: (secrets, after, before) => {
-    if (!after.sensitive) return { sealed: null };
-    const { actions = [], conditions = [] } = after;
-    if (before?.sealed && actions.length === 0) return { sealed: before.sealed };
-    const body = JSON.stringify({ conditions, actions });
-    return { sealed: secrets.seal(body, rulePlace(before?.uuid ?? after.uuid ?? '')), conditions: [], actions: [] };
+    if (!after.sensitive) return {};
+    const body = bodyOf(after);
+    const isKept = before?.sealed && body === bodyOf(before);
+    const sealed = isKept ? before.sealed : secrets.seal(body, rulePlace(before?.uuid ?? after.uuid ?? ''));
+    return { sealed, conditions: [], actions: [] };
   },
 };
+
+const unsetRule =
+  '/sensitive: must stay true, or what nobody is shown would be: delete the rule, and create it again without';
+
+function bodyOf({ conditions = [], actions = [] }: Partial<InspectionRuleRow>): string {
+  return JSON.stringify({ conditions, actions });
+}
 
 export function rulePlace(uuid: string): string {
   return `inspection rule ${uuid}`;
@@ -47,16 +55,31 @@ function requireRule({ conditions = [], actions = [] }: Partial<InspectionRuleRo
     throw new AppError('invalid_argument', faults.map((fault) => fault.replace(/^0\./, '')).join('; '));
 }
 
-/** Those that are stored, the highest priority first. */
-export async function readStoredRules(db: Queryable, secrets: Secrets): Promise<InspectionRule[]> {
-  const rows = await db.select().from(inspectionRules).orderBy(desc(inspectionRules.priority), asc(inspectionRules.id));
-  return rows.flatMap(({ uuid, description, priority, conditions, actions, sealed }) => {
-    const body = sealed === null ? { conditions, actions } : openBody(secrets, uuid, sealed);
-    return parseRules([{ description: description ?? uuid, priority, ...body }]).rules;
-  });
+/** What is stored, and why what of it can't be read. */
+export interface StoredRules {
+  readonly rules: readonly InspectionRule[];
+  readonly faults: readonly string[];
 }
 
-function openBody(secrets: Secrets, uuid: string, sealed: string) {
+/** The highest priority first. */
+export async function readStoredRules(db: Queryable, secrets: Secrets): Promise<StoredRules> {
+  const rows = await db.select().from(inspectionRules).orderBy(desc(inspectionRules.priority), asc(inspectionRules.id));
+  const read = rows.map((row): StoredRules => {
+    const description = row.description ?? row.uuid;
+    try {
+      const { rules, faults } = parseRules([{ description, priority: row.priority, ...openBody(secrets, row) }]);
+      return { rules, faults: faults.map((fault) => `${description}: ${fault.replace(/^0\./, '')}`) };
+    } catch (error) {
+      if (errorCode(error) !== 'invalid_argument') throw error;
+      return { rules: [], faults: [`${description}: ${errorChain(error)}`] };
+    }
+  });
+  return { rules: read.flatMap(({ rules }) => rules), faults: read.flatMap(({ faults }) => faults) };
+}
+
+function openBody(secrets: Secrets, row: InspectionRuleRow): Pick<InspectionRuleRow, 'conditions' | 'actions'> {
+  const { uuid, sealed, conditions, actions } = row;
+  if (sealed === null) return { conditions, actions };
   return JSON.parse(secrets.open(sealed, rulePlace(uuid))) as {
     readonly conditions: readonly StoredRuleCall[];
     readonly actions: readonly StoredRuleCall[];
