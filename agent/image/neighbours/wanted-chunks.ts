@@ -45,8 +45,15 @@ export interface WantedChunks {
   open(isAlone: boolean, now: number): readonly Wanted[];
 }
 
-/** @param numbers of chunks in the image, by id */
-export function createWantedChunks(numbers: ReadonlyMap<string, number>, packed: PackedStore): WantedChunks {
+/**
+ * @param numbers of chunks in the image, by id
+ * @param mostAhead in bytes; those that somebody waits for are open beyond it, too, or the write would never go on
+ */
+export function createWantedChunks(
+  numbers: ReadonlyMap<string, number>,
+  packed: PackedStore,
+  mostAhead = aheadBytes,
+): WantedChunks {
   const line = new Map<string, Chunk>();
   const awaited = new Map<string, Chunk>();
   /** Of those in the window, and those that somebody waits for. */
@@ -85,7 +92,8 @@ export function createWantedChunks(numbers: ReadonlyMap<string, number>, packed:
       let place = 0;
       let bytes = packed.aheadBytes();
       for (const chunk of inTurn(awaited, line)) {
-        if (place >= (isAlone ? serverRequests : windowChunks) || bytes >= aheadBytes) break;
+        if (place >= (isAlone ? serverRequests : windowChunks)) break;
+        if (bytes >= mostAhead && place >= awaited.size) break;
         const each = enter(chunk);
         each.isNext = place < readyChunks;
         place += 1;
