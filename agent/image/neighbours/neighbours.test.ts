@@ -128,7 +128,9 @@ test.each(Object.keys(misbehaviours))('a neighbour that %s costs nothing but a t
   await using sharing = startSharing(tracker, 'good');
   const outcome = await write(server.url, sharing);
   expect(outcome).toMatchObject({ isWhole: true, written: { origin: { neighbours: 0 } } });
-  expect(bad.asked()).toBeLessThanOrEqual(/lies|another|too much|redirects/.test(name) ? 1 : 1000);
+  // four answers without a chunk and six rests, if it is asked until the end
+  const isForgiven = /has nothing|soon|busy|never answers/.test(name);
+  expect(bad.asked()).toBeLessThanOrEqual(isForgiven ? 11 : 1);
 });
 
 test('without a conductor that answers, or a neighbour, it is written from the server', async () => {

@@ -15,6 +15,8 @@ const firstRestMs = 2000;
 const mostRests = 6;
 const busyMs = 500;
 const greetMs = 2000;
+/** Answers without a chunk that a neighbour was to have, in a row: then it has failed. */
+const mostEmpty = 4;
 /** For a chunk to come, beyond the time for which a neighbour may wait for it itself. */
 const sendMs = 1500;
 /** A neighbour that was not asked for anything for so long is asked how far it is. */
@@ -26,6 +28,7 @@ interface Peer extends Neighbour {
   busy: number;
   known: boolean;
   failures: number;
+  empty: number;
   /** Not asked before then; `Infinity`: never again. */
   restsUntil: number;
   heardAt: number;
@@ -56,6 +59,8 @@ export interface Peers {
 export interface PeerQuestion {
   readonly member: string;
   readonly chunkId: string;
+  /** Its number in the image. */
+  readonly at: number;
   readonly maxBytes: number;
   readonly takes: (packed: Buffer) => Promise<void>;
   readonly serverMs: number | undefined;
@@ -88,7 +93,16 @@ export function createPeers(options: PeersOptions): Peers {
     unheard: () => [...peers.values()].filter(({ heardAt, failures }) => heardAt === 0 && failures === 0).length,
     add: (neighbour) => {
       if (neighbour.id === self() || peers.has(neighbour.id) || peers.size >= mostPeers) return;
-      const fresh = { done: 0, busy: 0, known: false, failures: 0, restsUntil: 0, heardAt: 0, greeting: false };
+      const fresh = {
+        done: 0,
+        busy: 0,
+        known: false,
+        failures: 0,
+        empty: 0,
+        restsUntil: 0,
+        heardAt: 0,
+        greeting: false,
+      };
       const peer = { ...neighbour, seed: seedOf(neighbour.id), ...fresh };
       peers.set(neighbour.id, peer);
       void greetPeer(asking, peer);
@@ -134,7 +148,7 @@ async function askPeerForChunk(asking: Asking, peer: Peer, question: PeerQuestio
     const answer = await takeChunk(asking, peer, question);
     if (answer !== 'sent') return answer;
     asking.pace.chunkMs = smooth(asking.pace.chunkMs, performance.now() - began);
-    Object.assign(peer, { known: true, failures: 0 });
+    Object.assign(peer, { known: true, failures: 0, empty: 0 });
     return answer;
   } catch (error) {
     if (signal.aborted || asking.closed.aborted) throw new AppError('aborted', 'it is not needed any more');
@@ -148,16 +162,18 @@ async function askPeerForChunk(asking: Asking, peer: Peer, question: PeerQuestio
 async function takeChunk(
   asking: Asking,
   peer: Peer,
-  { chunkId, serverMs, maxBytes, takes, signal }: PeerQuestion,
+  { chunkId, at, serverMs, maxBytes, takes, signal }: PeerQuestion,
 ): ReturnType<Peers['ask']> {
   const waitMs = hedgeAfter(serverMs);
+  const isPromised = peer.done > at;
+  const began = performance.now();
   const answer = await get(asking, peer, { path: `/${chunkId}`, waitMs, timeoutMs: waitMs + sendMs, signal });
   try {
-    if (answer.status === 425) return 'not yet';
-    if (answer.status === 404) return 'not here';
-    if (answer.status === 503) {
-      peer.restsUntil = asking.clock.now().getTime() + busyMs;
-      return 'not yet';
+    if ([404, 425, 503].includes(answer.status)) {
+      const isTooSoon = answer.status === 425 && performance.now() - began < waitMs / 2;
+      if (isPromised || isTooSoon || answer.status === 503) countEmpty(asking, peer);
+      if (answer.status === 503) peer.restsUntil = asking.clock.now().getTime() + busyMs;
+      return answer.status === 404 ? 'not here' : 'not yet';
     }
     if (answer.status !== 200) {
       throw new AppError(answer.status === 401 ? 'unavailable' : 'image_error', `it answered ${answer.status}`);
@@ -167,6 +183,13 @@ async function takeChunk(
   } finally {
     answer.close();
   }
+}
+
+/** One of several requests at a time counts. @throws AppError `unavailable` for one too many */
+function countEmpty({ clock }: Asking, peer: Peer): void {
+  if (peer.restsUntil > clock.now().getTime()) return;
+  peer.empty += 1;
+  if (peer.empty > mostEmpty) throw new AppError('unavailable', 'it does not send the chunks that it was to have');
 }
 
 interface PeerRequest {

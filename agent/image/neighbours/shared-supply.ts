@@ -182,6 +182,7 @@ async function askMember(
     const answer = await share.peers.ask({
       member,
       chunkId: chunk.id,
+      at: entry.at,
       maxBytes: packedLimit(chunk),
       serverMs: state.serverMs,
       signal,

@@ -84,6 +84,7 @@ export const misbehaviours: Readonly<Record<string, Misbehaviour>> = {
   'sends too much': () => new Response(Buffer.alloc(9_000_000)),
   redirects: () => new Response(null, { status: 302, headers: { location: 'http://127.0.0.1:9/' } }),
   'has nothing': () => new Response(null, { status: 404 }),
+  'has it soon, for ever': () => new Response(null, { status: 425 }),
   'is busy': () => new Response(null, { status: 503 }),
   'says it is tired': () => new Response(null, { status: 500 }),
   'never answers': () => new Promise(() => undefined),
