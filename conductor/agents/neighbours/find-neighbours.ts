@@ -15,9 +15,10 @@ import type { NeighboursAnswer, NeighboursRequest } from '#shared/wire/neighbour
 
 /** Of a ticket: a machine that goes on is known to its neighbours for as long at most. */
 const ticketMs = 600_000;
-/** Between two calls of an agent, and more the more there are. */
+/** Between two calls of an agent, and more the more there are; at most half of a ticket's life. */
 const leastNextMs = 15_000;
 const nextMsEach = 50;
+const mostNextMs = ticketMs / 2;
 /** Calls that may be missed before an agent counts as gone. */
 const callsKept = 2.5;
 
@@ -52,8 +53,9 @@ export function createNeighbourFinder(
       url: `https://${host}:${request.port}`,
       certificate_sha256: request.certificate_sha256,
     };
-    const nextMs = leastNextMs + nextMsEach * groups.size();
-    const neighbours = groups.join(group, { ...neighbour, place: place.stands }, nextMs * callsKept);
+    const nextMs = nextCallMs(groups.size());
+    const member = { ...neighbour, node: nodeUuid, place: place.stands };
+    const neighbours = groups.join(group, member, nextMs * callsKept);
     return {
       ticket: signTicket({ ...neighbour, group, expires: now() + ticketMs }, key),
       public_key: publicKey,
@@ -61,6 +63,11 @@ export function createNeighbourFinder(
       next_ms: nextMs,
     };
   };
+}
+
+/** Until an agent calls again, where so many share images. */
+export function nextCallMs(machines: number): number {
+  return Math.min(mostNextMs, leastNextMs + nextMsEach * machines);
 }
 
 /** Of all conductors the same, and as long as their oldest key: an agent need not know which one has signed. */

@@ -2,13 +2,15 @@ import type { Neighbour } from '#shared/wire/neighbours.ts';
 
 /** A machine that deploys an image. */
 export interface GroupMember extends Neighbour {
+  /** The same in every group, unlike `id`: a machine is in one group at a time. */
+  readonly node: string;
   /** Its rack and switch, as far as they are known: machines are near each other in the order of these texts. */
   readonly place: string;
 }
 
 export interface NeighbourGroups {
   /**
-   * Takes the machine in, or keeps it, until `keepMs` from now.
+   * Takes the machine in, or keeps it, until `keepMs` from now; it leaves the group in which it was.
    * @param group what it deploys, for whom, in which network: others never meet
    * @returns the others of its circle
    */
@@ -30,19 +32,30 @@ type Kept = GroupMember & { readonly until: number };
  */
 export function createNeighbourGroups(now: () => number): NeighbourGroups {
   const groups = new Map<string, readonly Kept[]>();
+  /** Of each node. */
+  const joined = new Map<string, string>();
   const state = { forgottenAt: now() };
+  const keep = (group: string, members: readonly Kept[]): void => {
+    if (members.length > 0) groups.set(group, members);
+    else groups.delete(group);
+  };
   const forget = (): void => {
     state.forgottenAt = now();
     for (const [group, members] of groups) {
       const left = members.filter(({ until }) => until > now());
-      if (left.length > 0) groups.set(group, left);
-      else groups.delete(group);
+      for (const { node, until } of members) if (until <= now()) joined.delete(node);
+      keep(group, left);
     }
   };
+  const without = (group: string, { node }: GroupMember): readonly Kept[] =>
+    (groups.get(group) ?? []).filter((other) => other.node !== node);
   return {
     join: (group, member, keepMs) => {
       if (now() - state.forgottenAt > forgetEveryMs) forget();
-      const others = (groups.get(group) ?? []).filter(({ id }) => id !== member.id);
+      const before = joined.get(member.node);
+      if (before !== undefined && before !== group) keep(before, without(before, member));
+      joined.set(member.node, group);
+      const others = without(group, member);
       const at = others.findIndex((other) => isBefore(member, other));
       const place = at === -1 ? others.length : at;
       const members = others.toSpliced(place, 0, { ...member, until: now() + keepMs });
@@ -51,7 +64,7 @@ export function createNeighbourGroups(now: () => number): NeighbourGroups {
         .filter(({ id }) => id !== member.id)
         .map(({ id, url, certificate_sha256 }) => ({ id, url, certificate_sha256 }));
     },
-    size: () => [...groups.values()].reduce((sum, members) => sum + members.length, 0),
+    size: () => joined.size,
   };
 }
 

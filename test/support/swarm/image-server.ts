@@ -34,7 +34,7 @@ function answerNeighbour(body: unknown): string {
   return JSON.stringify({
     ticket: signTicket({ ...neighbour, group, expires: Date.now() + 600_000 }, privateKey),
     public_key: publicKey,
-    neighbours: groups.join(group, { ...neighbour, place: '' }, 60_000),
+    neighbours: groups.join(group, { ...neighbour, node: asked.name, place: '' }, 60_000),
     next_ms: 15_000,
   });
 }
