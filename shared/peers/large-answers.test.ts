@@ -74,3 +74,25 @@ test('a sender that is too slow is cut off while others wait, and only then', as
   vi.advanceTimersByTime(3000);
   expect(cut).toHaveLength(1);
 });
+
+test('a sender that began just now, or whose bytes had to wait, is given its second first', async () => {
+  const cut: string[] = [];
+  const paced = Promise.withResolvers<void>();
+  const answers = createLargeAnswers(limits, { ...createInstantClock(), sleep: () => paced.promise });
+  const first = await answers.begin(senderOf('first'));
+  const waits = answers.begin(senderOf('second', () => cut.push('second')));
+  void answers.begin(senderOf('third'));
+  vi.advanceTimersByTime(990);
+  first.end();
+  const second = await waits;
+  vi.advanceTimersByTime(10);
+  expect(cut).toEqual([]);
+  const taken = second.take(2000);
+  vi.advanceTimersByTime(1990);
+  paced.resolve();
+  await taken;
+  vi.advanceTimersByTime(10);
+  expect(cut).toEqual([]);
+  vi.advanceTimersByTime(1000);
+  expect(cut).toEqual(['second']);
+});

@@ -47,6 +47,7 @@ export interface LargeAnswers {
 export function createLargeAnswers(limits = usual, clock: Clock = systemClock): LargeAnswers {
   const pace = createPace(limits, clock);
   const state = { free: limits.atOnce, looking: undefined as NodeJS.Timeout | undefined };
+  /** `bytes`: since the last look; `Infinity`: not for all of that time. */
   const readings = new Set<{ readonly sender: Sender; bytes: number; isPaced: boolean }>();
   const waiting = new Map<() => void, Sender>();
   /** Bytes of each peer since the line was last empty. */
@@ -58,7 +59,7 @@ export function createLargeAnswers(limits = usual, clock: Clock = systemClock): 
       if (!reading.isPaced && reading.bytes < limits.leastBytesPerSecond) {
         reading.sender.cut(new AppError('unavailable', 'it sends too slowly for so large an answer'));
       }
-      reading.bytes = 0;
+      reading.bytes = reading.isPaced ? Infinity : 0;
     }
   };
   const waitInLine = (sender: Sender): Promise<void> => {
@@ -93,7 +94,7 @@ export function createLargeAnswers(limits = usual, clock: Clock = systemClock): 
       sender.signal.throwIfAborted();
       if (state.free > 0) state.free -= 1;
       else await waitInLine(sender);
-      const reading = { sender, bytes: 0, isPaced: false };
+      const reading = { sender, bytes: Infinity, isPaced: false };
       readings.add(reading);
       return {
         take: async (bytes) => {
