@@ -50,18 +50,23 @@ async function startNetconfd(): Promise<{
     `mount -t tmpfs none /run; mkdir /run/sshd; exec /usr/sbin/sshd -D -e -f ${at('sshd_config')}`,
   ]);
   const yang = join(import.meta.dirname, '../simulators/switch/yang');
-  const netconfd = start('/usr/sbin/netconfd', [
-    `--modpath=${yang}:/usr/share/yuma/modules`,
-    '--module=openconfig-vlan',
-    '--module=openconfig-network-instance',
-    '--access-control=off',
-    '--superuser=root',
-    '--no-startup',
-    '--target=candidate',
-    `--ncxserver-sockname=${at('socket')}`,
-    `--port=${port}`,
-    `--home=${folder}`,
-  ]);
+  const netconfd = start(
+    '/usr/sbin/netconfd',
+    [
+      `--modpath=${yang}:/usr/share/yuma/modules`,
+      '--module=openconfig-vlan',
+      '--module=openconfig-network-instance',
+      '--access-control=off',
+      '--superuser=root',
+      '--no-startup',
+      '--target=candidate',
+      `--ncxserver-sockname=${at('socket')}`,
+      `--port=${port}`,
+      `--home=${folder}`,
+    ],
+    // where it writes its backup
+    { cwd: folder },
+  );
   const processes = [sshd, netconfd];
   for (const each of processes) {
     each.stdout.resume();
