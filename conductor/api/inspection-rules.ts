@@ -36,7 +36,6 @@ export const ruleFields = defineFields('inspection rule', 96, {
   sensitive: {
     type: z.boolean(),
     write: z.boolean({ error: 'must be true or false' }).nullish(),
-    listed: true,
   },
   conditions: { type: shown, write: z.array(Condition, { error: 'must be a list' }).nullish() },
   actions: { type: shown, write: z.array(z.strictObject(call), { error: 'must be a list' }) },

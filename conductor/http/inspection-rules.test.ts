@@ -119,6 +119,8 @@ test('rules of the API are applied beside those of the file, by priority', async
     actions: [{ op: 'set-attribute', args: ['/resource_class', 'tin'] }],
   };
   const other = await api.call('POST', path, later);
+  const [first] = (await api.call('GET', path)).body['inspection_rules'] as Record<string, unknown>[];
+  expect(Object.keys(first ?? {}).sort()).toEqual(['description', 'links', 'phase', 'priority', 'uuid']);
   expect(other.body).toMatchObject({ ...later, priority: 0, phase: 'main', scope: null });
   expect(JSON.stringify(await api.context.db.execute('select * from inspection_rules'))).not.toContain('hunter3');
 
