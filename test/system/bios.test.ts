@@ -58,6 +58,12 @@ async function steps(): Promise<ShownStep[]> {
   return (await operator.call('GET', `/v1/nodes/${name}/flow`))['steps'] as ShownStep[];
 }
 
+const inARow = (profile: string): object[] =>
+  [
+    { name: 'SysProfile', value: profile },
+    { name: 'NumCores', value: 4 },
+  ].map((setting) => ({ interface: 'bios', step: 'apply_configuration', args: { settings: [setting] } }));
+
 const patches = () =>
   machine.bmc.requests.filter(({ method, path }) => method === 'PATCH' && path.endsWith('Settings'));
 const powerOns = () =>
@@ -272,6 +278,42 @@ test("a following step's setting that fails at the shared reset is that step's f
   await operator.waitForState(name, 'clean failed');
   expect((await steps()).map(({ state }) => state).slice(0, 2)).toEqual(['succeeded', 'failed']);
   expect(await cached('SysProfile')).toBe('Performance');
+});
+
+test.each([true, false])("without a ramdisk: %s: what a next step's setting takes along is set alone", async (bare) => {
+  await setAutomatedClean();
+  machine.bmc.quirks.biosFailsAtReset = { NumCores: 'Too few cores for this memory.' };
+  machine.bmc.quirks.biosTakesAllOrNone = true;
+  const clean_steps = inARow('Performance');
+  await operator.provision(name, 'clean', { clean_steps, disable_ramdisk: bare });
+  const failed = await operator.waitForState(name, 'clean failed');
+  expect(failed['last_error']).toContain('BIOS settings NumCores = 4 (now 8): Too few cores for this memory.');
+  const ofBios = (await steps()).filter(({ step }) => step === 'apply_configuration');
+  expect(ofBios.map(({ state }) => state)).toEqual(['succeeded', 'failed']);
+  expect(await cached('SysProfile')).toBe('Performance');
+  // together, the first alone, the second alone
+  expect(patches()).toHaveLength(3);
+});
+
+test('a conductor that dies at any checkpoint of that loses no setting', async () => {
+  machine.bmc.quirks.biosFailsAtReset = { NumCores: 'Too few cores for this memory.' };
+  machine.bmc.quirks.biosTakesAllOrNone = true;
+  const valueAt = (checkpoint: number): string => (checkpoint % 2 === 0 ? 'Performance' : 'Custom');
+  const deaths = await conductor.dieAtEach({
+    prepare: async () => {
+      await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
+      await setAutomatedClean();
+    },
+    act: async (checkpoint) => {
+      const clean_steps = inARow(valueAt(checkpoint));
+      await operator.provision(name, 'clean', { clean_steps, disable_ramdisk: true });
+      await operator.waitForState(name, 'clean failed');
+    },
+    check: async (checkpoint) => {
+      expect([checkpoint, await cached('SysProfile')]).toEqual([checkpoint, valueAt(checkpoint)]);
+    },
+  });
+  expect(deaths).toBeGreaterThanOrEqual(5);
 });
 
 test('manual cleaning: changed, then back to defaults', async () => {

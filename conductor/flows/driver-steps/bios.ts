@@ -14,6 +14,7 @@ import { hasCalledIn } from '#conductor/flows/conductor-steps/power-into-ramdisk
 import { awaitReset, ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/reset-machine.ts';
 import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
+import { noteOutput } from '#conductor/flows/flow-store.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import {
   type BiosSetting,
@@ -30,6 +31,13 @@ const staleMs = 5 * 60_000;
 
 const ApplyArgs = z.strictObject({ settings: BiosSettingsArgument });
 
+/**
+ * Kept with the step: its settings were asked for with those of the next steps, are lost with them, or are asked for
+ * alone, which is the last try.
+ */
+const Along = z.object({ asked: z.enum(['along', 'lost', 'alone']) });
+type Asked = z.infer<typeof Along>['asked'];
+
 const offered = {
   interface: 'bios',
   abortable: false,
@@ -43,7 +51,7 @@ export const biosApplyConfiguration: DriverStep = {
   description: 'Changes BIOS settings through the BMC and resets the machine, until the BMC shows the new values.',
   args: ApplyArgs,
   run: (context) => byBmcOrAgent(context, runApply, runAgentStep.run),
-  resume: (context) => byBmcOrAgent(context, resumeApply, runAgentStep.resume),
+  resume: (context) => byBmcOrAgent(context, (own) => resumeApply(own, askedBefore(own)), runAgentStep.resume),
 };
 
 export const biosFactoryReset: DriverStep = {
@@ -115,10 +123,13 @@ async function runApply(context: StepContext): Promise<ConductorStepOutcome> {
   const different = wanted.filter(({ name, value }) => !hasValue(byName.get(name), value));
   // an earlier try of this step may have done it all, with the machine still on its way back
   if (different.length === 0) return finish(context);
-  const ahead = await settingsAhead(context, settings, wanted);
+  const before = askedBefore(context);
+  const ahead = before === 'lost' || before === 'alone' ? [] : await settingsAhead(context, settings, wanted);
   const apply = (some: readonly WantedBiosSetting[]): Promise<void> => bios.applySettings(some, { signal });
-  const isDone = ahead.length > 0 && (await applyAhead(context, () => apply([...different, ...ahead])));
-  if (!isDone) {
+  if (ahead.length > 0) await noteAsked(context, 'along');
+  const isAlong = ahead.length > 0 && (await applyAhead(context, () => apply([...different, ...ahead])));
+  if (!isAlong) {
+    if (ahead.length > 0 || before !== undefined) await noteAsked(context, 'alone');
     try {
       await apply(different);
     } catch (error) {
@@ -128,10 +139,11 @@ async function runApply(context: StepContext): Promise<ConductorStepOutcome> {
   const { missing } = await compare(context);
   // of what can't be read nothing tells whether it waits for a reset
   const isBlind = different.some(({ name }) => isUnreadable(byName.get(name)));
-  return !isBlind && missing.length === 0 ? finish(context) : resetMachine(context, resumeApply);
+  if (!isBlind && missing.length === 0) return finish(context);
+  return resetMachine(context, () => resumeApply(context, isAlong ? 'along' : 'alone'));
 }
 
-async function resumeApply(context: StepContext): Promise<ConductorStepOutcome> {
+async function resumeApply(context: StepContext, asked: Asked | undefined): Promise<ConductorStepOutcome> {
   const { missing, progress, describe, hide } = await compare(context);
   if (missing.length === 0) return finish(context);
   const ramdisk = await ramdiskIsUp(context);
@@ -139,6 +151,8 @@ async function resumeApply(context: StepContext): Promise<ConductorStepOutcome> 
   const pending = new Set(progress.pending.map(({ name }) => name));
   const lost = missing.filter(({ name }) => !pending.has(name));
   if (booted && lost.length > 0 && progress.failures.length > 0) {
+    // the failure may be that of another step's settings
+    if (asked === 'along' || asked === 'lost') return askAlone(context, describe(lost));
     throw new AppError(
       'bmc_error',
       `the firmware did not take the BIOS settings ${describe(lost)}: ${hide(progress.failures.join(' '))}`,
@@ -151,6 +165,24 @@ async function resumeApply(context: StepContext): Promise<ConductorStepOutcome> 
     timeoutMs: late ? staleMs : context.config.callbackTimeoutMs,
     checkEveryMs: pollMs,
   };
+}
+
+async function askAlone(context: StepContext, lost: string): Promise<ConductorStepOutcome> {
+  await noteAsked(context, 'lost');
+  return {
+    kind: 'again',
+    reason: `a reset for the BIOS settings ${lost} alone: those of the next steps failed with them`,
+    timeoutMs: context.config.callbackTimeoutMs,
+    checkEveryMs: 1,
+  };
+}
+
+function askedBefore({ step }: StepContext): Asked | undefined {
+  return Along.safeParse(step.output).data?.asked;
+}
+
+function noteAsked(context: StepContext, asked: Asked): Promise<void> {
+  return context.record((tx) => noteOutput(tx, context.step.uuid, { asked }));
 }
 
 async function resumeReset(context: StepContext): Promise<ConductorStepOutcome> {

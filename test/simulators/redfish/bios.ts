@@ -57,11 +57,13 @@ export function bootBios(bios: SimulatedBios, quirks: Quirks): void {
   if (bios.defaultsPending) bios.values = defaultValues();
   const asked = Object.entries(bios.pending);
   if (asked.length > 0) bios.messages = [];
+  const before = bios.values;
   for (const [name, value] of asked) {
     const failure = quirks.biosFailsAtReset[name];
-    if (failure === undefined) bios.values[name] = value;
+    if (failure === undefined) bios.values = { ...bios.values, [name]: value };
     else bios.messages.push(failure);
   }
+  if (quirks.biosTakesAllOrNone && bios.messages.length > 0) bios.values = before;
   bios.pending = {};
   bios.defaultsPending = false;
 }

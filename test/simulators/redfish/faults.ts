@@ -149,6 +149,8 @@ export interface Quirks {
   biosAppliesAfter: Promise<unknown> | undefined;
   /** Attribute → the message that takes the place of its new value at the reset. */
   biosFailsAtReset: Readonly<Record<string, string>>;
+  /** At the reset the firmware takes all settings or, where one fails, none. */
+  biosTakesAllOrNone: boolean;
 }
 
 export const standardQuirks: Readonly<Quirks> = {
@@ -202,4 +204,5 @@ export const standardQuirks: Readonly<Quirks> = {
   biosRefuses: {},
   biosAppliesAfter: undefined,
   biosFailsAtReset: {},
+  biosTakesAllOrNone: false,
 };
