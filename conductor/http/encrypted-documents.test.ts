@@ -19,7 +19,8 @@ beforeEach(() => forgetRevisions(api.api.context.db));
 afterAll(() => api.api.close());
 
 async function ask(who: Who, method: string, path: string, body?: string) {
-  const headers = { ...api.headersOf(who), 'Content-Type': 'application/x-yaml' };
+  const type = body?.startsWith('{') ? 'application/json' : 'application/x-yaml';
+  const headers = { ...api.headersOf(who), 'Content-Type': type };
   const answer = await api.api.request(`${airship}${path}`, {
     method,
     headers,
@@ -136,6 +137,19 @@ data: {oob: {account: root, credential: ${password}}}
   expect((await upload(text.replace(password, other))).status).toBe(201);
   const changed = (await ask('reader', 'GET', '/revisions/1/deepdiff/2')).text;
   expect([changed.includes('document_changed'), found([changed])]).toEqual([true, []]);
+});
+
+test('beside an account the name of a stored credential means that credential, with a warning', async () => {
+  await ask('admin', 'PUT', '/credentials/rack1', JSON.stringify({ username: 'admin', password }));
+  const uploaded = await upload(node([], 'account: root, credential: rack1'));
+  const told = faultsOf(uploaded.text).map(({ name, message }) => `${name}: ${message}`);
+  expect([uploaded.status, told.filter((each) => /oob|credential/.test(each))]).toEqual([
+    201,
+    [expect.stringContaining('is not used: user and password are those of the stored credential rack1')],
+  ]);
+  const read = (await checkRevision(api.api.context, 1)).site?.nodes.get('n1');
+  expect([read?.credential, read?.login]).toEqual(['rack1', undefined]);
+  await ask('admin', 'DELETE', '/credentials/rack1');
 });
 
 test('a password needs its user', async () => {

@@ -12,8 +12,13 @@ const mayBeSecret: ReadonlySet<string> = new Set([password, 'config_drive.user_d
  * A document that is worked from, with what has come to it from encrypted ones where Baton keeps it secret: a BMC's
  * password as such, user data as it is; elsewhere it is an Error, since Baton would show it. Pure.
  * @param shown its data as all may see it
+ * @param names what documents have beside an account and is the name of a stored credential, which it stays
  */
-export function placeSecrets(document: SiteDocument, shown: unknown, faults: SiteFault[]): SiteDocument {
+export function placeSecrets(
+  document: SiteDocument,
+  { shown, names }: { readonly shown: unknown; readonly names: ReadonlySet<string> },
+  faults: SiteFault[],
+): SiteDocument {
   if (!usedSchemas.has(document.schema)) return document;
   const paths = maskedPaths(document.data, shown);
   for (const path of paths) {
@@ -25,5 +30,6 @@ export function placeSecrets(document: SiteDocument, shown: unknown, faults: Sit
   const { data } = document;
   if (!paths.includes(password) || !isMapping(data) || !isMapping(data['oob'])) return document;
   const { oob } = data;
+  if (typeof oob['credential'] === 'string' && names.has(oob['credential'])) return document;
   return { ...document, data: { ...data, oob: { ...oob, credential: { password: oob['credential'] } } } };
 }

@@ -22,7 +22,7 @@ import { unusedDocuments } from '#conductor/sites/documents/unused-documents.ts'
 import { uploadFaults, usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
 import { encryptedTexts, renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
+import { documentOf, isMapping, passwordIn, type SiteDocument } from '#conductor/sites/site-document.ts';
 
 /** So many documents are named for the same fault; what Baton does not do is told once. */
 const namedFor = ({ name }: SiteFault): number => (name === 'NotHonoured' ? 1 : 5);
@@ -70,9 +70,14 @@ export function readSite(
   known: KnownToSite = {},
 ): { site: Site | undefined; faults: SiteFault[] } {
   const faults: SiteFault[] = [];
-  const bySchema = sortDocuments(workedFrom(documents, faults), faults);
+  const names = credentialNames(documents, known.credentials);
+  const bySchema = sortDocuments(workedFrom(documents, names, faults), faults);
   const of = (schema: string): readonly SiteDocument[] => [...(bySchema.get(schema)?.values() ?? [])];
-  faults.push(...unusedDocuments(bySchema, documents), ...sealedUnasked(documents), ...dataSchemaFaults(bySchema));
+  faults.push(
+    ...unusedDocuments(bySchema, documents),
+    ...sealedUnasked(documents, names),
+    ...dataSchemaFaults(bySchema),
+  );
   const configuration = chooseConfiguration(of('shipyard/DeploymentConfiguration/v1'), faults);
   const chosen = chooseStrategy(of('shipyard/DeploymentStrategy/v1'), configuration, faults);
   const suggest = newSuggestNames();
@@ -101,10 +106,16 @@ export function readSite(
     const message = 'the site has no node: each is a document drydock/BaremetalNode/v1';
     faults.push({ level: 'Warning', name: 'NoNodes', message });
   }
-  const faultTexts = foldRepeats(withoutSecrets(documents, faults));
+  const faultTexts = foldRepeats(withoutSecrets(documents, names, faults));
   if (!strategy || faultTexts.some(({ level }) => level === 'Error')) return { site: undefined, faults: faultTexts };
   const { timeouts = defaultTimeouts, settings = defaultSettings } = configuration ?? {};
   return { site: { nodes: read.nodes, strategy, timeouts, settings, plugins, etcdClusters }, faults: faultTexts };
+}
+
+/** What stands beside an account as a password would, and is the name of a stored credential: it means that. */
+function credentialNames(documents: readonly SiteDocument[], stored: readonly string[] = []): ReadonlySet<string> {
+  const names = new Set(stored);
+  return new Set(documents.flatMap((each) => passwordIn(each) ?? []).filter((text) => names.has(text)));
 }
 
 /**
@@ -112,7 +123,11 @@ export function readSite(
  * changed must keep the rules of an upload, or a secret would get where uploads may not have it: as everybody sees it,
  * since what comes of encrypted documents is seen by nobody.
  */
-function workedFrom(documents: readonly SiteDocument[], faults: SiteFault[]): readonly SiteDocument[] {
+function workedFrom(
+  documents: readonly SiteDocument[],
+  names: ReadonlySet<string>,
+  faults: SiteFault[],
+): readonly SiteDocument[] {
   const rendered = renderSite(documents);
   faults.push(
     ...rendered.faults.map((fault): SiteFault => {
@@ -125,12 +140,18 @@ function workedFrom(documents: readonly SiteDocument[], faults: SiteFault[]): re
     faults.push(...uploadFaults({ schema, metadata, data }, () => 'as rendered'));
   }
   if (rendered.shown === rendered.documents) return rendered.documents;
-  return rendered.documents.map((document, index) => placeSecrets(document, rendered.shown[index]?.data, faults));
+  return rendered.documents.map((document, index) =>
+    placeSecrets(document, { shown: rendered.shown[index]?.data, names }, faults),
+  );
 }
 
 /** Messages repeat what is wrong. */
-function withoutSecrets(documents: readonly SiteDocument[], faults: readonly SiteFault[]): readonly SiteFault[] {
-  const texts = encryptedTexts(documents);
+function withoutSecrets(
+  documents: readonly SiteDocument[],
+  names: ReadonlySet<string>,
+  faults: readonly SiteFault[],
+): readonly SiteFault[] {
+  const texts = encryptedTexts(documents).filter((text) => !names.has(text));
   if (texts.length === 0) return faults;
   const hide = hideSecrets(() => texts);
   return faults.map((fault) => ({

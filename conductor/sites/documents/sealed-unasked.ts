@@ -4,8 +4,11 @@ import { isEncrypted, passwordIn, type SiteDocument } from '#conductor/sites/sit
 
 const files = 'the file that it came from still has it in clear';
 
-/** A Warning for each schema with secrets that are kept sealed although the document does not ask for it. Pure. */
-export function sealedUnasked(documents: readonly SiteDocument[]): SiteFault[] {
+/**
+ * A Warning for each schema with secrets that are kept sealed although the document does not ask for it. Pure.
+ * @param names of stored credentials, which are no passwords
+ */
+export function sealedUnasked(documents: readonly SiteDocument[], names: ReadonlySet<string>): SiteFault[] {
   const bySchema = Map.groupBy(
     documents.filter((each) => isEncrypted(each) && each.metadata['storagePolicy'] !== 'encrypted'),
     ({ schema }) => schema,
@@ -16,7 +19,10 @@ export function sealedUnasked(documents: readonly SiteDocument[]): SiteFault[] {
     const message = `${which} and data is a secret: Baton keeps it sealed, as with \`encrypted\`; ${files}`;
     return [fieldFault(first, ['metadata', 'storagePolicy'], message, 'SealedSecret', 'Warning')];
   });
-  const withPasswords = documents.filter((each) => passwordIn(each) !== undefined);
+  const withPasswords = documents.filter((each) => {
+    const password = passwordIn(each);
+    return password !== undefined && !names.has(password);
+  });
   const passwords = withPasswords.map((each) => {
     const message = `is a password, which Baton keeps sealed; ${files}: substitute it from a deckhand/Passphrase/v1 with \`storagePolicy: encrypted\`, or store it by \`baton credential set NAME\``;
     return fieldFault(each, ['data', 'oob', 'credential'], message, 'SealedSecret', 'Warning');
