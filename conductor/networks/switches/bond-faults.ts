@@ -5,7 +5,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 export function notBatons(portId: string, bond: string): AppError {
   return new AppError(
     'switch_error',
-    `port ${portId} is in bond ${bond}, which is not Baton's: take it out, or name the bond in bonds of the networks file`,
+    `port ${portId} is in bond ${bond}, which is not Baton's: take it out, or name the bond in bonds of the networks file, or its number in bond_numbers`,
   );
 }
 

@@ -9,6 +9,7 @@ import type {
   SwitchDriver,
   SwitchPortSetting,
 } from '#conductor/networks/switch-driver.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
 
 /** As much of a switch under test as its bonds need. */
 export interface BondsUnderTest {
@@ -85,6 +86,20 @@ export function testBonds(abilities: BondAbilities, subject: () => BondsUnderTes
       }
       await stranger.close();
       expect(await read()).toEqual(both(portVlans(100), lacp));
+    });
+
+    test('stays as it is when no bonds are given to Baton any more, and says so', async () => {
+      await apply(portVlans(100), lacp);
+      const { driver, access } = subject();
+      const stranger = driver.connect(access);
+      // at Open vSwitch a member is no port
+      const others = portIds.map((portId) => ({ portId, vlans: 'other' }));
+      expect([others, 'not_found']).toContainEqual(await stranger.readPorts(portIds).catch(errorCode));
+      const fault = await stranger.apply(both(isolated)).catch(errorCode);
+      expect(['switch_error', 'not_found']).toContain(fault);
+      await stranger.close();
+      expect(await read()).toEqual(both(portVlans(100), lacp));
+      await apply(isolated);
     });
 
     test('with a port that is not to be in it is refused', async () => {

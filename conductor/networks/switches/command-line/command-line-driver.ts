@@ -91,7 +91,8 @@ async function read(
   if (odd !== undefined) {
     throw new AppError('not_found', `switch ${access.endpoint} (${os.name}) has no port ${JSON.stringify(odd)}`);
   }
-  const { bonds } = access.bondNumbers ? rows : {};
+  // also where none is Baton's to make: VLANs at a member do nothing
+  const { bonds } = rows;
   const outputs = await (await logins.current(signal)).run([...rows.read.commands, ...(bonds?.commands ?? [])], signal);
   return { ...rows.read.parse(outputs), ...(bonds ? { members: bonds.members(outputs) } : {}) };
 }
