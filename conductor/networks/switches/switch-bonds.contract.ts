@@ -115,11 +115,17 @@ export function testBonds(abilities: BondAbilities, subject: () => BondsUnderTes
       await apply(isolated);
     });
 
-    test('a connection that is lost at any request leaves the ports as before or as wanted', async () => {
+    test('a connection that is lost at any request leaves the ports as before or as wanted', async (ctx) => {
       const { cutAt, access } = subject();
+      ctx.skip(
+        /^(https|netconf):/.test(access.endpoint),
+        'these transports carry the commands of ssh, and are cut amid plain changes',
+      );
+      if (!cutAt) {
+        ctx.skip('there are no connections to lose');
+        return;
+      }
       await apply(portVlans(100));
-      // the other transports carry the same commands, and are cut amid plain changes
-      if (!cutAt || /^(https|netconf):/.test(access.endpoint)) return;
       for (let request = 0, wasCut = true; wasCut; request += 1) {
         const way = [both(portVlans(100)), both(portVlans(200), lacp)];
         const [before, wanted] = request % 2 ? way.toReversed() : way;
