@@ -19,28 +19,47 @@ export function createLogins(
   open: OpenCommandLine,
   transaction: SwitchTransaction | undefined,
   access: SwitchAccess,
+  endsAfterMs = idleMs,
 ): Logins {
-  const state: { open?: CommandLine; idle?: NodeJS.Timeout } = {};
+  const state: { open?: CommandLine; idle?: NodeJS.Timeout; running: number } = { running: 0 };
   const close = (): void => {
     clearTimeout(state.idle);
     state.open?.close();
     delete state.open;
   };
-  const used = (line: CommandLine): CommandLine => {
+  const idleFromNow = (): void => {
     clearTimeout(state.idle);
-    state.idle = setTimeout(close, idleMs).unref();
+    if (state.running === 0) state.idle = setTimeout(close, endsAfterMs).unref();
+  };
+  /** It is not idle while a command is under way, however long that takes. */
+  const watched = (line: CommandLine): CommandLine => ({
+    isClosed: () => line.isClosed(),
+    close: () => line.close(),
+    run: async (commands, signal) => {
+      state.running += 1;
+      clearTimeout(state.idle);
+      try {
+        return await line.run(commands, signal);
+      } finally {
+        state.running -= 1;
+        idleFromNow();
+      }
+    },
+  });
+  const used = (line: CommandLine): CommandLine => {
+    idleFromNow();
     return line;
   };
   return {
     current: async (signal) => {
       if (state.open && !state.open.isClosed()) return used(state.open);
-      const line = await open(access, signal);
+      const line = watched(await open(access, signal));
       if (transaction) await discardLeftBehind(transaction, line, access.endpoint, signal);
       state.open = line;
       return used(line);
     },
     another: async (signal) => {
-      const line = await open(access, signal);
+      const line = watched(await open(access, signal));
       state.open?.close();
       state.open = line;
       return used(line);
