@@ -24,7 +24,12 @@ import { parseUpload } from '#conductor/sites/documents/parse-upload.ts';
 import { checkDocuments, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { chooseVersions, compareVersions, readVersion } from '#conductor/sites/revisions/compare-versions.ts';
 import { documentsWithUpload } from '#conductor/sites/revisions/documents-with-upload.ts';
-import { isSealedContent, openText } from '#conductor/sites/revisions/encrypted-documents.ts';
+import {
+  isSecretContent,
+  openText,
+  shownDocument,
+  storedDocument,
+} from '#conductor/sites/revisions/encrypted-documents.ts';
 import { findCollection } from '#conductor/sites/revisions/find-collection.ts';
 import { type CollectionUpload, uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -126,11 +131,14 @@ export function configdocsRoutes(context: HttpContext): ApiApp {
     const wanted = version === undefined ? undefined : readVersion('version', version);
     const content = await findCollection(db, c.req.valid('param').collection, wanted);
     const { secrets, log } = context;
-    if (!isSealedContent(content)) return answerYaml(c, content.text);
+    if (!isSecretContent(content)) return answerYaml(c, content.text);
     if (!wantsSecrets(c, c.req.valid('query'))) {
       return answerDocuments(
         c,
-        content.documents.map(({ schema, metadata, data }) => ({ schema, metadata, data })),
+        content.documents.map((document) => {
+          const { data } = shownDocument(secrets, storedDocument('', document));
+          return { schema: document['schema'], metadata: document['metadata'], data };
+        }),
         'yaml',
       );
     }

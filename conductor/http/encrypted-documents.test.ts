@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { siteContents } from '#conductor/kernel/db/schema/site.ts';
+import { parseUpload } from '#conductor/sites/documents/parse-upload.ts';
 import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { type ApiWithCallers, openApiWithCallers, type Who } from '#test/support/api-with-callers.ts';
 import { createCanaries, dumpDatabase } from '#test/support/canaries.ts';
@@ -137,6 +139,23 @@ data: {oob: {account: root, credential: ${password}}}
   expect((await upload(text.replace(password, other))).status).toBe(201);
   const changed = (await ask('reader', 'GET', '/revisions/1/deepdiff/2')).text;
   expect([changed.includes('document_changed'), found([changed])]).toEqual([true, []]);
+});
+
+test('what an earlier release has stored in clear is shown to nobody', async () => {
+  const { db } = api.api.context;
+  const text = passphrase(password, 'ipmi', 'cleartext') + node([], `account: root, credential: ${other}`);
+  await upload(text);
+  const { documents } = await parseUpload(text);
+  await db.update(siteContents).set({ text, documents });
+  for (const path of ['/configdocs/site', '/revisions/1/documents', '/revisions/0/deepdiff/1', '/renderedconfigdocs']) {
+    const answer = await ask('reader', 'GET', path);
+    expect([path, answer.status, found([answer.text])]).toEqual([path, 200, []]);
+  }
+  expect((await ask('admin', 'GET', '/configdocs/site?cleartext-secrets=true')).text).toBe(text);
+  // what has changed is told by digests alone
+  expect((await upload(text.replace(password, 'third'))).status).toBe(201);
+  const changed = (await ask('reader', 'GET', '/revisions/1/deepdiff/2')).text;
+  expect([changed.includes('"name":"ipmi"'), found([changed])]).toEqual([true, []]);
 });
 
 test('beside an account the name of a stored credential means that credential, with a warning', async () => {

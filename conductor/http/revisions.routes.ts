@@ -18,6 +18,7 @@ import type { SiteRevisionRow } from '#conductor/kernel/db/schema/site.ts';
 import { rollbackModes } from '#conductor/model/buffer-modes.ts';
 import { compareDocuments } from '#conductor/sites/revisions/compare-documents.ts';
 import { compareCollections } from '#conductor/sites/revisions/compare-versions.ts';
+import { shownDocument } from '#conductor/sites/revisions/encrypted-documents.ts';
 import { deleteRevision } from '#conductor/sites/revisions/prune-revisions.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import {
@@ -140,8 +141,10 @@ const rollback = createRoute({
 });
 
 /** `/api/v1.0/revisions`, `/api/v1.0/rollback` (Deckhand, airship.md §5). */
-export function revisionRoutes({ db, log }: Pick<HttpContext, 'db' | 'log'>): ApiApp {
+export function revisionRoutes({ db, log, secrets }: Pick<HttpContext, 'db' | 'log' | 'secrets'>): ApiApp {
   const app = newApiApp();
+  const shownDocuments = async (id: number, collection?: string) =>
+    (await listRevisionDocuments(db, id, collection)).map((document) => shownDocument(secrets, document));
 
   app.openapi(list, async (c) => {
     const { tag = [], order, limit } = c.req.valid('query');
@@ -173,7 +176,7 @@ export function revisionRoutes({ db, log }: Pick<HttpContext, 'db' | 'log'>): Ap
   app.openapi(documents, async (c) => {
     const { schema, 'metadata.name': name, 'status.bucket': collection } = c.req.valid('query');
     const { id } = await getRevision(db, c.req.valid('param').revision);
-    const found = await listRevisionDocuments(db, id, collection);
+    const found = await shownDocuments(id, collection);
     const chosen = found.filter(
       (document) =>
         (schema === undefined || document.schema === schema) && (name === undefined || document.name === name),
@@ -194,7 +197,7 @@ export function revisionRoutes({ db, log }: Pick<HttpContext, 'db' | 'log'>): Ap
   app.openapi(deepDiff, async (c) => {
     const { revision, other } = c.req.valid('param');
     await requireRevisions(db, [revision, other]);
-    const [before, after] = [await listRevisionDocuments(db, revision), await listRevisionDocuments(db, other)];
+    const [before, after] = [await shownDocuments(revision), await shownDocuments(other)];
     const { added, removed, changed } = compareDocuments(before, after);
     return c.json({
       document_added: { count: added.length, details: added },

@@ -31,7 +31,7 @@ const dataPlace = (digest: string): string => `site document ${digest}`;
  * has changed and nothing more, as Deckhand answers it; so does a BMC's password. `sealed` beside it has the data.
  */
 export function sealContent(secrets: Secrets, { text, documents }: Content): StoredContent {
-  if (!documents.some((document) => hasSecret(siteDocument('', document)))) {
+  if (!isSecretContent({ documents })) {
     return { hash: createHash('sha256').update(text).digest('hex'), text, documents };
   }
   const hash = secrets.digest(text);
@@ -41,12 +41,25 @@ export function sealContent(secrets: Secrets, { text, documents }: Content): Sto
     documents: documents.map((document) => {
       const read = siteDocument('', document);
       if (!hasSecret(read)) return document;
-      const data = JSON.stringify(document['data'] ?? null);
-      const digest = secrets.digest(data);
-      const shown = isEncrypted(read) ? digest : withPassword(read.data, digest);
-      return { ...document, data: shown, sealed: secrets.seal(data, dataPlace(digest)) };
+      const { data, digest } = digested(secrets, read);
+      return { ...document, data: withDigest(read, digest), sealed: secrets.seal(data, dataPlace(digest)) };
     }),
   };
+}
+
+function digested(secrets: Secrets, { data }: SiteDocument): { readonly data: string; readonly digest: string } {
+  const text = JSON.stringify(data ?? null);
+  return { data: text, digest: secrets.digest(text) };
+}
+
+function withDigest(document: SiteDocument, digest: string): unknown {
+  return isEncrypted(document) ? digest : withPassword(document.data, digest);
+}
+
+/** A stored document as all may see it: of an earlier release one with secrets may not be sealed. */
+export function shownDocument(secrets: Secrets, document: SiteDocument): SiteDocument {
+  if (document.sealed !== undefined || !hasSecret(document)) return document;
+  return { ...document, data: withDigest(document, digested(secrets, document).digest) };
 }
 
 /** What stands in the place of a stored document's secrets. */
@@ -54,8 +67,12 @@ function digestOf(document: SiteDocument): string {
   return isEncrypted(document) ? String(document.data) : (passwordIn(document) ?? '');
 }
 
-/** Whether it has an encrypted document. */
-export function isSealedContent({ documents }: Pick<Content, 'documents'>): boolean {
+/** Whether not all may see its text. */
+export function isSecretContent({ documents }: Pick<Content, 'documents'>): boolean {
+  return documents.some((document) => hasSecret(siteDocument('', document)));
+}
+
+function isSealedContent({ documents }: Pick<Content, 'documents'>): boolean {
   return documents.some((document) => storedDocument('', document).sealed !== undefined);
 }
 

@@ -105,8 +105,8 @@ export async function openRevisionDocuments({ db, secrets }: DocumentReader, id:
 }
 
 /**
- * Every document of a revision as all may see it: collections in the order of their names, documents as they stand in the
- * text; of encrypted ones the digest.
+ * Every document of a revision as it is stored: collections in the order of their names, documents as they stand in the
+ * text; of sealed ones the digest. All may see what `shownDocument` makes of it.
  * @param only of this collection
  */
 export async function listRevisionDocuments(db: Queryable, id: number, only?: string): Promise<SiteDocument[]> {
