@@ -28,7 +28,7 @@ describe('messages on a stream', () => {
   });
 
   test('a message of several chunks is one', () => {
-    const unframer = createUnframer(100);
+    const unframer = createUnframer(1000);
     unframer.useChunks();
     expect(unframer.push(Buffer.from('\n#2\nab\n#3\ncde\n##\n'))).toEqual(['abcde']);
   });
@@ -47,6 +47,18 @@ describe('messages on a stream', () => {
       for (let piece = 0; piece < 100; piece += 1) unframer.push(Buffer.alloc(100, 0x61));
     };
     expect(endless).toThrow('has more than 1000 bytes');
+  });
+
+  test('a message of a flood of tiny chunks is not kept', () => {
+    const unframer = createUnframer(1_000_000);
+    unframer.useChunks();
+    const piece = Buffer.from('\n#1\na'.repeat(1000));
+    let pushed = 0;
+    const flood = () => {
+      for (; pushed < 100; pushed += 1) unframer.push(piece);
+    };
+    expect(flood).toThrow('has more than 1000000 bytes');
+    expect(pushed).toBeLessThan(10);
   });
 });
 

@@ -8,6 +8,9 @@ export function frame(message: string, isChunked: boolean): string {
   return isChunked ? `\n#${Buffer.byteLength(message)}\n${message}\n##\n` : `${message}${endMark.toString()}`;
 }
 
+/** What a part costs beside its bytes: of tiny chunks, the objects that keep them would be most of the memory. */
+const partBytes = 128;
+
 export interface Unframer {
   /** Messages that end with this piece. @throws AppError `switch_error` for wrong chunks, or a message above the limit */
   push(piece: Buffer): string[];
@@ -20,20 +23,21 @@ export function createUnframer(maximumBytes: number): Unframer {
   let unread: Buffer = Buffer.alloc(0);
   /** Of the message that has begun. */
   let parts: Buffer[] = [];
-  let length = 0;
+  let cost = 0;
   /** Bytes of the chunk that are still to come. */
   let left = 0;
   const take = (bytes: number): void => {
+    if (bytes === 0) return;
     parts.push(unread.subarray(0, bytes));
-    length += bytes;
+    cost += bytes + partBytes;
     unread = unread.subarray(bytes);
-    if (length > maximumBytes)
-      throw new AppError('switch_error', `a message of the switch has more than ${maximumBytes} bytes`);
+    if (cost > maximumBytes)
+      throw new AppError('switch_error', `a message of the switch has more than ${maximumBytes} bytes, parts counted`);
   };
   const message = (): string => {
     const text = Buffer.concat(parts).toString('utf8');
     parts = [];
-    length = 0;
+    cost = 0;
     return text;
   };
   /** The next message, when it is whole. */
