@@ -7,6 +7,9 @@ import { describeBond, type FoundBond } from '#conductor/model/switch-bond.ts';
 import { settingOf } from '#conductor/networks/connect-node.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
+/** Who asks waits no longer for a switch, which is told as a fault of its ports. Milliseconds. */
+const lookMs = 30_000;
+
 /**
  * The node's switch ports that Baton has set.
  * @param look Reads them at their switches now.
@@ -20,7 +23,9 @@ export async function readNodeNetwork(
   const setPorts = await listSetPorts(context.db, node.uuid);
   const moves = movesTo(context, setPorts);
   const now = new Date();
-  const { looks, failures } = look ? await context.networks.look(moves) : { looks: [], failures: [] };
+  const { looks, failures } = look
+    ? await context.networks.look(moves, undefined, lookMs)
+    : { looks: [], failures: [] };
   return moves.flatMap((move) => {
     const { uuid, address } = move.port;
     const set = setPorts.find(({ port }) => port.uuid === uuid)?.set;

@@ -24,6 +24,7 @@ import {
 } from '#conductor/networks/switch-driver.ts';
 import { createSwitchRounds, type OneWriter, type SwitchRounds } from '#conductor/networks/switch-rounds.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
+import { limitAtOnce } from '#shared/limit-at-once.ts';
 
 /** Where a port was read back to be. */
 export interface SwitchPortPlacement {
@@ -81,6 +82,9 @@ interface KnownSwitch {
   readonly rounds: SwitchRounds;
 }
 
+/** Switches that one look reads at a time: each takes a lock, and that a connection to the database. */
+const switchesAtOnce = 4;
+
 /**
  * Keeps one connection per switch.
  * @param oneWriter Default: there is no other conductor.
@@ -126,10 +130,15 @@ export function createNetworkConnector(
       }));
     },
     look: async (moves, signal, withinMs) => {
+      const inTurn = limitAtOnce({ most: switchesAtOnce });
       const each = bySwitch(moves).map(({ first, atSwitch }) =>
         within(withinMs, atSwitch, signal, (stop) =>
-          // not amid another conductor's change, which a login would take for one that was left behind
-          oneWriter(first.switchEntry.switchId, stop, async () => lookTogether(switchOf(first), atSwitch, stop)),
+          inTurn(
+            () =>
+              // not amid another conductor's change, which a login would take for one that was left behind
+              oneWriter(first.switchEntry.switchId, stop, async () => lookTogether(switchOf(first), atSwitch, stop)),
+            stop,
+          ),
         ),
       );
       const all = await Promise.all(each);

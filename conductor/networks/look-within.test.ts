@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { isolated, portVlans } from '#conductor/model/port-vlans.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
@@ -43,4 +44,30 @@ test('a look within a time says which switches did not answer, and what the othe
     [[moves[1]], 'switch silent did not answer in 0.1 s'],
     [[moves[2]], 'endpoint nonsense is none'],
   ]);
+});
+
+test('a look at many switches holds the locks of four at a time', async () => {
+  const fake = createFakeSwitch({ ports: ['p1'] });
+  fake.ports.set('p1', isolated);
+  let now = 0;
+  let most = 0;
+  const connector = createNetworkConnector(
+    noNetworks,
+    () => fake.driver,
+    async (_switchId, _signal, work) => {
+      now += 1;
+      most = Math.max(most, now);
+      await setImmediate();
+      try {
+        return await work();
+      } finally {
+        now -= 1;
+      }
+    },
+  );
+  const moves = Array.from({ length: 20 }, (_, index) => moveAt(`leaf${index}`, 'fake', fake.endpoint));
+  const { looks, failures } = await connector.look(moves);
+  expect(looks).toHaveLength(20);
+  expect(failures).toEqual([]);
+  expect(most).toBe(4);
 });

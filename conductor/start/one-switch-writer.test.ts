@@ -54,3 +54,20 @@ test('who gives up waits no longer; who fails leaves no lock', async () => {
   await expect(first).rejects.toThrow('the switch is gone');
   expect(held.size).toBe(0);
 });
+
+test('a database that gives no connection is asked again later, and the lock is let go of', async () => {
+  let isReleased = false;
+  const lock: SessionLock = {
+    take: () => Promise.reject(new Error('sorry, too many clients already')),
+    wait: () => Promise.reject(new Error('nobody waits in the database')),
+    release: async () => {
+      isReleased = true;
+    },
+  };
+  const writer = oneSwitchWriter({ exclusive: false, lock: () => lock });
+  await expect(writer('leaf1', signal, async () => undefined)).rejects.toMatchObject({
+    code: 'unavailable',
+    retryable: true,
+  });
+  expect(isReleased).toBe(true);
+});

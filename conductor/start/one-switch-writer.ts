@@ -15,9 +15,13 @@ export function oneSwitchWriter(database: Pick<Database, 'exclusive' | 'lock'>):
   if (database.exclusive) return (_switchId, _signal, work) => work();
   return async (switchId, signal, work) => {
     const lock = database.lock(`switch ${switchId.toLowerCase()}`);
+    const take = (): Promise<boolean> =>
+      lock.take().catch((cause: unknown) => {
+        throw new AppError('unavailable', `the database does not give the lock of switch ${switchId}`, { cause });
+      });
     const deadline = performance.now() + waitMs;
     try {
-      while (!(await lock.take())) {
+      while (!(await take())) {
         signal.throwIfAborted();
         if (performance.now() > deadline) {
           throw new AppError('busy', `another conductor has been changing switch ${switchId} for ${waitMs / 1000} s`);
