@@ -20,8 +20,9 @@ export function changeNote(
   return { event: actedVia(event, { via }), conductor: config.conductorName, user, project };
 }
 
-export function writeChangeNote(db: Queryable, nodeUuid: string, note: ChangeNote): Promise<void> {
-  return addHistory(db, { nodeUuid, severity: 'INFO', eventType: 'change', ...note });
+/** @param uuid of the entry, where it is written again later */
+export function writeChangeNote(db: Queryable, nodeUuid: string, note: ChangeNote, uuid?: string): Promise<void> {
+  return addHistory(db, { nodeUuid, severity: 'INFO', eventType: 'change', ...note, ...(uuid ? { uuid } : {}) });
 }
 
 /** More are only counted. */

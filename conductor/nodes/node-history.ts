@@ -9,6 +9,8 @@ import { type OutboxValues, outboxInsert, outboxValues } from '#conductor/kernel
 import type { WebhookEvent } from '#conductor/kernel/webhook-events.ts';
 
 export interface HistoryEntry {
+  /** For `rewriteHistory`. */
+  readonly uuid?: string;
   readonly nodeUuid: string;
   readonly severity: 'INFO' | 'ERROR';
   /** `provisioning`, `power`, `network` … */
@@ -36,10 +38,15 @@ const kept = 300;
  * written right before COMMIT.
  */
 export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<void> {
-  const { nodeUuid, notify, user = null, project = null, ...fields } = entry;
-  const uuid = randomUUID();
+  const { nodeUuid, notify, user = null, project = null, uuid = randomUUID(), ...fields } = entry;
   const event = notify && outboxValues(notify, uuid);
   await beforeCommit(db, writeNotes, { nodeUuid, entry: { uuid, user, project, ...fields }, event });
+}
+
+/** Says something else in the place of an entry, of what goes on. @returns whether it is still there */
+export async function rewriteHistory(db: Queryable, uuid: string, event: string): Promise<boolean> {
+  const rows = await db.update(nodeHistory).set({ event }).where(eq(nodeHistory.uuid, uuid)).returning();
+  return rows.length > 0;
 }
 
 /** Tells webhooks what the history does not have; otherwise as `addHistory`. */
