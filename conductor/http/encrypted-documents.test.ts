@@ -161,8 +161,8 @@ test('what an earlier release has stored in clear is shown to nobody', async () 
 test('beside an account the name of a stored credential means that credential, with a warning', async () => {
   await ask('admin', 'PUT', '/credentials/rack1', JSON.stringify({ username: 'admin', password }));
   const uploaded = await upload(node([], 'account: root, credential: rack1'));
-  const told = faultsOf(uploaded.text).map(({ name, message }) => `${name}: ${message}`);
-  expect([uploaded.status, told.filter((each) => /oob|credential/.test(each))]).toEqual([
+  const reported = faultsOf(uploaded.text).map(({ name, message }) => `${name}: ${message}`);
+  expect([uploaded.status, reported.filter((each) => /oob|credential/.test(each))]).toEqual([
     201,
     [expect.stringContaining('is not used: user and password are those of the stored credential rack1')],
   ]);

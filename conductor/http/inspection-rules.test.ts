@@ -177,12 +177,12 @@ test('a rule may become sensitive', async () => {
 test.each([
   [`actions = '[{"op": "api-call"}]'`, "broken: actions.0: op 'api-call' is not supported"],
   [`sealed = 'sealed:v1:0000000000000000:AAAA'`, 'broken: inspection rule '],
-])('a stored rule that can not be read is told: %s', async (change, told) => {
+])('a stored rule that can not be read is told: %s', async (change, reported) => {
   await api.call('POST', path, { description: 'broken', actions: [classOf('x')] });
   await api.context.db.execute(`update inspection_rules set ${change}`);
   const { status, body } = await report('Sun');
   expect(status).toBe(202);
-  expect(await historyOf(String(body['uuid']))).toContain(`inspection rule not applied: ${told}`);
+  expect(await historyOf(String(body['uuid']))).toContain(`inspection rule not applied: ${reported}`);
 });
 
 test.each([
