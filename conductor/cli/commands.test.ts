@@ -1,4 +1,6 @@
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { commands, nearestCommand, usage } from '#conductor/cli/commands.ts';
 import { usageLine } from '#conductor/cli/help-text.ts';
@@ -20,10 +22,29 @@ test.each([
   ['rescue', 'n1'],
   ['node', 'raid', 'set', 'n1'],
   ['template', 'create', 'CUSTOM_X'],
+  ['inspection', 'rule', 'create'],
+  ['inspection', 'rule', 'create', '--file', '/nonexist'],
 ])('what nothing can be sent for is bad usage: %s %s %s %s', async (...words) => {
   const error: unknown = await terminal.run(...words).catch((thrown: unknown) => thrown);
   expect(exitCodeOf(error)).toBe(2);
   expect(terminal.calls).toEqual([]);
+});
+
+test('an inspection rule is a file', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'baton-rule-'));
+  const file = join(folder, 'rule.yaml');
+  await writeFile(file, 'actions: [{op: log, args: [seen]}]');
+  await terminal.run('inspection', 'rule', 'create', '--file', file);
+  await terminal.run('inspection', 'rule', 'set', 'u', 'priority:=9');
+  await terminal.run('inspection', 'rule', 'delete', 'u');
+  expect(terminal.calls).toEqual([
+    ['POST', '/v1/inspection_rules', { actions: [{ op: 'log', args: ['seen'] }] }],
+    ['PATCH', '/v1/inspection_rules/u', [{ op: 'add', path: '/priority', value: 9 }]],
+    ['DELETE', '/v1/inspection_rules/u', undefined],
+  ]);
+  await writeFile(file, '[]');
+  await expect(terminal.run('inspection', 'rule', 'create', '--file', file)).rejects.toThrow('must be one rule');
+  await rm(folder, { recursive: true });
 });
 
 test('lists and shows, as text and as JSON', async () => {

@@ -23,6 +23,7 @@ import { hardwareCommands } from '#conductor/cli/hardware-commands.ts';
 import { helpText } from '#conductor/cli/help-text.ts';
 import { historyCommand } from '#conductor/cli/history-command.ts';
 import { imageCommands } from '#conductor/cli/image-commands.ts';
+import { inspectionRuleCommands } from '#conductor/cli/inspection-rule-commands.ts';
 import { logCommands } from '#conductor/cli/log-commands.ts';
 import { networkCommands } from '#conductor/cli/network-commands.ts';
 import { nodeCommands } from '#conductor/cli/node-commands.ts';
@@ -113,7 +114,14 @@ const groups: readonly CommandGroup[] = [
   },
   {
     title: 'Nodes',
-    commands: [createNodeCommand, ...nodeCommands, ...portCommands, ...networkCommands, ...credentialCommands],
+    commands: [
+      createNodeCommand,
+      ...nodeCommands,
+      ...portCommands,
+      ...networkCommands,
+      ...credentialCommands,
+      ...inspectionRuleCommands,
+    ],
   },
   { title: 'Power and maintenance', commands: powerCommands },
   {
