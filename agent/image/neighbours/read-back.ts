@@ -8,11 +8,12 @@ const compress = promisify(zstdCompress);
 /** The machine writes to the disk meanwhile. */
 const inTurn = limitAtOnce({ most: 4 });
 
-/** Reads a chunk from where it was written and packs it; `undefined` when something else is there by now. */
+/** Reads a chunk from where it was written and packs it; `undefined` when something else is there by now. @throws the signal's reason */
 export function readBack(
   disk: string,
   { offset, length, id }: Chunk,
   digest: ChunkIndex['digest'],
+  signal: AbortSignal,
 ): Promise<Uint8Array | undefined> {
   return inTurn(async () => {
     const handle = await open(disk, 'r').catch(() => undefined);
@@ -27,5 +28,5 @@ export function readBack(
     } finally {
       await handle.close();
     }
-  });
+  }, signal);
 }

@@ -12,9 +12,10 @@ export const doneHeader = 'x-baton-done';
 export const waitHeader = 'x-baton-wait-ms';
 const mostWaitMs = 4000;
 
-/** Chunks read, packed and sent at a time, and how many requests wait for that. */
+/** Chunks sent at a time. */
 const atOnce = 8;
-const mostWaiting = 64;
+/** Requests at a time: each may wait, and read and pack a chunk. A neighbour has eight under way at most. */
+const mostRequests = { inAll: 64, ofTicket: 16 };
 const mostKnown = 256;
 /** 800 Mbit/s: the machine's own traffic needs room on the link, too. */
 const bytesPerSecond = 100e6;
@@ -25,8 +26,8 @@ export interface Offer {
   readonly group: () => string | undefined;
   readonly publicKey: () => KeyObject | undefined;
   readonly done: () => number;
-  /** The chunk, packed by zstd, if it is here or comes in time. */
-  readonly find: (chunkId: string, waitMs: number) => Promise<Uint8Array | 'not yet' | undefined>;
+  /** The chunk, packed by zstd, if it is here or comes in time. @throws the signal's reason */
+  readonly find: (chunkId: string, waitMs: number, signal: AbortSignal) => Promise<Uint8Array | 'not yet' | undefined>;
   readonly meet: (ticket: Ticket) => void;
 }
 
@@ -36,7 +37,8 @@ export interface Offer {
  */
 export function serveChunks(offer: () => Offer | undefined, clock: Clock): Hono {
   const app = new Hono();
-  const inTurn = limitAtOnce({ most: atOnce, waiting: { most: mostWaiting, refusal: () => new Error('busy') } });
+  const inTurn = limitAtOnce({ most: atOnce });
+  const places = createPlaces();
   const pace = createPace(clock);
   /** Verified before: each comes with every chunk. */
   const known = new Map<string, Ticket>();
@@ -49,37 +51,63 @@ export function serveChunks(offer: () => Offer | undefined, clock: Clock): Hono 
     known.set(text, ticket);
     return ticket;
   };
-  const admit = (c: Context): Offer | undefined => {
+  const admit = (c: Context): { readonly offered: Offer; readonly ticket: Ticket } | undefined => {
     const offered = offer();
     const key = offered?.publicKey();
     const text = /^Bearer (\S{1,4096})$/.exec(c.req.header('authorization') ?? '')?.[1];
     const ticket = key && text !== undefined ? openKnown(text, key) : undefined;
     if (!offered || !ticket || ticket.group !== offered.group()) return undefined;
     offered.meet(ticket);
-    return offered;
+    return { offered, ticket };
   };
   app.get('/', (c) => {
-    const offered = admit(c);
-    return offered ? c.body(null, 204, { [doneHeader]: String(offered.done()) }) : c.body(null, 401);
+    const admitted = admit(c);
+    return admitted ? c.body(null, 204, { [doneHeader]: String(admitted.offered.done()) }) : c.body(null, 401);
   });
   app.get('/:id{[0-9a-f]{64}}', async (c) => {
-    const offered = admit(c);
-    if (!offered) return c.body(null, 401);
-    const { id } = c.req.param();
+    const admitted = admit(c);
+    if (!admitted) return c.body(null, 401);
+    const { offered, ticket } = admitted;
     const { signal } = c.req.raw;
-    const wait = /^\d{1,5}$/.exec(c.req.header(waitHeader) ?? '')?.[0];
-    const bytes = await offered.find(id, Math.min(mostWaitMs, Number(wait ?? 0)));
-    const headers = { [doneHeader]: String(offered.done()), 'content-length': '0' };
-    if (bytes === 'not yet') return c.body(null, 425, headers);
-    if (bytes === undefined || signal.aborted) return c.body(null, 404, headers);
+    const headers = (): Record<string, string> => ({ [doneHeader]: String(offered.done()), 'content-length': '0' });
+    if (!places.take(ticket.id)) return c.body(null, 503, headers());
     try {
+      const wait = /^\d{1,5}$/.exec(c.req.header(waitHeader) ?? '')?.[0];
+      const bytes = await offered.find(c.req.param('id'), Math.min(mostWaitMs, Number(wait ?? 0)), signal);
+      if (bytes === 'not yet') return c.body(null, 425, headers());
+      if (bytes === undefined) return c.body(null, 404, headers());
       await inTurn(() => pace(bytes.length, signal), signal);
-    } catch {
-      return c.body(null, 503, headers);
+      const length = String(bytes.length);
+      return c.body(bytes as Uint8Array<ArrayBuffer>, 200, { ...headers(), 'content-length': length });
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      return c.body(null, 503, headers()); // nobody reads it
+    } finally {
+      places.leave(ticket.id);
     }
-    return c.body(bytes as Uint8Array<ArrayBuffer>, 200, { ...headers, 'content-length': String(bytes.length) });
   });
   return app;
+}
+
+/** For requests that are being answered. */
+function createPlaces(): { take(holder: string): boolean; leave(holder: string): void } {
+  const taken = new Map<string, number>();
+  let all = 0;
+  return {
+    take: (holder) => {
+      const own = taken.get(holder) ?? 0;
+      if (all >= mostRequests.inAll || own >= mostRequests.ofTicket) return false;
+      all += 1;
+      taken.set(holder, own + 1);
+      return true;
+    },
+    leave: (holder) => {
+      all -= 1;
+      const left = (taken.get(holder) ?? 1) - 1;
+      if (left > 0) taken.set(holder, left);
+      else taken.delete(holder);
+    },
+  };
 }
 
 /** Waits until so many bytes may be sent. */

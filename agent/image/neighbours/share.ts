@@ -150,7 +150,7 @@ async function serve(image: string, options: SharingOptions, serving: Serving): 
     group: () => state.group,
     publicKey: () => state.key,
     done: () => state.offer?.done() ?? 0,
-    find: async (id, waitMs) => state.offer?.find(id, waitMs),
+    find: async (...asked) => state.offer?.find(...asked),
     meet: (ticket) => peers.add(ticket),
   };
   const app = serveChunks(() => (ended.signal.aborted || !state.offer ? undefined : offer), clock);

@@ -64,7 +64,7 @@ export function supplyWithNeighbours(
     state: { done: 0, disk: undefined, serverBusy: 0, serverMs: undefined, isClosed: false, isTicking: false },
   };
   const { state, wanted } = supplying;
-  share.offer({ done: () => state.done, find: (id, waitMs) => findForNeighbour(supplying, id, waitMs) });
+  share.offer({ done: () => state.done, find: (...asked) => findForNeighbour(supplying, ...asked) });
   const unwatch = share.onChange(() => tick(supplying));
   const timer = setInterval(() => tick(supplying), tickMs);
   return {
@@ -217,21 +217,20 @@ function arrive(
 
 async function findForNeighbour(
   { share, index, stopped, numbers, packed, wanted, arrivals, state }: Supplying,
-  id: string,
-  waitMs: number,
+  ...[id, waitMs, signal]: Parameters<Offer['find']>
 ): ReturnType<Offer['find']> {
   const here = packed.get(id);
   const at = numbers.get(id);
   if (here || at === undefined) return here;
   if (at < state.done && !wanted.isAwaited(id)) {
     const chunk = index.chunks[at];
-    return chunk && state.disk !== undefined ? readBack(state.disk, chunk, index.digest) : undefined;
+    return chunk && state.disk !== undefined ? readBack(state.disk, chunk, index.digest, signal) : undefined;
   }
   const want = { at, seed: seedOf(id), tried: new Set<string>() };
   const isOurs = ownerOf(want, seedOf(share.self()), share.peers.members()) === undefined;
   const isComing = wanted.find(id)?.asked.server ?? false;
   if (state.isClosed || !(isComing || (isOurs && at < state.done + reach))) return undefined;
-  const limit = AbortSignal.any([AbortSignal.timeout(waitMs), stopped]);
+  const limit = AbortSignal.any([AbortSignal.timeout(waitMs), stopped, signal]);
   await once(arrivals, id, { signal: limit }).catch(() => undefined);
   return packed.get(id) ?? 'not yet';
 }
