@@ -153,7 +153,7 @@ export interface FirmwareInterface {
       readonly mustPush: boolean;
     },
     /** Calls with the path of a file with the image; not called where the BMC fetches it. */
-    withFile: <T>(use: (file: string) => Promise<T>) => Promise<T>,
+    withFile: <T>(use: (file: string) => Promise<T>, signal: AbortSignal) => Promise<T>,
     options?: CallOptions,
   ): Promise<{ readonly before: string | null; readonly task: string | undefined }>;
   /** @throws AppError `bmc_error` with the BMC's words for an update that failed */

@@ -3,6 +3,7 @@ import { authWarnings } from '#conductor/auth/auth-warnings.ts';
 import { startDhcpServer } from '#conductor/boot/dhcp/dhcp-server.ts';
 import { listKnownMachines } from '#conductor/boot/dhcp/known-machines.ts';
 import { ramdiskWarning } from '#conductor/boot/ramdisk-files.ts';
+import { removeLeftImages } from '#conductor/flows/firmware/fetch-image.ts';
 import { forgetDiscovered } from '#conductor/flows/forget-discovered.ts';
 import { lookAtSwitchPorts } from '#conductor/flows/look-at-switch-ports.ts';
 import { pruneFlows } from '#conductor/flows/prune-flows.ts';
@@ -102,6 +103,11 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
     { name: 'forget discovered machines', periodMs: pruneIntervalMs, run: () => forgetDiscovered(context) },
     { name: 'prune site actions', periodMs: pruneIntervalMs, run: () => pruneActions(context) },
     { name: 'prune webhook deliveries', periodMs: pruneIntervalMs, run: () => pruneDeliveries(context) },
+    {
+      name: 'remove left firmware images',
+      periodMs: pruneIntervalMs,
+      run: () => removeLeftImages(context.clock.now()),
+    },
     {
       name: 'look at switch ports',
       periodMs: config.switchLookIntervalMs,

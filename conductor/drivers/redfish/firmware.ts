@@ -58,7 +58,7 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
       const way = wayOf({ path, pushPath, mustPush }, what);
       return attempted(what, async () => {
         const answer = await (way === 'push'
-          ? withFile((file) => push(system, { path: pushPath ?? '', file, target: found.target }, signal))
+          ? withFile((file) => push(system, { path: pushPath ?? '', file, target: found.target }, signal), signal)
           : firstTaken(bodies(url, found.target), (body) =>
               client.request({ method: 'POST', path: path ?? '', body, signal }),
             ));

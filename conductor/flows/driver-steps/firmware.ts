@@ -106,13 +106,12 @@ async function start(
   { component, url, checksum }: z.infer<typeof UpdateArgs>['settings'][number],
 ): Promise<Update | ConductorStepOutcome> {
   checkOutboundUrl(`firmware.update: settings: ${component}`, url, context.config.outbound.images);
-  const { signal } = context;
   let started: Awaited<ReturnType<FirmwareInterface['startUpdate']>>;
   try {
     started = await requireOffered(context, (bmc) => bmc.firmware).startUpdate(
       { component, url, mustPush: checksum !== undefined },
-      (use) => withFirmwareImage({ url, checksum, rules: context.config.outbound.images, signal }, use),
-      { signal },
+      (use, limit) => withFirmwareImage({ url, checksum, rules: context.config.outbound.images, signal: limit }, use),
+      { signal: context.signal },
     );
   } catch (error) {
     // the BMC may still be at what a conductor asked for that died before it could note its task

@@ -1,12 +1,22 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { limitAtOnce } from '#shared/limit-at-once.ts';
 import { downloadFile } from '#shared/peers/download-file.ts';
 import { type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
 
 /** The largest firmware bundles have about 1 GiB. */
 const maxBytes = 4 * 1024 ** 3;
+
+/** Each has a file on the disk until the BMC has taken it. */
+const mostAtOnce = 4;
+const inTurn = limitAtOnce({ most: mostAtOnce });
+
+const prefix = 'baton-firmware-';
+/** Longer than a driver takes to send an image. */
+const leftAfterMs = 60 * 60_000;
 
 const algorithms = { 40: 'sha1', 64: 'sha256', 128: 'sha512' } as const;
 
@@ -15,21 +25,33 @@ function algorithmOf(checksum: string): (typeof algorithms)[keyof typeof algorit
   return algorithms[checksum.length as keyof typeof algorithms] ?? 'sha256';
 }
 
+interface FirmwareImage {
+  readonly url: string;
+  readonly checksum: string | undefined;
+  readonly rules: OutboundRules;
+  /** For the wait for a turn, the download and the use. */
+  readonly signal: AbortSignal;
+}
+
 /**
  * A file of the conductor's with the image, whose checksum is the one given; gone once `use` has ended.
- * @throws AppError `invalid_argument` for an image with another checksum
+ * @throws AppError `invalid_argument` for an image with another checksum, `timeout`
  */
-export async function withFirmwareImage<T>(
-  image: {
-    readonly url: string;
-    readonly checksum: string | undefined;
-    readonly rules: OutboundRules;
-    readonly signal: AbortSignal;
-  },
+export async function withFirmwareImage<T>(image: FirmwareImage, use: (file: string) => Promise<T>): Promise<T> {
+  try {
+    return await inTurn(() => fetchAndUse(image, use), image.signal);
+  } catch (error) {
+    if (!image.signal.aborted) throw error;
+    const { origin, pathname } = new URL(image.url);
+    throw stoppedError(image.signal, `fetch ${origin}${pathname}, ${mostAtOnce} images at a time, and send it`);
+  }
+}
+
+async function fetchAndUse<T>(
+  { url, checksum, rules, signal }: FirmwareImage,
   use: (file: string) => Promise<T>,
 ): Promise<T> {
-  const { url, checksum, rules, signal } = image;
-  const folder = await mkdtemp(join(tmpdir(), 'baton-firmware-'));
+  const folder = await mkdtemp(join(tmpdir(), prefix));
   const dispatcher = outboundAgent(rules);
   try {
     const to = join(folder, basename(new URL(url).pathname) || 'image');
@@ -42,5 +64,16 @@ export async function withFirmwareImage<T>(
   } finally {
     await dispatcher.destroy();
     await rm(folder, { recursive: true });
+  }
+}
+
+/** What conductors that were killed have left; others' on the same host are younger, or another user's. */
+export async function removeLeftImages(now: Date): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    if (!name.startsWith(prefix)) continue;
+    const folder = join(tmpdir(), name);
+    const found = await lstat(folder).catch(() => undefined); // another conductor may have removed it
+    if (!found || found.uid !== process.getuid?.() || now.getTime() - found.mtimeMs < leftAfterMs) continue;
+    await rm(folder, { recursive: true, force: true });
   }
 }
