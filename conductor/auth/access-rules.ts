@@ -121,7 +121,7 @@ export const accessRules: readonly AccessRule[] = [
     ['PUT', `${node}/management/boot_device`, 'baremetal:node:set_boot_device', manage],
     ['GET', `${node}/management/indicators`, 'baremetal:node:get_indicator_state', read],
     ['GET', `${node}/management/indicators/{indicator}`, 'baremetal:node:get_indicator_state', read],
-    ['PUT', `${node}/management/indicators/{indicator}`, 'baremetal:node:set_indicator_state', manage],
+    ['PUT', `${node}/management/indicators/{indicator}`, 'baremetal:node:set_indicator_state', ownerOperates],
     ['GET', `${node}/sensors`, 'baton:node:sensors', ownerReads],
     ['GET', `${node}/event_log`, 'baton:node:event_log', ownerReads],
     ['PUT', `${node}/management/inject_nmi`, 'baremetal:node:inject_nmi', manage],

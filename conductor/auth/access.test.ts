@@ -36,6 +36,12 @@ const operations: readonly (readonly [method: string, path: string, body: unknow
   ['PATCH', '/v1/nodes/mine', patch('/driver_info/a', 1), ['admin', 'owner admin']],
   ['PATCH', '/v1/nodes/mine', patch('/owner', 'ours'), ['admin', 'member']],
   ['PUT', '/v1/nodes/mine/traits/CUSTOM_A', undefined, ['admin', 'member', 'owner admin']],
+  [
+    'PUT',
+    '/v1/nodes/mine/management/indicators/led@system',
+    { state: 'ON' },
+    ['admin', 'member', 'owner admin', 'owner member'],
+  ],
   ['GET', '/v1/nodes/mine/console/shell', undefined, ['admin', 'owner admin']],
   ['POST', '/v1/ports', { node_uuid: 'MINE', address: macOfMine }, ['admin', 'owner admin']],
   ['DELETE', '/v1/nodes/mine', undefined, ['admin', 'owner admin']],

@@ -52,9 +52,12 @@ export function consoleStateRoutes(context: HttpContext): ApiApp {
       context.drivers.connect(node, { node: node.uuid });
     }
     if (enabled !== node.consoleEnabled) {
-      await updateNode(context.db, node.uuid, { consoleEnabled: enabled });
       const event = `serial console ${enabled ? 'enabled' : 'disabled'}`;
-      await writeChangeNote(context.db, node.uuid, changeNote(context, c.get('caller'), event));
+      const note = changeNote(context, c.get('caller'), event);
+      await context.db.transaction(async (tx) => {
+        await updateNode(tx, node.uuid, { consoleEnabled: enabled });
+        await writeChangeNote(tx, node.uuid, note);
+      });
     }
     c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states/console`);
     return c.body(null, 202);

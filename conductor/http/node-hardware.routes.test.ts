@@ -52,3 +52,11 @@ test('indicators, as Ironic has them', async () => {
   expect(await get(`${lamps}/drive`)).toMatchObject({ status: 404 });
   expect(await get(lamps, '1.62')).toMatchObject({ status: 404 });
 });
+
+test('a switched indicator is in the history before the BMC is asked', async () => {
+  bmc.inject({ method: 'PATCH', path: /Systems/, status: 400, times: 9 });
+  expect((await api.call('PUT', `/v1/nodes/${lamps}/led@system`, { state: 'ON' })).status).toBeGreaterThanOrEqual(400);
+  const { body } = await get('n1/history?detail=true');
+  const events = (body['history'] as { event: string }[]).map(({ event }) => event);
+  expect(events).toContain('indicator led@system is switched ON');
+});

@@ -84,12 +84,11 @@ export function nodeIndicatorRoutes(context: HttpContext): ApiApp {
       throw new AppError('invalid_argument', `state: it must be ON, OFF or BLINKING, not '${asked}'.`);
     const { node, indicators } = await find(ident);
     const { component } = await known(indicators, indicator);
-    await withNodeLock(context, node.uuid, (signal) => indicators.set(component, state, { signal }));
-    await writeChangeNote(
-      context.db,
-      node.uuid,
-      changeNote(context, c.get('caller'), `indicator ${indicator} switched ${state}`),
-    );
+    const note = changeNote(context, c.get('caller'), `indicator ${indicator} is switched ${state}`);
+    await withNodeLock(context, node.uuid, async (signal) => {
+      await writeChangeNote(context.db, node.uuid, note);
+      await indicators.set(component, state, { signal });
+    });
     return c.body(null, 204);
   });
 
