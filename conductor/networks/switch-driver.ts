@@ -45,6 +45,11 @@ export interface SwitchConnection {
   /** All of them in one transaction where the switch can, in this order where it can't; safe to repeat. */
   apply(settings: readonly SwitchPortSetting[], signal?: AbortSignal): Promise<void>;
   /**
+   * Of ports that are so already: has that outlast a restart of the switch, unless this connection has done so. A conductor
+   * that was lost may have set them and saved nothing. Without it a switch saves by itself.
+   */
+  save?(settings: readonly SwitchPortSetting[], signal?: AbortSignal): Promise<void>;
+  /**
    * What `apply` would send, in the switch's own words.
    * @param found the ports as they were read
    */

@@ -127,7 +127,7 @@ async function moveAndProve(
 ): Promise<void> {
   const portIds = [...new Set(desired.map(({ portId }) => portId))];
   const settings = planSwitchports(desired, await connection.readPorts(portIds, signal));
-  if (settings.length === 0) return;
+  if (settings.length === 0) return connection.save?.(desired, signal);
   await overdueTimers();
   signal.throwIfAborted();
   await connection.apply(settings, signal);

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { isolated, portVlans } from '#conductor/model/port-vlans.ts';
 import type { SwitchAccess, SwitchConnection } from '#conductor/networks/switch-driver.ts';
+import { createSwitchRounds } from '#conductor/networks/switch-rounds.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { type EosSwitch, startEosSwitch } from '#test/simulators/switch/eos.ts';
@@ -157,6 +158,21 @@ describe('a change', () => {
     expect(await failure(connection.readPorts(['Ethernet1']))).toMatchObject({ code: 'switch_error' });
     eos.state.saveFails = false;
     await connection.readPorts(['Ethernet1']);
+    eos.reboot();
+    expect(await connection.readPorts(['Ethernet1'])).toEqual([{ portId: 'Ethernet1', vlans: portVlans(100) }]);
+  });
+
+  test('of a conductor that was lost before it saved is saved by the next one that wants it, once', async () => {
+    const { eos, connect } = await startEos();
+    eos.state.saveFails = true;
+    await failure(connect().apply(toVlan100));
+    eos.state.saveFails = false;
+    const before = eos.commands.length;
+    const connection = connect();
+    const rounds = createSwitchRounds('leaf1', connection, (_switchId, _signal, work) => work());
+    await rounds.move(toVlan100);
+    await rounds.move(toVlan100);
+    expect(eos.commands.slice(before).filter((command) => command === 'write memory')).toHaveLength(1);
     eos.reboot();
     expect(await connection.readPorts(['Ethernet1'])).toEqual([{ portId: 'Ethernet1', vlans: portVlans(100) }]);
   });

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { allVlans, describeVlans, isIsolated } from '#conductor/model/port-vlans.ts';
 import {
+  describePort,
   isSet,
   type SwitchAccess,
   type SwitchConnection,
@@ -52,7 +53,7 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
       const open = os.transports[transport] as OpenCommandLine;
       const rows = os.rowsOver?.[transport] ?? os;
       const logins = createLogins(open, rows.transaction, access);
-      const switchAt: ConnectedSwitch = { os, rows, access, logins, unsaved: [] };
+      const switchAt: ConnectedSwitch = { os, rows, access, logins, unsaved: [], saved: new Map() };
       return {
         readPorts: (portIds, signal) =>
           inTurn(access.endpoint, async () => {
@@ -65,6 +66,12 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
           inTurn(access.endpoint, async () => {
             requireWanted(signal);
             if (settings.length > 0) await apply(switchAt, settings, signal);
+          }),
+        save: (settings, signal) =>
+          inTurn(access.endpoint, async () => {
+            requireWanted(signal);
+            const isSaved = settings.every((each) => switchAt.saved.get(each.portId) === describePort(each));
+            if (!isSaved) await saveAll(switchAt, settings, [], signal);
           }),
         describe: (settings, found) => changeLines(rows, settings, found, !rows.transaction),
         close: () => inTurn(access.endpoint, async () => logins.close()),
@@ -80,6 +87,8 @@ interface ConnectedSwitch {
   readonly logins: Logins;
   /** Commands that a restart of the switch would show to be missing; they are tried again before anything else. */
   unsaved: readonly string[];
+  /** What this connection has saved, by port. */
+  readonly saved: Map<string, string>;
 }
 
 async function read(
@@ -120,9 +129,22 @@ async function apply(
   const change = { settings, vlanLines, found: withOthers(switchAt, before, found) };
   if (rows.transaction) await applyWhole(switchAt, rows.transaction, change, signal);
   else await applyLineByLine(switchAt, change, signal);
+  await saveAll(switchAt, settings, found, signal);
+}
+
+/** @param found what the ports were: their bonds may be gone */
+async function saveAll(
+  switchAt: ConnectedSwitch,
+  settings: readonly SwitchPortSetting[],
+  found: readonly SwitchPortState[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { rows, saved } = switchAt;
+  const portIds = settings.map(({ portId }) => portId);
   const bonds = [...found, ...settings].flatMap(({ bond }) => (bond && rows.bonds?.name(bond.number)) ?? []);
   switchAt.unsaved = rows.save([...portIds, ...new Set(bonds)], changeLines(rows, settings, [], false));
   await save(switchAt, signal);
+  for (const each of settings) saved.set(each.portId, describePort(each));
 }
 
 interface Change {
