@@ -53,7 +53,7 @@ test('names that lead outside, where what there is is known', () => {
   const faults = faultTexts(text, { credentials: ['bmc', 'other'], networks: ['tenant', 'blue'], drivers: ['ipmi'] });
   expect(faults).toMatchInlineSnapshot(`
     [
-      "Error UnknownCredential BaremetalNode n1 data.oob.credential: credential is no stored credential; there are bmc, other; user and password are kept by \`baton credential set NAME\`",
+      "Error UnknownCredential BaremetalNode n1 data.oob.credential: credential is no stored credential; there are bmc, other; user and password are kept by \`baton credential set NAME\`; a password needs \`account\` beside it in the same document",
       "Error UnknownDriver BaremetalNode n1 data.oob.type: type means driver redfish, which this conductor has not; there is ipmi",
       "Error UnknownNetwork BaremetalNode n1 data.interfaces.eth0.networks: networks have tennant, which is no network; did you mean tenant?; there are tenant, blue",
     ]

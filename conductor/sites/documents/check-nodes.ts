@@ -46,7 +46,7 @@ export function checkNodes(
     if (credential !== undefined && sets.credentials && !sets.credentials.has(credential)) {
       // perhaps a password: it is not repeated
       const stored = suggest(credential, known.credentials ?? []);
-      const message = `is no stored credential${stored}; user and password are kept by \`baton credential set NAME\``;
+      const message = `is no stored credential${stored}; user and password are kept by \`baton credential set NAME\`; a password needs \`account\` beside it in the same document`;
       report(['oob', 'credential'], message, 'UnknownCredential');
     }
     if (node.driver !== '' && sets.drivers && !sets.drivers.has(node.driver)) {
