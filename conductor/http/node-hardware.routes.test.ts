@@ -32,6 +32,11 @@ test('sensors and the event log are read from the BMC', async () => {
   expect((await get('n1/event_log?limit=1')).body).toEqual({
     event_log: [{ at: '2026-11-24T18:00:02.000Z', severity: 'critical', message: 'Power supply 1 lost its input.' }],
   });
+  bmc.quirks.logPages = true;
+  expect((await get('n1/event_log')).body).toMatchObject({
+    event_log: [{ message: 'The chassis was opened.' }, { message: 'Power supply 1 lost its input.' }],
+  });
+  bmc.quirks.logPages = false;
   expect(await get('n1/event_log?limit=0')).toMatchObject({ status: 400 });
   expect(await get('fake/sensors')).toMatchObject({ status: 400 });
   expect(await get('fake/event_log')).toMatchObject({ status: 400 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { LogEntry, ManagementInterface } from '#conductor/drivers/interfaces.ts';
-import { readResource } from '#conductor/drivers/redfish/resource.ts';
+import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { Collection, lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -19,8 +19,16 @@ const Entry = z.looseObject({
   Message: lenient(z.string()),
   MessageId: lenient(z.string()),
 });
-/** With the entries themselves, as all vendors seen have it. */
-const Entries = z.looseObject({ Members: z.array(Entry) });
+/** With the entries themselves, as all vendors seen have it, or links to them. */
+const Entries = z.looseObject({
+  Members: z.array(Entry.extend({ '@odata.id': lenient(z.string()) })),
+  'Members@odata.nextLink': lenient(z.string()),
+});
+type Member = z.infer<typeof Entries>['Members'][number];
+
+const maxPages = 100;
+/** Read one by one: of more, those at both ends, for BMCs differ in their order. */
+const maxLinks = 400;
 
 const severities: Readonly<Record<string, LogEntry['severity']>> = {
   OK: 'ok',
@@ -54,13 +62,39 @@ export function redfishEventLog(system: RedfishSystem): Pick<ManagementInterface
         for (const member of Members) {
           const service = (await readResource(client, member['@odata.id'], LogService, signal)).data;
           if (!service.Entries || !isHardwareLog(service)) continue;
-          const { data: entries } = await readResource(client, service.Entries['@odata.id'], Entries, signal);
-          return entries.Members.map(entryOf).toSorted(byTime).slice(-newest);
+          const entries = await readEntries(client, service.Entries['@odata.id'], signal);
+          return entries.map(entryOf).toSorted(byTime).slice(-newest);
         }
       }
       throw new AppError('not_supported', `the BMC at ${client.origin} shows no system event log`);
     },
   };
+}
+
+async function readEntries(client: RedfishSystem['client'], first: string, signal: AbortSignal) {
+  const members: Member[] = [];
+  const { origin } = client;
+  let pages = 0;
+  for (let path: string | undefined = first; path !== undefined; pages += 1) {
+    if (pages === maxPages) throw new AppError('bmc_error', `the event log at ${origin} has over ${maxPages} pages`);
+    const page: Resource<z.infer<typeof Entries>> = await readResource(client, path, Entries, signal);
+    members.push(...page.data.Members);
+    const link = page.data['Members@odata.nextLink'];
+    const next: URL | null | undefined = link ? URL.parse(link, new URL(path, origin).href) : undefined;
+    // the login goes to the configured BMC only
+    if (next === null || (next && next.origin !== origin)) {
+      throw new AppError('bmc_error', `the event log at ${origin} leads to ${link}`);
+    }
+    path = next ? next.pathname + next.search : undefined;
+  }
+  const isLink = (member: Member): boolean => Object.keys(member).every((key) => key === '@odata.id');
+  const links = members.filter(isLink);
+  const read = links.length > maxLinks ? [...links.slice(0, maxLinks / 2), ...links.slice(-maxLinks / 2)] : links;
+  const entries: z.infer<typeof Entry>[] = members.filter((member) => !isLink(member));
+  for (const { '@odata.id': path } of read) {
+    if (path) entries.push((await readResource(client, path, Entry, signal)).data);
+  }
+  return entries;
 }
 
 function entryOf({

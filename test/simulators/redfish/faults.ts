@@ -127,6 +127,8 @@ export interface Quirks {
   updatesAtReset: boolean;
   /** Its own update ends its sessions, and it forgets its tasks. */
   forgetsTasks: boolean;
+  /** The event log has a page for each entry, the oldest first, with links in place of entries. */
+  logPages: boolean;
   /** No Bios resource. */
   noBios: boolean;
   /** Bios has a ResetBios action and nothing else. */
@@ -193,6 +195,7 @@ export const standardQuirks: Readonly<Quirks> = {
   multipartPush: true,
   updatesAtReset: false,
   forgetsTasks: false,
+  logPages: false,
   noBios: false,
   noBiosAttributes: false,
   noBiosSettings: false,

@@ -237,7 +237,7 @@ export function renderResources(context: ResourceContext): Record<string, Record
       },
     },
     ...sensorResources(quirks),
-    ...logResources(),
+    ...logResources(quirks),
     ...services(context),
     ...biosResources(context.bios, quirks),
     ...storageResources(context.storage, quirks),

@@ -84,7 +84,7 @@ export function sensorResources({ sensors }: Quirks): Record<string, Record<stri
   };
 }
 
-export function logResources(): Record<string, Record<string, unknown>> {
+export function logResources({ logPages }: Quirks): Record<string, Record<string, unknown>> {
   const service = (id: string, type: string): Record<string, unknown> => ({
     '@odata.type': '#LogService.v1_2_0.LogService',
     Id: id,
@@ -118,6 +118,18 @@ export function logResources(): Record<string, Record<string, unknown>> {
       'Members@odata.count': entries.length,
       Members: entries,
     },
+    ...(logPages ? pagesOf(entries.toReversed().map((entry) => entry['@odata.id'])) : {}),
     ...Object.fromEntries(entries.map((entry) => [entry['@odata.id'], entry])),
   };
+}
+
+/** A page for each entry, which is a link. */
+function pagesOf(links: readonly string[]): Record<string, Record<string, unknown>> {
+  const place = (index: number): string => `${logServicesPath}/Sel/Entries${index === 0 ? '' : `/Page${index}`}`;
+  const page = (link: string, index: number): Record<string, unknown> => ({
+    ...collection('LogEntryCollection', 'Entries', [link]),
+    'Members@odata.count': links.length,
+    ...(index + 1 < links.length ? { 'Members@odata.nextLink': place(index + 1) } : {}),
+  });
+  return Object.fromEntries(links.map((link, index) => [place(index), page(link, index)]));
 }
