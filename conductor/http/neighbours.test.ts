@@ -12,7 +12,7 @@ import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
 beforeAll(async () => {
-  api = await openTestApi();
+  api = await openTestApi({ settings: { BATON_IMAGE_NEIGHBOURS: 'true' } });
 });
 beforeEach(() => api.reset());
 afterAll(() => api.close());

@@ -119,8 +119,8 @@ export const Environment = z.object({
   BATON_RUN_IMAGE_PROGRAMS: flag(false).describe(
     "install boot loaders of partition images by the image's own GRUB tools, run in a sandbox in the ramdisk, in place of the ramdisk's GRUB: needed for images with entries in /boot/loader",
   ),
-  BATON_IMAGE_NEIGHBOURS: flag(true).describe(
-    'have machines that deploy the same image in chunks, for the same project, send each other what they have of it; false where ports of the provisioning network are isolated from each other',
+  BATON_IMAGE_NEIGHBOURS: flag(false).describe(
+    'have machines that deploy the same image in chunks, for the same project, send each other what they have of it; not where ports of the provisioning network are isolated from each other, and new: try it with a few machines before a rack',
   ),
   BATON_REQUIRE_BOOT_TOKEN: flag(false).describe(
     "refuse lookups of machines that have not been given the boot's token by Baton's iPXE script or CD: not with an ironic-python-agent's own ramdisk; where false, only of nodes whose boot was given one",
