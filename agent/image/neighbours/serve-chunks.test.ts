@@ -40,16 +40,16 @@ function startFinding() {
     }
   };
   const offer = { group: () => group, publicKey: () => publicKey, done: () => 9, meet: () => undefined, find };
-  return { state, tell: () => told.resolve(Buffer.from('chunk')), app: serveChunks(() => offer, systemClock) };
+  return { state, answer: () => told.resolve(Buffer.from('chunk')), app: serveChunks(() => offer, systemClock) };
 }
 
 test('of many requests a bounded number is looked into, fewer of one ticket; the others are told to come again', async () => {
-  const { app, state, tell } = startFinding();
+  const { app, state, answer } = startFinding();
   const ask = async (number: number) => app.request(path, { headers: { authorization: bearer(number) } });
   const ofOne = Array.from({ length: 40 }, () => ask(1));
   const ofOthers = Array.from({ length: 100 }, (_, number) => ask(2 + (number % 10)));
   expect((await ask(1)).status).toBe(503);
-  tell();
+  answer();
   const count = async (asked: readonly Promise<Response>[]): Promise<number> =>
     (await Promise.all(asked)).filter(({ status }) => status === 200).length;
   expect([await count(ofOne), await count(ofOthers), state.most]).toEqual([16, 48, 64]);
@@ -57,7 +57,7 @@ test('of many requests a bounded number is looked into, fewer of one ticket; the
 });
 
 test('who sends a thousand requests at once piles nothing up, and who hangs up leaves its place', async () => {
-  const { app, state, tell } = startFinding();
+  const { app, state, answer } = startFinding();
   const server = await startServer(app, { host: '127.0.0.1', port: 0 }, undefined);
   const request = `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: ${bearer(1)}\r\n\r\n`;
   try {
@@ -74,7 +74,7 @@ test('who sends a thousand requests at once piles nothing up, and who hangs up l
     });
     many.end(request.repeat(1000));
     await vi.waitFor(() => expect(state.now).toBe(16), waits);
-    tell();
+    answer();
     await once(many, 'close');
     expect(answers.split('HTTP/1.1 ')).toHaveLength(1001);
     expect(answers).toContain('HTTP/1.1 503');
