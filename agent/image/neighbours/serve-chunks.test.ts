@@ -23,9 +23,9 @@ const bearer = (number: number): string =>
     privateKey,
   )}`;
 
-/** Finds nothing until it is told to, or the request has ended. */
+/** Finds nothing until `answer` is called, or the request has ended. */
 function startFinding() {
-  const told = Promise.withResolvers<Uint8Array>();
+  const found = Promise.withResolvers<Uint8Array>();
   const state = { now: 0, most: 0 };
   const find = async (_id: string, _waitMs: number, signal: AbortSignal): Promise<Uint8Array> => {
     state.now += 1;
@@ -34,16 +34,16 @@ function startFinding() {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
     });
     try {
-      return await Promise.race([told.promise, ended]);
+      return await Promise.race([found.promise, ended]);
     } finally {
       state.now -= 1;
     }
   };
   const offer = { group: () => group, publicKey: () => publicKey, done: () => 9, meet: () => undefined, find };
-  return { state, answer: () => told.resolve(Buffer.from('chunk')), app: serveChunks(() => offer, systemClock) };
+  return { state, answer: () => found.resolve(Buffer.from('chunk')), app: serveChunks(() => offer, systemClock) };
 }
 
-test('of many requests a bounded number is looked into, fewer of one ticket; the others are told to come again', async () => {
+test('of many requests a bounded number is looked into, fewer of one ticket; the others may come again', async () => {
   const { app, state, answer } = startFinding();
   const ask = async (number: number) => app.request(path, { headers: { authorization: bearer(number) } });
   const ofOne = Array.from({ length: 40 }, () => ask(1));
