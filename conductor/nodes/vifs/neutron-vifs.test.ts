@@ -40,7 +40,8 @@ test('VIFs are ports of Neutron, each on a port of its physical network', async 
 });
 
 test('a node that is deleted takes along what Baton made for it in Neutron, and no VIF', async () => {
-  const own = neutron.addPort(neutron.addNetwork('left'), { name: 'baton cleaning x', device_id: uuid });
+  const made = { name: 'baton cleaning x', device_id: uuid, device_owner: 'baremetal:none' };
+  const own = neutron.addPort(neutron.addNetwork('left'), made);
   const others = [...neutron.state.ports.keys()].filter((id) => id !== own.id);
   expect((await api.call('DELETE', '/v1/nodes/n1')).status).toBe(204);
   expect([...neutron.state.ports.keys()]).toEqual(others);
