@@ -1,19 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Clock } from '#shared/clock.ts';
 import { backOffMs, retry } from '#shared/retry.ts';
-
-/** Sleeps end at once and move its time on. */
-function createInstantClock(): Clock & { readonly sleeps: number[] } {
-  const sleeps: number[] = [];
-  return {
-    sleeps,
-    now: () => new Date(sleeps.reduce((sum, ms) => sum + ms, 0)),
-    sleep: async (ms, signal) => {
-      signal?.throwIfAborted();
-      sleeps.push(ms);
-    },
-  };
-}
+import { createInstantClock } from '#test/support/instant-clock.ts';
 
 /** Fails with its number so many times, then answers it. */
 const failing = (times: number) => async (attempt: number) => {

@@ -48,7 +48,11 @@ export async function askPeer(kind: PeerKind, url: URL | string, options: PeerRe
       parts.push(part);
       length += part.length;
       if (length <= largeBytes) continue;
-      large ??= await largeAnswers.begin({ peer: hostOf(url), signal, cut: (error) => answer.body.destroy(error) });
+      large ??= await largeAnswers.begin({
+        peer: new URL(url).host,
+        signal,
+        cut: (error) => answer.body.destroy(error),
+      });
       await large.take(part.length);
     }
     const bytes = Buffer.concat(parts);
@@ -111,10 +115,6 @@ async function* readLines(
 }
 
 const largeAnswers = createLargeAnswers();
-
-function hostOf(url: URL | string): string {
-  return new URL(url).host;
-}
 
 function signalOf(limits: PeerLimits, { signal, timeoutMs }: PeerRequest): AbortSignal {
   const limit = AbortSignal.timeout(timeoutMs ?? limits.timeoutMs);

@@ -1,21 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Clock } from '#shared/clock.ts';
 import { createLargeAnswers, type LargeAnswerLimits, type Sender } from '#shared/peers/large-answers.ts';
+import { createInstantClock } from '#test/support/instant-clock.ts';
 
 const limits: LargeAnswerLimits = { atOnce: 1, bytesPerSecond: 100, burstBytes: 1000, leastBytesPerSecond: 10 };
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
 afterEach(() => void vi.useRealTimers());
-
-/** Sleeps end at once and move its time on. */
-function createInstantClock(): Clock & { readonly sleeps: number[] } {
-  const sleeps: number[] = [];
-  return {
-    sleeps,
-    now: () => new Date(sleeps.reduce((sum, ms) => sum + ms, 0)),
-    sleep: async (ms) => void sleeps.push(ms),
-  };
-}
 
 function senderOf(peer: string, cut: Sender['cut'] = () => undefined): Sender & { stop(): void } {
   const stopping = new AbortController();
