@@ -1,4 +1,3 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import {
   Action,
@@ -12,8 +11,8 @@ import { getAction, listActions } from '#conductor/flows/actions/action-store.ts
 import { airshipList, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, answersOther, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
 import { originOf } from '#conductor/http/links.ts';
-import { answers, answersOther, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { readActionLog } from '#conductor/sites/actions/action-logs.ts';
@@ -32,15 +31,13 @@ import {
 import { viewActionNodes } from '#conductor/sites/actions/view-groups.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ['site actions'];
+const route = routesOf('site actions');
 const path = '/api/v1.0/actions';
-const onePath = `${path}/{action}`;
-const stepPath = `${onePath}/steps/{step}`;
+const onePath = `${path}/{action}` as const;
+const stepPath = `${onePath}/steps/{step}` as const;
 const maximumPage = 1000;
 const usualPage = 100;
 
-const ActionParams = z.object({ action: z.string() });
-const StepParams = ActionParams.extend({ step: z.string() });
 const verbosity = z
   .enum(['0', '1', '2', '3', '4', '5'], { error: 'must be 0 to 5: how detailed the notes are' })
   .default('1')
@@ -59,14 +56,10 @@ const ActionRequest = z.strictObject({
   parameters: z.record(z.string(), z.unknown(), { error: 'must be an object' }).nullish(),
 });
 
-const create = createRoute({
-  method: 'post',
+const create = route.post(
   path,
-  tags,
-  summary:
-    'Start a site action: deploy_site, update_site, redeploy_server, teardown_server, relabel_nodes, verify_site',
-  request: { body: jsonBody(ActionRequest), query: airshipQuery({ 'allow-intermediate-commits': queryFlag }) },
-  responses: {
+  'Start a site action: deploy_site, update_site, redeploy_server, teardown_server, relabel_nodes, verify_site',
+  {
     ...answers(
       200,
       'dry_run: the groups in their order with their nodes, of a teardown each step and disk; nothing is started',
@@ -74,104 +67,81 @@ const create = createRoute({
     ),
     ...answers(201, 'the action, and its address in Location', Action),
   },
-});
+  { body: ActionRequest, query: airshipQuery({ 'allow-intermediate-commits': queryFlag }) },
+);
 
-const list = createRoute({
-  method: 'get',
+const list = route.get(
   path,
-  tags,
-  summary: 'List site actions, the newest first',
-  request: {
+  'List site actions, the newest first',
+  answers(200, 'a list of actions; marker is the id of the last one of the page before', z.array(Action)),
+  {
     query: Verbosity.extend({
       limit: z.coerce.number({ error: 'must be a number' }).int().min(1).max(maximumPage).default(usualPage),
       marker: z.string().optional(),
     }),
   },
-  responses: answers(200, 'a list of actions; marker is the id of the last one of the page before', z.array(Action)),
-});
+);
 
-const show = createRoute({
-  method: 'get',
-  path: onePath,
-  tags,
-  summary: 'Show a site action with its steps, groups, notes, validations and commands',
-  request: { params: ActionParams, query: Verbosity.extend({ since, members: queryFlag }) },
-  responses: answers(
-    200,
-    'the action; since: only notes behind the one with that note_id; members: with their names',
-    Action,
-  ),
-});
+const show = route.get(
+  onePath,
+  'Show a site action with its steps, groups, notes, validations and commands',
+  answers(200, 'the action; since: only notes behind the one with that note_id; members: with their names', Action),
+  { query: Verbosity.extend({ since, members: queryFlag }) },
+);
 
-const showNodes = createRoute({
-  method: 'get',
-  path: `${onePath}/nodes`,
-  tags,
-  summary: 'List the nodes of a site action with what became of them',
-  request: {
-    params: ActionParams,
+const showNodes = route.get(
+  `${onePath}/nodes`,
+  'List the nodes of a site action with what became of them',
+  answers(200, 'nodes', z.strictObject({ nodes: z.array(ActionNode) })),
+  {
     query: airshipQuery({
       group: z.string().optional(),
       status: z.enum(['not_started', 'prepared', 'success', 'failure']).optional(),
       working: queryFlag,
     }),
   },
-  responses: answers(200, 'nodes', z.strictObject({ nodes: z.array(ActionNode) })),
-});
+);
 
-const control = createRoute({
-  method: 'post',
-  path: `${onePath}/control/{verb}`,
-  tags,
-  summary: 'Pause, unpause or stop a site action',
-  request: { params: ActionParams.extend({ verb: z.string() }) },
-  responses: answers(202, 'noted; the action follows at its next beat'),
-});
+const control = route.post(
+  `${onePath}/control/{verb}`,
+  'Pause, unpause or stop a site action',
+  answers(202, 'noted; the action follows at its next beat'),
+);
 
-const showStep = createRoute({
-  method: 'get',
-  path: stepPath,
-  tags,
-  summary: 'Show a step of a site action with its notes',
-  request: { params: StepParams, query: Verbosity.extend({ since, try: z.string().optional() }) },
-  responses: answers(200, 'the step', ActionStep),
-});
+const showStep = route.get(
+  stepPath,
+  'Show a step of a site action with its notes',
+  answers(200, 'the step', ActionStep),
+  { query: Verbosity.extend({ since, try: z.string().optional() }) },
+);
 
-const showLogs = createRoute({
-  method: 'get',
-  path: `${stepPath}/logs`,
-  tags,
-  summary: 'Show what has happened in a step, a line each',
-  request: { params: StepParams, query: airshipQuery({ try: z.string().optional() }) },
-  responses: answersOther(200, 'text', 'text/plain'),
-});
+const showLogs = route.get(
+  `${stepPath}/logs`,
+  'Show what has happened in a step, a line each',
+  answersOther(200, 'text', 'text/plain'),
+  { query: airshipQuery({ try: z.string().optional() }) },
+);
 
-const showValidation = createRoute({
-  method: 'get',
-  path: `${onePath}/validations/{validation}`,
-  tags,
-  summary: 'Show one of the validations of a site action',
-  request: { params: ActionParams.extend({ validation: z.string() }), query: airshipQuery({}) },
-  responses: answers(200, 'the validation, as the action has it', ActionValidation),
-});
+const showValidation = route.get(
+  `${onePath}/validations/{validation}`,
+  'Show one of the validations of a site action',
+  answers(200, 'the validation, as the action has it', ActionValidation),
+  { query: airshipQuery({}) },
+);
 
-const showNote = createRoute({
-  method: 'get',
-  path: '/api/v1.0/notedetails/{note}',
-  tags,
-  summary: 'Show the text of a note, of whichever action',
-  request: { params: z.object({ note: z.string() }), query: airshipQuery({}) },
-  responses: answersOther(200, 'text', 'text/plain'),
-});
+const showNote = route.get(
+  '/api/v1.0/notedetails/{note}',
+  'Show the text of a note, of whichever action',
+  answersOther(200, 'text', 'text/plain'),
+  { query: airshipQuery({}) },
+);
 
-const siteStatuses = createRoute({
-  method: 'get',
-  path: '/api/v1.0/site_statuses',
-  tags,
-  summary: "Show every node's provision and power state",
-  request: { query: airshipQuery({ filters: airshipList }) },
-  responses: answers(200, 'nodes_provision_status and machines_powerstate, or those that filters names', SiteStatuses),
-});
+const siteStatuses = route.get(
+  '/api/v1.0/site_statuses',
+  "Show every node's provision and power state",
+  answers(200, 'nodes_provision_status and machines_powerstate, or those that filters names', SiteStatuses),
+  { query: airshipQuery({ filters: airshipList }) },
+);
 
 /** Steps run once: what Shipyard numbers from 1 has one try here. */
 function requireFirstTry(given: string | undefined): void {

@@ -1,4 +1,3 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { createHeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
 import { createNeighbourFinder } from '#conductor/agents/neighbours/find-neighbours.ts';
@@ -9,7 +8,7 @@ import { lookupNode } from '#conductor/flows/lookup-node.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { addressOf } from '#conductor/http/caller-source.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -19,44 +18,33 @@ import { Heartbeat } from '#shared/wire/heartbeat.ts';
 import { NeighboursAnswer, NeighboursRequest } from '#shared/wire/neighbours.ts';
 import { ProgressReport } from '#shared/wire/progress.ts';
 
-const tags = ['agent'];
+const route = routesOf('agent');
 const agentVersion = 22;
 
-const lookup = createRoute({
-  method: 'get',
-  path: '/v1/lookup',
-  tags,
-  summary: 'Look up the node that a ramdisk runs on',
-  request: { query: z.strictObject({ addresses: z.string().optional(), node_uuid: z.string().optional() }) },
-  responses: answers(200, 'node and config, with the boot token the first time', AgentLookup),
+const lookup = route.get(
+  '/v1/lookup',
+  'Look up the node that a ramdisk runs on',
+  answers(200, 'node and config, with the boot token the first time', AgentLookup),
+  { query: z.strictObject({ addresses: z.string().optional(), node_uuid: z.string().optional() }) },
+);
+
+const heartbeat = route.post('/v1/heartbeat/{node}', "Take an agent's heartbeat", answers(202, 'accepted'), {
+  body: z.record(z.string(), z.unknown()),
 });
 
-const heartbeat = createRoute({
-  method: 'post',
-  path: '/v1/heartbeat/{node}',
-  tags,
-  summary: "Take an agent's heartbeat",
-  request: { params: NodeParams, body: jsonBody(z.record(z.string(), z.unknown())) },
-  responses: answers(202, 'accepted'),
-});
+const progress = route.post(
+  '/v1/progress/{node}',
+  "Take an agent's progress report (Baton's own)",
+  answers(204, 'taken'),
+  { body: ProgressReport },
+);
 
-const progress = createRoute({
-  method: 'post',
-  path: '/v1/progress/{node}',
-  tags,
-  summary: "Take an agent's progress report (Baton's own)",
-  request: { params: NodeParams, body: jsonBody(ProgressReport) },
-  responses: answers(204, 'taken'),
-});
-
-const neighbours = createRoute({
-  method: 'post',
-  path: '/v1/neighbours/{node}',
-  tags,
-  summary: "Tell an agent which machines deploy the same image (Baton's own)",
-  request: { params: NodeParams, body: jsonBody(NeighboursRequest) },
-  responses: answers(200, 'neighbours, and a ticket for them', NeighboursAnswer),
-});
+const neighbours = route.post(
+  '/v1/neighbours/{node}',
+  "Tell an agent which machines deploy the same image (Baton's own)",
+  answers(200, 'neighbours, and a ticket for them', NeighboursAnswer),
+  { body: NeighboursRequest },
+);
 
 /** Fields newer than the first heartbeats, with Ironic's texts (agent-protocol.md §2.3). */
 const gatedFields: readonly {

@@ -1,30 +1,24 @@
-import { createRoute } from '@hono/zod-openapi';
 import { sql } from 'drizzle-orm';
 import { Versions } from '#conductor/api/service.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { inTime } from '#conductor/kernel/in-time.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
-const tags = ["site health (Airship's)"];
+const route = routesOf("site health (Airship's)");
 const pingTimeoutMs = 2_000;
 
-const versions = createRoute({
-  method: 'get',
-  path: '/versions',
-  tags,
-  summary: "List the versions of Airship's interfaces that are served",
-  responses: answers(200, 'one', Versions),
-});
+const versions = route.get(
+  '/versions',
+  "List the versions of Airship's interfaces that are served",
+  answers(200, 'one', Versions),
+);
 
-const health = createRoute({
-  method: 'get',
-  path: `${airshipPath}/health`,
-  tags,
-  summary: 'Say whether the conductor can serve',
-  responses: { ...answers(204, 'it can'), 503: { description: 'it can not' } },
+const health = route.get(`${airshipPath}/health`, 'Say whether the conductor can serve', {
+  ...answers(204, 'it can'),
+  503: { description: 'it can not' },
 });
 
 /** `/versions` and `/api/v1.0/health` (airship.md §4). */

@@ -1,4 +1,3 @@
-import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { allocationResource, getAllocation, viewAllocation } from '#conductor/allocations/allocation-store.ts';
@@ -12,10 +11,10 @@ import { AllocationTrial, NewAllocation } from '#conductor/api/node-parts.ts';
 import { pageOf } from '#conductor/api/values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, fieldsQuery, routesOf } from '#conductor/http/define-routes.ts';
 import { chooseFieldsAt } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
-import { answers, fieldsQuery, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { notAllowed, requireEndpoint, requireMethod, requireVersion } from '#conductor/http/versions.ts';
 import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import { JsonPatch } from '#conductor/kernel/json-patch.ts';
@@ -26,15 +25,13 @@ import { listRows } from '#conductor/nodes/resources/resource-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const states = statesOf(allocationStates);
-const tags = ['allocations'];
+const route = routesOf('allocations');
 const path = '/v1/allocations';
-const onePath = `${path}/{allocation}`;
+const onePath = `${path}/{allocation}` as const;
 const ofNodePath = '/v1/nodes/{node}/allocation';
 /** Microversions (allocation.md §1). */
 const since = { resource: 52, change: 57, backfill: 58, owner: 60 } as const;
 
-/** UUID or name. */
-const AllocationParams = z.object({ allocation: z.string() });
 const FieldsQuery = z.strictObject({ fields: z.string().optional() });
 
 const ListQuery = z.strictObject({
@@ -46,75 +43,49 @@ const ListQuery = z.strictObject({
   owner: z.string().optional(),
 });
 
-const list = createRoute({
-  method: 'get',
+const list = route.get(
   path,
-  tags,
-  summary: 'List allocations',
-  request: { query: ListQuery },
-  responses: answers(
+  'List allocations',
+  answers(
     200,
     'allocations, and the address of the next page when this one is full',
     pageOf('allocations', Allocation),
   ),
-});
+  { query: ListQuery },
+);
 
-const create = createRoute({
-  method: 'post',
+const create = route.post(
   path,
-  tags,
-  summary: 'Ask for a node, or for several',
-  request: { body: jsonBody(AllocationRequest) },
-  responses: {
+  'Ask for a node, or for several',
+  {
     ...answers(200, 'dry_run: what it would be given, and why every other node is refused', AllocationTrial),
     ...answers(201, 'the allocation, still without its node; with count: all of them', NewAllocation),
   },
+  { body: AllocationRequest },
+);
+
+const show = route.get(onePath, 'Show an allocation', answers(200, 'the allocation', Allocation), {
+  query: FieldsQuery,
 });
 
-const show = createRoute({
-  method: 'get',
-  path: onePath,
-  tags,
-  summary: 'Show an allocation',
-  request: { params: AllocationParams, query: FieldsQuery },
-  responses: answers(200, 'the allocation', Allocation),
+const change = route.patch(
+  onePath,
+  'Change name or extra by JSON patch',
+  answers(200, 'the whole allocation', Allocation),
+  { body: JsonPatch },
+);
+
+const remove = route.delete(onePath, 'Delete an allocation and give its node back', answers(204, 'gone'));
+
+const showOfNode = route.get(ofNodePath, "Show a node's allocation", answers(200, 'the allocation', Allocation), {
+  query: FieldsQuery,
 });
 
-const change = createRoute({
-  method: 'patch',
-  path: onePath,
-  tags,
-  summary: 'Change name or extra by JSON patch',
-  request: { params: AllocationParams, body: jsonBody(JsonPatch) },
-  responses: answers(200, 'the whole allocation', Allocation),
-});
-
-const remove = createRoute({
-  method: 'delete',
-  path: onePath,
-  tags,
-  summary: 'Delete an allocation and give its node back',
-  request: { params: AllocationParams },
-  responses: answers(204, 'gone'),
-});
-
-const showOfNode = createRoute({
-  method: 'get',
-  path: ofNodePath,
-  tags,
-  summary: "Show a node's allocation",
-  request: { params: NodeParams, query: FieldsQuery },
-  responses: answers(200, 'the allocation', Allocation),
-});
-
-const removeOfNode = createRoute({
-  method: 'delete',
-  path: ofNodePath,
-  tags,
-  summary: "Delete a node's allocation and give the node back",
-  request: { params: NodeParams },
-  responses: answers(204, 'gone'),
-});
+const removeOfNode = route.delete(
+  ofNodePath,
+  "Delete a node's allocation and give the node back",
+  answers(204, 'gone'),
+);
 
 function answer(c: Context<ApiEnv>, row: AllocationRow, fields?: readonly string[]) {
   return {

@@ -1,29 +1,28 @@
-import { createRoute } from '@hono/zod-openapi';
 import { Status } from '#conductor/api/faults.ts';
 import { airshipFlag, airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { answerStatus, type StatusParts } from '#conductor/http/status-object.ts';
 import { type CommitOutcome, commitBuffer } from '#conductor/sites/revisions/commit-buffer.ts';
 
-const commit = createRoute({
-  method: 'post',
-  path: `${airshipPath}/commitconfigdocs`,
-  tags: ["site documents (Airship's)"],
-  summary: 'Commit the buffer, after its documents are checked',
-  request: {
+const route = routesOf("site documents (Airship's)");
+
+const commit = route.post(
+  `${airshipPath}/commitconfigdocs`,
+  'Commit the buffer, after its documents are checked',
+  {
+    ...answers(200, 'a Status with what was found', Status),
+    400: { description: 'the documents have errors: a Status with all of them' },
+    409: { description: 'the buffer is empty, or has changed meanwhile' },
+  },
+  {
     query: airshipQuery({
       force: airshipFlag.describe('commit it with its errors'),
       dryrun: airshipFlag.describe('check and report, and change nothing; overrides force'),
     }),
   },
-  responses: {
-    ...answers(200, 'a Status with what was found', Status),
-    400: { description: 'the documents have errors: a Status with all of them' },
-    409: { description: 'the buffer is empty, or has changed meanwhile' },
-  },
-});
+);
 
 /** `/api/v1.0/commitconfigdocs` (airship.md §5). */
 export function commitConfigdocsRoutes(context: HttpContext): ApiApp {

@@ -1,46 +1,38 @@
-import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { Conductor as ConductorAnswer } from '#conductor/api/records.ts';
 import { pageOf } from '#conductor/api/values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { chooseFields, chooseListFields, type FieldSet, plainListQuery } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
-import { answers } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { type Conductor, findConductor, listConductorPage } from '#conductor/kernel/conductors/conductor-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ['conductors'];
+const route = routesOf('conductors');
 const conductorVersion = 49;
 
-const list = createRoute({
-  method: 'get',
-  path: '/v1/conductors',
-  tags,
-  summary: 'List the conductors that have ever registered, dead ones too',
-  request: { query: z.strictObject(plainListQuery) },
-  responses: answers(
+const list = route.get(
+  '/v1/conductors',
+  'List the conductors that have ever registered, dead ones too',
+  answers(
     200,
     'conductors, and the address of the next page when this one is full',
     pageOf('conductors', ConductorAnswer),
   ),
-});
+  { query: z.strictObject(plainListQuery) },
+);
 
-const show = createRoute({
-  method: 'get',
-  path: '/v1/conductors/{hostname}',
-  tags,
-  summary: 'Show a conductor',
-  request: {
-    params: z.object({ hostname: z.string() }),
-    query: z.strictObject({ fields: z.string().optional() }),
-  },
-  responses: answers(200, 'the conductor', ConductorAnswer),
-});
+const show = route.get(
+  '/v1/conductors/{hostname}',
+  'Show a conductor',
+  answers(200, 'the conductor', ConductorAnswer),
+  { query: z.strictObject({ fields: z.string().optional() }) },
+);
 
 const fieldSet = {
   what: 'conductor',

@@ -1,4 +1,3 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Status } from '#conductor/api/faults.ts';
 import { Collection } from '#conductor/api/sites.ts';
@@ -15,7 +14,7 @@ import {
 } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, answersOther } from '#conductor/http/query-values.ts';
+import { answers, answersOther, routesOf } from '#conductor/http/define-routes.ts';
 import { answerStatus, type StatusParts } from '#conductor/http/status-object.ts';
 import { bufferModes } from '#conductor/model/buffer-modes.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
@@ -34,8 +33,8 @@ import { findCollection } from '#conductor/sites/revisions/find-collection.ts';
 import { type CollectionUpload, uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ["site documents (Airship's)"];
-const path = `${airshipPath}/configdocs`;
+const route = routesOf("site documents (Airship's)");
+const path = `${airshipPath}/configdocs` as const;
 
 const CollectionParams = z.object({
   collection: z
@@ -43,12 +42,11 @@ const CollectionParams = z.object({
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'must be up to 128 letters, digits and . _ -, the first no mark'),
 });
 
-const list = createRoute({
-  method: 'get',
+const list = route.get(
   path,
-  tags,
-  summary: 'List the collections of documents, and what differs between two versions',
-  request: {
+  'List the collections of documents, and what differs between two versions',
+  answers(200, 'a list, one entry per collection, with base_status and new_status', z.array(Collection)),
+  {
     query: airshipQuery({
       'base-version': z.string().optional().describe('a role, or a number; default committed'),
       'diff-version': z.string().optional().describe('a role, or a number; default buffer'),
@@ -56,15 +54,16 @@ const list = createRoute({
       version: airshipList.describe("what Shipyard's documentation calls `versions`"),
     }),
   },
-  responses: answers(200, 'a list, one entry per collection, with base_status and new_status', z.array(Collection)),
-});
+);
 
-const upload = createRoute({
-  method: 'post',
-  path: `${path}/{collection}`,
-  tags,
-  summary: 'Put a collection of documents into the buffer',
-  request: {
+const upload = route.post(
+  `${path}/{collection}`,
+  'Put a collection of documents into the buffer',
+  {
+    ...answers(201, "a Status with the site's faults", Status),
+    ...answers(200, 'it said so before', Status),
+  },
+  {
     params: CollectionParams,
     query: airshipQuery({
       buffermode: z
@@ -78,23 +77,14 @@ const upload = createRoute({
     }),
     body: { content: { 'application/x-yaml': { schema: z.string() } } },
   },
-  responses: {
-    ...answers(201, "a Status with the site's faults", Status),
-    ...answers(200, 'it said so before', Status),
-  },
-});
+);
 
-const show = createRoute({
-  method: 'get',
-  path: `${path}/{collection}`,
-  tags,
-  summary: 'Show a collection as it was uploaded, byte for byte; of encrypted documents a digest of their data',
-  request: {
-    params: CollectionParams,
-    query: VersionQuery,
-  },
-  responses: answersOther(200, 'YAML', 'application/x-yaml'),
-});
+const show = route.get(
+  `${path}/{collection}`,
+  'Show a collection as it was uploaded, byte for byte; of encrypted documents a digest of their data',
+  answersOther(200, 'YAML', 'application/x-yaml'),
+  { params: CollectionParams, query: VersionQuery },
+);
 
 /** `/api/v1.0/configdocs` (airship.md §5). */
 export function configdocsRoutes(context: HttpContext): ApiApp {

@@ -1,33 +1,26 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { requireSerialConsole } from '#conductor/agents/console/serial-console.ts';
 import { looseBoolean } from '#conductor/api/node-description.ts';
 import { ConsoleState } from '#conductor/api/service.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { originOf } from '#conductor/http/links.ts';
-import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 
+const route = routesOf('console');
+
 const path = '/v1/nodes/{node}/states/console';
 
-const show = createRoute({
-  method: 'get',
+const show = route.get(
   path,
-  tags: ['console'],
-  summary: 'Say whether the serial console is enabled, and where it is',
-  request: { params: NodeParams },
-  responses: answers(200, 'the state, and the WebSocket where there is one', ConsoleState),
-});
+  'Say whether the serial console is enabled, and where it is',
+  answers(200, 'the state, and the WebSocket where there is one', ConsoleState),
+);
 
-const set = createRoute({
-  method: 'put',
-  path,
-  tags: ['console'],
-  summary: 'Enable or disable the serial console; disabled, open ones end',
-  request: { params: NodeParams, body: jsonBody(z.strictObject({ enabled: looseBoolean })) },
-  responses: answers(202, 'done'),
+const set = route.put(path, 'Enable or disable the serial console; disabled, open ones end', answers(202, 'done'), {
+  body: z.strictObject({ enabled: looseBoolean }),
 });
 
 /** `states/console`: whether a machine's serial console may be opened. It is connected when somebody opens it. */

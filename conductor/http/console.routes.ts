@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import { upgradeWebSocket } from '@hono/node-server';
-import { createRoute } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import { WebSocket } from 'ws';
 import { agentConsole } from '#conductor/agents/console/agent-console.ts';
@@ -11,7 +10,7 @@ import { ConsoleShell } from '#conductor/api/node-parts.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import { whyForbidden } from '#conductor/http/console-permission.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, NodeParams } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { credentialsOf } from '#conductor/http/session-cookie.ts';
 import { findOwnership } from '#conductor/nodes/node-ownership.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
@@ -19,14 +18,12 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { ConsoleQuery } from '#shared/wire/console.ts';
 
 const consoleRoute = <Kind extends 'shell' | 'serial'>(kind: Kind, what: string) =>
-  createRoute({
-    method: 'get',
-    path: `/v1/nodes/{node}/console/${kind}`,
-    tags: ['console'],
-    summary: `${what}, as a WebSocket; a plain GET says whether there would be one (Baton's own)`,
-    request: { params: NodeParams, query: ConsoleQuery },
-    responses: answers(200, 'there would be one', ConsoleShell),
-  });
+  routesOf('console').get(
+    `/v1/nodes/{node}/console/${kind}`,
+    `${what}, as a WebSocket; a plain GET says whether there would be one (Baton's own)`,
+    answers(200, 'there would be one', ConsoleShell),
+    { query: ConsoleQuery },
+  );
 
 const routes = {
   shell: consoleRoute('shell', "A shell in the node's ramdisk"),

@@ -1,10 +1,9 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Credential } from '#conductor/api/sites.ts';
 import { airshipFlag, airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, jsonBody } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import {
   deleteCredential,
@@ -18,59 +17,43 @@ import { findCredentialUsers } from '#conductor/sites/revisions/credential-users
 import type { DocumentReader } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ["site credentials (Baton's own)"];
-const path = `${airshipPath}/credentials`;
-const onePath = `${path}/{credential}`;
+const route = routesOf("site credentials (Baton's own)");
+const path = `${airshipPath}/credentials` as const;
+const onePath = `${path}/{credential}` as const;
 
 const CredentialParams = z.object({
   credential: z.string().regex(credentialName, 'must be up to 255 letters, digits and . _ -, the first no mark'),
 });
 
-const list = createRoute({
-  method: 'get',
+const list = route.get(
   path,
-  tags,
-  summary: 'List the credentials that documents may name, without their passwords',
-  responses: answers(200, 'credentials', z.strictObject({ credentials: z.array(Credential) })),
+  'List the credentials that documents may name, without their passwords',
+  answers(200, 'credentials', z.strictObject({ credentials: z.array(Credential) })),
+);
+
+const show = route.get(onePath, 'Show a credential, without its password', answers(200, 'the credential', Credential), {
+  params: CredentialParams,
 });
 
-const show = createRoute({
-  method: 'get',
-  path: onePath,
-  tags,
-  summary: 'Show a credential, without its password',
-  request: { params: CredentialParams },
-  responses: answers(200, 'the credential', Credential),
-});
-
-const put = createRoute({
-  method: 'put',
-  path: onePath,
-  tags,
-  summary: 'Store a user and password of BMCs under a name; the password is never shown again',
-  request: {
+const put = route.put(
+  onePath,
+  'Store a user and password of BMCs under a name; the password is never shown again',
+  { ...answers(200, 'it was replaced', Credential), ...answers(201, 'it is new', Credential) },
+  {
     params: CredentialParams,
-    body: jsonBody(
-      z.strictObject({
-        username: z.string().max(255, 'must have 255 characters at most'),
-        password: z.string().max(1024, 'must have 1024 characters at most'),
-      }),
-    ),
+    body: z.strictObject({
+      username: z.string().max(255, 'must have 255 characters at most'),
+      password: z.string().max(1024, 'must have 1024 characters at most'),
+    }),
   },
-  responses: { ...answers(200, 'it was replaced', Credential), ...answers(201, 'it is new', Credential) },
-});
+);
 
-const remove = createRoute({
-  method: 'delete',
-  path: onePath,
-  tags,
-  summary: 'Forget a credential',
-  request: {
-    params: CredentialParams,
-    query: airshipQuery({ force: airshipFlag.describe('also one that documents name') }),
-  },
-  responses: { ...answers(204, 'gone'), 409: { description: 'documents name it' } },
-});
+const remove = route.delete(
+  onePath,
+  'Forget a credential',
+  { ...answers(204, 'gone'), 409: { description: 'documents name it' } },
+  { params: CredentialParams, query: airshipQuery({ force: airshipFlag.describe('also one that documents name') }) },
+);
 
 /** `/api/v1.0/credentials`. */
 export function credentialRoutes(context: Pick<HttpContext, 'db' | 'secrets' | 'log'>): ApiApp {

@@ -1,4 +1,3 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Status } from '#conductor/api/faults.ts';
 import { type DecommissionStep, decommission } from '#conductor/cluster/decommission.ts';
@@ -15,10 +14,10 @@ import { requireNoFlowOn } from '#conductor/flows/require-no-flow.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
 import { DesignBody } from '#conductor/http/etcd.routes.ts';
 import { forceFlag, graceMeaning, wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
 import { originsOf } from '#conductor/http/links.ts';
-import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
 import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { drainGracePeriod, etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
@@ -27,6 +26,8 @@ import { whyNeededByEtcd } from '#conductor/sites/nodes/find-impossible.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+const route = routesOf("teardown of a site's nodes (Promenade's)");
 
 const Query = z.strictObject({
   'drain-node-timeout': wholeSeconds(1).default(nodeStepDefaults.drainTimeout).describe('seconds for the drain'),
@@ -46,17 +47,10 @@ const Query = z.strictObject({
 });
 
 function decommissionRoute<Prefix extends string>(prefix: Prefix) {
-  return createRoute({
-    method: 'post',
-    path: `${prefix}/nodes/{node_id}/decommission`,
-    tags: ["teardown of a site's nodes (Promenade's)"],
-    summary: 'Drain a node, clear its labels, have it leave etcd, wait for etcd, stop its kubelet',
-    request: {
-      params: z.object({ node_id: z.string().describe('host name of the server, in documents and cluster') }),
-      query: Query,
-      body: jsonBody(DesignBody),
-    },
-    responses: {
+  return route.post(
+    `${prefix}/nodes/{node_id}/decommission`,
+    'Drain a node, clear its labels, have it leave etcd, wait for etcd, stop its kubelet',
+    {
       ...answers(
         200,
         'a Status object: all is done; a kubelet that could not be stopped is reported, and is not a failure',
@@ -67,7 +61,12 @@ function decommissionRoute<Prefix extends string>(prefix: Prefix) {
       409: { description: 'a flow works on the node, or it can not leave its clusters: nothing was done' },
       500: { description: 'DisassociateStepFailure: a step has failed; details.messageList has what each step did' },
     },
-  });
+    {
+      params: z.object({ node_id: z.string().describe('host name of the server, in documents and cluster') }),
+      query: Query,
+      body: DesignBody,
+    },
+  );
 }
 
 /** Seed 001's `POST /nodes/{node_id}/decommission`, bare and below `/api/v1.0`; synchronous as its steps are. */

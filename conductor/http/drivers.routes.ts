@@ -1,48 +1,39 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Driver, Meanings } from '#conductor/api/node-parts.ts';
 import type { DriverDefinition } from '#conductor/drivers/interfaces.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
-import { answers, queryFlag } from '#conductor/http/query-values.ts';
 import { requireDriver } from '#conductor/http/require-driver.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import { supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ['drivers'];
-const DriverParams = z.object({ driver: z.string() });
+const route = routesOf('drivers');
 const dynamicVersion = 30;
 const fieldsVersion = 77;
 
-const list = createRoute({
-  method: 'get',
-  path: '/v1/drivers',
-  tags,
-  summary: 'List the hardware types',
-  request: { query: z.strictObject({ type: z.string().optional(), detail: queryFlag, fields: z.string().optional() }) },
-  responses: answers(200, 'drivers', z.strictObject({ drivers: z.array(Driver) })),
-});
+const list = route.get(
+  '/v1/drivers',
+  'List the hardware types',
+  answers(200, 'drivers', z.strictObject({ drivers: z.array(Driver) })),
+  { query: z.strictObject({ type: z.string().optional(), detail: queryFlag, fields: z.string().optional() }) },
+);
 
-const show = createRoute({
-  method: 'get',
-  path: '/v1/drivers/{driver}',
-  tags,
-  summary: 'Show a hardware type and the interfaces of its nodes',
-  request: { params: DriverParams, query: z.strictObject({ fields: z.string().optional() }) },
-  responses: answers(200, 'the driver', Driver),
-});
+const show = route.get(
+  '/v1/drivers/{driver}',
+  'Show a hardware type and the interfaces of its nodes',
+  answers(200, 'the driver', Driver),
+  { query: z.strictObject({ fields: z.string().optional() }) },
+);
 
-const properties = createRoute({
-  method: 'get',
-  path: '/v1/drivers/{driver}/properties',
-  tags,
-  summary: 'Explain the driver_info of a hardware type',
-  request: { params: DriverParams },
-  responses: answers(200, 'meaning by property', Meanings),
-});
+const properties = route.get(
+  '/v1/drivers/{driver}/properties',
+  'Explain the driver_info of a hardware type',
+  answers(200, 'meaning by property', Meanings),
+);
 
 /** Microversions that added kinds to a driver's answer. */
 const kindVersions: Readonly<Record<string, number>> = { bios: 40, firmware: 86, rescue: 38, storage: 33 };

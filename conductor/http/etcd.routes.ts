@@ -1,4 +1,3 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Status } from '#conductor/api/faults.ts';
 import { readEtcdHealth } from '#conductor/cluster/etcd/etcd-health.ts';
@@ -7,9 +6,9 @@ import { requireNoFlowOn } from '#conductor/flows/require-no-flow.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
 import { originsOf } from '#conductor/http/links.ts';
-import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
@@ -17,7 +16,7 @@ import { withCredentials } from '#conductor/sites/credentials/credential-store.t
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ["teardown of a site's nodes (Promenade's)"];
+const route = routesOf("teardown of a site's nodes (Promenade's)");
 
 /** Seed 001's: which design says where etcd runs. */
 export const DesignBody = z.strictObject({
@@ -31,40 +30,31 @@ export const DesignBody = z.strictObject({
 const { removeTimeout } = etcdStepDefaults;
 
 function removeRoute<Prefix extends string>(prefix: Prefix) {
-  return createRoute({
-    method: 'post',
-    path: `${prefix}/nodes/{node_id}/remove-etcd`,
-    tags,
-    summary: "Have a node's etcd members leave their clusters",
-    request: {
-      params: z.object({ node_id: z.string().describe('name of the node in the documents') }),
-      query: z.strictObject({
-        timeout: wholeSeconds(1).default(removeTimeout).describe(`seconds for all of it; default ${removeTimeout}`),
-      }),
-      body: jsonBody(DesignBody),
-    },
-    responses: {
+  return route.post(
+    `${prefix}/nodes/{node_id}/remove-etcd`,
+    "Have a node's etcd members leave their clusters",
+    {
       ...answers(200, 'a Status object: no member runs on the node any more', Status),
       400: { description: 'no design, or a design that is not a site' },
       404: { description: 'the design, or its node, is not there' },
       409: { description: 'a flow works on the node, which is named with its site action' },
       500: { description: 'RemoveEtcdError: a cluster needs the member, or has not answered in time' },
     },
-  });
+    {
+      params: z.object({ node_id: z.string().describe('name of the node in the documents') }),
+      query: z.strictObject({
+        timeout: wholeSeconds(1).default(removeTimeout).describe(`seconds for all of it; default ${removeTimeout}`),
+      }),
+      body: DesignBody,
+    },
+  );
 }
 
 function healthRoute<Prefix extends string>(prefix: Prefix) {
-  return createRoute({
-    method: 'get',
-    path: `${prefix}/etcd-cluster-health-statuses`,
-    tags,
-    summary: 'Say how the etcd clusters of a design are',
-    request: {
-      query: z.strictObject({
-        design_ref: z.string().optional().describe('a revision: its number, role, or the address of its documents'),
-      }),
-    },
-    responses: {
+  return route.get(
+    `${prefix}/etcd-cluster-health-statuses`,
+    'Say how the etcd clusters of a design are',
+    {
       ...answers(
         200,
         'a Status object with a HealthMessage for each: Healthy, Unhealthy, Unable to access Etcd',
@@ -76,7 +66,12 @@ function healthRoute<Prefix extends string>(prefix: Prefix) {
         description: 'EtcdNotAccessible: something else than etcd answers; the messages have the other clusters, too',
       },
     },
-  });
+    {
+      query: z.strictObject({
+        design_ref: z.string().optional().describe('a revision: its number, role, or the address of its documents'),
+      }),
+    },
+  );
 }
 
 /** Seed 001's operations on a site's etcd clusters, under its bare paths and below `/api/v1.0`. */

@@ -1,27 +1,28 @@
-import { createRoute } from '@hono/zod-openapi';
 import { createFleetWatch } from '#conductor/flows/watch-fleet.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { sourceOf } from '#conductor/http/caller-source.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answersOther, routesOf } from '#conductor/http/define-routes.ts';
 import { openEventStream } from '#conductor/http/event-stream.ts';
-import { answersOther } from '#conductor/http/query-values.ts';
 import { credentialsOf } from '#conductor/http/session-cookie.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+const route = routesOf("fleet (Baton's own)");
 
 const maxStreams = 1000;
 const maxStreamsOfUser = 50;
 
-const events = createRoute({
-  method: 'get',
-  path: '/v1/events',
-  tags: ["fleet (Baton's own)"],
-  summary: 'Follow the changes of nodes, flows and actions, as server-sent events',
-  description:
-    'Events are node, flow and action, each with the whole state as it is now, and gone. The first is hello: fetch lists ' +
-    'after it. reload says that events were missed: fetch lists again. beat comes every ten seconds. logout and bye are ' +
-    'the last. Last-Event-ID resumes, at any conductor. Callers of a project get what is theirs.',
-  responses: answersOther(200, 'the stream', 'text/event-stream'),
-});
+const events = route.get(
+  '/v1/events',
+  'Follow the changes of nodes, flows and actions, as server-sent events',
+  answersOther(200, 'the stream', 'text/event-stream'),
+  {
+    description:
+      'Events are node, flow and action, each with the whole state as it is now, and gone. The first is hello: fetch lists ' +
+      'after it. reload says that events were missed: fetch lists again. beat comes every ten seconds. logout and bye are ' +
+      'the last. Last-Event-ID resumes, at any conductor. Callers of a project get what is theirs.',
+  },
+);
 
 /** `GET /v1/events`. */
 export function eventRoutes(context: HttpContext): ApiApp {

@@ -1,5 +1,5 @@
+import { fieldsQuery, queryFlag } from '#conductor/http/define-routes.ts';
 import { pagingQuery } from '#conductor/http/paging.ts';
-import { fieldsQuery, queryFlag } from '#conductor/http/query-values.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,4 +1,3 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { FlowSummary, flowStatuses } from '#conductor/api/flows.ts';
 import { Fleet } from '#conductor/api/node-parts.ts';
@@ -6,13 +5,13 @@ import { pageOf } from '#conductor/api/values.ts';
 import { listFlows } from '#conductor/flows/list-flows.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
-import { answers } from '#conductor/http/query-values.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { countNodes } from '#conductor/nodes/count-nodes.ts';
 
 const path = '/v1/flows';
-const tags = ["fleet (Baton's own)"];
+const route = routesOf("fleet (Baton's own)");
 
 /** `a,b`: each one of these. */
 function listOf<Word extends string>(known: readonly Word[]) {
@@ -23,12 +22,11 @@ function listOf<Word extends string>(known: readonly Word[]) {
     .optional();
 }
 
-const list = createRoute({
-  method: 'get',
+const list = route.get(
   path,
-  tags,
-  summary: 'List the flows under way, and those whose failure a node rests in; the oldest first',
-  request: {
+  'List the flows under way, and those whose failure a node rests in; the oldest first',
+  answers(200, 'flows', pageOf('flows', FlowSummary)),
+  {
     query: z.strictObject({
       status: listOf(flowStatuses).describe(`some of ${flowStatuses.join(', ')}`),
       kind: listOf(Object.keys(flowKinds)).describe('deploy,clean: only flows of these kinds'),
@@ -36,16 +34,9 @@ const list = createRoute({
       marker: z.string().optional().describe('uuid of the last one of the page before'),
     }),
   },
-  responses: answers(200, 'flows', pageOf('flows', FlowSummary)),
-});
+);
 
-const fleet = createRoute({
-  method: 'get',
-  path: '/v1/fleet',
-  tags,
-  summary: 'Count the nodes by provision state',
-  responses: answers(200, 'counts', Fleet),
-});
+const fleet = route.get('/v1/fleet', 'Count the nodes by provision state', answers(200, 'counts', Fleet));
 
 /** `/v1/flows` and `/v1/fleet`. */
 export function flowRoutes(context: HttpContext): ApiApp {

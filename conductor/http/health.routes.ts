@@ -1,38 +1,30 @@
-import { createRoute } from '@hono/zod-openapi';
 import { sql } from 'drizzle-orm';
 import { Health } from '#conductor/api/service.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, answersOther } from '#conductor/http/query-values.ts';
+import { answers, answersOther, routesOf } from '#conductor/http/define-routes.ts';
 import { inTime } from '#conductor/kernel/in-time.ts';
 import { scrape } from '#conductor/kernel/metrics/scrape.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
-const tags = ['health'];
+const route = routesOf('health');
 
-const health = createRoute({
-  method: 'get',
-  path: '/healthz',
-  tags,
-  summary: 'Say that the process lives: it answers as long as its event loop turns',
-  responses: answers(200, 'it does', Health),
+const health = route.get(
+  '/healthz',
+  'Say that the process lives: it answers as long as its event loop turns',
+  answers(200, 'it does', Health),
+);
+
+const ready = route.get('/readyz', 'Say whether to send requests here', {
+  ...answers(200, 'yes', Health),
+  503: { description: 'no: the checks say why' },
 });
 
-const ready = createRoute({
-  method: 'get',
-  path: '/readyz',
-  tags,
-  summary: 'Say whether to send requests here',
-  responses: { ...answers(200, 'yes', Health), 503: { description: 'no: the checks say why' } },
-});
-
-const metrics = createRoute({
-  method: 'get',
-  path: '/metrics',
-  tags,
-  summary: "Metrics in Prometheus' text format",
-  responses: answersOther(200, 'docs/reference/metrics.md describes them', 'text/plain'),
-});
+const metrics = route.get(
+  '/metrics',
+  "Metrics in Prometheus' text format",
+  answersOther(200, 'docs/reference/metrics.md describes them', 'text/plain'),
+);
 
 /** A database that takes longer is of no use to a request either. */
 const pingTimeoutMs = 2_000;

@@ -1,40 +1,37 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { AgentLookup, Inventory } from '#conductor/api/node-parts.ts';
 import { uuid } from '#conductor/api/values.ts';
 import { answerAgent } from '#conductor/flows/lookup-node.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { minimumMinor, requireEndpoint } from '#conductor/http/versions.ts';
 import { continueInspection } from '#conductor/nodes/inspection/continue-inspection.ts';
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
+const route0 = routesOf('nodes');
+const route1 = routesOf('agent');
+
 const inventoryVersion = 81;
 const continueVersion = 84;
 
-const showInventory = createRoute({
-  method: 'get',
-  path: '/v1/nodes/{node}/inventory',
-  tags: ['nodes'],
-  summary: "Show what the node's ramdisk found when it last looked",
-  request: { params: NodeParams },
-  responses: answers(200, 'inventory and plugin_data', Inventory),
-});
+const showInventory = route0.get(
+  '/v1/nodes/{node}/inventory',
+  "Show what the node's ramdisk found when it last looked",
+  answers(200, 'inventory and plugin_data', Inventory),
+);
 
-const continueRoute = createRoute({
-  method: 'post',
-  path: '/v1/continue_inspection',
-  tags: ['agent'],
-  summary: 'Take what a ramdisk has found',
-  request: {
+const continueRoute = route1.post(
+  '/v1/continue_inspection',
+  'Take what a ramdisk has found',
+  answers(202, 'taken', z.union([AgentLookup, z.strictObject({ uuid })])),
+  {
     query: z.strictObject({ node_uuid: z.uuid({ error: 'must be a UUID' }).optional() }),
-    body: jsonBody(z.record(z.string(), z.unknown())),
+    body: z.record(z.string(), z.unknown()),
   },
-  responses: answers(202, 'taken', z.union([AgentLookup, z.strictObject({ uuid })])),
-});
+);
 
 /** The inventory, and what ramdisks report theirs to. No authentication there: strangers learn nothing. */
 export function inspectionRoutes(context: HttpContext): ApiApp {

@@ -1,4 +1,3 @@
-import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { Status } from '#conductor/api/faults.ts';
@@ -19,12 +18,12 @@ import { requireNoFlowOn } from '#conductor/flows/require-no-flow.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, queryFlag } from '#conductor/http/query-values.ts';
+import { answers, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
 import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { drainGracePeriod, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 
-const tags = ["teardown of a site's nodes (Promenade's)"];
+const route = routesOf("teardown of a site's nodes (Promenade's)");
 /** Hono knows a path by its text: `/nodes/…` without a prefix is served as `/v1/nodes/…`. */
 const prefixes = ['/v1', airshipPath] as const;
 
@@ -71,20 +70,18 @@ function stepRoute<Prefix extends string, Verb extends string, Query extends z.Z
   query: Query,
   summary: string,
 ) {
-  return createRoute({
-    method: 'post',
-    path: `${prefix}/nodes/{node_id}/${verb}`,
-    tags,
+  return route.post(
+    `${prefix}/nodes/{node_id}/${verb}`,
     summary,
-    request: { params: Params, query },
-    responses: {
+    {
       ...answers(200, 'a Status object: it is done', Status),
       400: { description: 'a parameter that cannot work' },
       404: { description: 'the cluster has no such node' },
       409: { description: 'a flow works on the node, which is named with its site action' },
       500: { description: 'it failed; details.messageList lists the obstacles' },
     },
-  });
+    { params: Params, query },
+  );
 }
 
 /**

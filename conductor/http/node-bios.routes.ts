@@ -1,18 +1,17 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { BiosSetting } from '#conductor/api/node-parts.ts';
 import { findBiosSetting, listBiosSettings, settingOfRow } from '#conductor/flows/bios/bios-store.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
-import { answers, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import type { BiosSettingRow } from '#conductor/kernel/db/schema/bios-setting.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ['node BIOS settings'];
+const route = routesOf('node BIOS settings');
 const biosVersion = 40;
 /** `detail`, `fields`, and what the attribute registry tells. */
 const registryVersion = 74;
@@ -33,23 +32,18 @@ const registryFields = [
 ];
 const knownFields = [...registryFields, 'created_at', 'updated_at', 'links'];
 
-const list = createRoute({
-  method: 'get',
-  path: '/v1/nodes/{node}/bios',
-  tags,
-  summary: 'List the BIOS settings of a node as last read',
-  request: { params: NodeParams, query: z.strictObject({ detail: queryFlag, fields: z.string().optional() }) },
-  responses: answers(200, 'settings, by name', z.strictObject({ bios: z.array(BiosSetting) })),
-});
+const list = route.get(
+  '/v1/nodes/{node}/bios',
+  'List the BIOS settings of a node as last read',
+  answers(200, 'settings, by name', z.strictObject({ bios: z.array(BiosSetting) })),
+  { query: z.strictObject({ detail: queryFlag, fields: z.string().optional() }) },
+);
 
-const show = createRoute({
-  method: 'get',
-  path: '/v1/nodes/{node}/bios/{setting}',
-  tags,
-  summary: 'Show one BIOS setting',
-  request: { params: NodeParams.extend({ setting: z.string() }) },
-  responses: answers(200, 'the setting, under its name', z.record(z.string(), BiosSetting)),
-});
+const show = route.get(
+  '/v1/nodes/{node}/bios/{setting}',
+  'Show one BIOS setting',
+  answers(200, 'the setting, under its name', z.record(z.string(), BiosSetting)),
+);
 
 /** `/v1/nodes/{node}/bios` (ironic-api.md §3.10). */
 export function nodeBiosRoutes(context: HttpContext): ApiApp {

@@ -1,10 +1,9 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { looseBoolean } from '#conductor/api/node-description.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { originOf } from '#conductor/http/links.ts';
-import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
 import { withNodeLock } from '#conductor/nodes/node-lock.ts';
@@ -12,41 +11,32 @@ import { getNode } from '#conductor/nodes/node-store.ts';
 import { requestBootMode } from '#conductor/nodes/request-boot-mode.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
+const route0 = routesOf('node states');
+const route1 = routesOf('node management');
+
 const bootModeVersion = 76;
 const nmiVersion = 29;
 
-const setBootMode = createRoute({
-  method: 'put',
-  path: '/v1/nodes/{node}/states/boot_mode',
-  tags: ['node states'],
-  summary: 'Ask for a boot mode, which holds from the next boot on',
-  request: {
-    params: NodeParams,
-    body: jsonBody(z.strictObject({ target: z.enum(['uefi', 'bios'], { error: 'must be uefi or bios' }) })),
-  },
-  responses: answers(202, 'accepted; boot_mode changes later'),
-});
+const setBootMode = route0.put(
+  '/v1/nodes/{node}/states/boot_mode',
+  'Ask for a boot mode, which holds from the next boot on',
+  answers(202, 'accepted; boot_mode changes later'),
+  { body: z.strictObject({ target: z.enum(['uefi', 'bios'], { error: 'must be uefi or bios' }) }) },
+);
 
-const setSecureBoot = createRoute({
-  method: 'put',
-  path: '/v1/nodes/{node}/states/secure_boot',
-  tags: ['node states'],
-  summary: 'Ask for secure boot on or off, which holds from the next boot on',
-  request: { params: NodeParams, body: jsonBody(z.strictObject({ target: looseBoolean })) },
-  responses: answers(202, 'accepted; secure_boot changes later'),
-});
+const setSecureBoot = route0.put(
+  '/v1/nodes/{node}/states/secure_boot',
+  'Ask for secure boot on or off, which holds from the next boot on',
+  answers(202, 'accepted; secure_boot changes later'),
+  { body: z.strictObject({ target: looseBoolean }) },
+);
 
-const injectNmi = createRoute({
-  method: 'put',
-  path: '/v1/nodes/{node}/management/inject_nmi',
-  tags: ['node management'],
-  summary: 'Send a non-maskable interrupt, for a dump of a system that hangs',
-  request: {
-    params: NodeParams,
-    body: { content: { 'application/json': { schema: z.strictObject({}, { error: 'must be empty or {}' }) } } },
-  },
-  responses: answers(204, 'sent'),
-});
+const injectNmi = route1.put(
+  '/v1/nodes/{node}/management/inject_nmi',
+  'Send a non-maskable interrupt, for a dump of a system that hangs',
+  answers(204, 'sent'),
+  { body: { content: { 'application/json': { schema: z.strictObject({}, { error: 'must be empty or {}' }) } } } },
+);
 
 /** `states/boot_mode`, `states/secure_boot` and `management/inject_nmi` of a node. */
 export function nodeBootModeRoutes(context: HttpContext): ApiApp {

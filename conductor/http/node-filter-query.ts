@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { fieldsQuery, queryFlag } from '#conductor/http/define-routes.ts';
 import { pagingQuery } from '#conductor/http/paging.ts';
-import { fieldsQuery, queryFlag } from '#conductor/http/query-values.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import { allFaults } from '#conductor/model/node-faults.ts';
 import type { NodeFilter } from '#conductor/nodes/list-nodes.ts';

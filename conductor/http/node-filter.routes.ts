@@ -1,16 +1,15 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { SiteGroups } from '#conductor/api/sites.ts';
 import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { originsOf } from '#conductor/http/links.ts';
-import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { filterNodes, readNodeFilter } from '#conductor/sites/documents/node-filter.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 
-const tags = ['site groups'];
+const route = routesOf('site groups');
 
 const NodeFilterBody = z.strictObject({
   design_ref: z.union([z.string(), z.int()], {
@@ -20,23 +19,19 @@ const NodeFilterBody = z.strictObject({
   node_filter: z.unknown().optional(),
 });
 
-const filter = createRoute({
-  method: 'post',
-  path: `${airshipPath}/nodefilter`,
-  tags,
-  summary: 'List the nodes of a design that a node filter, or selectors of a deployment strategy, choose',
-  request: { body: jsonBody(NodeFilterBody) },
-  responses: answers(200, 'a list of node names, in the order of the documents', z.array(z.string())),
-});
+const filter = route.post(
+  `${airshipPath}/nodefilter`,
+  'List the nodes of a design that a node filter, or selectors of a deployment strategy, choose',
+  answers(200, 'a list of node names, in the order of the documents', z.array(z.string())),
+  { body: NodeFilterBody },
+);
 
-const groups = createRoute({
-  method: 'get',
-  path: `${airshipPath}/site/groups`,
-  tags,
-  summary: 'Show the groups of a site in an order in which they can be deployed, with their nodes',
-  request: { query: airshipQuery({ version: z.string().default('committed') }) },
-  responses: answers(200, 'the strategy and its groups', SiteGroups),
-});
+const groups = route.get(
+  `${airshipPath}/site/groups`,
+  'Show the groups of a site in an order in which they can be deployed, with their nodes',
+  answers(200, 'the strategy and its groups', SiteGroups),
+  { query: airshipQuery({ version: z.string().default('committed') }) },
+);
 
 /** What a site's documents choose and plan, before anything is done: `/api/v1.0/nodefilter`, `/api/v1.0/site/groups`. */
 export function nodeFilterRoutes(context: HttpContext): ApiApp {

@@ -1,21 +1,19 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { FirmwareComponent } from '#conductor/api/node-parts.ts';
 import { listFirmware } from '#conductor/flows/firmware/firmware-store.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, NodeParams } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 
-const list = createRoute({
-  method: 'get',
-  path: '/v1/nodes/{node}/firmware',
-  tags: ['node firmware'],
-  summary: 'List the versions of the firmware of a node as last read',
-  request: { params: NodeParams },
-  responses: answers(200, 'components', z.strictObject({ firmware: z.array(FirmwareComponent) })),
-});
+const route = routesOf('node firmware');
+
+const list = route.get(
+  '/v1/nodes/{node}/firmware',
+  'List the versions of the firmware of a node as last read',
+  answers(200, 'components', z.strictObject({ firmware: z.array(FirmwareComponent) })),
+);
 
 /** `/v1/nodes/{node}/firmware` (Ironic, 1.86). */
 export function nodeFirmwareRoutes({ db }: HttpContext): ApiApp {

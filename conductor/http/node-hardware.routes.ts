@@ -1,35 +1,26 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { EventLog, Sensors } from '#conductor/api/node-parts.ts';
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, NodeParams } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ['node management'];
+const route = routesOf('node management');
 
-const sensors = createRoute({
-  method: 'get',
-  path: '/v1/nodes/{node}/sensors',
-  tags,
-  summary: "Ask the BMC what its sensors read now (Baton's own)",
-  request: { params: NodeParams },
-  responses: answers(200, 'readings', Sensors),
-});
+const sensors = route.get(
+  '/v1/nodes/{node}/sensors',
+  "Ask the BMC what its sensors read now (Baton's own)",
+  answers(200, 'readings', Sensors),
+);
 
-const eventLog = createRoute({
-  method: 'get',
-  path: '/v1/nodes/{node}/event_log',
-  tags,
-  summary: "Ask the BMC for the newest entries of its system event log, the newest last (Baton's own)",
-  request: {
-    params: NodeParams,
-    query: z.strictObject({ limit: z.coerce.number().int().min(1).max(500).default(50) }),
-  },
-  responses: answers(200, 'entries', EventLog),
-});
+const eventLog = route.get(
+  '/v1/nodes/{node}/event_log',
+  "Ask the BMC for the newest entries of its system event log, the newest last (Baton's own)",
+  answers(200, 'entries', EventLog),
+  { query: z.strictObject({ limit: z.coerce.number().int().min(1).max(500).default(50) }) },
+);
 
 /** What the BMC tells of the hardware: read when it is asked for, and not kept. */
 export function nodeHardwareRoutes(context: HttpContext): ApiApp {

@@ -1,49 +1,36 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Flow } from '#conductor/api/flows.ts';
 import { HistoryEntry } from '#conductor/api/node-parts.ts';
 import { latestFlow } from '#conductor/flows/flow-view.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
 import { originOf } from '#conductor/http/links.ts';
-import { answers, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { listHistory } from '#conductor/nodes/node-history.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ['node history'];
+const route = routesOf('node history');
 const historyVersion = 78;
 /** A list cuts its texts; the entry itself has the whole. */
 const shortEvent = 255;
 
-const list = createRoute({
-  method: 'get',
-  path: '/v1/nodes/{node}/history',
-  tags,
-  summary: 'List what happened to the node',
-  request: { params: NodeParams, query: z.strictObject({ detail: queryFlag }) },
-  responses: answers(200, 'history, oldest first', z.strictObject({ history: z.array(HistoryEntry) })),
-});
+const list = route.get(
+  '/v1/nodes/{node}/history',
+  'List what happened to the node',
+  answers(200, 'history, oldest first', z.strictObject({ history: z.array(HistoryEntry) })),
+  { query: z.strictObject({ detail: queryFlag }) },
+);
 
-const show = createRoute({
-  method: 'get',
-  path: '/v1/nodes/{node}/history/{entry}',
-  tags,
-  summary: 'Show one entry',
-  request: { params: NodeParams.extend({ entry: z.string() }) },
-  responses: answers(200, 'the entry', HistoryEntry),
-});
+const show = route.get('/v1/nodes/{node}/history/{entry}', 'Show one entry', answers(200, 'the entry', HistoryEntry));
 
-const flow = createRoute({
-  method: 'get',
-  path: '/v1/nodes/{node}/flow',
-  tags,
-  summary: "Show the node's current or latest flow with all its steps (Baton's own)",
-  request: { params: NodeParams },
-  responses: answers(200, 'the flow', Flow),
-});
+const flow = route.get(
+  '/v1/nodes/{node}/flow',
+  "Show the node's current or latest flow with all its steps (Baton's own)",
+  answers(200, 'the flow', Flow),
+);
 
 type HistoryRow = Awaited<ReturnType<typeof listHistory>>[number];
 

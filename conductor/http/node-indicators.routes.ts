@@ -1,11 +1,10 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { IndicatorAnswer, Indicators } from '#conductor/api/node-parts.ts';
 import { type Indicator, type IndicatorInterface, indicatorStates } from '#conductor/drivers/interfaces.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
-import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
@@ -13,36 +12,24 @@ import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ['node management'];
+const route = routesOf('node management');
 const since = 63;
 const path = '/v1/nodes/{node}/management/indicators';
-const OneParams = NodeParams.extend({ indicator: z.string() });
 
-const list = createRoute({
-  method: 'get',
+const list = route.get(
   path,
-  tags,
-  summary: 'List the lamps of the hardware',
-  request: { params: NodeParams },
-  responses: answers(200, 'indicators, called name@component', Indicators),
-});
+  'List the lamps of the hardware',
+  answers(200, 'indicators, called name@component', Indicators),
+);
 
-const show = createRoute({
-  method: 'get',
-  path: `${path}/{indicator}`,
-  tags,
-  summary: 'Show the state of an indicator, or list those of a component',
-  request: { params: OneParams },
-  responses: answers(200, 'state of name@component; indicators of a component', z.union([IndicatorAnswer, Indicators])),
-});
+const show = route.get(
+  `${path}/{indicator}`,
+  'Show the state of an indicator, or list those of a component',
+  answers(200, 'state of name@component; indicators of a component', z.union([IndicatorAnswer, Indicators])),
+);
 
-const set = createRoute({
-  method: 'put',
-  path: `${path}/{indicator}`,
-  tags,
-  summary: 'Switch an indicator',
-  request: { params: OneParams, body: jsonBody(z.strictObject({ state: z.string() })) },
-  responses: answers(204, 'done'),
+const set = route.put(`${path}/{indicator}`, 'Switch an indicator', answers(204, 'done'), {
+  body: z.strictObject({ state: z.string() }),
 });
 
 /** `management/indicators` of a node (Ironic, 1.63). */

@@ -1,23 +1,19 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { findAgentLogs } from '#conductor/agents/agent-log-store.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answersOther, NodeParams } from '#conductor/http/query-values.ts';
+import { answersOther, routesOf } from '#conductor/http/define-routes.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const show = createRoute({
-  method: 'get',
-  path: '/v1/nodes/{node}/flow/logs',
-  tags: ["flows and plans (Baton's own)"],
-  summary: "Fetch the agent's logs of a flow that failed, a gzipped tar; the newest without `flow`",
-  request: {
-    params: NodeParams,
-    query: z.strictObject({ flow: z.guid({ error: "must be a flow's UUID" }).optional() }),
-  },
-  responses: answersOther(200, 'the logs', 'application/gzip'),
-});
+const route = routesOf("flows and plans (Baton's own)");
+
+const show = route.get(
+  '/v1/nodes/{node}/flow/logs',
+  "Fetch the agent's logs of a flow that failed, a gzipped tar; the newest without `flow`",
+  answersOther(200, 'the logs', 'application/gzip'),
+  { query: z.strictObject({ flow: z.guid({ error: "must be a flow's UUID" }).optional() }) },
+);
 
 /** `/v1/nodes/{node}/flow/logs`: Baton's own. */
 export function nodeLogRoutes(context: HttpContext): ApiApp {

@@ -1,11 +1,10 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { BootDevice, BootDevices, Validation } from '#conductor/api/node-parts.ts';
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import { validateNode } from '#conductor/flows/validate-node.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
+import { answers, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { setMaintenance } from '#conductor/nodes/change-node.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
@@ -14,77 +13,47 @@ import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ['node management'];
+const route = routesOf('node management');
 
-const validate = createRoute({
-  method: 'get',
-  path: '/v1/nodes/{node}/validate',
-  tags,
-  summary: 'Say for each interface whether the node is described well enough to use it',
-  request: { params: NodeParams },
-  responses: answers(200, 'result and reason by interface', Validation),
+const validate = route.get(
+  '/v1/nodes/{node}/validate',
+  'Say for each interface whether the node is described well enough to use it',
+  answers(200, 'result and reason by interface', Validation),
+);
+
+const validateByQuery = route.get(
+  '/v1/nodes/validate',
+  'The older form of /v1/nodes/{node}/validate',
+  answers(200, 'result and reason by interface', Validation),
+  { query: z.strictObject({ node: z.string().optional(), node_uuid: z.string().optional() }) },
+);
+
+const maintenanceOn = route.put('/v1/nodes/{node}/maintenance', 'Take the node out of service', answers(202, 'done'), {
+  body: { content: { 'application/json': { schema: z.strictObject({ reason: z.string().nullish() }) } } },
 });
 
-const validateByQuery = createRoute({
-  method: 'get',
-  path: '/v1/nodes/validate',
-  tags,
-  summary: 'The older form of /v1/nodes/{node}/validate',
-  request: { query: z.strictObject({ node: z.string().optional(), node_uuid: z.string().optional() }) },
-  responses: answers(200, 'result and reason by interface', Validation),
-});
-
-const maintenanceOn = createRoute({
-  method: 'put',
-  path: '/v1/nodes/{node}/maintenance',
-  tags,
-  summary: 'Take the node out of service',
-  request: {
-    params: NodeParams,
-    body: { content: { 'application/json': { schema: z.strictObject({ reason: z.string().nullish() }) } } },
-  },
-  responses: answers(202, 'done'),
-});
-
-const maintenanceOff = createRoute({
-  method: 'delete',
-  path: '/v1/nodes/{node}/maintenance',
-  tags,
-  summary: 'Put the node back into service',
-  request: { params: NodeParams },
-  responses: answers(202, 'done'),
-});
+const maintenanceOff = route.delete(
+  '/v1/nodes/{node}/maintenance',
+  'Put the node back into service',
+  answers(202, 'done'),
+);
 
 const bootDevicePath = '/v1/nodes/{node}/management/boot_device';
 
-const getBootDevice = createRoute({
-  method: 'get',
-  path: bootDevicePath,
-  tags,
-  summary: 'Ask the BMC for the boot device',
-  request: { params: NodeParams },
-  responses: answers(200, 'boot_device and persistent, null where the BMC does not report it', BootDevice),
-});
+const getBootDevice = route.get(
+  bootDevicePath,
+  'Ask the BMC for the boot device',
+  answers(200, 'boot_device and persistent, null where the BMC does not report it', BootDevice),
+);
 
-const supportedBootDevices = createRoute({
-  method: 'get',
-  path: `${bootDevicePath}/supported`,
-  tags,
-  summary: 'List the boot devices that can be set',
-  request: { params: NodeParams },
-  responses: answers(200, 'supported_boot_devices', BootDevices),
-});
+const supportedBootDevices = route.get(
+  `${bootDevicePath}/supported`,
+  'List the boot devices that can be set',
+  answers(200, 'supported_boot_devices', BootDevices),
+);
 
-const setBootDevice = createRoute({
-  method: 'put',
-  path: bootDevicePath,
-  tags,
-  summary: 'Set the boot device',
-  request: {
-    params: NodeParams,
-    body: jsonBody(z.strictObject({ boot_device: z.string(), persistent: queryFlag })),
-  },
-  responses: answers(204, 'done'),
+const setBootDevice = route.put(bootDevicePath, 'Set the boot device', answers(204, 'done'), {
+  body: z.strictObject({ boot_device: z.string(), persistent: queryFlag }),
 });
 
 /** `validate`, `maintenance` and `management` of a node. */

@@ -1,33 +1,29 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { NodeNetwork } from '#conductor/api/node-network.ts';
 import { readNodeNetwork } from '#conductor/flows/read-node-network.ts';
 import { repairSwitchPorts } from '#conductor/flows/repair-switch-ports.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
+import { answers, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 
-const tags = ["node networks (Baton's own)"];
+const route = routesOf("node networks (Baton's own)");
 
-const show = createRoute({
-  method: 'get',
-  path: '/v1/nodes/{node}/network',
-  tags,
-  summary: "Show where Baton has put the node's switch ports, and where they were found",
-  description: 'With look=true the switches are read now; else found is what the last look found.',
-  request: { params: NodeParams, query: z.strictObject({ look: queryFlag.optional() }) },
-  responses: answers(200, 'ports that Baton has set', NodeNetwork),
-});
+const show = route.get(
+  '/v1/nodes/{node}/network',
+  "Show where Baton has put the node's switch ports, and where they were found",
+  answers(200, 'ports that Baton has set', NodeNetwork),
+  {
+    query: z.strictObject({ look: queryFlag.optional() }),
+    description: 'With look=true the switches are read now; else found is what the last look found.',
+  },
+);
 
-const repair = createRoute({
-  method: 'post',
-  path: '/v1/nodes/{node}/network/repair',
-  tags,
-  summary: "Put the node's switch ports back where Baton has set them last",
-  request: { params: NodeParams },
-  responses: answers(204, 'done, and read back'),
-});
+const repair = route.post(
+  '/v1/nodes/{node}/network/repair',
+  "Put the node's switch ports back where Baton has set them last",
+  answers(204, 'done, and read back'),
+);
 
 /** `/v1/nodes/{node}/network`. */
 export function nodeNetworkRoutes(context: HttpContext): ApiApp {

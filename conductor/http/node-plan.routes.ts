@@ -1,11 +1,10 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Plan } from '#conductor/api/flows.ts';
 import { jsonDocument } from '#conductor/api/node-description.ts';
 import { viewPlan } from '#conductor/flows/view-plan.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { requestedSteps, stepLists } from '#conductor/http/step-lists.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
@@ -15,6 +14,8 @@ import { checkImageUrls, checkStepUrls } from '#conductor/nodes/image-urls.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { wipeOf } from '#conductor/nodes/requested-wipe.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+const route = routesOf("flows and plans (Baton's own)");
 
 /** Target of the plan → kind of flow, and the list of steps that goes with it. */
 const targets = {
@@ -43,14 +44,12 @@ const PlanBody = z.strictObject({
     .nullish(),
 });
 
-const plan = createRoute({
-  method: 'post',
-  path: '/v1/nodes/{node}/plan',
-  tags: ["flows and plans (Baton's own)"],
-  summary: "Baton's own: what a provision request would do, step by step, without touching anything",
-  request: { params: NodeParams, body: jsonBody(PlanBody) },
-  responses: answers(200, 'the plan; its hash may go with the request as plan_hash', Plan),
-});
+const plan = route.post(
+  '/v1/nodes/{node}/plan',
+  "Baton's own: what a provision request would do, step by step, without touching anything",
+  answers(200, 'the plan; its hash may go with the request as plan_hash', Plan),
+  { body: PlanBody },
+);
 
 /** `POST /v1/nodes/{node}/plan`. */
 export function nodePlanRoutes(context: HttpContext): ApiApp {

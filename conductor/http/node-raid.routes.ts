@@ -1,37 +1,31 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Meanings } from '#conductor/api/node-parts.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { requireDriver } from '#conductor/http/require-driver.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import { changeTargetRaidConfig } from '#conductor/nodes/change-raid-config.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import type { LogicalDisk } from '#shared/raid/target-raid-config.ts';
 
+const route0 = routesOf('node states');
+const route1 = routesOf('drivers');
+
 const since = 12;
 
-const put = createRoute({
-  method: 'put',
-  path: '/v1/nodes/{node}/states/raid',
-  tags: ['node states'],
-  summary: 'Say what RAID the node shall have; {} = none',
-  request: {
-    params: NodeParams,
-    body: jsonBody(z.record(z.string(), z.unknown(), { error: 'must be a JSON object' })),
-  },
-  responses: answers(204, 'kept; cleaning with raid.create_configuration builds it'),
-});
+const put = route0.put(
+  '/v1/nodes/{node}/states/raid',
+  'Say what RAID the node shall have; {} = none',
+  answers(204, 'kept; cleaning with raid.create_configuration builds it'),
+  { body: z.record(z.string(), z.unknown(), { error: 'must be a JSON object' }) },
+);
 
-const explain = createRoute({
-  method: 'get',
-  path: '/v1/drivers/{driver}/raid/logical_disk_properties',
-  tags: ['drivers'],
-  summary: 'Explain the keys of a logical disk',
-  request: { params: z.object({ driver: z.string() }) },
-  responses: answers(200, 'meaning by key', Meanings),
-});
+const explain = route1.get(
+  '/v1/drivers/{driver}/raid/logical_disk_properties',
+  'Explain the keys of a logical disk',
+  answers(200, 'meaning by key', Meanings),
+);
 
 const logicalDiskProperties: Readonly<Record<keyof LogicalDisk, string>> = {
   controller:

@@ -1,12 +1,11 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { States } from '#conductor/api/resources.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { redactNode } from '#conductor/http/node-answer.ts';
-import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requestedSteps, stepLists } from '#conductor/http/step-lists.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import { type PowerTarget, powerTargets } from '#conductor/model/power-states.ts';
@@ -17,16 +16,13 @@ import { apiTime, shownState } from '#conductor/nodes/node-view.ts';
 import { requestPower } from '#conductor/nodes/request-power.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ['node states'];
+const route = routesOf('node states');
 
-const show = createRoute({
-  method: 'get',
-  path: '/v1/nodes/{node}/states',
-  tags,
-  summary: 'Show where the node is and where it is going',
-  request: { params: NodeParams },
-  responses: answers(200, 'the states', States),
-});
+const show = route.get(
+  '/v1/nodes/{node}/states',
+  'Show where the node is and where it is going',
+  answers(200, 'the states', States),
+);
 
 const PowerBody = z.strictObject({
   target: z.string(),
@@ -38,14 +34,12 @@ const PowerBody = z.strictObject({
     .nullish(),
 });
 
-const setPower = createRoute({
-  method: 'put',
-  path: '/v1/nodes/{node}/states/power',
-  tags,
-  summary: 'Ask for a power action',
-  request: { params: NodeParams, body: jsonBody(PowerBody) },
-  responses: answers(202, 'accepted; the state changes later'),
-});
+const setPower = route.put(
+  '/v1/nodes/{node}/states/power',
+  'Ask for a power action',
+  answers(202, 'accepted; the state changes later'),
+  { body: PowerBody },
+);
 
 const ProvisionBody = z.strictObject({
   target: z.string(),
@@ -62,14 +56,12 @@ const ProvisionBody = z.strictObject({
 });
 type ProvisionBody = z.infer<typeof ProvisionBody>;
 
-const provision = createRoute({
-  method: 'put',
-  path: '/v1/nodes/{node}/states/provision',
-  tags,
-  summary: 'Ask for a provision state',
-  request: { params: NodeParams, body: jsonBody(ProvisionBody) },
-  responses: answers(202, 'accepted; target_provision_state is set'),
-});
+const provision = route.put(
+  '/v1/nodes/{node}/states/provision',
+  'Ask for a provision state',
+  answers(202, 'accepted; target_provision_state is set'),
+  { body: ProvisionBody },
+);
 
 /** Keys of the request that not every version has, and the verbs that they go with (ironic-api.md §3.8). */
 const provisionKeys: Readonly<

@@ -1,11 +1,10 @@
-import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { Traits } from '#conductor/api/node-parts.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { originOf } from '#conductor/http/links.ts';
-import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint, requireMethod, requireVersion } from '#conductor/http/versions.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
@@ -14,57 +13,24 @@ import { changeTraits, setTraits } from '#conductor/nodes/traits/change-traits.t
 import { addTraits, deleteTrait, deleteTraits, listTraits } from '#conductor/nodes/traits/trait-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ['node traits'];
+const route = routesOf('node traits');
 const traitVersion = 37;
 const maximumTraits = 50;
 
 const path = '/v1/nodes/{node}/traits';
-const OneTrait = NodeParams.extend({ trait: TraitName });
+const OneTrait = z.object({ node: z.string(), trait: TraitName });
 
-const list = createRoute({
-  method: 'get',
-  path,
-  tags,
-  summary: 'List the traits of a node',
-  request: { params: NodeParams },
-  responses: answers(200, 'traits', Traits),
+const list = route.get(path, 'List the traits of a node', answers(200, 'traits', Traits));
+
+const replace = route.put(path, 'Replace the traits of a node', answers(204, 'done'), {
+  body: z.strictObject({ traits: z.array(TraitName).max(maximumTraits) }),
 });
 
-const replace = createRoute({
-  method: 'put',
-  path,
-  tags,
-  summary: 'Replace the traits of a node',
-  request: { params: NodeParams, body: jsonBody(z.strictObject({ traits: z.array(TraitName).max(maximumTraits) })) },
-  responses: answers(204, 'done'),
-});
+const add = route.put(`${path}/{trait}`, 'Add a trait', answers(204, 'done'), { params: OneTrait });
 
-const add = createRoute({
-  method: 'put',
-  path: `${path}/{trait}`,
-  tags,
-  summary: 'Add a trait',
-  request: { params: OneTrait },
-  responses: answers(204, 'done'),
-});
+const removeAll = route.delete(path, 'Remove all traits', answers(204, 'done'));
 
-const removeAll = createRoute({
-  method: 'delete',
-  path,
-  tags,
-  summary: 'Remove all traits',
-  request: { params: NodeParams },
-  responses: answers(204, 'done'),
-});
-
-const remove = createRoute({
-  method: 'delete',
-  path: `${path}/{trait}`,
-  tags,
-  summary: 'Remove a trait',
-  request: { params: OneTrait },
-  responses: answers(204, 'done'),
-});
+const remove = route.delete(`${path}/{trait}`, 'Remove a trait', answers(204, 'done'), { params: OneTrait });
 
 /** `/v1/nodes/{node}/traits`. */
 export function nodeTraitRoutes(context: HttpContext): ApiApp {

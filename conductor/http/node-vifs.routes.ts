@@ -1,15 +1,14 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Vifs } from '#conductor/api/node-parts.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
 import { attachNetwork, detachNetwork } from '#conductor/nodes/vifs/attach-network.ts';
 
-const tags = ['node networks'];
+const route = routesOf('node networks');
 const vifVersion = 28;
 const vifPlaceVersion = 67;
 
@@ -24,34 +23,20 @@ const VifRequest = z
     path: ['portgroup_uuid'],
   });
 
-const list = createRoute({
-  method: 'get',
-  path: '/v1/nodes/{node}/vifs',
-  tags,
-  summary: 'List the networks attached to the node',
-  request: { params: NodeParams },
-  responses: answers(200, 'vifs', Vifs),
-});
+const list = route.get('/v1/nodes/{node}/vifs', 'List the networks attached to the node', answers(200, 'vifs', Vifs));
 
-const attach = createRoute({
-  method: 'post',
-  path: '/v1/nodes/{node}/vifs',
-  tags,
-  summary: 'Attach a tenant network: its name in the networks file, or a port of Neutron',
-  description:
-    'With neither port_uuid nor portgroup_uuid a single network takes all ports, and each of several a free one.',
-  request: { params: NodeParams, body: jsonBody(VifRequest) },
-  responses: answers(204, 'attached; the next deploy puts the node there'),
-});
+const attach = route.post(
+  '/v1/nodes/{node}/vifs',
+  'Attach a tenant network: its name in the networks file, or a port of Neutron',
+  answers(204, 'attached; the next deploy puts the node there'),
+  {
+    body: VifRequest,
+    description:
+      'With neither port_uuid nor portgroup_uuid a single network takes all ports, and each of several a free one.',
+  },
+);
 
-const detach = createRoute({
-  method: 'delete',
-  path: '/v1/nodes/{node}/vifs/{vif}',
-  tags,
-  summary: 'Detach a tenant network',
-  request: { params: NodeParams.extend({ vif: z.string() }) },
-  responses: answers(204, 'detached'),
-});
+const detach = route.delete('/v1/nodes/{node}/vifs/{vif}', 'Detach a tenant network', answers(204, 'detached'));
 
 /** `/v1/nodes/{node}/vifs`. As in Ironic, the noop network interface accepts everything and keeps nothing. */
 export function nodeVifRoutes(context: HttpContext): ApiApp {

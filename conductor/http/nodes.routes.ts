@@ -1,4 +1,3 @@
-import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { NodeDescription } from '#conductor/api/node-description.ts';
@@ -8,6 +7,7 @@ import { requireFieldRights } from '#conductor/auth/patch-rules.ts';
 import { removeNode } from '#conductor/flows/remove-node.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
 import { chooseFieldsAt, chooseListFieldsAt, requireFields } from '#conductor/http/field-choice.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { requireUuid } from '#conductor/http/mount-resource.ts';
@@ -21,7 +21,6 @@ import {
 } from '#conductor/http/node-answer.ts';
 import { NodeFilterQuery, requireKnownNodeFilters, toNodeFilter } from '#conductor/http/node-filter-query.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
-import { answers, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import { accessDenied, type Caller } from '#conductor/kernel/caller.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
@@ -37,89 +36,57 @@ import { getRow } from '#conductor/nodes/resources/resource-store.ts';
 import { withDriverDefaults } from '#conductor/nodes/with-driver-defaults.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ['nodes'];
+const route = routesOf('nodes');
 const removeChassisVersion = 25;
 const resetInterfacesVersion = 45;
 
-const list = createRoute({
-  method: 'get',
-  path: '/v1/nodes',
-  tags,
-  summary: 'List nodes',
-  request: { query: NodeFilterQuery },
-  responses: answers(200, 'nodes, and the address of the next page when this one is full', pageOf('nodes', Node)),
-});
+const list = route.get(
+  '/v1/nodes',
+  'List nodes',
+  answers(200, 'nodes, and the address of the next page when this one is full', pageOf('nodes', Node)),
+  { query: NodeFilterQuery },
+);
 
 /** `/detail` has all fields: there is nothing to choose. */
 const DetailQuery = NodeFilterQuery.omit({ fields: true, detail: true });
 
-const listDetail = createRoute({
-  method: 'get',
-  path: '/v1/nodes/detail',
-  tags,
-  summary: 'List nodes with all fields',
-  request: { query: DetailQuery },
-  responses: answers(200, 'nodes', pageOf('nodes', Node)),
-});
+const listDetail = route.get(
+  '/v1/nodes/detail',
+  'List nodes with all fields',
+  answers(200, 'nodes', pageOf('nodes', Node)),
+  { query: DetailQuery },
+);
 
-const ofChassis = z.object({ chassis: z.string() });
 const chassisPath = '/v1/chassis/{chassis}/nodes';
 
-const listOfChassis = createRoute({
-  method: 'get',
-  path: chassisPath,
-  tags,
-  summary: 'List the nodes of a chassis',
-  request: { params: ofChassis, query: NodeFilterQuery.omit({ chassis_uuid: true }) },
-  responses: answers(200, 'nodes', pageOf('nodes', Node)),
-});
+const listOfChassis = route.get(
+  chassisPath,
+  'List the nodes of a chassis',
+  answers(200, 'nodes', pageOf('nodes', Node)),
+  { query: NodeFilterQuery.omit({ chassis_uuid: true }) },
+);
 
-const listDetailOfChassis = createRoute({
-  method: 'get',
-  path: `${chassisPath}/detail`,
-  tags,
-  summary: 'List the nodes of a chassis with all fields',
-  request: { params: ofChassis, query: DetailQuery.omit({ chassis_uuid: true }) },
-  responses: answers(200, 'nodes', pageOf('nodes', Node)),
-});
+const listDetailOfChassis = route.get(
+  `${chassisPath}/detail`,
+  'List the nodes of a chassis with all fields',
+  answers(200, 'nodes', pageOf('nodes', Node)),
+  { query: DetailQuery.omit({ chassis_uuid: true }) },
+);
 
 const CreateBody = NodeDescription.extend({ uuid: z.guid({ error: 'must be a UUID' }).optional() });
 
-const create = createRoute({
-  method: 'post',
-  path: '/v1/nodes',
-  tags,
-  summary: 'Enroll a node',
-  request: { body: jsonBody(CreateBody) },
-  responses: answers(201, 'the node', Node),
+const create = route.post('/v1/nodes', 'Enroll a node', answers(201, 'the node', Node), { body: CreateBody });
+
+const show = route.get('/v1/nodes/{node}', 'Show a node', answers(200, 'the node', Node), {
+  query: z.strictObject({ fields: z.string().optional() }),
 });
 
-const show = createRoute({
-  method: 'get',
-  path: '/v1/nodes/{node}',
-  tags,
-  summary: 'Show a node',
-  request: { params: NodeParams, query: z.strictObject({ fields: z.string().optional() }) },
-  responses: answers(200, 'the node', Node),
+const change = route.patch('/v1/nodes/{node}', 'Change a node by JSON patch', answers(200, 'the whole node', Node), {
+  query: z.strictObject({ reset_interfaces: queryFlag }),
+  body: JsonPatch,
 });
 
-const change = createRoute({
-  method: 'patch',
-  path: '/v1/nodes/{node}',
-  tags,
-  summary: 'Change a node by JSON patch',
-  request: { params: NodeParams, query: z.strictObject({ reset_interfaces: queryFlag }), body: jsonBody(JsonPatch) },
-  responses: answers(200, 'the whole node', Node),
-});
-
-const remove = createRoute({
-  method: 'delete',
-  path: '/v1/nodes/{node}',
-  tags,
-  summary: 'Forget a node',
-  request: { params: NodeParams },
-  responses: answers(204, 'gone'),
-});
+const remove = route.delete('/v1/nodes/{node}', 'Forget a node', answers(204, 'gone'));
 
 /**
  * A project's administrator writes into its new node what it may write into its nodes, and leases it to nobody.

@@ -1,10 +1,9 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Plugin, PluginDetail, PluginOrder } from '#conductor/api/sites.ts';
 import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, jsonBody } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { pluginFault } from '#conductor/sites/plugins/plugin-faults.ts';
 import { isFor } from '#conductor/sites/plugins/plugin-steps.ts';
@@ -15,65 +14,55 @@ import { choosePlugins } from '#conductor/sites/revisions/choose-plugins.ts';
 import { removePlugin } from '#conductor/sites/revisions/plugin-users.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ["site plugins (Baton's own)"];
-const path = `${airshipPath}/plugins`;
-const onePath = `${path}/{name}/{version}`;
+const route = routesOf("site plugins (Baton's own)");
+const path = `${airshipPath}/plugins` as const;
+const onePath = `${path}/{name}/{version}` as const;
 const PluginParams = z.object({ name: PluginName, version: PluginVersion });
 
-const list = createRoute({
-  method: 'get',
+const list = route.get(
   path,
-  tags,
-  summary: 'List the plugins that were uploaded, with their tasks',
-  responses: answers(200, 'plugins, by name', z.strictObject({ plugins: z.array(Plugin) })),
-});
+  'List the plugins that were uploaded, with their tasks',
+  answers(200, 'plugins, by name', z.strictObject({ plugins: z.array(Plugin) })),
+);
 
-const upload = createRoute({
-  method: 'post',
+const upload = route.post(
   path,
-  tags,
-  summary: 'Upload a plugin: its tasks, and the files that they need',
-  request: { body: jsonBody(PluginUpload) },
-  responses: {
+  'Upload a plugin: its tasks, and the files that they need',
+  {
     ...answers(201, 'the plugin', PluginDetail),
     ...answers(200, 'it was there already', PluginDetail),
     400: { description: 'all that is wrong with it' },
     409: { description: 'that version has another content' },
   },
-});
+  { body: PluginUpload },
+);
 
-const order = createRoute({
-  method: 'get',
-  path: `${path}/order`,
-  tags,
-  summary: 'Show in which order the tasks of plugins run, with the reason for each place',
-  request: {
+const order = route.get(
+  `${path}/order`,
+  'Show in which order the tasks of plugins run, with the reason for each place',
+  answers(200, 'tasks in order, and what the ranges of postfixes are for', PluginOrder),
+  {
     query: airshipQuery({
       plugins: z.string().optional().describe('NAME@VERSION, with commas between'),
       version: z.string().optional().describe('those of a revision: buffer, committed, a number; default committed'),
       role: z.string().optional().describe('only what a node with this tag runs'),
     }),
   },
-  responses: answers(200, 'tasks in order, and what the ranges of postfixes are for', PluginOrder),
-});
+);
 
-const show = createRoute({
-  method: 'get',
-  path: onePath,
-  tags,
-  summary: 'Show a plugin',
-  request: { params: PluginParams },
-  responses: answers(200, 'the plugin, with the names of its files', PluginDetail),
-});
+const show = route.get(
+  onePath,
+  'Show a plugin',
+  answers(200, 'the plugin, with the names of its files', PluginDetail),
+  { params: PluginParams },
+);
 
-const remove = createRoute({
-  method: 'delete',
-  path: onePath,
-  tags,
-  summary: 'Forget a plugin that neither the committed documents, nor deployed nodes, nor work under way need',
-  request: { params: PluginParams },
-  responses: { ...answers(204, 'gone'), 409: { description: 'it is needed' } },
-});
+const remove = route.delete(
+  onePath,
+  'Forget a plugin that neither the committed documents, nor deployed nodes, nor work under way need',
+  { ...answers(204, 'gone'), 409: { description: 'it is needed' } },
+  { params: PluginParams },
+);
 
 /** `/api/v1.0/plugins`. */
 export function pluginRoutes(context: HttpContext): ApiApp {

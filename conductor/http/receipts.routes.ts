@@ -1,27 +1,25 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Receipt, ReceiptEnvelope, ReceiptKey } from '#conductor/api/records.ts';
 import { pageOf } from '#conductor/api/values.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
-import { answers } from '#conductor/http/query-values.ts';
 import { findReceipt, listReceipts } from '#conductor/receipts/receipt-store.ts';
 import { viewReceipt, viewReceiptKey } from '#conductor/receipts/receipt-view.ts';
 import { listReceiptKeys, rotateSigningKey } from '#conductor/receipts/signing-key-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ["receipts of wiped nodes (Baton's own)"];
-const path = `${airshipPath}/receipts`;
-const keysPath = `${airshipPath}/receipt-keys`;
+const route = routesOf("receipts of wiped nodes (Baton's own)");
+const path = `${airshipPath}/receipts` as const;
+const keysPath = `${airshipPath}/receipt-keys` as const;
 
-const list = createRoute({
-  method: 'get',
+const list = route.get(
   path,
-  tags,
-  summary: 'List wipes, newest first; deleted nodes included',
-  request: {
+  'List wipes, newest first; deleted nodes included',
+  answers(200, 'receipts, without what is signed', pageOf('receipts', Receipt)),
+  {
     query: z.strictObject({
       node: z.string().min(1).optional().describe('UUID, or a name that it has or had'),
       flow: z.guid({ error: "must be a flow's UUID" }).optional().describe('the flow that has wiped it'),
@@ -29,33 +27,26 @@ const list = createRoute({
       marker: z.string().optional().describe('id of the last one of the page before'),
     }),
   },
-  responses: answers(200, 'receipts, without what is signed', pageOf('receipts', Receipt)),
-});
+);
 
-const show = createRoute({
-  method: 'get',
-  path: `${path}/{receipt}`,
-  tags,
-  summary: 'Fetch a receipt: a DSSE envelope that can be verified without Baton',
-  request: { params: z.object({ receipt: z.guid({ error: "must be a receipt's UUID" }) }) },
-  responses: { ...answers(200, 'the signed file', ReceiptEnvelope), 404: { description: 'no such receipt' } },
-});
+const show = route.get(
+  `${path}/{receipt}`,
+  'Fetch a receipt: a DSSE envelope that can be verified without Baton',
+  { ...answers(200, 'the signed file', ReceiptEnvelope), 404: { description: 'no such receipt' } },
+  { params: z.object({ receipt: z.guid({ error: "must be a receipt's UUID" }) }) },
+);
 
-const keys = createRoute({
-  method: 'get',
-  path: keysPath,
-  tags,
-  summary: 'List the public keys that receipts were ever signed with, the one in use last',
-  responses: answers(200, 'fingerprint, PEM, and from when to when', z.strictObject({ keys: z.array(ReceiptKey) })),
-});
+const keys = route.get(
+  keysPath,
+  'List the public keys that receipts were ever signed with, the one in use last',
+  answers(200, 'fingerprint, PEM, and from when to when', z.strictObject({ keys: z.array(ReceiptKey) })),
+);
 
-const rotate = createRoute({
-  method: 'post',
-  path: keysPath,
-  tags,
-  summary: 'Sign with a new key from now on; the private half of the old one is destroyed',
-  responses: answers(201, 'the new key', ReceiptKey),
-});
+const rotate = route.post(
+  keysPath,
+  'Sign with a new key from now on; the private half of the old one is destroyed',
+  answers(201, 'the new key', ReceiptKey),
+);
 
 /** `/api/v1.0/receipts` and `/api/v1.0/receipt-keys`. */
 export function receiptRoutes(context: Pick<HttpContext, 'db' | 'secrets' | 'log'>): ApiApp {

@@ -1,9 +1,8 @@
-import { createRoute } from '@hono/zod-openapi';
 import { Documents } from '#conductor/api/sites.ts';
 import { airshipPath, answerDocuments, VersionQuery, wantsSecrets } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';
 import { checkDocuments } from '#conductor/sites/revisions/check-revision.ts';
 import { readVersion, resolveVersion } from '#conductor/sites/revisions/compare-versions.ts';
@@ -12,19 +11,17 @@ import { renderDocuments } from '#conductor/sites/revisions/render-documents.ts'
 import { openRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const show = createRoute({
-  method: 'get',
-  path: `${airshipPath}/renderedconfigdocs`,
-  tags: ["site documents (Airship's)"],
-  summary: 'Show all documents as they are worked from: nodes with what they have from their host profiles',
-  request: {
-    query: VersionQuery,
-  },
-  responses: {
+const route = routesOf("site documents (Airship's)");
+
+const show = route.get(
+  `${airshipPath}/renderedconfigdocs`,
+  'Show all documents as they are worked from: nodes with what they have from their host profiles',
+  {
     ...answers(200, 'YAML, or a list with Accept: application/json', Documents),
     400: { description: 'the documents have errors: a Status with all of them' },
   },
-});
+  { query: VersionQuery },
+);
 
 /** `/api/v1.0/renderedconfigdocs` (airship.md §5). */
 export function renderedConfigdocsRoutes(context: HttpContext): ApiApp {

@@ -1,8 +1,8 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { pageOf } from '#conductor/api/values.ts';
+import { answers, fieldsQuery, jsonBody, queryFlag } from '#conductor/http/define-routes.ts';
 import { pagingQuery } from '#conductor/http/paging.ts';
-import { answers, fieldsQuery, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
 import { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import type { Resource, ResourceRow } from '#conductor/nodes/resources/resource.ts';
 

@@ -1,10 +1,9 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Tags } from '#conductor/api/sites.ts';
 import { airshipPath, readText, revisionNumber } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { readMapping } from '#conductor/http/read-mapping.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { removeTag, removeTags, setTag } from '#conductor/sites/revisions/manual-tags.ts';
@@ -12,9 +11,9 @@ import { getRevision, listTags } from '#conductor/sites/revisions/revision-store
 import { viewTags } from '#conductor/sites/revisions/revision-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ["site revisions (Airship's)"];
-const path = `${airshipPath}/revisions/{revision}/tags`;
-const onePath = `${path}/{tag}`;
+const route = routesOf("site revisions (Airship's)");
+const path = `${airshipPath}/revisions/{revision}/tags` as const;
+const onePath = `${path}/{tag}` as const;
 
 const RevisionParams = z.object({ revision: revisionNumber });
 const TagParams = z.object({
@@ -22,52 +21,21 @@ const TagParams = z.object({
   tag: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be up to 64 letters, digits and . _ -'),
 });
 
-const list = createRoute({
-  method: 'get',
-  path,
-  tags,
-  summary: "List a revision's tags",
-  request: { params: RevisionParams },
-  responses: answers(200, 'tag → its data', Tags),
+const list = route.get(path, "List a revision's tags", answers(200, 'tag → its data', Tags), {
+  params: RevisionParams,
 });
 
-const show = createRoute({
-  method: 'get',
-  path: onePath,
-  tags,
-  summary: "Show a revision's tag",
-  request: { params: TagParams },
-  responses: answers(200, 'tag → its data', Tags),
+const show = route.get(onePath, "Show a revision's tag", answers(200, 'tag → its data', Tags), { params: TagParams });
+
+const set = route.post(onePath, 'Tag a revision, or give its tag other data', answers(201, 'tag → its data', Tags), {
+  params: TagParams,
+  body: { content: { 'application/x-yaml': { schema: z.record(z.string(), z.unknown()) } } },
 });
 
-const set = createRoute({
-  method: 'post',
-  path: onePath,
-  tags,
-  summary: 'Tag a revision, or give its tag other data',
-  request: {
-    params: TagParams,
-    body: { content: { 'application/x-yaml': { schema: z.record(z.string(), z.unknown()) } } },
-  },
-  responses: answers(201, 'tag → its data', Tags),
-});
+const remove = route.delete(onePath, "Remove a revision's tag", answers(204, 'gone'), { params: TagParams });
 
-const remove = createRoute({
-  method: 'delete',
-  path: onePath,
-  tags,
-  summary: "Remove a revision's tag",
-  request: { params: TagParams },
-  responses: answers(204, 'gone'),
-});
-
-const removeAll = createRoute({
-  method: 'delete',
-  path,
-  tags,
-  summary: "Remove a revision's tags, but for those that Baton sets",
-  request: { params: RevisionParams },
-  responses: answers(204, 'gone'),
+const removeAll = route.delete(path, "Remove a revision's tags, but for those that Baton sets", answers(204, 'gone'), {
+  params: RevisionParams,
 });
 
 /** `/api/v1.0/revisions/{revision}/tags` (Deckhand, airship.md §5). */

@@ -1,4 +1,3 @@
-import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { CollectionChanges, DocumentChanges, Documents, Revision, Revisions } from '#conductor/api/sites.ts';
@@ -11,8 +10,8 @@ import {
 } from '#conductor/http/airship-values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { originOf } from '#conductor/http/links.ts';
-import { answers } from '#conductor/http/query-values.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { SiteRevisionRow } from '#conductor/kernel/db/schema/site.ts';
 import { rollbackModes } from '#conductor/model/buffer-modes.ts';
@@ -33,19 +32,18 @@ import { viewListedRevision, viewRevision } from '#conductor/sites/revisions/rev
 import { rollBack } from '#conductor/sites/revisions/roll-back.ts';
 import type { SiteDocument } from '#conductor/sites/site-document.ts';
 
-const tags = ["site revisions (Airship's)"];
-const path = `${airshipPath}/revisions`;
-const onePath = `${path}/{revision}`;
+const route = routesOf("site revisions (Airship's)");
+const path = `${airshipPath}/revisions` as const;
+const onePath = `${path}/{revision}` as const;
 
 const RevisionParams = z.object({ revision: revisionNumber });
 const PairParams = z.object({ revision: revisionNumber, other: revisionNumber });
 
-const list = createRoute({
-  method: 'get',
+const list = route.get(
   path,
-  tags,
-  summary: "List revisions of the site's documents",
-  request: {
+  "List revisions of the site's documents",
+  answers(200, 'count and results, each with its collections (buckets), the names of its tags, its roles', Revisions),
+  {
     query: airshipQuery({
       tag: z
         .union([z.string().transform((tag) => [tag]), z.array(z.string())])
@@ -56,37 +54,24 @@ const list = createRoute({
       limit: z.coerce.number().pipe(z.int().min(1).max(10_000)).optional().describe('the first of that order'),
     }),
   },
-  responses: answers(
-    200,
-    'count and results, each with its collections (buckets), the names of its tags, its roles',
-    Revisions,
-  ),
+);
+
+const show = route.get(onePath, 'Show a revision', answers(200, 'the revision; its tags with their data', Revision), {
+  params: RevisionParams,
 });
 
-const show = createRoute({
-  method: 'get',
-  path: onePath,
-  tags,
-  summary: 'Show a revision',
-  request: { params: RevisionParams },
-  responses: answers(200, 'the revision; its tags with their data', Revision),
-});
+const remove = route.delete(
+  onePath,
+  'Delete a revision, with the texts that no other has; never the committed one, nor the newest',
+  { ...answers(204, 'gone'), 409: { description: 'it is needed, or has tags' } },
+  { params: RevisionParams, query: airshipQuery({ force: airshipFlag.describe('also one that has tags') }) },
+);
 
-const remove = createRoute({
-  method: 'delete',
-  path: onePath,
-  tags,
-  summary: 'Delete a revision, with the texts that no other has; never the committed one, nor the newest',
-  request: { params: RevisionParams, query: airshipQuery({ force: airshipFlag.describe('also one that has tags') }) },
-  responses: { ...answers(204, 'gone'), 409: { description: 'it is needed, or has tags' } },
-});
-
-const documents = createRoute({
-  method: 'get',
-  path: `${onePath}/documents`,
-  tags,
-  summary: "Show a revision's documents",
-  request: {
+const documents = route.get(
+  `${onePath}/documents`,
+  "Show a revision's documents",
+  answers(200, 'YAML, or a list with Accept: application/json', Documents),
+  {
     params: RevisionParams,
     query: airshipQuery({
       schema: z.string().optional(),
@@ -94,41 +79,27 @@ const documents = createRoute({
       'status.bucket': z.string().optional().describe('only of this collection'),
     }),
   },
-  responses: answers(200, 'YAML, or a list with Accept: application/json', Documents),
-});
+);
 
-const diff = createRoute({
-  method: 'get',
-  path: `${onePath}/diff/{other}`,
-  tags,
-  summary: 'Show which collections differ between two revisions; 0 = an empty revision',
-  request: { params: PairParams },
-  responses: answers(
-    200,
-    'collection → created, modified, deleted or unmodified, from the older to the newer',
-    CollectionChanges,
-  ),
-});
+const diff = route.get(
+  `${onePath}/diff/{other}`,
+  'Show which collections differ between two revisions; 0 = an empty revision',
+  answers(200, 'collection → created, modified, deleted or unmodified, from the older to the newer', CollectionChanges),
+  { params: PairParams },
+);
 
-const deepDiff = createRoute({
-  method: 'get',
-  path: `${onePath}/deepdiff/{other}`,
-  tags,
-  summary: 'Show every document and value that changes from one revision to the other; 0 = an empty revision',
-  request: { params: PairParams },
-  responses: answers(
-    200,
-    'document_added, document_deleted, document_changed; each with count and details',
-    DocumentChanges,
-  ),
-});
+const deepDiff = route.get(
+  `${onePath}/deepdiff/{other}`,
+  'Show every document and value that changes from one revision to the other; 0 = an empty revision',
+  answers(200, 'document_added, document_deleted, document_changed; each with count and details', DocumentChanges),
+  { params: PairParams },
+);
 
-const rollback = createRoute({
-  method: 'post',
-  path: `${airshipPath}/rollback/{revision}`,
-  tags,
-  summary: 'Put what an old revision says into the buffer; 0 = nothing at all',
-  request: {
+const rollback = route.post(
+  `${airshipPath}/rollback/{revision}`,
+  'Put what an old revision says into the buffer; 0 = nothing at all',
+  { ...answers(201, 'the new revision', Revision), 409: { description: 'uploads are not committed' } },
+  {
     params: RevisionParams,
     query: airshipQuery({
       buffermode: z
@@ -137,8 +108,7 @@ const rollback = createRoute({
         .describe("Baton's own: what becomes of uploads that are not committed; Deckhand has no such question"),
     }),
   },
-  responses: { ...answers(201, 'the new revision', Revision), 409: { description: 'uploads are not committed' } },
-});
+);
 
 /** `/api/v1.0/revisions`, `/api/v1.0/rollback` (Deckhand, airship.md §5). */
 export function revisionRoutes({ db, log, secrets }: Pick<HttpContext, 'db' | 'log' | 'secrets'>): ApiApp {

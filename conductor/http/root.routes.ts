@@ -1,24 +1,14 @@
-import { createRoute } from '@hono/zod-openapi';
 import { Root, VersionRoot } from '#conductor/api/service.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
-import { answers } from '#conductor/http/query-values.ts';
 import { maximumMinor, minimumMinor } from '#conductor/http/versions.ts';
 
-const root = createRoute({
-  method: 'get',
-  path: '/',
-  tags: ['versions'],
-  summary: 'Say which versions of the API there are',
-  responses: answers(200, 'the version document', Root),
-});
+const route = routesOf('versions');
 
-const v1 = createRoute({
-  ...root,
-  path: '/v1',
-  summary: 'Show version 1 of the API',
-  responses: answers(200, 'the version document', VersionRoot),
-});
+const root = route.get('/', 'Say which versions of the API there are', answers(200, 'the version document', Root));
+
+const v1 = route.get('/v1', 'Show version 1 of the API', answers(200, 'the version document', VersionRoot));
 
 /** Resources that the v1 document names, with the microversion since which. */
 const resources = {

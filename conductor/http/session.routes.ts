@@ -1,16 +1,15 @@
-import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { readCredentials } from '#conductor/auth/authenticator.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { clearSessionCookie, sessionCookie, setSessionCookie } from '#conductor/http/session-cookie.ts';
 import { roles } from '#conductor/kernel/caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const path = '/v1/session';
-const tags = ["sessions (Baton's own)"];
+const route = routesOf("sessions (Baton's own)");
 
 const Session = z.strictObject({
   user: z.string().nullable().describe('as history shows it'),
@@ -18,32 +17,24 @@ const Session = z.strictObject({
   project: z.string().nullable().describe('sees and touches only what this owner or lessee has'),
 });
 
-const begin = createRoute({
-  method: 'post',
+const begin = route.post(
   path,
-  tags,
-  summary: "Log a browser in: a cookie that stands for the request's Authorization header for twelve hours",
-  description:
-    'The cookie is HttpOnly and SameSite=Strict, and Secure under TLS. It ends with its token or password, and by DELETE. ' +
-    "Changes by it need the header X-Baton-Board and the conductor's own Origin.",
-  responses: answers(201, 'who has logged in', Session),
-});
+  "Log a browser in: a cookie that stands for the request's Authorization header for twelve hours",
+  answers(201, 'who has logged in', Session),
+  {
+    description:
+      'The cookie is HttpOnly and SameSite=Strict, and Secure under TLS. It ends with its token or password, and by DELETE. ' +
+      "Changes by it need the header X-Baton-Board and the conductor's own Origin.",
+  },
+);
 
-const show = createRoute({
-  method: 'get',
-  path,
-  tags,
-  summary: 'Show who asks, and with which role',
-  responses: answers(200, 'the caller', Session),
-});
+const show = route.get(path, 'Show who asks, and with which role', answers(200, 'the caller', Session));
 
-const end = createRoute({
-  method: 'delete',
+const end = route.delete(
   path,
-  tags,
-  summary: "Log a browser out: its session's cookie counts no more",
-  responses: answers(204, 'ended; other conductors notice within five seconds'),
-});
+  "Log a browser out: its session's cookie counts no more",
+  answers(204, 'ended; other conductors notice within five seconds'),
+);
 
 /** `/v1/session`: a browser's login, which a script of the page can't read. */
 export function sessionRoutes({ auth, config }: Pick<HttpContext, 'auth' | 'config'>): ApiApp {

@@ -1,20 +1,19 @@
-import { createRoute } from '@hono/zod-openapi';
 import { Shards } from '#conductor/api/node-parts.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { countShards } from '#conductor/nodes/count-shards.ts';
 
+const route = routesOf('shards');
+
 const since = 82;
 
-const list = createRoute({
-  method: 'get',
-  path: '/v1/shards',
-  tags: ['shards'],
-  summary: 'Count the nodes of each shard',
-  responses: answers(200, 'shards; nodes without one count under the name None, as in Ironic', Shards),
-});
+const list = route.get(
+  '/v1/shards',
+  'Count the nodes of each shard',
+  answers(200, 'shards; nodes without one count under the name None, as in Ironic', Shards),
+);
 
 /** `/v1/shards`. */
 export function shardRoutes({ db }: Pick<HttpContext, 'db'>): ApiApp {

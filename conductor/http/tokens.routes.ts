@@ -1,25 +1,22 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { NewToken, Token, type TokenAnswer } from '#conductor/api/records.ts';
 import { listApiTokens } from '#conductor/auth/api-token-store.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, jsonBody } from '#conductor/http/query-values.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { roles } from '#conductor/kernel/caller.ts';
 import type { ApiTokenRow } from '#conductor/kernel/db/schema/api-token.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ["tokens (Baton's own)"];
+const route = routesOf("tokens (Baton's own)");
 const path = '/v1/tokens';
 
-const list = createRoute({
-  method: 'get',
+const list = route.get(
   path,
-  tags,
-  summary: "List the API's bearer tokens, without the tokens themselves (Baton's own)",
-  responses: answers(200, 'tokens', z.strictObject({ tokens: z.array(Token) })),
-});
+  "List the API's bearer tokens, without the tokens themselves (Baton's own)",
+  answers(200, 'tokens', z.strictObject({ tokens: z.array(Token) })),
+);
 
 const CreateBody = z.strictObject({
   name: z
@@ -31,23 +28,18 @@ const CreateBody = z.strictObject({
   expires_at: z.iso.datetime({ offset: true, error: 'must be a time such as 2027-01-31T12:00:00Z' }).nullish(),
 });
 
-const create = createRoute({
-  method: 'post',
+const create = route.post(
   path,
-  tags,
-  summary: "Make a bearer token; this answer alone has it (Baton's own)",
-  request: { body: jsonBody(CreateBody) },
-  responses: answers(201, 'the token', NewToken),
-});
+  "Make a bearer token; this answer alone has it (Baton's own)",
+  answers(201, 'the token', NewToken),
+  { body: CreateBody },
+);
 
-const remove = createRoute({
-  method: 'delete',
-  path: `${path}/{token}`,
-  tags,
-  summary: "Have a token not count any more, by name or UUID (Baton's own)",
-  request: { params: z.object({ token: z.string() }) },
-  responses: answers(204, 'deleted; other conductors notice within five seconds'),
-});
+const remove = route.delete(
+  `${path}/{token}`,
+  "Have a token not count any more, by name or UUID (Baton's own)",
+  answers(204, 'deleted; other conductors notice within five seconds'),
+);
 
 function viewToken(row: ApiTokenRow): TokenAnswer {
   return {

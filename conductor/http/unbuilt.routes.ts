@@ -1,16 +1,15 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Children, Nothing } from '#conductor/api/service.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { originOf } from '#conductor/http/links.ts';
-import { answers, NodeParams } from '#conductor/http/query-values.ts';
 import { requireDriver } from '#conductor/http/require-driver.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ['not supported'];
+const route = routesOf('not supported');
 
 interface Unbuilt {
   readonly path: string;
@@ -61,15 +60,8 @@ export function unbuiltRoutes(context: HttpContext): ApiApp {
 
 function mountEmptyAnswers(app: ApiApp, context: HttpContext): void {
   const { db } = context;
-  const get = <Path extends string>(path: Path, summary: string, schema: z.ZodType) =>
-    createRoute({
-      method: 'get',
-      path,
-      tags,
-      summary,
-      request: { params: NodeParams },
-      responses: answers(200, 'none', schema),
-    });
+  const get = <const Path extends string>(path: Path, summary: string, schema: z.ZodType) =>
+    route.get(path, summary, answers(200, 'none', schema));
 
   app.openapi(get('/v1/nodes/{node}/children', 'List child nodes: there are none', Children), async (c) => {
     requireEndpoint(c.get('version'), 83);
@@ -77,14 +69,7 @@ function mountEmptyAnswers(app: ApiApp, context: HttpContext): void {
     const href = `${originOf(c)}/v1/nodes?parent_node=${uuid}`;
     return c.json({ children: [], links: { href, rel: 'children' } });
   });
-  const ofDriver = createRoute({
-    method: 'get',
-    path: '/v1/drivers/{driver}/vendor_passthru/methods',
-    tags,
-    summary: "List a driver's vendor methods: none",
-    request: { params: z.object({ driver: z.string() }) },
-    responses: answers(200, 'none', Nothing),
-  });
+  const ofDriver = get('/v1/drivers/{driver}/vendor_passthru/methods', "List a driver's vendor methods: none", Nothing);
   app.openapi(ofDriver, (c) => {
     requireDriver(context, c.req.valid('param').driver);
     return c.json({});

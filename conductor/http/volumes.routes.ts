@@ -1,4 +1,3 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import {
   ConnectorDescription,
@@ -9,9 +8,9 @@ import {
 } from '#conductor/api/volumes.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { mountResource } from '#conductor/http/mount-resource.ts';
-import { answers, NodeParams } from '#conductor/http/query-values.ts';
 import type { ResourcePlace } from '#conductor/http/resource-routes.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
@@ -78,22 +77,16 @@ function mountIndexes(app: ApiApp, context: HttpContext): void {
     connectors: linksTo(origin, `${place}/connectors`),
     targets: linksTo(origin, `${place}/targets`),
   });
-  const shared = {
-    method: 'get' as const,
-    tags: [tag],
-    summary: 'Say where connectors and targets are',
-    responses: answers(200, 'links', VolumeIndex),
-  };
-  app.openapi(createRoute({ ...shared, path: '/v1/volume' }), (c) => {
+  const route = routesOf(tag);
+  const get = <const Path extends string>(path: Path) =>
+    route.get(path, 'Say where connectors and targets are', answers(200, 'links', VolumeIndex));
+  app.openapi(get('/v1/volume'), (c) => {
     requireEndpoint(c.get('version'), since);
     return c.json(index(originOf(c), 'volume'));
   });
-  app.openapi(
-    createRoute({ ...shared, path: '/v1/nodes/{node}/volume', request: { params: NodeParams } }),
-    async (c) => {
-      requireEndpoint(c.get('version'), since);
-      const { uuid } = await getNode(context.db, c.req.valid('param').node);
-      return c.json(index(originOf(c), `nodes/${uuid}/volume`));
-    },
-  );
+  app.openapi(get('/v1/nodes/{node}/volume'), async (c) => {
+    requireEndpoint(c.get('version'), since);
+    const { uuid } = await getNode(context.db, c.req.valid('param').node);
+    return c.json(index(originOf(c), `nodes/${uuid}/volume`));
+  });
 }

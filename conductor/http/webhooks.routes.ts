@@ -1,11 +1,10 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Webhook, WebhookDelivery, WebhookTest } from '#conductor/api/records.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { parsePaging } from '#conductor/http/paging.ts';
-import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import { deliveryStates } from '#conductor/model/delivery-states.ts';
@@ -23,72 +22,49 @@ import {
 import { AppError } from '#shared/errors/app-error.ts';
 import { checkOutboundUrl, outboundAgent } from '#shared/peers/outbound-url.ts';
 
-const tags = ["webhooks (Baton's own)"];
+const route = routesOf("webhooks (Baton's own)");
 const path = '/v1/webhooks';
-const onePath = `${path}/{webhook}`;
-/** UUID or name. */
-const WebhookParams = z.object({ webhook: z.string() });
+const onePath = `${path}/{webhook}` as const;
 
-const list = createRoute({
-  method: 'get',
+const list = route.get(
   path,
-  tags,
-  summary: 'List webhooks',
-  responses: answers(200, 'webhooks, without their secrets', z.strictObject({ webhooks: z.array(Webhook) })),
-});
+  'List webhooks',
+  answers(200, 'webhooks, without their secrets', z.strictObject({ webhooks: z.array(Webhook) })),
+);
 
-const create = createRoute({
-  method: 'post',
+const create = route.post(
   path,
-  tags,
-  summary: 'Subscribe a URL to events of nodes',
-  request: { body: jsonBody(WebhookDescription) },
-  responses: answers(201, 'the webhook with its secret, which is not shown again', Webhook),
-});
+  'Subscribe a URL to events of nodes',
+  answers(201, 'the webhook with its secret, which is not shown again', Webhook),
+  { body: WebhookDescription },
+);
 
-const show = createRoute({
-  method: 'get',
-  path: onePath,
-  tags,
-  summary: 'Show a webhook',
-  request: { params: WebhookParams },
-  responses: answers(200, 'the webhook, without its secret', Webhook),
-});
+const show = route.get(onePath, 'Show a webhook', answers(200, 'the webhook, without its secret', Webhook));
 
-const change = createRoute({
-  method: 'patch',
-  path: onePath,
-  tags,
-  summary: 'Change a webhook by JSON patch; what waits is delivered to the new URL, signed with the new secret',
-  request: { params: WebhookParams, body: jsonBody(JsonPatch) },
-  responses: answers(200, 'the webhook', Webhook),
-});
+const change = route.patch(
+  onePath,
+  'Change a webhook by JSON patch; what waits is delivered to the new URL, signed with the new secret',
+  answers(200, 'the webhook', Webhook),
+  { body: JsonPatch },
+);
 
-const remove = createRoute({
-  method: 'delete',
-  path: onePath,
-  tags,
-  summary: 'Delete a webhook, and what waits to be delivered to it',
-  request: { params: WebhookParams },
-  responses: answers(204, 'gone'),
-});
+const remove = route.delete(onePath, 'Delete a webhook, and what waits to be delivered to it', answers(204, 'gone'));
 
-const testOne = createRoute({
-  method: 'post',
-  path: `${onePath}/test`,
-  tags,
-  summary: 'Send an event of type webhook.test now, once',
-  request: { params: WebhookParams },
-  responses: answers(200, 'delivered, status and error', WebhookTest),
-});
+const testOne = route.post(
+  `${onePath}/test`,
+  'Send an event of type webhook.test now, once',
+  answers(200, 'delivered, status and error', WebhookTest),
+);
 
-const deliveries = createRoute({
-  method: 'get',
-  path: `${onePath}/deliveries`,
-  tags,
-  summary: 'List deliveries, sent and pending; newest first',
-  request: {
-    params: WebhookParams,
+const deliveries = route.get(
+  `${onePath}/deliveries`,
+  'List deliveries, sent and pending; newest first',
+  answers(
+    200,
+    'deliveries with state, attempts and the last error',
+    z.strictObject({ deliveries: z.array(WebhookDelivery) }),
+  ),
+  {
     query: z.strictObject({
       state: z.enum(statesOf(deliveryStates), { error: 'must be pending, delivered or given up' }).optional(),
       limit: z.string().optional(),
@@ -96,12 +72,7 @@ const deliveries = createRoute({
       marker: z.coerce.number().int().positive().optional(),
     }),
   },
-  responses: answers(
-    200,
-    'deliveries with state, attempts and the last error',
-    z.strictObject({ deliveries: z.array(WebhookDelivery) }),
-  ),
-});
+);
 
 /** `/v1/webhooks`. */
 export function webhookRoutes(context: Pick<HttpContext, 'db' | 'secrets' | 'config'>): ApiApp {
