@@ -162,14 +162,14 @@ export const actionCommands: readonly Command[] = [
     words: 'action pause',
     operands: one,
     meaning: 'begin nothing new; nodes at work end their phase, of a teardown the act they are at',
-    run: control('pause', 'pause asked for; nodes at work end their phase, of a teardown the act that they are at'),
+    run: control('pause', 'pause requested; nodes at work end their phase, of a teardown the act that they are at'),
   },
   { words: 'action unpause', operands: one, meaning: 'go on', run: control('unpause', 'it goes on') },
   {
     words: 'action stop',
     operands: one,
     meaning: 'break off what is at work, and end the action',
-    run: control('stop', 'stop asked for; nodes at work are broken off'),
+    run: control('stop', 'stop requested; nodes at work are aborted'),
   },
   {
     words: 'action logs',

@@ -34,9 +34,10 @@ export const networkCommands: readonly Command[] = [
     operands: ['NODE'],
     meaning: "put a node's switch ports back where Baton has set them last",
     run: async (context, input) => {
-      if (!(await context.client.call('POST', `/v1/nodes/${pathOperand(input)}/network/repair`))) {
-        throw noNode(pathOperand(input));
-      }
+      const node = pathOperand(input);
+      if (!(await context.client.call('POST', `/v1/nodes/${node}/network/repair`))) throw noNode(node);
+      const name = decodeURIComponent(node);
+      print(context, input, { json: { node: name }, text: `node ${name}: switch ports are as Baton has set them\n` });
     },
   },
 ];

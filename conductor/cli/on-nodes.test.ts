@@ -54,8 +54,8 @@ test('several nodes are set off at the same time, a line each; one that fails do
   await expect(run('manage', 'a', 'b', 'c')).rejects.toThrow(/^1 of 3 failed:\n {2}b: b is locked$/);
   expect(output.split('\n').sort()).toEqual([
     '',
-    'node a: manage asked for; baton watch a shows it',
-    'node c: manage asked for; baton watch c shows it',
+    'node a: manage requested; baton watch a shows it',
+    'node c: manage requested; baton watch c shows it',
   ]);
   expect(mostAtWork).toBe(3);
 });
@@ -84,7 +84,7 @@ test('selected nodes are listed, and left alone until --yes', async () => {
 test('traits must all be there', async () => {
   await run('undeploy', '--trait', 'CUSTOM_GPU', '--trait', 'CUSTOM_NVME', '--yes');
   expect(changes()).toEqual(['PUT /v1/nodes/a/states/provision']);
-  expect(output).toBe('node a: deleted asked for; baton watch a shows it\n');
+  expect(output).toBe('node a: deleted requested; baton watch a shows it\n');
   await expect(run('undeploy', '--trait', 'CUSTOM_X', '--yes')).rejects.toThrow('no node is as selected');
 });
 

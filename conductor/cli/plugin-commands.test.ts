@@ -60,7 +60,7 @@ test("a folder in Fuel's layout is uploaded, and what is left out is told", asyn
 
 test('what is missing or can not be read is named', async () => {
   const terminal = createRecordingTerminal(() => plugin);
-  await expect(terminal.run('plugin', 'upload', folder)).rejects.toThrow('metadata.yaml');
+  await expect(terminal.run('plugin', 'upload', folder)).rejects.toThrow(`${folder} has no metadata.yaml`);
   await writeFile(join(folder, 'metadata.yaml'), 'name: ntp\nversion: 1.10\n');
   await expect(terminal.run('plugin', 'upload', folder)).rejects.toThrow('version must be text: put it into quotes');
   await writeFile(join(folder, 'metadata.yaml'), 'title: [1]\n');

@@ -33,6 +33,14 @@ export interface PluginFolder {
  * @throws AppError `invalid_argument` naming the file
  */
 export async function readPluginFolder(folder: string): Promise<PluginFolder> {
+  const names = await readdir(folder).catch((cause: unknown) => {
+    throw usageError(`read ${folder}`, { cause });
+  });
+  if (!names.includes('metadata.yaml')) {
+    throw usageError(
+      `${folder} has no metadata.yaml: a plugin is a folder with that, tasks.yaml and ${scriptsFolder}/`,
+    );
+  }
   const metadata = Metadata.safeParse(await readDocument(folder, join(folder, 'metadata.yaml')));
   if (!metadata.success) {
     const faults = metadata.error.issues
@@ -42,7 +50,6 @@ export async function readPluginFolder(folder: string): Promise<PluginFolder> {
   }
   const { name, version, title } = metadata.data;
   const tasks = await readText(join(folder, 'tasks.yaml'));
-  const names = await readdir(folder);
   const files = names.includes(scriptsFolder) ? await readFiles(join(folder, scriptsFolder)) : {};
   return {
     body: { name, version, ...(title ? { title } : {}), tasks, files },

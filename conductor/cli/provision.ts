@@ -42,7 +42,7 @@ export async function provision(
   const name = decodeURIComponent(ident);
   print(context, input, {
     json: { node: name, target: body.target },
-    text: `node ${name}: ${body.target} asked for; baton watch ${name} shows it\n`,
+    text: `node ${name}: ${body.target} requested; baton watch ${name} shows it\n`,
   });
 }
 

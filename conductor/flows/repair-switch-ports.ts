@@ -26,6 +26,7 @@ export async function repairSwitchPorts(
       throw new AppError('conflict', `Node ${node.uuid} has a flow under way, which sets its switch ports.`);
     }
     const setPorts = (await listSetPorts(db, node.uuid)).filter(({ port }) => isMeant(port));
+    if (setPorts.length === 0) return;
     const { networkInterface } = node;
     const placements = await networks.connect({
       nodeUuid: node.uuid,

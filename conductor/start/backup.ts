@@ -27,7 +27,7 @@ export async function dumpToFile(
     await dumpDatabase(config, handle.createWriteStream({ flush: true }));
   } catch (cause) {
     await rm(file).catch(() => undefined); // as another user this one may not; then it is empty or broken, and said so
-    throw new AppError('unavailable', `dump the database; ${file} is of no use`, { cause });
+    throw new AppError('unavailable', `dump the database to ${file}, which is unusable`, { cause });
   }
   return { keyFile: config.secretKeyFile ?? `${config.dataDirectory}/secret.key` };
 }

@@ -75,9 +75,9 @@ unpack_kubectl() {
   mkdir -p "$target"
   (
     cd "$target"
-    apt-get --quiet --quiet download kubernetes-client >&2 || {
+    apt-get --quiet --quiet --option APT::Sandbox::User=root download kubernetes-client >&2 || {
       apt-get --quiet --quiet update >&2
-      apt-get --quiet --quiet download kubernetes-client >&2
+      apt-get --quiet --quiet --option APT::Sandbox::User=root download kubernetes-client >&2
     }
     dpkg-deb --extract kubernetes-client_*.deb .
     rm kubernetes-client_*.deb

@@ -198,7 +198,7 @@ test('a port that somebody else has changed is found, shown, and set again when 
   const diff = await baton('network', 'diff', name);
   expect(diff).toContain('VLAN 999');
   expect(diff).toContain('ovs-vsctl set port p1 vlan_mode=native-untagged tag=300 trunks=301,310,311');
-  await baton('network', 'repair', name);
+  expect(await baton('network', 'repair', name)).toContain(`node ${name}: switch ports are as Baton has set them`);
   expect(await switchPorts()).toEqual(Array(2).fill('native-untagged 300 [301, 310, 311]'));
   expect(await baton('network', 'diff', name)).not.toContain('A repair would send');
   await real.vsctl('set', 'port', 'p1', 'tag=999');
