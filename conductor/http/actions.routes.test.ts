@@ -5,7 +5,7 @@ import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
-import { siteOperations } from '#conductor/sites/actions/site-operations.ts';
+import { siteOperations } from '#conductor/sites/actions/action-work.ts';
 import { actionBecomes, forgetActions, hasEnded, startLife } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld } from '#conductor/sites/actions/testing/site-world.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';

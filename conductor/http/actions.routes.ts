@@ -15,12 +15,10 @@ import { answers, answersOther, queryFlag, routesOf } from '#conductor/http/defi
 import { originOf } from '#conductor/http/links.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
-import { readActionLog } from '#conductor/sites/actions/action-logs.ts';
+import { getNote, readActionLog } from '#conductor/sites/actions/action-notes.ts';
 import { controlAction } from '#conductor/sites/actions/control-action.ts';
 import { createAction } from '#conductor/sites/actions/create-action.ts';
-import { getNote } from '#conductor/sites/actions/note-store.ts';
 import { readSiteStatuses } from '#conductor/sites/actions/site-statuses.ts';
-import { viewTeardownPlan } from '#conductor/sites/actions/teardown-plan/view-teardown-plan.ts';
 import {
   viewActionInFull,
   viewActionStep,
@@ -29,6 +27,7 @@ import {
   viewPlan,
 } from '#conductor/sites/actions/view-action.ts';
 import { viewActionNodes } from '#conductor/sites/actions/view-groups.ts';
+import { viewTeardownPlan } from '#conductor/sites/actions/view-teardown-plan.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const route = routesOf('site actions');

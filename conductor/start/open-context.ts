@@ -22,7 +22,7 @@ import { parseRulesFile } from '#conductor/nodes/inspection/rules/rules-file.ts'
 import { releaseStaleLeases } from '#conductor/nodes/node-lease.ts';
 import { capacityChannel } from '#conductor/nodes/notify-capacity.ts';
 import { openActionRunner } from '#conductor/sites/actions/action-runner.ts';
-import { type SiteOperations, siteOperations } from '#conductor/sites/actions/site-operations.ts';
+import { type SiteOperations, siteOperations } from '#conductor/sites/actions/action-work.ts';
 import { createPluginFiles } from '#conductor/sites/plugins/plugin-files.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';

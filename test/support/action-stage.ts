@@ -2,9 +2,9 @@ import { getAction, listActionSteps, type SiteAction } from '#conductor/flows/ac
 import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import { reportSite, type SiteReport } from '#conductor/model/site-report.ts';
+import { listNotes } from '#conductor/sites/actions/action-notes.ts';
+import type { SiteOperations } from '#conductor/sites/actions/action-work.ts';
 import { controlAction } from '#conductor/sites/actions/control-action.ts';
-import { listNotes } from '#conductor/sites/actions/note-store.ts';
-import type { SiteOperations } from '#conductor/sites/actions/site-operations.ts';
 import {
   actionBecomes,
   commitRevision,

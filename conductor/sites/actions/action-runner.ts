@@ -13,11 +13,9 @@ import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts'
 import { startWakeLoop } from '#conductor/kernel/wake-loop.ts';
 import { actionSorts } from '#conductor/model/action-table.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
-import { type ActionWork, record, siteReader } from '#conductor/sites/actions/action-work.ts';
-import { endStopped } from '#conductor/sites/actions/end-stopped.ts';
-import { addNotes } from '#conductor/sites/actions/note-store.ts';
-import { runAction } from '#conductor/sites/actions/run-action.ts';
-import type { SiteOperations } from '#conductor/sites/actions/site-operations.ts';
+import { addNotes } from '#conductor/sites/actions/action-notes.ts';
+import { type ActionWork, record, type SiteOperations, siteReader } from '#conductor/sites/actions/action-work.ts';
+import { endStopped, runAction } from '#conductor/sites/actions/run-action.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { Clock } from '#shared/clock.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';

@@ -1,12 +1,18 @@
 import { type ActionLease, holdAction, readClaimed } from '#conductor/flows/actions/action-lease.ts';
-import type { ActionControl, SiteAction } from '#conductor/flows/actions/action-store.ts';
+import { type ActionControl, getAction, type SiteAction } from '#conductor/flows/actions/action-store.ts';
 import { updateFlow } from '#conductor/flows/flow-store.ts';
 import type { Bell } from '#conductor/kernel/bell.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { requestOf } from '#conductor/model/flow-states.ts';
-import type { Note } from '#conductor/sites/actions/note-store.ts';
-import type { SiteOperations } from '#conductor/sites/actions/site-operations.ts';
+import type { Note } from '#conductor/sites/actions/action-notes.ts';
+import { teardownOrder } from '#conductor/sites/actions/plan-teardown-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
+import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
+import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import { relabelNodes } from '#conductor/sites/nodes/relabel-nodes.ts';
+import { verifyNodes } from '#conductor/sites/nodes/verify-nodes.ts';
+import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
+import { readRevision } from '#conductor/sites/revisions/read-revision.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { type ErrorCode, errorCode } from '#shared/errors/app-error.ts';
 
@@ -100,4 +106,25 @@ export function siteReader(
     state.site ??= await operations.readRevision(context, revisionId);
     return state.site;
   };
+}
+
+/** What an action does to the world, and how it reads its documents: tests of the runner give it other hands. */
+export interface SiteOperations {
+  readonly checkRevision: typeof checkRevision;
+  readonly readRevision: typeof readRevision;
+  readonly advanceNodes: typeof advanceNodes;
+  readonly verifyNodes: typeof verifyNodes;
+  readonly relabelNodes: typeof relabelNodes;
+}
+
+export const siteOperations: SiteOperations = { checkRevision, readRevision, advanceNodes, verifyNodes, relabelNodes };
+
+/** How a claimed action has its nodes torn down, with the clusters that were settled when it was validated. */
+export async function readTeardownOrder({
+  context,
+  action: { id },
+  site,
+}: Pick<ActionWork, 'context' | 'action' | 'site'>): Promise<TeardownOrder | undefined> {
+  // the row may have been validated since it was claimed
+  return teardownOrder(await getAction(context.db, id), await site(), context.config);
 }

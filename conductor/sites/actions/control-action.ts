@@ -3,7 +3,7 @@ import { addCommand, notifyRunners, type SiteAction, selectActions } from '#cond
 import { type FlowChange, updateFlow } from '#conductor/flows/flow-store.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { addNotes } from '#conductor/sites/actions/note-store.ts';
+import { addNotes } from '#conductor/sites/actions/action-notes.ts';
 import { stopReason } from '#conductor/sites/actions/settle-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';

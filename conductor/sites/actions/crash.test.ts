@@ -5,8 +5,8 @@ import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
 import { actionSorts } from '#conductor/model/action-table.ts';
 import { reportSite } from '#conductor/model/site-report.ts';
+import { addNotes, listNotes } from '#conductor/sites/actions/action-notes.ts';
 import { record } from '#conductor/sites/actions/action-work.ts';
-import { addNotes, listNotes } from '#conductor/sites/actions/note-store.ts';
 import {
   actionBecomes,
   commitRevision,

@@ -24,13 +24,15 @@ import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
+import { addNotes, type Note, notifyOfAction } from '#conductor/sites/actions/action-notes.ts';
 import { findTargetRevision } from '#conductor/sites/actions/find-target-revision.ts';
-import { type Foreseen, foreseeFailures, requireNoFailure } from '#conductor/sites/actions/foresee-failures.ts';
-import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
-import { notifyOfAction } from '#conductor/sites/actions/notify-of-action.ts';
-import { planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';
-import { requireTeardownPossible } from '#conductor/sites/actions/require-teardown-possible.ts';
-import { clustersOf } from '#conductor/sites/actions/teardown-order.ts';
+import {
+  type Foreseen,
+  foreseeFailures,
+  requireNoFailure,
+  requireTeardownPossible,
+} from '#conductor/sites/actions/foresee-failures.ts';
+import { clustersOf, planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';
 import { newUlid } from '#conductor/sites/actions/ulid.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { namesThereAre } from '#conductor/sites/documents/schema-faults.ts';

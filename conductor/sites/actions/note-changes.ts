@@ -1,6 +1,6 @@
 import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { Decision, GroupRun, NodeOutcome, SiteRun } from '#conductor/model/site-run.ts';
-import type { Note } from '#conductor/sites/actions/note-store.ts';
+import type { Note } from '#conductor/sites/actions/action-notes.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { nameSome } from '#shared/name-some.ts';
 

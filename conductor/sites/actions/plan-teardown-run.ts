@@ -1,6 +1,9 @@
 import { type ActionParameters, timeoutsOf } from '#conductor/model/action-parameters.ts';
+import { actionTable, readActionParameters } from '#conductor/model/action-table.ts';
 import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
+import type { ActionClusters, ActionName } from '#conductor/model/site-actions.ts';
 import type { GroupDefinition, SiteRun } from '#conductor/model/site-run.ts';
+import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { Site } from '#conductor/sites/site.ts';
 
 /** Overwriting the largest disks takes days; what has fallen silent is ended by its flow long before. */
@@ -37,4 +40,61 @@ function teardownSeconds(parameters: ActionParameters): number {
   const { shutdownKubeletTimeout, removeFromClusterTimeout } = nodeStepDefaults;
   const cluster = drainTimeout + clearLabelsTimeout + removeEtcdTimeout + etcdReadyTimeout;
   return cluster + shutdownKubeletTimeout + removeFromClusterTimeout + wipeSeconds;
+}
+
+/** Which clusters nodes are taken out of, as far as a conductor knows of them. Pure. */
+export function clustersOf(
+  { etcdClusters }: Pick<Site, 'etcdClusters'>,
+  { kubeconfigFile }: Pick<Asked, 'kubeconfigFile'>,
+): ActionClusters {
+  return { kubernetes: kubeconfigFile !== undefined, etcd: etcdClusters.length > 0 };
+}
+
+interface Asked {
+  readonly kubeconfigFile?: string | undefined;
+  readonly conductorName: string;
+}
+
+/**
+ * How an action has its nodes torn down; `undefined` = it tears nothing down. Pure.
+ * @param clusters as the action's row has them, whoever runs it; `null` = this is asked before there is a row
+ */
+export function teardownOrder(
+  {
+    name,
+    parameters: given,
+    clusters,
+  }: {
+    readonly name: ActionName;
+    readonly parameters: Readonly<Record<string, unknown>>;
+    readonly clusters: ActionClusters | null;
+  },
+  site: Pick<Site, 'etcdClusters'>,
+  asked: Asked,
+): TeardownOrder | undefined {
+  const { teardown } = actionTable[name];
+  if (teardown === undefined) return undefined;
+  const parameters = readActionParameters(name, given);
+  const known = clusters ?? clustersOf(site, asked);
+  const lacks =
+    known.kubernetes && asked.kubeconfigFile === undefined
+      ? `conductor ${asked.conductorName}, which runs the action, has no BATON_KUBECONFIG, and the action began with one`
+      : undefined;
+  return {
+    preserveLocalStorage: parameters['preserve-local-storage'] === true,
+    timeouts: timeoutsOf(parameters),
+    notInClusterOk: parameters['not-in-cluster-ok'] === true,
+    force: parameters.force === true,
+    ...known,
+    ...(lacks === undefined ? {} : { lacks }),
+    afterwards: whatFollows(teardown, parameters),
+  };
+}
+
+function whatFollows(
+  teardown: 'then deploys' | 'then keeps',
+  parameters: ActionParameters,
+): TeardownOrder['afterwards'] {
+  if (teardown === 'then deploys') return 'deploy';
+  return parameters['remove-node'] === true ? 'remove' : 'keep';
 }

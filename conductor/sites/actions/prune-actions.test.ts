@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addAction } from '#conductor/flows/actions/testing/add-action.ts';
 import { siteRevisions } from '#conductor/kernel/db/schema/site.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { addNotes } from '#conductor/sites/actions/note-store.ts';
+import { addNotes } from '#conductor/sites/actions/action-notes.ts';
 import { pruneActions } from '#conductor/sites/actions/prune-actions.ts';
 import { listTags, tagRevision } from '#conductor/sites/revisions/revision-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

@@ -1,18 +1,32 @@
+import { eq } from 'drizzle-orm';
 import { readClaimed } from '#conductor/flows/actions/action-lease.ts';
 import type { ActionControl } from '#conductor/flows/actions/action-store.ts';
+import { loadRun, recordRun } from '#conductor/flows/actions/run-store.ts';
 import { skipPending } from '#conductor/flows/finish-flow.ts';
 import { listSteps, updateFlow } from '#conductor/flows/flow-store.ts';
 import { nextAction } from '#conductor/flows/next-action.ts';
 import { recordStepEvent, type StepEventOptions } from '#conductor/flows/step-log.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { ActionStepName } from '#conductor/model/action-table.ts';
 import { requestOf } from '#conductor/model/flow-states.ts';
-import { type ActionWork, awaitGo, isLasting, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
-import { endAction } from '#conductor/sites/actions/end-action.ts';
-import { addNotes } from '#conductor/sites/actions/note-store.ts';
-import { stopReason } from '#conductor/sites/actions/settle-run.ts';
-import { actionSteps } from '#conductor/sites/actions/steps/index.ts';
+import { addNotes, type Note, notifyOfAction } from '#conductor/sites/actions/action-notes.ts';
+import {
+  type ActionWork,
+  awaitGo,
+  followHold,
+  isLasting,
+  record,
+  type StepEnd,
+} from '#conductor/sites/actions/action-work.ts';
+import { baremetalNodes } from '#conductor/sites/actions/baremetal-nodes.ts';
+import { finalReport } from '#conductor/sites/actions/final-report.ts';
+import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
+import { abandonRun, judgeSteps, stopReason, workingNodes } from '#conductor/sites/actions/settle-run.ts';
+import { tagRevision } from '#conductor/sites/actions/tag-revision.ts';
+import { preflight, validateSiteDesign } from '#conductor/sites/actions/validate-site-design.ts';
+import { verifySite, workOnNodes } from '#conductor/sites/actions/verify-site.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 /**
@@ -76,7 +90,7 @@ async function recordEnd(work: ActionWork, step: FlowStepRow, end: StepEnd): Pro
 }
 
 /** With a main step's failure those that have not run are skipped. */
-export async function writeEnd(
+async function writeEnd(
   work: ActionWork,
   tx: Transaction,
   { control, step, end }: { readonly control: ActionControl; readonly step: FlowStepRow; readonly end: StepEnd },
@@ -104,3 +118,75 @@ async function stopSteps(
   await skipPending(tx, open, eventOf(work));
   await updateFlow(tx, flowUuid, { state, error: state === 'aborting' ? stopReason : error });
 }
+
+async function endAction(work: ActionWork, steps: readonly FlowStepRow[]): Promise<void> {
+  const { context, action, lease, now } = work;
+  const end = await record(work, async (tx, { state, abortRequested }) => {
+    const how = judgeSteps(steps, { state, isStopped: abortRequested !== null });
+    await updateFlow(tx, action.flowUuid, { ...how, endedAt: new Date(now()) });
+    await tx.update(siteActions).set({ holder: null, expiresAt: null }).where(eq(siteActions.id, lease.actionId));
+    const text = `${action.name} ${how.state}${how.error === null ? '' : `: ${how.error}`}`;
+    await addNotes(tx, action.id, [{ verbosity: 1, text }]);
+    await notifyOfAction(tx, { ...action, ...how });
+    return how;
+  });
+  context.log.info({ action: action.id, name: action.name, ...end }, 'site action ended');
+}
+
+const step = 'baremetal_nodes';
+/** Errors in a row after which nodes at work can't be asked: with the pauses between them half a minute. */
+const patience = 6;
+
+/**
+ * An action that the operator has stopped ends, whatever its nodes' step throws: at once when nothing is at work, or when
+ * its documents can't be read, so that no node can be asked; else after several tries.
+ * @param tries errors in a row
+ * @returns whether the step has ended by it
+ */
+export async function endStopped(work: ActionWork, error: unknown, tries: number): Promise<boolean> {
+  const { context, action, lease } = work;
+  const steps = await listSteps(context.db, action.flowUuid);
+  const running = steps.find((each) => each.step === step && each.state === 'running');
+  if (!running || requestOf(await readClaimed(context.db, lease)) !== 'abort') return false;
+  const run = await loadRun(context.db, action.id, 1);
+  const working = run ? workingNodes(run).map(([name]) => name) : [];
+  if (working.length > 0 && tries < patience && (await canAsk(work))) return false;
+  const why = errorChain(error);
+  const unknown = `nobody could ask what has become of it when the action was stopped: ${why}`;
+  await record(work, async (tx, control) => {
+    await followHold(work, tx, control);
+    if (run) await recordRun(tx, action.id, run, abandonRun(run, unknown, work.now()));
+    const notes: Note[] = [{ step, verbosity: 1, text: `stopped, for it does not get on: ${why}` }];
+    if (working.length > 0) {
+      const text = `not broken off, look at them yourself: ${countNodes(working.length)}: ${nameNodes(working)}`;
+      notes.push({ step, verbosity: 1, text });
+    }
+    await addNotes(tx, action.id, notes);
+    await writeEnd(work, tx, { control, step: running, end: { event: 'failed', error: why } });
+  });
+  context.log.warn({ action: action.id, working, err: error }, 'site action stopped without its nodes');
+  return true;
+}
+
+async function canAsk({ site }: ActionWork): Promise<boolean> {
+  try {
+    await site();
+    return true;
+  } catch (error) {
+    return !isLasting(error);
+  }
+}
+
+/**
+ * THE table of what the steps of actions do. Each may be run again by another conductor at any time: what it has done
+ * stands in the database, or does no harm twice.
+ */
+const actionSteps: Readonly<Record<ActionStepName, (work: ActionWork) => Promise<StepEnd>>> = {
+  preflight,
+  validate_site_design: validateSiteDesign,
+  verify_site: verifySite,
+  baremetal_nodes: baremetalNodes,
+  relabel_nodes: (work) => workOnNodes(work, { step: 'relabel_nodes', does: work.operations.relabelNodes }),
+  final_report: finalReport,
+  tag_revision: tagRevision,
+};

@@ -1,3 +1,5 @@
+import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { FlowState } from '#conductor/model/flow-states.ts';
 import type { FlowRequest } from '#conductor/model/flow-states.ts';
 import { textRemark } from '#conductor/model/remark.ts';
 import {
@@ -122,4 +124,15 @@ export function prolongPhases(run: SiteRun, pausedMs: number): SiteRun {
     nodes.set(name, { ...node, work: { ...work, ...(startedAt === undefined ? {} : { startedAt }) } });
   }
   return { ...run, groups, nodes };
+}
+
+/** What an action comes to, or has come to before the steps that close it. Pure. */
+export function judgeSteps(
+  steps: readonly Pick<FlowStepRow, 'state' | 'step' | 'error'>[],
+  { state, isStopped }: { readonly state: FlowState; readonly isStopped: boolean },
+): { readonly state: 'succeeded' | 'failed' | 'aborted'; readonly error: string | null } {
+  const failed = steps.find((step) => step.state === 'failed');
+  if (state === 'running' && failed === undefined) return { state: 'succeeded', error: null };
+  if (isStopped) return { state: 'aborted', error: stopReason };
+  return { state: 'failed', error: failed ? `${failed.step}: ${failed.error ?? 'failed'}` : 'not all steps ran' };
 }

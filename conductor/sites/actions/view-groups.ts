@@ -6,8 +6,7 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { siteActionGroups, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
-import type { NodeStatus } from '#conductor/model/site-run.ts';
-import { waitingFor } from '#conductor/sites/actions/waiting-for.ts';
+import { type GroupDefinition, type GroupStage, isUnderWay, type NodeStatus } from '#conductor/model/site-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 
 const iso = (time: Date | null) => time?.toISOString() ?? null;
@@ -130,4 +129,36 @@ export async function viewActionNodes(
 function isMember(actionId: string, group: string): SQL {
   return sql`${siteActionNodes.name} in (
     select jsonb_array_elements_text(members) from site_action_groups where action_id = ${actionId} and name = ${group})`;
+}
+
+/** A group as far as it says who waits for whom. */
+interface WaitingGroup {
+  readonly name: string;
+  readonly definition: Pick<GroupDefinition, 'depends_on'>;
+  readonly stage: GroupStage;
+}
+
+/**
+ * What groups that have not begun wait for, for people: groups by name, or for a free slot. Of others nothing; nor of one
+ * whose turn comes at the next beat. Pure.
+ * @param maxParallelGroups null = it is not known
+ */
+export function waitingFor(
+  groups: readonly WaitingGroup[],
+  { maxParallelGroups, isPaused }: { readonly maxParallelGroups: number | null; readonly isPaused: boolean },
+): Map<string, string[]> {
+  const stages = new Map(groups.map(({ name, stage }) => [name, stage]));
+  const atWork = groups.filter(isUnderWay).length;
+  const slot =
+    maxParallelGroups !== null && atWork >= maxParallelGroups
+      ? [`a free slot: ${atWork} of ${maxParallelGroups} groups at work`]
+      : [];
+  const due = isPaused ? ['the end of the pause'] : slot;
+  const waiting = groups.filter(({ stage }) => stage === 'not_started');
+  return new Map(
+    waiting.map(({ name, definition }) => {
+      const left = definition.depends_on.filter((each) => stages.get(each) !== 'success');
+      return [name, left.length > 0 ? left : due];
+    }),
+  );
 }

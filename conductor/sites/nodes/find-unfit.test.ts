@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
-import { findUnfit } from '#conductor/sites/nodes/find-unfit.ts';
+import { findUnfit } from '#conductor/sites/actions/foresee-failures.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';
 import { newSiteNode, siteOf } from '#test/support/fake-site.ts';

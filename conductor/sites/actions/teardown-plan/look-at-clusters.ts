@@ -8,10 +8,12 @@ import { withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
 import {
   type LookOrder,
+  type Looks,
   lookAtKubernetes,
+  lookMs,
   unknownInKubernetes,
+  whyNotAsked,
 } from '#conductor/sites/actions/teardown-plan/look-at-kubernetes.ts';
-import { type Looks, lookMs, whyNotAsked } from '#conductor/sites/actions/teardown-plan/looks.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import type { EtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';

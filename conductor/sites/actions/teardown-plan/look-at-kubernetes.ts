@@ -1,21 +1,52 @@
-import type { KubernetesLook } from '#conductor/api/teardown-plan.ts';
+import {
+  type DrainLook,
+  type KeptPodView,
+  type KubernetesLook,
+  mostNamed,
+  namePods,
+} from '#conductor/api/teardown-plan.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
+import { isCordoned, isReady } from '#conductor/cluster/kubernetes/cordon.ts';
 import { findDaemonSets, hasDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type Budget, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
-import type { PodOutline } from '#conductor/cluster/kubernetes/objects.ts';
-import { planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
+import {
+  isUnknownNode,
+  listPodsOf,
+  type PodOutline,
+  podName,
+  readNode,
+} from '#conductor/cluster/kubernetes/objects.ts';
+import { type DrainPlan, planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { findMissingRights, watchRight } from '#conductor/cluster/kubernetes/rights.ts';
+import { outlineOf } from '#conductor/cluster/kubernetes/select-pods.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { kubeletShutdown } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
 import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
-import { describeDrain, describeKept, unknownDrain } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
-import { lookAtNode, type SeenNode } from '#conductor/sites/actions/teardown-plan/look-at-node.ts';
-import { type Looks, lookMs, whyNotAsked } from '#conductor/sites/actions/teardown-plan/looks.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
+import { nameSome } from '#shared/name-some.ts';
+
+/** An operator waits for it: what does not answer within it is told as such. Milliseconds. */
+export const lookMs = 5_000;
+
+/** What one kind of cluster, or one cluster, has of each node, by name. */
+export interface Looks<What> {
+  readonly nodes: ReadonlyMap<string, { readonly found: What; readonly wrong: readonly string[] }>;
+  readonly wrong: readonly string[];
+}
+
+/** @throws what is nobody's silence */
+export function whyNotAsked(error: unknown): string {
+  if (error instanceof AppError) return errorChain(error);
+  if (error instanceof DOMException && error.name === 'TimeoutError') return `no answer within ${lookMs / 1000} s`;
+  throw error;
+}
 
 const atOnce = 8;
+
+const unknownDrain: DrainLook = { evicted: null, kept_by_budgets: null, lost: null };
 
 export const unknownInKubernetes: KubernetesLook = {
   is_member: null,
@@ -118,4 +149,92 @@ function describe(
     },
     wrong: ready ? [] : [`${name} is not ready in Kubernetes: pods that end are not confirmed`],
   };
+}
+
+/** A node of the cluster with its pods, or why it is known that the cluster has no such node. */
+type SeenNode =
+  | {
+      readonly isMember: true;
+      readonly ready: boolean;
+      readonly cordoned: boolean;
+      readonly pods: readonly PodOutline[];
+    }
+  | { readonly isMember: false; readonly why: string };
+
+/**
+ * Touches nothing, and keeps little: what is seen of each of a thousand nodes stays until the last of them is read.
+ * @throws AppError as `Cluster.request`; `TimeoutError` after `lookMs`
+ */
+export async function lookAtNode(cluster: Cluster, name: string): Promise<SeenNode> {
+  const signal = AbortSignal.timeout(lookMs);
+  try {
+    const node = await readNode(cluster, name, signal);
+    const pods = await listPodsOf(cluster, name, signal);
+    return { isMember: true, ready: isReady(node), cordoned: isCordoned(node), pods: pods.map(outlineOf) };
+  } catch (error) {
+    if (!isUnknownNode(error)) throw error;
+    return { isMember: false, why: errorChain(error) };
+  }
+}
+
+/** Pure. */
+export function describeDrain({ evicted, kept, forced }: DrainPlan): DrainLook {
+  return {
+    evicted: evicted.length,
+    kept_by_budgets: kept.map(({ pod, forbidden }): KeptPodView => {
+      const budgets = forbidden.because === 'several budgets' ? forbidden.budgets : [forbidden.budget];
+      return {
+        pod: podName(pod),
+        budgets: budgets.map(({ metadata, status }) => ({
+          name: metadata.name,
+          current_healthy: status?.currentHealthy ?? null,
+          desired_healthy: status?.desiredHealthy ?? null,
+          disruptions_allowed: status?.disruptionsAllowed ?? null,
+        })),
+      };
+    }),
+    lost: forced.map(({ pod, because }) => ({ pod: podName(pod), because })),
+  };
+}
+
+/**
+ * A sentence for each budget, or set of them, however many nodes it concerns. Pure.
+ * @param timeout of the drain; seconds
+ */
+export function describeKept(
+  nodes: Iterable<readonly [string, Pick<DrainLook, 'kept_by_budgets'>]>,
+  timeout: number,
+): string[] {
+  const all = [...nodes].flatMap(([node, { kept_by_budgets: kept }]) =>
+    (kept ?? []).map((each) => ({ ...each, node })),
+  );
+  const groups = Map.groupBy(all, ({ pod, budgets }) =>
+    [namespaceOf(pod), ...budgets.map(({ name }) => name)].join(' '),
+  );
+  return [...groups.values()].map((group) => {
+    const names = [...new Set(group.map(({ node }) => node))];
+    const which =
+      names.length === 1
+        ? `${namePods(group)} on ${names.join()}`
+        : `${group.length} pods on ${names.length} nodes, ${nameSome(names, mostNamed)}`;
+    return `${describeBudgets(group)}: ${which}; the drain asks again until its ${timeout} s are over`;
+  });
+}
+
+function describeBudgets([first]: readonly KeptPodView[]): string {
+  const { pod, budgets } = first ?? { pod: '', budgets: [] };
+  const names = budgets.map(({ name }) => `${namespaceOf(pod)}/${name}`).join(' and ');
+  const [budget] = budgets;
+  if (budgets.length > 1) {
+    return `PodDisruptionBudgets ${names} are about the same pods, which nothing evicts before one of the budgets goes`;
+  }
+  const counts = `(${budget?.current_healthy ?? 'unknown'} healthy, ${budget?.desired_healthy ?? 'unknown'} needed)`;
+  const allowed = budget?.disruptions_allowed ?? 0;
+  return allowed > 0
+    ? `PodDisruptionBudget ${names} allows ${allowed} at a time ${counts}, so of each node these wait for others to go first`
+    : `PodDisruptionBudget ${names} allows no disruption ${counts}`;
+}
+
+function namespaceOf(pod: string): string {
+  return pod.slice(0, pod.indexOf('/'));
 }

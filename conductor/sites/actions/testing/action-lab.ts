@@ -3,10 +3,10 @@ import { getAction, type SiteAction } from '#conductor/flows/actions/action-stor
 import { anybody } from '#conductor/kernel/caller.ts';
 import { siteRevisions } from '#conductor/kernel/db/schema/site.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { listNotes } from '#conductor/sites/actions/action-notes.ts';
 import { startActionRunner } from '#conductor/sites/actions/action-runner.ts';
+import type { SiteOperations } from '#conductor/sites/actions/action-work.ts';
 import { createAction } from '#conductor/sites/actions/create-action.ts';
-import { listNotes } from '#conductor/sites/actions/note-store.ts';
-import type { SiteOperations } from '#conductor/sites/actions/site-operations.ts';
 import { tagRevision } from '#conductor/sites/revisions/revision-store.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 import { type Clock, systemClock } from '#shared/clock.ts';

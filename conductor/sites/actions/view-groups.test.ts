@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { GroupStage } from '#conductor/model/site-run.ts';
-import { waitingFor } from '#conductor/sites/actions/waiting-for.ts';
+import { waitingFor } from '#conductor/sites/actions/view-groups.ts';
 
 const group = (name: string, stage: GroupStage, ...dependencies: string[]) => ({
   name,

@@ -3,14 +3,19 @@ import { readClaimed } from '#conductor/flows/actions/action-lease.ts';
 import { loadRun, recordDoing, recordRun } from '#conductor/flows/actions/run-store.ts';
 import { type FlowRequest, requestOf } from '#conductor/model/flow-states.ts';
 import { progressKey, type Remark } from '#conductor/model/remark.ts';
-import { describeRemark } from '#conductor/model/remark-words.ts';
+import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import { reportSite } from '#conductor/model/site-report.ts';
 import type { NodeOutcome, SiteRun } from '#conductor/model/site-run.ts';
-import { type ActionWork, followHold, isFollowed, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
-import { detectStall, type Stall } from '#conductor/sites/actions/detect-stall.ts';
+import { addNotes, type Note } from '#conductor/sites/actions/action-notes.ts';
+import {
+  type ActionWork,
+  followHold,
+  isFollowed,
+  readTeardownOrder,
+  record,
+  type StepEnd,
+} from '#conductor/sites/actions/action-work.ts';
 import { noteDecisions, noteOutcomes } from '#conductor/sites/actions/note-changes.ts';
-import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
-import { readTeardownOrder } from '#conductor/sites/actions/read-teardown-order.ts';
 import {
   prolongPhases,
   type Settled,
@@ -214,4 +219,41 @@ function keepOf(recorded: ReadonlyMap<string, Remark>, working: ReadonlyMap<stri
 /** `cleaning: 40 %` goes on and on without anything new. */
 function isOther(before: Remark | undefined, now: Remark): boolean {
   return before === undefined || progressKey(before) !== progressKey(now);
+}
+
+/** Since when each node at work does the same, and how often that was reported. */
+export interface Stall {
+  readonly doing: Remark;
+  readonly since: number;
+  readonly reported: number;
+}
+
+const hourMs = 60 * 60_000;
+
+/** Seconds and counts go on while nothing does; a percentage is progress. */
+const keyOf = (doing: Remark): string => progressKey(doing, ['percent']);
+
+/**
+ * Nodes that have got no further for an hour, two, four …: a held flow, or no conductor alive, would keep the one site
+ * action that there may be for as long as its group's time lasts, which of a teardown is weeks. Time in which nobody runs
+ * the action counts for nothing. Pure.
+ * @param doing what nodes at work do now, by name
+ * @param now milliseconds since 1970
+ */
+export function detectStall(
+  before: ReadonlyMap<string, Stall>,
+  doing: ReadonlyMap<string, Remark>,
+  now: number,
+): { readonly next: ReadonlyMap<string, Stall>; readonly due: readonly (readonly [name: string, remark: Remark])[] } {
+  const due: [string, Remark][] = [];
+  const next = new Map<string, Stall>();
+  for (const [name, remark] of doing) {
+    const known = before.get(name);
+    const same = known && keyOf(known.doing) === keyOf(remark) ? known : { doing: remark, since: now, reported: 0 };
+    const stalledMs = now - same.since;
+    const isDue = stalledMs >= hourMs * 2 ** same.reported;
+    if (isDue) due.push([name, newRemark('stalled', { hours: Math.floor(stalledMs / hourMs), doing: remark })]);
+    next.set(name, isDue ? { ...same, reported: same.reported + 1 } : same);
+  }
+  return { next, due };
 }

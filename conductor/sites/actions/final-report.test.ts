@@ -3,7 +3,7 @@ import { reportedStep as step } from '#conductor/cluster/testing/reported-step.t
 import type { ReportedFlow } from '#conductor/flows/what-remains.ts';
 import { textRemark } from '#conductor/model/remark.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
-import { noteNode } from '#conductor/sites/actions/steps/report-teardown.ts';
+import { noteNode } from '#conductor/sites/actions/final-report.ts';
 
 const stuck: ReportedFlow = {
   flow: { kind: 'decommission', state: 'failed' },

@@ -1,0 +1,136 @@
+import { and, asc, eq, gt, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
+import type { SiteAction } from '#conductor/flows/actions/action-store.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { flowEvents, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { type SiteActionNoteRow, siteActionNotes } from '#conductor/kernel/db/schema/site-action.ts';
+import { storableJson } from '#conductor/kernel/db/storable-json.ts';
+import { notifyWebhooksOfSite } from '#conductor/kernel/outbox.ts';
+import type { ActionStepName } from '#conductor/model/action-table.ts';
+import { pluginTaskTitle } from '#conductor/model/planned-step.ts';
+import { ulidAsUuid } from '#conductor/sites/actions/ulid.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** What has happened, for people. */
+export interface Note {
+  /** Absent = the action as a whole. */
+  readonly step?: ActionStepName;
+  /** A group or a node. */
+  readonly subject?: string;
+  /** 1 = what everybody must know … 5 = every detail (airship.md §4.6). */
+  readonly verbosity: 1 | 2 | 3 | 4 | 5;
+  readonly text: string;
+}
+
+/** Appends the notes, in one statement. */
+export async function addNotes(db: Queryable, actionId: string, notes: readonly Note[]): Promise<void> {
+  if (notes.length === 0) return;
+  await db.execute(sql`
+    insert into site_action_notes (action_id, step, subject, verbosity, text)
+    select ${actionId}::text, step, subject, verbosity, text
+    from jsonb_to_recordset(${JSON.stringify(storableJson(notes))}::text::jsonb)
+      as note(step text, subject text, verbosity integer, text text)`);
+}
+
+/**
+ * In the order in which they were written.
+ * @param step of one step; null = of the action as a whole; absent = all
+ * @param since only those behind the one with this id: whoever writes holds the action's row, so that ids of an action
+ * become visible in their order
+ */
+export function listNotes(
+  db: Queryable,
+  actionIds: readonly string[],
+  filter: { readonly verbosity: number; readonly step?: string | null; readonly since?: number | undefined },
+): Promise<SiteActionNoteRow[]> {
+  return db
+    .select()
+    .from(siteActionNotes)
+    .where(
+      and(
+        inArray(siteActionNotes.actionId, [...actionIds]),
+        lte(siteActionNotes.verbosity, filter.verbosity),
+        ofStep(filter.step),
+        filter.since === undefined ? undefined : gt(siteActionNotes.id, filter.since),
+      ),
+    )
+    .orderBy(asc(siteActionNotes.id));
+}
+
+/** One, of whichever action. @throws AppError `not_found` */
+export async function getNote(db: Queryable, id: string): Promise<SiteActionNoteRow> {
+  const isId = /^\d{1,26}$/.test(id) && Number(id) <= Number.MAX_SAFE_INTEGER;
+  const [row] = isId
+    ? await db
+        .select()
+        .from(siteActionNotes)
+        .where(eq(siteActionNotes.id, Number(id)))
+    : [];
+  if (!row) throw new AppError('not_found', `Note ${id} could not be found.`);
+  return row;
+}
+
+function ofStep(step: string | null | undefined): SQL | undefined {
+  if (step === undefined) return undefined;
+  return step === null ? isNull(siteActionNotes.step) : eq(siteActionNotes.step, step);
+}
+
+/** Of 10,000 nodes' events the first ones: the rest stands in each node's own history. */
+const maximumEvents = 50_000;
+
+/**
+ * What has happened in one step of an action, a line each, in order of time: its notes of every verbosity, and for the
+ * step that deploys nodes what their flows did.
+ */
+export async function readActionLog(
+  { db }: Pick<SitesContext, 'db'>,
+  step: { readonly actionId: string; readonly name: string },
+): Promise<string> {
+  const notes = await listNotes(db, [step.actionId], { verbosity: 5, step: step.name });
+  const lines = notes.map(({ at, subject, text }) => ({
+    at,
+    text: `${subject === null ? '' : `${subject}: `}${text}`,
+  }));
+  if (step.name === 'baremetal_nodes') lines.push(...(await readNodeEvents(db, step.actionId)));
+  const inOrder = lines.sort((one, other) => one.at.getTime() - other.at.getTime());
+  return inOrder.map(({ at, text }) => `${at.toISOString()} ${text.replaceAll('\n', '\n  ')}\n`).join('');
+}
+
+async function readNodeEvents(db: SitesContext['db'], actionId: string): Promise<{ at: Date; text: string }[]> {
+  const rows = await db
+    .select({
+      at: flowEvents.at,
+      event: flowEvents.event,
+      detail: flowEvents.detail,
+      interface: flowSteps.interface,
+      step: flowSteps.step,
+      plugin: flowSteps.plugin,
+      kind: flows.kind,
+      node: nodes.name,
+      uuid: nodes.uuid,
+    })
+    .from(flows)
+    .innerJoin(flowEvents, eq(flowEvents.flowUuid, flows.uuid))
+    .innerJoin(flowSteps, eq(flowSteps.uuid, flowEvents.stepUuid))
+    .innerJoin(nodes, eq(nodes.uuid, flows.nodeUuid))
+    .where(eq(flows.actionId, actionId))
+    .orderBy(asc(flowEvents.id))
+    .limit(maximumEvents + 1);
+  const lines = rows.slice(0, maximumEvents).map((row) => {
+    const step = row.plugin ? pluginTaskTitle(row.plugin) : `${row.interface}.${row.step}`;
+    const detail = row.detail === null ? '' : `: ${row.detail}`;
+    return { at: row.at, text: `${row.node ?? row.uuid}: ${row.kind}: ${step} ${row.event}${detail}` };
+  });
+  const last = lines.at(-1);
+  if (rows.length > maximumEvents && last) lines.push({ at: last.at, text: 'more events are in the nodes’ histories' });
+  return lines;
+}
+
+/** Tells webhooks what has become of an action, in the transaction that made it so. */
+export async function notifyOfAction(
+  db: Queryable,
+  { id, name, state, error, user, revisionId }: SiteAction,
+): Promise<void> {
+  await notifyWebhooksOfSite(db, ulidAsUuid(id), { action: { id, name }, state, error, user, revision: revisionId });
+}
