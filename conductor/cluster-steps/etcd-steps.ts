@@ -4,7 +4,7 @@ import { etcdStableRound } from '#conductor/cluster/etcd/etcd-stable-round.ts';
 import { type EtcdWork, removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
-import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
+import { withCredentials } from '#conductor/sites/credentials.ts';
 import { whyNeededByEtcd } from '#conductor/sites/nodes/find-impossible.ts';
 import { noteEtcdMember } from '#conductor/sites/nodes/membership-store.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';

@@ -9,7 +9,7 @@ import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-st
 import { etcdArgs, etcdWork } from '#conductor/cluster-steps/etcd-steps.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { findInventory, systemUuidOf } from '#conductor/nodes/inspection/inventory-store.ts';
-import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
+import { withCredentials } from '#conductor/sites/credentials.ts';
 import { recordInService } from '#conductor/sites/nodes/membership-store.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';

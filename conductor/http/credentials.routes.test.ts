@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApp } from '#conductor/http/app.ts';
-import { openCredential } from '#conductor/sites/credentials/credential-store.ts';
+import { openCredential } from '#conductor/sites/credentials.ts';
 import { createLog } from '#shared/log.ts';
 import { nodeDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

@@ -11,7 +11,7 @@ import {
   type ListedCredential,
   listCredentials,
   putCredential,
-} from '#conductor/sites/credentials/credential-store.ts';
+} from '#conductor/sites/credentials.ts';
 import { credentialName } from '#conductor/sites/documents/upload-faults.ts';
 import { findCredentialUsers } from '#conductor/sites/revisions/credential-users.ts';
 import type { DocumentReader } from '#conductor/sites/revisions/revision-store.ts';

@@ -21,7 +21,7 @@ import { originsOf } from '#conductor/http/links.ts';
 import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { drainGracePeriod, etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
-import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
+import { withCredentials } from '#conductor/sites/credentials.ts';
 import { whyNeededByEtcd } from '#conductor/sites/nodes/find-impossible.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import type { Site } from '#conductor/sites/site.ts';

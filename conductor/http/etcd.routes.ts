@@ -12,7 +12,7 @@ import { originsOf } from '#conductor/http/links.ts';
 import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
-import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
+import { withCredentials } from '#conductor/sites/credentials.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

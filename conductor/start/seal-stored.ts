@@ -14,7 +14,7 @@ import { type DocumentPlace, resealDocument, resealText } from '#conductor/kerne
 import { rulePlace } from '#conductor/nodes/inspection/rules/rule-resource.ts';
 import { targetPlace } from '#conductor/nodes/volumes/target-secrets.ts';
 import { receiptKeyPlace } from '#conductor/receipts/signing-key-store.ts';
-import { credentialPlace } from '#conductor/sites/credentials/credential-store.ts';
+import { credentialPlace } from '#conductor/sites/credentials.ts';
 import { resealContent } from '#conductor/sites/revisions/encrypted-documents.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 import { runbookPlace } from '#conductor/templates/runbook.ts';

@@ -4,7 +4,7 @@ import { etcdStableRound } from '#conductor/cluster/etcd/etcd-stable-round.ts';
 import type { EtcdContext } from '#conductor/cluster/etcd/open-cluster.ts';
 import { removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import type { Round } from '#conductor/cluster/round.ts';
-import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
+import { withCredentials } from '#conductor/sites/credentials.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';

@@ -9,7 +9,7 @@ import {
   requestDecommission,
   requestLeaveCluster,
   startBeside,
-} from '#conductor/sites/nodes/request-decommission.ts';
+} from '#conductor/sites/nodes/request-cluster-flow.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import { addedLabel, type ClustersOfNode } from '#test/support/clusters-of-node.ts';
 import type { Beginning, FlowStage } from '#test/support/flow-stage.ts';

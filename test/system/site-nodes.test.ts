@@ -5,7 +5,7 @@ import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';
 import { inWords } from '#conductor/model/testing/in-words.ts';
-import { putCredential } from '#conductor/sites/credentials/credential-store.ts';
+import { putCredential } from '#conductor/sites/credentials.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';

@@ -8,7 +8,7 @@ import {
   type DecommissionTimeouts,
   decommissionTimeouts,
   requestDecommission,
-} from '#conductor/sites/nodes/request-decommission.ts';
+} from '#conductor/sites/nodes/request-cluster-flow.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';

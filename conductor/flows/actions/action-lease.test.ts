@@ -12,7 +12,7 @@ import { getNode } from '#conductor/nodes/node-store.ts';
 import { actOnNode } from '#conductor/sites/nodes/act-on-node.ts';
 import type { NodeAct } from '#conductor/sites/nodes/node-decision.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
-import { requestLeaveCluster } from '#conductor/sites/nodes/request-decommission.ts';
+import { requestLeaveCluster } from '#conductor/sites/nodes/request-cluster-flow.ts';
 import { siteNode, teardownOrder } from '#conductor/sites/nodes/testing/node-cases.ts';
 import { siteOf } from '#test/support/fake-site.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

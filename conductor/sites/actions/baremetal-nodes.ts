@@ -24,7 +24,7 @@ import {
   workingNodes,
 } from '#conductor/sites/actions/settle-run.ts';
 import type { NodeOrder, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
-import { serviceSeconds } from '#conductor/sites/nodes/service-needs.ts';
+import { serviceSeconds } from '#conductor/sites/nodes/request-cluster-flow.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -13,7 +13,7 @@ import { describeSteps, describeWipe } from '#conductor/sites/actions/teardown-p
 import { lookAtClusters, type NodeLook } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
-import { joinSeconds } from '#conductor/sites/nodes/service-needs.ts';
+import { joinSeconds } from '#conductor/sites/nodes/request-cluster-flow.ts';
 import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -8,20 +8,20 @@ import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { setMaintenance } from '#conductor/nodes/change-node.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
-import { deployNode } from '#conductor/sites/nodes/deploy-node.ts';
-import { designHash } from '#conductor/sites/nodes/design-hash.ts';
+import { designHash } from '#conductor/sites/nodes/compare-node.ts';
+import { deployNode, findRevision, recordDeploy } from '#conductor/sites/nodes/deploy-node.ts';
 import { alignNode, enrolNode, renewAccess } from '#conductor/sites/nodes/enrol-node.ts';
 import { findImpossible } from '#conductor/sites/nodes/find-impossible.ts';
-import { makeAvailable } from '#conductor/sites/nodes/make-available.ts';
 import type { NodeAct } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
-import type { NodeOrder, SiteWork, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import { type NodeOrder, type SiteWork, siteCaller, type TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
-import { findRevision, recordDeploy } from '#conductor/sites/nodes/record-deploy.ts';
-import { requestDecommission, requestLeaveCluster } from '#conductor/sites/nodes/request-decommission.ts';
-import { requestService } from '#conductor/sites/nodes/request-service.ts';
-import { reserveNode } from '#conductor/sites/nodes/reserve-node.ts';
-import { siteCaller } from '#conductor/sites/nodes/site-caller.ts';
+import {
+  requestDecommission,
+  requestLeaveCluster,
+  requestService,
+} from '#conductor/sites/nodes/request-cluster-flow.ts';
+import { makeAvailable, reserveNode } from '#conductor/sites/nodes/reserve-node.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,12 +1,16 @@
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
 import { nodeFaults } from '#conductor/model/node-faults.ts';
-import { legalVerbs } from '#conductor/model/provision-states.ts';
+import { legalVerbs, transientStates } from '#conductor/model/provision-states.ts';
 import { type Remark, textRemark } from '#conductor/model/remark.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
-import { decideDeploy } from '#conductor/sites/nodes/decide-deploy.ts';
-import { decidePrepare } from '#conductor/sites/nodes/decide-prepare.ts';
+import {
+  alreadyThere,
+  decidePrepare,
+  deployedElsewhere,
+  notDeployedByUs,
+  rebuildFailed,
+} from '#conductor/sites/nodes/decide-prepare.ts';
 import { decideTeardown, leaveStill } from '#conductor/sites/nodes/decide-teardown.ts';
-import { remarkOnFailure, remarkOnFlow } from '#conductor/sites/nodes/flow-remarks.ts';
 import {
   act,
   done,
@@ -130,4 +134,58 @@ function giveUp(node: ObservedNode, flow: ObservedFlow, reason: string): NodeDec
     state: 'failed',
     error,
   });
+}
+
+/** From reserved for the site to active: what comes next, no flow being under way. Pure. */
+function decideDeploy(given: NodeCase, node: ObservedNode): NodeDecision {
+  const { provisionState: state } = node;
+  const sites = isSites(given);
+  if (state === 'active') {
+    if (isActionsDeploy(given, node)) {
+      const awaits = given.facts.rest?.awaitsService === true;
+      return act({ kind: 'record' }, newRemark('recording-deploy'), awaits ? undefined : { state: 'done' });
+    }
+    if (sites !== 'deployed') return failed(notDeployedByUs(node));
+    if (isAwaited(given)) return waitForService(given);
+    return done(given.facts.rest?.succeeded.has('enter_service') ? undefined : alreadyThere(given));
+  }
+  // the facts are of a moment between two writes
+  if (transientStates.has(state)) return working(newRemark('in-state', { state }));
+  if (state === 'rescue' && sites === 'deployed') {
+    return isAwaited(given) ? failed(newRemark('not-in-service', { state })) : done(deployedElsewhere(given, node));
+  }
+  if (state !== 'available' && state !== 'deploy failed') {
+    return failed(newRemark('no-longer-prepared', { state, reason: node.lastError }));
+  }
+  if (state === 'deploy failed' && sites === 'deployed') return failed(rebuildFailed);
+  if (sites === undefined) return failed(newRemark('reservation-gone'));
+  return act({ kind: 'deploy' }, newRemark('beginning-deploy'));
+}
+
+/** Who has no cluster can't ask it, and does not take that for an answer. */
+function waitForService({ order: { teardown } }: NodeCase): NodeDecision {
+  if (teardown?.lacks === undefined) return act({ kind: 'enter service' }, newRemark('waiting-for-service'));
+  return working(newRemark('lacking-before', { doing: newRemark('asking-for-service'), lacks: teardown.lacks }));
+}
+
+/** What a flow is doing: `cleaning: deploy.erase_devices_metadata, 40 %`, `deploying: plugin ntp 1.0, task 2`. Pure. */
+function remarkOnFlow({ kind, held, onHold, step }: Pick<ObservedFlow, 'kind' | 'held' | 'onHold' | 'step'>): Remark {
+  return newRemark('flow', {
+    flow: kind,
+    held: held ?? undefined,
+    onHold: onHold ?? undefined,
+    step: step?.name,
+    plugin: step?.plugin?.plugin,
+    version: step?.plugin?.version,
+    task: step?.plugin?.task.toString(),
+    percent: step?.percent,
+    phase: step?.phase,
+    waitingFor: step?.waitingFor ?? undefined,
+  });
+}
+
+/** The first line of a failure, and where the rest of it is. Pure. */
+function remarkOnFailure(node: string, flow: Pick<ObservedFlow, 'kind' | 'error' | 'state'>): Remark {
+  const [first = ''] = (flow.error ?? '').split('\n');
+  return newRemark('flow-failed', { error: first || `${flow.kind} ${flow.state}`, node });
 }

@@ -12,8 +12,7 @@ import {
   type NodeDecision,
   working,
 } from '#conductor/sites/nodes/node-decision.ts';
-import type { ObservedNode } from '#conductor/sites/nodes/node-facts.ts';
-import { nameOutdated } from '#conductor/sites/nodes/outdated.ts';
+import type { NodeFacts, ObservedNode } from '#conductor/sites/nodes/node-facts.ts';
 
 type Rule = (given: NodeCase, node: ObservedNode) => NodeDecision;
 
@@ -187,4 +186,19 @@ function instanceBroken(given: NodeCase, node: ObservedNode): NodeDecision {
   return failed(
     newRemark('state-broken', { state: node.provisionState, reason: node.lastError, node: given.order.node.name }),
   );
+}
+
+/** What of a node that the site has deployed is not as its documents say; `verify_site` names it, too. Pure. */
+export function nameOutdated({
+  facts,
+  designHash,
+}: {
+  readonly facts: Pick<NodeFacts, 'rest' | 'deployed'>;
+  readonly designHash: () => string;
+}): string[] {
+  const { rest, deployed } = facts;
+  return [
+    ...(rest?.differs ?? []),
+    ...(deployed?.designHash === designHash() ? [] : ['deployed from other documents']),
+  ];
 }

@@ -1,7 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
+import { and, eq, ne, sql } from 'drizzle-orm';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import type { SeenNode } from '#conductor/flows/require-unmoved.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
+import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import type { Vif } from '#conductor/networks/place-vifs.ts';
@@ -9,11 +13,10 @@ import { changeNode } from '#conductor/nodes/change-node.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { attachNetwork, detachNetwork } from '#conductor/nodes/vifs/attach-network.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
-import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
+import { requestVersion, type SiteWork, siteCaller } from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
-import { noteBeforeDeploy } from '#conductor/sites/nodes/request-service.ts';
-import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
-import { instanceInfoOf, wantedVifs } from '#conductor/sites/nodes/wanted-instance.ts';
+import { noteBeforeDeploy } from '#conductor/sites/nodes/request-cluster-flow.ts';
+import { instanceInfoOf, wantedVifs } from '#conductor/sites/nodes/why-undeployable.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 
 /**
@@ -74,4 +77,41 @@ async function attachNetworks(
     await detachNetwork(context, node, id, caller);
   }
   for (const vif of wanted.filter((each) => !isIn(attached, each))) await attachNetwork(context, node, vif, caller);
+}
+
+interface EndedDeploy {
+  readonly name: string;
+  readonly nodeUuid: string;
+  readonly instanceUuid: string | null;
+  readonly revisionId: number;
+  readonly designHash: string;
+  readonly actionId: string;
+  /** Nobody has to wait for anything more. */
+  readonly isInService: boolean;
+}
+
+/** Remembers what the site has made of a node. Safe to repeat; a node that has got another name has one row. */
+export async function recordDeploy(db: Queryable, deploy: EndedDeploy): Promise<void> {
+  const { isInService, ...rest } = deploy;
+  const { nodeUuid, name } = rest;
+  const row = { ...rest, inServiceAt: isInService ? sql`now()` : null };
+  await db.transaction(async (tx) => {
+    await tx.delete(siteNodes).where(and(eq(siteNodes.nodeUuid, nodeUuid), ne(siteNodes.name, name)));
+    await tx
+      .insert(siteNodes)
+      .values(row)
+      .onConflictDoUpdate({
+        target: siteNodes.name,
+        set: { ...row, deployedAt: sql`now()` },
+      });
+  });
+}
+
+/** Of the documents that an action works from; absent once the action is forgotten. */
+export async function findRevision(db: Queryable, actionId: string): Promise<number | undefined> {
+  const [row] = await db
+    .select({ revisionId: siteActions.revisionId })
+    .from(siteActions)
+    .where(eq(siteActions.id, actionId));
+  return row?.revisionId;
 }

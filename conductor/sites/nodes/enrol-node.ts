@@ -7,11 +7,10 @@ import { portResource } from '#conductor/nodes/ports/port.ts';
 import { changeResource, createResource } from '#conductor/nodes/resources/change-resource.ts';
 import { setTraits } from '#conductor/nodes/traits/change-traits.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
-import { withLogin } from '#conductor/sites/nodes/bmc-login.ts';
+import { withLogin } from '#conductor/sites/credentials.ts';
 import { describedDocuments } from '#conductor/sites/nodes/compare-node.ts';
-import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
+import { requestVersion, type SiteWork, siteCaller } from '#conductor/sites/nodes/node-order.ts';
 import { type NodeDesign, openCredentials, whyNoLogin } from '#conductor/sites/nodes/read-design.ts';
-import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
 import type { SiteNode, SitePort } from '#conductor/sites/site.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 

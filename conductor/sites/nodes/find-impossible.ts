@@ -11,7 +11,7 @@ import { ClusterNode, listAll, nodesPath } from '#conductor/cluster/kubernetes/o
 import { rightsError } from '#conductor/cluster/kubernetes/rights.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
-import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
+import { withCredentials } from '#conductor/sites/credentials.ts';
 import type { EtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';

@@ -1,3 +1,4 @@
+import type { Caller } from '#conductor/kernel/caller.ts';
 import type { DecommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
 import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
@@ -57,3 +58,11 @@ export type NodeReport = Exclude<NodeOutcome, { readonly state: 'working' }> & {
   /** What of the node is not as the documents say; empty or absent = it is as documented, or nobody has looked. */
   readonly differs?: readonly string[];
 };
+
+/** Nodes are written as by clients of today: the newest version that the API serves. */
+export const requestVersion = 96;
+
+/** In whose name an action asks for what it does: its user's, who is an administrator, or there would be no action. */
+export function siteCaller({ id, user }: SiteWork['action']): Caller {
+  return { user: user ?? undefined, role: 'admin', project: undefined, via: `site action ${id}` };
+}

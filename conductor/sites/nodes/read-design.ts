@@ -7,15 +7,14 @@ import { nodeVifs } from '#conductor/kernel/db/schema/node-vif.ts';
 import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
 import { volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import type { Vif } from '#conductor/networks/place-vifs.ts';
 import { hasFakeDeploy, interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
-import { type Credential, openCredential } from '#conductor/sites/credentials/credential-store.ts';
-import { withLogin } from '#conductor/sites/nodes/bmc-login.ts';
+import { type Credential, openCredential, withLogin } from '#conductor/sites/credentials.ts';
 import { compareNode, type NodeChanges } from '#conductor/sites/nodes/compare-node.ts';
-import { hardwareSteps } from '#conductor/sites/nodes/hardware-steps.ts';
 import { type DeployContext, whyUndeployable } from '#conductor/sites/nodes/why-undeployable.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 
@@ -172,4 +171,49 @@ function whyImpossible(
   const [port] = taken;
   if (port) return `port ${port.address} of its document belongs to node ${nameOf(port.nodeUuid)}`;
   return whyNoLogin(node, credentials);
+}
+
+/** What is known of RAID and BIOS. */
+interface KnownHardware {
+  /** As the agent has built it. */
+  readonly raidConfig: JsonObject;
+  /** As last read, by name. */
+  readonly biosSettings: ReadonlyMap<string, string | null>;
+}
+
+/**
+ * Steps of manual cleaning that make RAID and BIOS what the documents say; those are left out that are known to change
+ * nothing. BIOS first: it may decide how disks are seen. Pure.
+ */
+export function hardwareSteps(
+  wanted: Pick<SiteNode, 'targetRaid' | 'biosSettings'>,
+  known: KnownHardware,
+): RequestedStep[] {
+  const settings = (wanted.biosSettings ?? []).filter(({ name, value }) => known.biosSettings.get(name) !== value);
+  const bios = settings.length > 0 ? [step('bios', 'apply_configuration', { settings })] : [];
+  const isBuilt = !wanted.targetRaid || isAsWanted(wanted.targetRaid, known.raidConfig);
+  const raid = isBuilt ? [] : [step('raid', 'delete_configuration'), step('raid', 'create_configuration')];
+  return [...bios, ...raid];
+}
+
+function step(kind: string, name: string, args: JsonObject = {}): RequestedStep {
+  return { interface: kind, step: name, args, priority: 0 };
+}
+
+/** What was built tells a size in place of `MAX`, and names of its own for volumes that had none. */
+function isAsWanted(target: JsonObject, built: JsonObject): boolean {
+  const wanted = disksOf(target);
+  const found = disksOf(built);
+  return wanted.length === found.length && wanted.every((disk, index) => isDisk(disk, found[index] ?? {}));
+}
+
+function isDisk(wanted: JsonObject, found: JsonObject): boolean {
+  if (wanted['raid_level'] !== found['raid_level']) return false;
+  if (wanted['size_gb'] !== 'MAX' && wanted['size_gb'] !== found['size_gb']) return false;
+  return wanted['volume_name'] === undefined || wanted['volume_name'] === found['volume_name'];
+}
+
+function disksOf(config: JsonObject): readonly JsonObject[] {
+  const disks = config['logical_disks'];
+  return Array.isArray(disks) ? (disks as JsonObject[]) : [];
 }

@@ -13,7 +13,7 @@ import {
   readReservations,
   readSucceeded,
 } from '#conductor/sites/nodes/read-observed.ts';
-import { needsService, serviceNeeds } from '#conductor/sites/nodes/service-needs.ts';
+import { needsService, serviceNeeds } from '#conductor/sites/nodes/request-cluster-flow.ts';
 import { whyUndeployable } from '#conductor/sites/nodes/why-undeployable.ts';
 import type { Site } from '#conductor/sites/site.ts';
 

@@ -6,10 +6,9 @@ import { setTraits } from '#conductor/nodes/traits/change-traits.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
 import { whyForeign } from '#conductor/sites/nodes/node-decision.ts';
-import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
+import { type NodeReport, requestVersion, type SiteWork, siteCaller } from '#conductor/sites/nodes/node-order.ts';
 import { inItsName } from '#conductor/sites/nodes/own-name.ts';
 import { type ReadNode, readFacts } from '#conductor/sites/nodes/read-facts.ts';
-import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 const atOnce = 16;

@@ -2,12 +2,12 @@ import { requireBootable } from '#conductor/flows/validate-node.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { type NetworkPort, parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
+import type { Vif } from '#conductor/networks/place-vifs.ts';
 import { buildImageInfo } from '#conductor/nodes/image-info.ts';
 import { checkFetched, checkImageUrls } from '#conductor/nodes/image-urls.ts';
 import { hasFakeDeploy, keptDeployInterface, keptInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
-import { instanceInfoOf, wantedVifs } from '#conductor/sites/nodes/wanted-instance.ts';
-import type { SiteNode } from '#conductor/sites/site.ts';
+import type { SiteNode, SitePort } from '#conductor/sites/site.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 export interface DeployContext {
@@ -109,4 +109,24 @@ function refusal(attempt: () => void): string | undefined {
     if (error instanceof AppError) return errorChain(error);
     throw error;
   }
+}
+
+/** Nothing of an earlier instance stays. The traits choose deploy templates; a reservation may be older than they are. */
+export function instanceInfoOf(wanted: SiteNode): NodeRow['instanceInfo'] {
+  return {
+    ...(JSON.parse(JSON.stringify(wanted.instanceInfo ?? {})) as NodeRow['instanceInfo']),
+    hostname: wanted.name,
+    ...(wanted.traits.length > 0 ? { traits: [...wanted.traits] } : {}),
+  };
+}
+
+/** The networks attached once it is deployed: one for all of its ports, or one for each. Pure. */
+export function wantedVifs(documents: readonly SitePort[], ports: readonly Pick<PortRow, 'uuid' | 'address'>[]): Vif[] {
+  const connected = documents.flatMap(({ address, network }) => (network === undefined ? [] : [{ address, network }]));
+  const names = [...new Set(connected.map(({ network }) => network))];
+  return names.map((id) => {
+    const address = connected.find(({ network }) => network === id)?.address;
+    const port = names.length > 1 ? ports.find((each) => each.address === address) : undefined;
+    return { id, portUuid: port?.uuid ?? null, portgroupUuid: null };
+  });
 }

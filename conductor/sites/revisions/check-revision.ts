@@ -1,7 +1,7 @@
 import { plugins } from '#conductor/kernel/db/schema/site.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
-import { listCredentials } from '#conductor/sites/credentials/credential-store.ts';
+import { listCredentials } from '#conductor/sites/credentials.ts';
 import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site.ts';
 import { findPluginFaults } from '#conductor/sites/plugins/plugin-faults.ts';
 import { describeLeftBehind } from '#conductor/sites/revisions/left-behind.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nameOutdated } from '#conductor/sites/nodes/outdated.ts';
+import { nameOutdated } from '#conductor/sites/nodes/decide-prepare.ts';
 import { factsOf, inLine } from '#conductor/sites/nodes/testing/node-cases.ts';
 
 test('what differs is what can be compared, and whatever else it was deployed from', () => {

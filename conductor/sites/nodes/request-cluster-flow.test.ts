@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { defaultSettings } from '#conductor/sites/documents/configuration-document.ts';
-import { needsService, serviceNeeds } from '#conductor/sites/nodes/service-needs.ts';
+import { needsService, serviceNeeds } from '#conductor/sites/nodes/request-cluster-flow.ts';
 
 const site = { settings: defaultSettings };
 const row = { driver: 'redfish', deployInterface: null };

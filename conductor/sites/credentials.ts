@@ -1,7 +1,10 @@
 import { asc, eq, sql } from 'drizzle-orm';
+import { findDriver } from '#conductor/drivers/driver-table.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type SiteCredentialRow, siteCredentials } from '#conductor/kernel/db/schema/site.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
+import type { SiteNode } from '#conductor/sites/site.ts';
 
 type StoreContext = Pick<SitesContext, 'db' | 'secrets'>;
 
@@ -76,4 +79,15 @@ export async function putCredential(
 export async function deleteCredential(db: Queryable, name: string): Promise<boolean> {
   const gone = await db.delete(siteCredentials).where(eq(siteCredentials.name, name)).returning();
   return gone.length > 0;
+}
+
+/** A node's `driver_info` as its documents have it, with the login that they name or have. In clear. Pure. */
+export function withLogin(
+  { driver, driverInfo, credential, login: own }: Pick<SiteNode, 'driver' | 'driverInfo' | 'credential' | 'login'>,
+  credentials: ReadonlyMap<string, Credential>,
+): JsonObject {
+  const bmc = findDriver(driver)?.bmc;
+  const login = own ?? credentials.get(credential ?? '');
+  if (!bmc || !login) return driverInfo;
+  return { ...driverInfo, [bmc.username]: login.username, [bmc.password]: login.password };
 }

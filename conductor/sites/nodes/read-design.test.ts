@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hardwareSteps } from '#conductor/sites/nodes/hardware-steps.ts';
+import { hardwareSteps } from '#conductor/sites/nodes/read-design.ts';
 
 const nothing = { raidConfig: {}, biosSettings: new Map<string, string | null>() };
 const targetRaid = { logical_disks: [{ size_gb: 'MAX', raid_level: '1', controller: 'software' }] };
