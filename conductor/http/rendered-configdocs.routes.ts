@@ -3,11 +3,11 @@ import { airshipPath, answerDocuments, VersionQuery, wantsSecrets } from '#condu
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, routesOf } from '#conductor/http/define-routes.ts';
+import { renderDocuments } from '#conductor/sites/documents/merge-designs.ts';
 import { renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';
 import { checkDocuments } from '#conductor/sites/revisions/check-revision.ts';
 import { readVersion, resolveVersion } from '#conductor/sites/revisions/compare-versions.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
-import { renderDocuments } from '#conductor/sites/revisions/render-documents.ts';
 import { openRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Selector } from '#conductor/model/site-run.ts';
-import { readLabels } from '#conductor/sites/documents/read-labels.ts';
+import { NodeLabels } from '#conductor/sites/documents/strategy-document.ts';
 import { isMapping } from '#conductor/sites/site-document.ts';
 import {
   indexOfSite,
@@ -31,17 +31,10 @@ const names = (what: string) =>
 
 const join = z.enum(['union', 'intersection'], { error: 'must be union or intersection' });
 
-const NodeLabels = z.unknown().transform((value, context) => {
-  if (value === undefined || value === null) return [];
-  const { labels, faults } = readLabels(value);
-  for (const { path, message } of faults) context.addIssue({ code: 'custom', path: [...path], message });
-  return labels;
-});
-
 const criteria = {
   node_names: names('node names'),
   node_tags: names('tags'),
-  node_labels: NodeLabels.optional().transform((labels) => labels ?? []),
+  node_labels: NodeLabels.nullish().transform((labels) => labels ?? []),
   rack_names: names('rack names'),
 };
 

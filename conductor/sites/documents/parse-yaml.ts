@@ -1,5 +1,4 @@
-import { Lexer, LineCounter, parseDocument } from 'yaml';
-import { repeatedKeys } from '#conductor/sites/documents/repeated-keys.ts';
+import { type Document, isScalar, Lexer, LineCounter, parseDocument, visit } from 'yaml';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Words and marks of a text: a thousand of them take milliseconds, whatever they are. */
@@ -41,4 +40,23 @@ export function parseYaml(text: string): unknown {
     if (cause instanceof Error) throw new AppError('invalid_argument', cause.message);
     throw cause;
   }
+}
+
+/** In time with the size: with twenty thousand keys the library's own check takes seconds, and is switched off. */
+export function repeatedKeys(
+  parsed: Document.Parsed,
+): readonly { readonly pos: readonly [number, number]; readonly message: string }[] {
+  const faults: { pos: [number, number]; message: string }[] = [];
+  visit(parsed, {
+    Map: (_, { items }) => {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        const [from = 0, to = 0] = key.range ?? [];
+        if (seen.has(key.value)) faults.push({ pos: [from, to], message: `key ${String(key.value)} is given twice` });
+        seen.add(key.value);
+      }
+    },
+  });
+  return faults;
 }

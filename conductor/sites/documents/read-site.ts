@@ -10,13 +10,12 @@ import {
   type SiteConfiguration,
 } from '#conductor/sites/documents/configuration-document.ts';
 import { dataSchemaFaults } from '#conductor/sites/documents/data-schemas.ts';
+import { placeSecrets, sealedUnasked } from '#conductor/sites/documents/document-secrets.ts';
 import { readDrydockDocuments } from '#conductor/sites/documents/drydock-documents.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
-import { placeSecrets } from '#conductor/sites/documents/place-secrets.ts';
 import { type NamedPlugin, readPlugins } from '#conductor/sites/documents/plugin-documents.ts';
 import { readNodes } from '#conductor/sites/documents/read-nodes.ts';
 import { documentFault, fieldFault, namesThereAre, newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
-import { sealedUnasked } from '#conductor/sites/documents/sealed-unasked.ts';
 import { defaultStrategy, readStrategy } from '#conductor/sites/documents/strategy-document.ts';
 import { unusedDocuments } from '#conductor/sites/documents/unused-documents.ts';
 import { uploadFaults, usedSchemas } from '#conductor/sites/documents/upload-faults.ts';

@@ -1,7 +1,7 @@
 import { type Document, isNode, type LineCounter } from 'yaml';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
-import { repeatedKeys } from '#conductor/sites/documents/repeated-keys.ts';
+import { repeatedKeys } from '#conductor/sites/documents/parse-yaml.ts';
 import { uploadFaults } from '#conductor/sites/documents/upload-faults.ts';
 import { documentKey, isMapping, siteDocument } from '#conductor/sites/site-document.ts';
 

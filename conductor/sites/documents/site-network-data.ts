@@ -3,7 +3,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { DrydockDocuments, DrydockLink, DrydockNetwork } from '#conductor/sites/documents/drydock-documents.ts';
 import type { NodeDesign } from '#conductor/sites/documents/node-design.ts';
 import type { Report } from '#conductor/sites/documents/site-node.ts';
-import { type Wire, wiresOf } from '#conductor/sites/documents/wires.ts';
+import { type Wire, wiresOf } from '#conductor/sites/documents/site-ports.ts';
 
 /**
  * OpenStack's `network_data.json` of a node whose `addressing` names documents `drydock/Network/v1`: its interfaces with

@@ -10,7 +10,7 @@ import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 export interface NodeCase {
   readonly order: NodeOrder;
   readonly actionId: string;
-  /** Of what the documents say now (`design-hash.ts`); asked for only where it counts, for it is asked of thousands. */
+  /** Of what the documents say now (`compare-node.ts`); asked for only where it counts, for it is asked of thousands. */
   readonly designHash: () => string;
   readonly facts: NodeFacts;
   /** Since the order to break off was given; milliseconds. */

@@ -1,6 +1,18 @@
 import { z } from 'zod';
-import { RenderError } from '#conductor/sites/rendering/render-error.ts';
 import type { SiteDocument } from '#conductor/sites/site-document.ts';
+
+/** Why a document can't be rendered; `name` is that of Deckhand's exception. */
+export class RenderError extends Error {
+  override readonly name: string;
+  /** Within the document: `metadata.substitutions[2].src`. */
+  readonly path: string | undefined;
+
+  constructor(name: string, message: string, path?: string) {
+    super(message);
+    this.name = name;
+    this.path = path;
+  }
+}
 
 const text = z.string({ error: 'must be text' });
 const count = z.int({ error: 'must be a whole number' }).min(-1, 'must be -1 (all) or more');

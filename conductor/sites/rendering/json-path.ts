@@ -1,4 +1,4 @@
-import { RenderError } from '#conductor/sites/rendering/render-error.ts';
+import { RenderError } from '#conductor/sites/rendering/deckhand-metadata.ts';
 import { isMapping } from '#conductor/sites/site-document.ts';
 
 /** Keys of mappings and indexes of lists, from the outermost in; empty = the whole. */

@@ -1,14 +1,13 @@
 import type { SiteFault } from '#conductor/model/site-fault.ts';
-import { applyActions } from '#conductor/sites/rendering/apply-actions.ts';
+import { RenderError, readDeckhandMetadata, type Substitution } from '#conductor/sites/rendering/deckhand-metadata.ts';
+import { parseJsonPath, valueAt } from '#conductor/sites/rendering/json-path.ts';
 import {
+  applyActions,
   findReplacements,
   type LayeredDocument,
   newChooseParent,
   readLayerOrder,
-} from '#conductor/sites/rendering/choose-parents.ts';
-import { readDeckhandMetadata, type Substitution } from '#conductor/sites/rendering/deckhand-metadata.ts';
-import { parseJsonPath, valueAt } from '#conductor/sites/rendering/json-path.ts';
-import { RenderError } from '#conductor/sites/rendering/render-error.ts';
+} from '#conductor/sites/rendering/layering.ts';
 import { extractPart, substitute } from '#conductor/sites/rendering/substitute.ts';
 import { documentOf, type SiteDocument } from '#conductor/sites/site-document.ts';
 import { findCycles } from '#conductor/sites/strategy/find-cycles.ts';
