@@ -7,8 +7,8 @@ import type { StepContext } from '#conductor/flows/step-context.ts';
 import { withCredentials } from '#conductor/sites/credentials.ts';
 import { whyNeededByEtcd } from '#conductor/sites/nodes/find-impossible.ts';
 import { noteEtcdMember } from '#conductor/sites/nodes/membership-store.ts';
+import { readRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
-import { readRevision } from '#conductor/sites/revisions/read-revision.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export const etcdArgs = clusterArgs.extend({

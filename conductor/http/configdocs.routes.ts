@@ -21,16 +21,23 @@ import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { parseUpload } from '#conductor/sites/documents/parse-upload.ts';
 import { checkDocuments, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
-import { chooseVersions, compareVersions, readVersion } from '#conductor/sites/revisions/compare-versions.ts';
-import { documentsWithUpload } from '#conductor/sites/revisions/documents-with-upload.ts';
+import {
+  chooseVersions,
+  compareVersions,
+  findCollection,
+  readVersion,
+} from '#conductor/sites/revisions/compare-versions.ts';
 import {
   isSecretContent,
   openText,
   shownDocument,
   storedDocument,
 } from '#conductor/sites/revisions/encrypted-documents.ts';
-import { findCollection } from '#conductor/sites/revisions/find-collection.ts';
-import { type CollectionUpload, uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
+import {
+  type CollectionUpload,
+  documentsWithUpload,
+  uploadCollection,
+} from '#conductor/sites/revisions/upload-collection.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const route = routesOf("site documents (Airship's)");

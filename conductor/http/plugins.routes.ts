@@ -5,13 +5,12 @@ import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
-import { pluginFault } from '#conductor/sites/plugins/plugin-faults.ts';
-import { isFor } from '#conductor/sites/plugins/plugin-steps.ts';
+import { isFor, pluginFault } from '#conductor/sites/plugins/plugin-steps.ts';
 import { getPlugin, listPlugins } from '#conductor/sites/plugins/plugin-store.ts';
 import { PluginName, PluginUpload, PluginVersion, uploadPlugin } from '#conductor/sites/plugins/upload-plugin.ts';
 import { viewOrder, viewPlugin, viewPluginDetail } from '#conductor/sites/plugins/view-plugin.ts';
 import { choosePlugins } from '#conductor/sites/revisions/choose-plugins.ts';
-import { removePlugin } from '#conductor/sites/revisions/plugin-users.ts';
+import { removePlugin } from '#conductor/sites/revisions/find-users.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const route = routesOf("site plugins (Baton's own)");

@@ -7,8 +7,7 @@ import { renderDocuments } from '#conductor/sites/documents/merge-designs.ts';
 import { renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';
 import { checkDocuments } from '#conductor/sites/revisions/check-revision.ts';
 import { readVersion, resolveVersion } from '#conductor/sites/revisions/compare-versions.ts';
-import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
-import { openRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
+import { openRevisionDocuments, readRoles } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const route = routesOf("site documents (Airship's)");

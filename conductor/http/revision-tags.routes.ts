@@ -6,8 +6,8 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { readMapping } from '#conductor/http/read-mapping.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { removeTag, removeTags, setTag } from '#conductor/sites/revisions/manual-tags.ts';
 import { getRevision, listTags } from '#conductor/sites/revisions/revision-store.ts';
+import { removeTag, removeTags, setTag } from '#conductor/sites/revisions/revision-tags.ts';
 import { viewTags } from '#conductor/sites/revisions/revision-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

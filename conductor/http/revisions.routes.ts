@@ -15,11 +15,11 @@ import { originOf } from '#conductor/http/links.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { SiteRevisionRow } from '#conductor/kernel/db/schema/site.ts';
 import { rollbackModes } from '#conductor/model/buffer-modes.ts';
+import { rollBack } from '#conductor/sites/revisions/commit-buffer.ts';
 import { compareDocuments } from '#conductor/sites/revisions/compare-documents.ts';
 import { compareCollections } from '#conductor/sites/revisions/compare-versions.ts';
 import { shownDocument } from '#conductor/sites/revisions/encrypted-documents.ts';
 import { deleteRevision } from '#conductor/sites/revisions/prune-revisions.ts';
-import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import {
   getRevision,
   listCollections,
@@ -27,9 +27,9 @@ import {
   listRevisions,
   listTags,
   readContent,
+  readRoles,
 } from '#conductor/sites/revisions/revision-store.ts';
 import { viewListedRevision, viewRevision } from '#conductor/sites/revisions/revision-view.ts';
-import { rollBack } from '#conductor/sites/revisions/roll-back.ts';
 import type { SiteDocument } from '#conductor/sites/site-document.ts';
 
 const route = routesOf("site revisions (Airship's)");

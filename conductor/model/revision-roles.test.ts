@@ -5,11 +5,14 @@ import { type BufferMode, bufferModes } from '#conductor/model/buffer-modes.ts';
 import { parseRole } from '#conductor/model/revision-roles.ts';
 import { noNetworks } from '#conductor/networks/networks-file.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
-import { commitBuffer } from '#conductor/sites/revisions/commit-buffer.ts';
-import { intermediateCommits } from '#conductor/sites/revisions/intermediate-commits.ts';
-import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
-import { listTaggedRevisions, readCollectionContent, tagRevision } from '#conductor/sites/revisions/revision-store.ts';
-import { rollBack } from '#conductor/sites/revisions/roll-back.ts';
+import { commitBuffer, rollBack } from '#conductor/sites/revisions/commit-buffer.ts';
+import {
+  listTaggedRevisions,
+  readCollectionContent,
+  readRoles,
+  tagRevision,
+} from '#conductor/sites/revisions/revision-store.ts';
+import { intermediateCommits } from '#conductor/sites/revisions/revision-tags.ts';
 import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { forgetRevisions } from '#test/support/forget-revisions.ts';

@@ -23,7 +23,7 @@ import { releaseStaleLeases } from '#conductor/nodes/node-lease.ts';
 import { capacityChannel } from '#conductor/nodes/notify-capacity.ts';
 import { openActionRunner } from '#conductor/sites/actions/action-runner.ts';
 import { type SiteOperations, siteOperations } from '#conductor/sites/actions/action-work.ts';
-import { createPluginFiles } from '#conductor/sites/plugins/plugin-files.ts';
+import { createPluginFiles } from '#conductor/sites/plugins/plugin-store.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
 import { oneSwitchWriter } from '#conductor/start/one-switch-writer.ts';

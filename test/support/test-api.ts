@@ -19,7 +19,7 @@ import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import type { Networks } from '#conductor/networks/networks-file.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
-import { createPluginFiles } from '#conductor/sites/plugins/plugin-files.ts';
+import { createPluginFiles } from '#conductor/sites/plugins/plugin-store.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import { readConfig } from '#conductor/start/config.ts';
 import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';

@@ -11,8 +11,7 @@ import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { relabelNodes } from '#conductor/sites/nodes/relabel-nodes.ts';
 import { verifyNodes } from '#conductor/sites/nodes/verify-nodes.ts';
-import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
-import { readRevision } from '#conductor/sites/revisions/read-revision.ts';
+import { checkRevision, readRevision } from '#conductor/sites/revisions/check-revision.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { type ErrorCode, errorCode } from '#shared/errors/app-error.ts';
 

@@ -1,6 +1,5 @@
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
-import type { FlowState } from '#conductor/model/flow-states.ts';
-import type { FlowRequest } from '#conductor/model/flow-states.ts';
+import type { FlowRequest, FlowState } from '#conductor/model/flow-states.ts';
 import { textRemark } from '#conductor/model/remark.ts';
 import {
   type Decision,

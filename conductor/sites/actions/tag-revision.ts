@@ -12,8 +12,8 @@ import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.t
 import { nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import { judgeSteps } from '#conductor/sites/actions/settle-run.ts';
 import { dagId } from '#conductor/sites/actions/view-action.ts';
-import { addCoverage, type Coverage, readCoverage } from '#conductor/sites/revisions/coverage.ts';
 import { tagRevision as writeTag } from '#conductor/sites/revisions/revision-store.ts';
+import { addCoverage, type Coverage, readCoverage } from '#conductor/sites/revisions/revision-tags.ts';
 
 /**
  * Tags the revision of an action that got past the documents' validation: `site-action-success`, or

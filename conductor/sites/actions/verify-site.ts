@@ -15,7 +15,7 @@ import { stopReason } from '#conductor/sites/actions/settle-run.ts';
 import { lookAtClusters } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
-import { describeLeftBehind } from '#conductor/sites/revisions/left-behind.ts';
+import { describeLeftBehind } from '#conductor/sites/revisions/check-revision.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 
 const step = 'verify_site';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { filterNodes, readNodeFilter } from '#conductor/sites/documents/node-filter.ts';
-import { parseDesignReference } from '#conductor/sites/strategy/design-reference.ts';
+import { parseDesignReference } from '#conductor/sites/revisions/find-design.ts';
 import { seedNodes } from '#conductor/sites/strategy/testing/seed-example.ts';
 
 const nodes = new Map(seedNodes.map((node) => [node.name, node]));

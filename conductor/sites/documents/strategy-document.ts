@@ -4,7 +4,7 @@ import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { Strategy } from '#conductor/model/site-run.ts';
 import { readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
 import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
-import { orderGroups } from '#conductor/sites/strategy/order-groups.ts';
+import { orderGroups } from '#conductor/sites/strategy/plan-site.ts';
 
 interface LabelFault {
   readonly path: readonly (string | number)[];

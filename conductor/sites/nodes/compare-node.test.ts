@@ -176,7 +176,9 @@ test('the order of keys does not count', () => {
 });
 
 test('rack, labels and, without plugins, tags do not count', () => {
-  expect(designHash(site, { ...documented, rack: 'r9', labels: { a: 'b' }, tags: ['x'] })).toBe(designHash(site, documented));
+  expect(designHash(site, { ...documented, rack: 'r9', labels: { a: 'b' }, tags: ['x'] })).toBe(
+    designHash(site, documented),
+  );
 });
 
 test('image, plugins and the roles that they go by do', () => {

@@ -28,8 +28,8 @@ import { requireUnprotected } from '#conductor/nodes/protected-node.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { type Membership, noteRegistration, readMemberships } from '#conductor/sites/nodes/membership-store.ts';
 import { type NodeOrder, type SiteWork, siteCaller } from '#conductor/sites/nodes/node-order.ts';
+import { readRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
-import { readRevision } from '#conductor/sites/revisions/read-revision.ts';
 import type { Site, SiteNode, SiteSettings } from '#conductor/sites/site.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 

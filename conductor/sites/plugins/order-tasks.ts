@@ -1,6 +1,5 @@
-import { compareDecimals, compareText } from '#conductor/sites/plugins/decimal.ts';
-import { postfixOf, stageRank } from '#conductor/sites/plugins/parse-stage.ts';
 import { type PluginTask, type PluginTasks, stageText } from '#conductor/sites/plugins/plugin-task.ts';
+import { compareDecimals, compareText, postfixOf, stageRank } from '#conductor/sites/plugins/task-stage.ts';
 import { nameSome } from '#shared/name-some.ts';
 
 export interface OrderedTask {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { findSecrets } from '#conductor/model/find-secrets.ts';
 import { parseYaml } from '#conductor/sites/documents/parse-yaml.ts';
-import { parseStage } from '#conductor/sites/plugins/parse-stage.ts';
 import type { PluginTask, TaskStage, TaskWork } from '#conductor/sites/plugins/plugin-task.ts';
+import { parseStage } from '#conductor/sites/plugins/task-stage.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/name-some.ts';
 import { stepInterfaces } from '#shared/wire/step.ts';

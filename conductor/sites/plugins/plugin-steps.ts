@@ -1,7 +1,8 @@
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PluginTaskRef, RequestedStep } from '#conductor/model/planned-step.ts';
-import { type OrderedTask, orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
+import { type OrderedTask, type OrderFault, orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { loadPluginTasks } from '#conductor/sites/plugins/plugin-store.ts';
 import { type PluginTasks, stageText } from '#conductor/sites/plugins/plugin-task.ts';
 import type { Site } from '#conductor/sites/site.ts';
@@ -70,4 +71,16 @@ function stepOf({ plugin, version, number, task }: OrderedTask): {
       ...(task.env === undefined ? {} : { env: task.env }),
     },
   };
+}
+
+/**
+ * What keeps a site's plugins from running together: ids that none of them has, circles.
+ * @throws AppError `not_found` for one that was not uploaded
+ */
+export async function findPluginFaults(db: Queryable, plugins: Site['plugins']): Promise<SiteFault[]> {
+  return orderTasks(await loadPluginTasks(db, plugins)).faults.map(pluginFault);
+}
+
+export function pluginFault({ name, message }: OrderFault): SiteFault {
+  return { level: 'Error', name, message };
 }

@@ -3,7 +3,7 @@ import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
 import type { OrderedTask } from '#conductor/sites/plugins/order-tasks.ts';
 import type { PluginSummary } from '#conductor/sites/plugins/plugin-store.ts';
 import { type PluginTask, stageText } from '#conductor/sites/plugins/plugin-task.ts';
-import { postfixRanges, rangeOf } from '#conductor/sites/plugins/postfix-ranges.ts';
+import { postfixRanges, rangeOf } from '#conductor/sites/plugins/task-stage.ts';
 
 export function viewPlugin(row: PluginSummary): PluginAnswer {
   const { name, version, title, createdBy, createdAt } = row;

@@ -1,21 +1,29 @@
-import { plugins } from '#conductor/kernel/db/schema/site.ts';
+import { and, asc, eq } from 'drizzle-orm';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { plugins, siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { listCredentials } from '#conductor/sites/credentials.ts';
 import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site.ts';
-import { findPluginFaults } from '#conductor/sites/plugins/plugin-faults.ts';
-import { describeLeftBehind } from '#conductor/sites/revisions/left-behind.ts';
-import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
-import { type DocumentReader, getRevision } from '#conductor/sites/revisions/revision-store.ts';
+import { findPluginFaults } from '#conductor/sites/plugins/plugin-steps.ts';
+import {
+  type DocumentReader,
+  getRevision,
+  openRevisionDocuments,
+  readContent,
+} from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import type { SiteDocument } from '#conductor/sites/site-document.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { nameSome } from '#shared/name-some.ts';
 
 export interface CheckContext extends DocumentReader {
   readonly networks: Pick<SitesContext['networks'], 'networks'>;
   readonly drivers: { readonly hardwareTypes: readonly { readonly name: string }[] };
 }
 
-export interface CheckedRevision {
+interface CheckedRevision {
   /** Absent when a fault is an error. */
   readonly site?: Site;
   readonly faults: SiteFault[];
@@ -62,4 +70,69 @@ async function readKnown({ db, networks: { networks }, drivers }: CheckContext):
       .select({ name: plugins.name, version: plugins.version, content: plugins.contentHash })
       .from(plugins),
   };
+}
+
+type ReadSite = ReturnType<typeof readSite>;
+
+/** So many are kept: what is committed, what an action works from, and what is in the buffer. */
+const most = 3;
+
+/** Of each database; the key says all that the result depends on, so that nothing here can be out of date. */
+const kept = new WeakMap<Queryable, Map<string, Promise<ReadSite>>>();
+
+/**
+ * A revision's documents as a site. Thousands of documents take parts of a second of everybody's time: what was read with
+ * the same texts and the same knowledge is not read again, and who asks at the same time waits for the same reading.
+ */
+export async function readRevisionSite(reader: DocumentReader, id: number, known: KnownToSite): Promise<ReadSite> {
+  const { db } = reader;
+  const key = JSON.stringify([[...(await readContent(db, id))], known]);
+  const sites = kept.get(db) ?? new Map<string, Promise<ReadSite>>();
+  kept.set(db, sites);
+  const reading = sites.get(key) ?? openRevisionDocuments(reader, id).then((documents) => readSite(documents, known));
+  // the newest is the last, the oldest goes
+  sites.delete(key);
+  sites.set(key, reading);
+  for (const old of [...sites.keys()].slice(0, -most)) sites.delete(old);
+  try {
+    return await reading;
+  } catch (error) {
+    sites.delete(key);
+    throw error;
+  }
+}
+
+/**
+ * The site of a revision that an action has found good. What it was measured by then may have gone since (a credential, a
+ * network of this conductor): that is the fault of the nodes that need it, and keeps nobody from going on with the
+ * others, or from stopping.
+ */
+export async function readRevision(reader: DocumentReader, id: number): Promise<Site> {
+  const { site, faults } = await readRevisionSite(reader, id, {});
+  if (site) return site;
+  const errors = faults.filter(({ level }) => level === 'Error').map(({ message }) => message);
+  throw new AppError('invalid_argument', `the documents of revision ${id} have faults: ${errors.join('; ')}`);
+}
+
+const namedNodes = 5;
+
+/**
+ * What to say of nodes that the site has deployed, that run what it deployed still, and that are in no document any more:
+ * `2 deployed nodes are in no document any more: n1, n2; they stay as they are`. `undefined` = there are none.
+ * @param names of the nodes in the documents
+ */
+export async function describeLeftBehind(db: Queryable, names: ReadonlySet<string>): Promise<string | undefined> {
+  const rows = await db
+    .select({ name: siteNodes.name })
+    .from(siteNodes)
+    .innerJoin(nodes, and(eq(nodes.uuid, siteNodes.nodeUuid), eq(nodes.instanceUuid, siteNodes.instanceUuid)))
+    .orderBy(asc(siteNodes.name));
+  const left = rows.flatMap(({ name }) => (names.has(name) ? [] : [name]));
+  if (left.length === 0) return undefined;
+  const listed = nameSome(left, namedNodes);
+  const [whose, stays] =
+    left.length === 1
+      ? ['1 deployed node is', 'it stays as it is']
+      : [`${left.length} deployed nodes are`, 'they stay as they are'];
+  return `${whose} in no document any more: ${listed}; ${stays} (baton undeploy frees a node)`;
 }

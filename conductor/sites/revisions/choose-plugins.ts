@@ -4,7 +4,7 @@ import type { SitesContext } from '#conductor/sites/context.ts';
 import { listPlugins, loadPluginTasks, type PluginKey } from '#conductor/sites/plugins/plugin-store.ts';
 import type { PluginTasks } from '#conductor/sites/plugins/plugin-task.ts';
 import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
-import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
+import { readRoles } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Whose order is asked for: those named, or those of a revision. */

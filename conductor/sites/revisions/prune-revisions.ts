@@ -9,8 +9,7 @@ import {
   siteRevisionTags,
 } from '#conductor/kernel/db/schema/site.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
-import { getRevision, listTags, lockRevisions } from '#conductor/sites/revisions/revision-store.ts';
+import { getRevision, listTags, lockRevisions, readRoles } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** So many of the newest that nobody has tagged or committed are kept. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '#conductor/kernel/db/open.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+import { readRevisionSite } from '#conductor/sites/revisions/check-revision.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
-import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
 import { tagRevision } from '#conductor/sites/revisions/revision-store.ts';
 import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
 import type { Site } from '#conductor/sites/site.ts';

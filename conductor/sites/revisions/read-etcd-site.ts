@@ -3,7 +3,7 @@ import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
-import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
+import { readRevisionSite } from '#conductor/sites/revisions/check-revision.ts';
 import {
   type DocumentReader,
   findRevisionByRole,

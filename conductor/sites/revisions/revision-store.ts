@@ -8,13 +8,18 @@ import {
   siteRevisions,
   siteRevisionTags,
 } from '#conductor/kernel/db/schema/site.ts';
+import { together } from '#conductor/kernel/db/together.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { RevisionRole } from '#conductor/model/revision-roles.ts';
+import { type RevisionRole, revisionRoles } from '#conductor/model/revision-roles.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { openDocument, type StoredContent, storedDocument } from '#conductor/sites/revisions/encrypted-documents.ts';
-import type { TaggedRevision } from '#conductor/sites/revisions/intermediate-commits.ts';
 import type { SiteDocument } from '#conductor/sites/site-document.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+export interface TaggedRevision {
+  readonly id: number;
+  readonly tags: readonly string[];
+}
 
 /** What a revision consists of: the hash of each collection's text, by the collection's name. */
 export type RevisionContent = ReadonlyMap<string, string>;
@@ -194,4 +199,14 @@ export async function tagRevision(
       target: [siteRevisionTags.revisionId, siteRevisionTags.tag],
       set: { data, createdBy, createdAt: sql`now()` },
     });
+}
+
+export async function readRoles(db: Queryable): Promise<ReadonlyMap<RevisionRole, number>> {
+  const found = await together(revisionRoles.map((role) => findRevisionByRole(db, role)));
+  return new Map(
+    revisionRoles.flatMap((role, index) => {
+      const revision = found[index];
+      return revision ? [[role, revision.id] as const] : [];
+    }),
+  );
 }

@@ -3,11 +3,18 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { type SiteRevisionRow, siteContents } from '#conductor/kernel/db/schema/site.ts';
 import type { BufferMode } from '#conductor/model/buffer-modes.ts';
+import { readHeads } from '#conductor/sites/revisions/commit-buffer.ts';
 import { type Content, type StoredContent, sealContent } from '#conductor/sites/revisions/encrypted-documents.ts';
 import { planUpload } from '#conductor/sites/revisions/plan-upload.ts';
 import { pruneRevisions } from '#conductor/sites/revisions/prune-revisions.ts';
-import { readHeads } from '#conductor/sites/revisions/read-heads.ts';
-import { type DocumentReader, insertRevision, lockRevisions } from '#conductor/sites/revisions/revision-store.ts';
+import {
+  type DocumentReader,
+  insertRevision,
+  lockRevisions,
+  openRevisionDocuments,
+  readRoles,
+} from '#conductor/sites/revisions/revision-store.ts';
+import { type SiteDocument, siteDocument } from '#conductor/sites/site-document.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface CollectionUpload {
@@ -18,7 +25,7 @@ export interface CollectionUpload {
   readonly user: string | undefined;
 }
 
-export interface UploadOutcome {
+interface UploadOutcome {
   /** The one that says it; `undefined` when there has never been any, and there is nothing to take away. */
   readonly revision: SiteRevisionRow | undefined;
   /** False when it said so before. */
@@ -84,4 +91,16 @@ async function requireOwnDocuments(tx: Transaction, hash: string, others: Readon
     'conflict',
     `Document ${shared.schema} ${shared.name} is in collection ${owner} already; take it out there first`,
   );
+}
+
+/** All documents as the upload would leave them; its mode chooses what they begin with, and is not held against it. */
+export async function documentsWithUpload(
+  reader: DocumentReader,
+  { collection, mode, content }: CollectionUpload,
+): Promise<SiteDocument[]> {
+  const roles = await readRoles(reader.db);
+  const committed = roles.get('committed') ?? 0;
+  const base = mode === 'replace' ? committed : (roles.get('buffer') ?? committed);
+  const others = (await openRevisionDocuments(reader, base)).filter((document) => document.collection !== collection);
+  return [...others, ...(content?.documents ?? []).map((document) => siteDocument(collection, document))];
 }

@@ -1,10 +1,9 @@
 import type { Decision, GroupRun, NodePhase, PhaseTimeouts } from '#conductor/model/site-run.ts';
+import { groupOf, nodeOf, type RunDraft } from '#conductor/sites/strategy/apply-decisions.ts';
 import { describeMisses, judge, type Tally } from '#conductor/sites/strategy/judge.ts';
-import { groupOf, nodeOf, type RunDraft } from '#conductor/sites/strategy/run-draft.ts';
-import { type MemberSurvey, surveyMembers } from '#conductor/sites/strategy/survey-members.ts';
 
 /** What a group is decided on with. */
-export interface Scene {
+interface Scene {
   readonly draft: RunDraft;
   readonly now: number;
   readonly timeouts: PhaseTimeouts;
@@ -132,4 +131,47 @@ function endMissed({ draft, emit }: Scene, name: string, { phase, tally }: { pha
   const misses = judge(groupOf(draft, name).definition.success_criteria, tally);
   const reason = `${phase}: ${describeMisses(misses, tally)}`;
   emit({ kind: 'end group', group: name, stage: 'failure', reason, misses });
+}
+
+/** How a group's members stand; each list in the members' order. */
+interface MemberSurvey {
+  /** Not attempted, and nobody works on them. */
+  readonly untouched: readonly string[];
+  /** Prepared, and nobody works on them. */
+  readonly prepared: readonly string[];
+  /** At work for this group, and not being broken off. */
+  readonly ownPrepares: readonly string[];
+  readonly ownDeploys: readonly string[];
+  /** For this group, being broken off. */
+  readonly cancelling: number;
+  /** At work for another group. */
+  readonly othersPrepare: number;
+  readonly othersDeploy: number;
+  /**
+   * Are prepared, or more. A deploy that failed takes that only from other groups: whoever deploys nodes as they are
+   * prepared would else find its prepare missed by its deploys.
+   */
+  readonly havePrepared: number;
+  readonly haveSucceeded: number;
+}
+
+function surveyMembers(draft: RunDraft, { definition, members }: GroupRun): MemberSurvey {
+  const lists = { untouched: [], prepared: [], ownPrepares: [], ownDeploys: [] } as Record<
+    'untouched' | 'prepared' | 'ownPrepares' | 'ownDeploys',
+    string[]
+  >;
+  const counts = { cancelling: 0, othersPrepare: 0, othersDeploy: 0, havePrepared: 0, haveSucceeded: 0 };
+  for (const name of members) {
+    const { status, work, preparedFor } = nodeOf(draft, name);
+    if (status === 'success') counts.haveSucceeded += 1;
+    if (status === 'success' || status === 'prepared' || preparedFor === definition.name) counts.havePrepared += 1;
+    if (work === undefined) {
+      if (status === 'not_started') lists.untouched.push(name);
+      else if (status === 'prepared') lists.prepared.push(name);
+    } else if (work.group !== definition.name) {
+      counts[work.phase === 'prepare' ? 'othersPrepare' : 'othersDeploy'] += 1;
+    } else if (work.cancelling !== undefined) counts.cancelling += 1;
+    else lists[work.phase === 'prepare' ? 'ownPrepares' : 'ownDeploys'].push(name);
+  }
+  return { ...lists, ...counts };
 }

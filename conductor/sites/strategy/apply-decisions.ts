@@ -1,5 +1,15 @@
-import { type Decision, type NodeOutcome, type NodeRun, nodePhases, type SiteRun } from '#conductor/model/site-run.ts';
-import { applyToDraft, draftOf, finishDraft, nodeOf } from '#conductor/sites/strategy/run-draft.ts';
+import {
+  type Decision,
+  type GroupRun,
+  groupStages,
+  type NodeOutcome,
+  type NodePhase,
+  type NodeRun,
+  nodePhases,
+  type SiteRun,
+} from '#conductor/model/site-run.ts';
+import { requireTransition } from '#conductor/model/transitions.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 /**
  * The run after these decisions, in their order.
@@ -35,4 +45,91 @@ function nodeAfter(node: NodeRun, outcome: NodeOutcome): NodeRun {
     return { status, reason: outcome.error, ...(phase === 'deploy' ? { preparedFor: group } : {}) };
   }
   return { status, ...(outcome.remark === undefined ? {} : { reason: outcome.remark }) };
+}
+
+/** A run that is being changed: what has changed lies over the stored one, which is not copied for a few nodes of many. */
+export interface RunDraft {
+  readonly run: SiteRun;
+  /** All of them, as they are now, in the run's order. */
+  readonly groups: GroupRun[];
+  readonly places: ReadonlyMap<string, number>;
+  /** Only nodes that have changed. */
+  readonly changed: Map<string, NodeRun>;
+}
+
+export function draftOf(run: SiteRun): RunDraft {
+  const places = new Map(run.groups.map(({ definition }, index) => [definition.name, index]));
+  return { run, groups: [...run.groups], places, changed: new Map() };
+}
+
+/** @throws AppError `internal` for a node that is none of the run's */
+export function nodeOf({ run, changed }: RunDraft, name: string): NodeRun {
+  const node = changed.get(name) ?? run.nodes.get(name);
+  if (!node) throw new AppError('internal', `look up node ${name}: it is none of this deployment`);
+  return node;
+}
+
+/** @throws AppError `internal` for a group that is none of the run's */
+export function groupOf({ groups, places }: RunDraft, name: string): GroupRun {
+  const group = groups[places.get(name) ?? -1];
+  if (!group) throw new AppError('internal', `look up group ${name}: it is none of this deployment`);
+  return group;
+}
+
+/**
+ * What a decision makes of the run.
+ * @param now milliseconds since 1970
+ * @throws AppError `internal` for a stage that cannot follow the group's, or a phase that cannot take the node
+ */
+export function applyToDraft(draft: RunDraft, decision: Decision, now: number): void {
+  const group = groupOf(draft, decision.group);
+  const change = (more: Partial<GroupRun>): void => {
+    if (more.stage !== undefined) requireTransition(groupStages, group.stage, more.stage);
+    draft.groups[draft.places.get(decision.group) ?? -1] = { ...group, ...more };
+  };
+  switch (decision.kind) {
+    case 'enter stage': {
+      const { stage } = decision;
+      const preparing = stage === 'preparing' ? { prepareStartedAt: now } : {};
+      const prepared = stage === 'prepared' ? { preparedAt: now } : {};
+      change({ stage, ...preparing, ...prepared, ...(stage === 'deploying' ? { deployStartedAt: now } : {}) });
+      return;
+    }
+    case 'end group': {
+      const { stage, reason, misses } = decision;
+      change({ stage, misses, ...(reason === undefined ? {} : { reason }) });
+      return;
+    }
+    case 'begin': {
+      const work = { phase: decision.phase, group: decision.group, startedAt: now };
+      for (const name of decision.nodes) draft.changed.set(name, { ...nodeToBegin(draft, name, decision.phase), work });
+      return;
+    }
+    case 'cancel': {
+      change({ reason: group.reason ?? decision.reason });
+      for (const name of decision.nodes) {
+        const node = nodeOf(draft, name);
+        if (node.work) {
+          draft.changed.set(name, { ...node, work: { ...node.work, cancelling: decision.reason } });
+        }
+      }
+      return;
+    }
+    default:
+      decision satisfies never;
+  }
+}
+
+function nodeToBegin(draft: RunDraft, name: string, phase: NodePhase): NodeRun {
+  const node = nodeOf(draft, name);
+  if (node.status === nodePhases[phase].takes && node.work === undefined) return node;
+  throw new AppError('internal', `begin to ${phase} node ${name}: it is ${node.work?.phase ?? node.status}`);
+}
+
+/** The run with the changes; the old one stays as it was. */
+function finishDraft({ run, groups, changed }: RunDraft): SiteRun {
+  if (changed.size === 0) return { ...run, groups };
+  const nodes = new Map(run.nodes);
+  for (const [name, node] of changed) nodes.set(name, node);
+  return { ...run, groups, nodes };
 }

@@ -8,7 +8,7 @@ import {
 } from '#conductor/model/site-run.ts';
 import { isFinal } from '#conductor/model/transitions.ts';
 import { advanceGroup } from '#conductor/sites/strategy/advance-group.ts';
-import { applyToDraft, draftOf, groupOf, type RunDraft } from '#conductor/sites/strategy/run-draft.ts';
+import { applyToDraft, draftOf, groupOf, type RunDraft } from '#conductor/sites/strategy/apply-decisions.ts';
 
 export interface DecideOptions {
   /** Nothing new is begun and no group's time runs out; what is at work goes on, and is judged when it rests. */

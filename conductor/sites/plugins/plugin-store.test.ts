@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createPluginFiles } from '#conductor/sites/plugins/plugin-files.ts';
-import { deletePlugin } from '#conductor/sites/plugins/plugin-store.ts';
+import { createPluginFiles, deletePlugin } from '#conductor/sites/plugins/plugin-store.ts';
 import { contentHash, uploadPlugin } from '#conductor/sites/plugins/upload-plugin.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 

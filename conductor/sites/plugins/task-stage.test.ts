@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { compareDecimals, parseDecimal } from '#conductor/sites/plugins/decimal.ts';
-import { parseStage, postfixOf } from '#conductor/sites/plugins/parse-stage.ts';
+import { compareDecimals, parseDecimal, parseStage, postfixOf } from '#conductor/sites/plugins/task-stage.ts';
 
 test.each([
   ['pre_deployment', { name: 'pre_deployment' }],

@@ -4,8 +4,10 @@ import { findOpenAction } from '#conductor/flows/actions/action-store.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { actionsLike } from '#conductor/model/action-table.ts';
+import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
 import { deletePlugin, type PluginKey } from '#conductor/sites/plugins/plugin-store.ts';
-import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
+import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
+import { type DocumentReader, openRevisionDocuments, readRoles } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The document by which a site has a plugin. */
@@ -70,4 +72,27 @@ async function findFlow(db: Queryable, { name, version }: PluginKey): Promise<st
       or exists (select from flow_steps where flow_uuid = flows.uuid and jsonb_build_object('plugin', plugin) @> ${ref}::text::jsonb))
     limit 1`);
   return FlowRows.parse(rowsOf(found))[0]?.uuid;
+}
+
+/** Documents that name the credential, of what is committed and of the buffer; in order, each once. */
+export async function findCredentialUsers(reader: DocumentReader, credential: string): Promise<string[]> {
+  const roles = await readRoles(reader.db);
+  const ids = new Set([roles.get('committed') ?? 0, roles.get('buffer') ?? 0]);
+  const users = new Set<string>();
+  for (const id of ids) {
+    const written = await openRevisionDocuments(reader, id);
+    // a name may come by layering or substitution
+    for (const { schema, name, data } of [...written, ...renderLayers(written).documents]) {
+      if (usedSchemas.has(schema) && names(data, credential)) users.add(`${schema}/${name}`);
+    }
+  }
+  return [...users];
+}
+
+/** Whether `credential: NAME` stands anywhere in it. */
+function names(value: unknown, credential: string): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(
+    ([key, inner]) => (key === 'credential' && inner === credential) || names(inner, credential),
+  );
 }

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { siteRevisions } from '#conductor/kernel/db/schema/site.ts';
 import { findTargetRevision } from '#conductor/sites/actions/find-target-revision.ts';
-import { addCoverage, type Coverage } from '#conductor/sites/revisions/coverage.ts';
 import { tagRevision } from '#conductor/sites/revisions/revision-store.ts';
+import { addCoverage, type Coverage } from '#conductor/sites/revisions/revision-tags.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 
 test.each<[string, Coverage | undefined, Coverage, Coverage]>([

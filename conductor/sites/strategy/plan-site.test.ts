@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { orderGroups } from '#conductor/sites/strategy/order-groups.ts';
+import { orderGroups } from '#conductor/sites/strategy/plan-site.ts';
 import { seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
 
 const group = (name: string, ...dependencies: string[]) => ({ name, depends_on: dependencies });
