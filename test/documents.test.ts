@@ -42,7 +42,8 @@ const generated = '<!-- Made from the code by `npm run docs`; do not edit. -->\n
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   expect(rows.length).toBeGreaterThan(0);
-  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
+  const [first, ...others] = [head, ...rows].map((row) => `| ${row.join(' | ')} |`);
+  return [first, `|${'---|'.repeat(head.length)}`, ...others].join('\n');
 }
 
 /** Rows whose cells behind the first are the same become one. */
@@ -147,17 +148,20 @@ test('what sites do with nodes', async () => {
 test('who may do what', async () => {
   const describe = ({ everywhere, owner, lessee }: Access) =>
     `${everywhere}; owner’s ${owner ?? '–'}; lessee’s ${lessee ?? '–'}`;
-  const rows = accessRules.map(({ method, path, policy, access }) => ({
-    line: `\`${method} ${path}\`${policy === 'public_api' ? '' : ` ${policy}`}`,
-    access: access === 'public' ? 'everybody' : describe(access),
-  }));
-  const groups = [...Map.groupBy(rows, (row) => row.access)].map(
-    ([access, lines]) => `## ${access}\n\n${lines.map(({ line }) => `- ${line}`).join('\n')}`,
-  );
+  const byAccess = Map.groupBy(accessRules, ({ access }) => (access === 'public' ? 'everybody' : describe(access)));
+  const groups = [...byAccess].map(([access, rules]) => {
+    const lines = [...Map.groupBy(rules, ({ policy }) => policy)].map(([policy, ofPolicy]) => {
+      const operations = [...Map.groupBy(ofPolicy, ({ method }) => method)].map(
+        ([method, same]) => `${method} ${same.map(({ path }) => `\`${path}\``).join(', ')}`,
+      );
+      return `- ${policy}: ${operations.join('; ')}`;
+    });
+    return `## ${access}\n\n${lines.join('\n')}`;
+  });
   const fields = Object.entries(patchRules).map(([field, access]) => [`\`${field}\``, describe(access)]);
   const text = [
     `${generated}# Who may do what`,
-    'Each operation with Ironic’s or Baton’s policy, by the lowest role that may do it: of callers without a project; in the project of the owner; in that of the lessee. For what belongs to no node, `owner’s` means any project. See [access](../access.md).',
+    'Ironic’s and Baton’s policies with their operations, by the lowest role that has them: of callers without a project; in the owner’s project; in the lessee’s. For what belongs to no node, `owner’s` means any project. See [access](../access.md).',
     ...groups,
     '## Fields of a node with rules of their own',
     table(['field', 'lowest role'], mergeRows(fields, ' ')),
@@ -233,7 +237,7 @@ test('metrics', async () => {
   const ofProcess = metrics.registry.getMetricsAsArray().filter(({ name }) => !own.has(name));
   const text = [
     `${generated}# Metrics`,
-    '`GET /metrics` answers them in Prometheus’ text format to callers with the role reader, or to anybody with `BATON_METRICS=anybody`. No label names a node: for a single node use its history and webhooks.',
+    '`GET /metrics`, for callers with the role reader, or anybody with `BATON_METRICS=anybody`. No label names a node.',
     '## Of the whole database',
     'Every conductor on one database answers the same: use `max` over instances, never `sum`. While the database is away they are absent and `baton_database_up` is 0.',
     lines(true),
@@ -241,8 +245,7 @@ test('metrics', async () => {
     'Use `sum` over instances. Histograms are in seconds. In parentheses: type and labels.',
     lines(false),
     '## Of its process',
-    'Those that prom-client collects by default:',
-    ofProcess.map(({ name }) => `\`${name}\``).join(', '),
+    `prom-client’s: ${ofProcess.map(({ name }) => `\`${name}\``).join(', ')}`,
     '## Alerts and a dashboard',
     '[Rules for Prometheus](../monitoring/baton.rules.yml), which take the job of the conductors to be `baton`, and [a dashboard](../monitoring/baton-dashboard.json) to import into Grafana, version 9 or later.',
     '',

@@ -7,7 +7,5 @@ export const allocationEnvironment = {
     .min(0)
     .max(36_500)
     .default(0)
-    .describe(
-      'days after which an allocation in error is forgotten, with its name; 0 = when it is deleted, as in Ironic',
-    ),
+    .describe('days after which an allocation in error is forgotten, with its name; 0 = never'),
 };

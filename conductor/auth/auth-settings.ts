@@ -21,22 +21,20 @@ export const authEnvironment = {
     .enum(authMethods)
     .default('none')
     .describe(
-      'how callers of the API prove who they are: `none` (only while listening on a loopback address), `http_basic` ' +
-        '(users of an htpasswd file, as standalone Ironic; tokens too) or `token` (tokens alone)',
+      'how callers authenticate: `none` (only while listening on a loopback address), `http_basic` (users of an htpasswd file; tokens too) or `token`',
     ),
   BATON_ALLOW_UNAUTHENTICATED: flag
     .default(false)
-    .describe('allow `BATON_AUTH=none` on other addresses: every client of the API is then an administrator'),
+    .describe('allow `BATON_AUTH=none` on other addresses: every client is an administrator'),
   BATON_HTPASSWD_FILE: z
     .string()
     .default('/etc/baton/htpasswd')
-    .describe('users of `http_basic`: `htpasswd -B` writes it; see docs/access.md'),
+    .describe('users of `http_basic`, as `htpasswd -B` writes them'),
   BATON_ADMIN_TOKEN_FILE: z
     .string()
     .optional()
     .describe(
-      'file with a token of an administrator, made when missing; default `admin-token` in the data directory, with ' +
-        '`BATON_AUTH=token`',
+      "file with an administrator's token, made when missing; default `admin-token` in the data directory, with `BATON_AUTH=token`",
     ),
   BATON_LOGIN_FAILURES_PER_MINUTE: z.coerce
     .number()
@@ -48,17 +46,14 @@ export const authEnvironment = {
     .positive()
     .default(200)
     .describe(
-      'failing requests without authentication (lookups of unknown machines, heartbeats with a wrong token) taken from ' +
-        'one address, with a reserve of twenty seconds, then 429; agents that have called in before go on',
+      'failing requests without authentication (lookups, heartbeats) accepted from one address, with a reserve of twenty seconds, then 429',
     ),
   BATON_TLS_CERT_FILE: z
     .string()
     .optional()
     .describe('certificate chain (PEM) of the API, which then speaks HTTPS; read again when it changes'),
   BATON_TLS_KEY_FILE: z.string().optional().describe('its private key (PEM)'),
-  BATON_BOOT_PORT: port
-    .optional()
-    .describe('another port of plain HTTP, only for what machines fetch while they boot, beside an API with TLS'),
+  BATON_BOOT_PORT: port.optional().describe('second port, with plain HTTP, for what machines fetch while they boot'),
   BATON_BOOT_URL: z
     .url()
     .optional()
@@ -66,16 +61,13 @@ export const authEnvironment = {
   BATON_AGENT_VERIFIES_TLS: flag
     .default(false)
     .describe(
-      'the ramdisk knows the CA of the API, so that agents check its certificate; otherwise they are booted with ' +
-        '`ipa-insecure=1`',
+      "agents check the API's certificate: the ramdisk needs its CA; else they are booted with `ipa-insecure=1`",
     ),
   BATON_IMAGE_URL_ALLOW: z
     .string()
     .default('')
     .describe(
-      'where images, their checksums and config drives may be fetched from: addresses, ranges, host names, ' +
-        '`*.example.org`, beginnings of URLs, with commas between; empty = anywhere but loopback, link-local and metadata ' +
-        'addresses',
+      'where images, checksums and config drives may be fetched from: addresses, ranges, host names, `*.example.org`, beginnings of URLs, with commas between; empty = anywhere but loopback, link-local and metadata addresses',
     ),
   BATON_BMC_ALLOW: z
     .string()
@@ -84,20 +76,16 @@ export const authEnvironment = {
   BATON_CA_DIR: z
     .string()
     .default(systemAuthorities)
-    .describe('directory below which `redfish_verify_ca` may name files and directories of authorities (PEM)'),
+    .describe('directory below which `redfish_verify_ca` may name files and directories (PEM)'),
   BATON_AGENT_NETWORKS: z
     .string()
     .default('')
     .describe(
-      'address ranges of machines that boot and of agents, with commas between: lookups, heartbeats, reports and `/boot` ' +
-        'are answered there alone, and agents called back; empty = anywhere but, for the latter, loopback, link-local and ' +
-        'metadata addresses',
+      'address ranges of booting machines and agents, with commas between, to which lookups, heartbeats, reports and `/boot` are limited, and calls to agents; empty = anywhere but, for the latter, loopback, link-local and metadata addresses',
     ),
   BATON_AGENT_CALLBACK_MUST_MATCH: flag
     .default(false)
-    .describe(
-      'refuse agents that ask to be called back at another address than they call from; not behind NAT or a proxy',
-    ),
+    .describe('refuse agents that ask to be called back at another address than they call from; not behind NAT'),
 } as const;
 type AuthEnvironment = z.infer<z.ZodObject<typeof authEnvironment>>;
 

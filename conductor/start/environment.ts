@@ -23,10 +23,7 @@ export const Environment = z.object({
   BATON_PUBLIC_URL: z
     .url()
     .optional()
-    .describe(
-      'URL under which nodes reach this conductor, and beginning of the links in answers; default from host and port, ' +
-        'for links as the client wrote it',
-    ),
+    .describe('URL under which nodes reach this conductor, and of links in answers; default from host and port'),
   BATON_DATA_DIR: z
     .string()
     .default('/var/lib/baton')
@@ -45,22 +42,18 @@ export const Environment = z.object({
     .min(1)
     .optional()
     .describe(
-      'user of the private server when root starts the conductor; default `baton` or `postgres`; if neither exists, ' +
-        '`baton` is created',
+      'user of the private server when root starts the conductor; default `baton` or `postgres`, else `baton` is created',
     ),
   BATON_POSTGRESQL_BIN_DIR: z
     .string()
     .min(1)
     .optional()
-    .describe(
-      'directory of `initdb` and `postgres` for the private server; default the newest package of Debian, else npm',
-    ),
+    .describe("directory of the private server's `initdb` and `postgres`; default Debian's newest, else npm's"),
   BATON_SECRET_KEY_FILE: z
     .string()
     .optional()
     .describe(
-      'keys that encrypt passwords in the database (32 bytes as base64, one per line; the first encrypts, all ' +
-        'decrypt); required with `DATABASE_URL`, else default `secret.key` in `BATON_DATA_DIR`, made at the first start',
+      'keys that encrypt secrets in the database (32 bytes as base64, one per line; the first encrypts, all decrypt); required with `DATABASE_URL`, else made at the first start as `secret.key` in `BATON_DATA_DIR`',
     ),
   BATON_RAMDISK_DIR: z
     .string()
@@ -77,32 +70,25 @@ export const Environment = z.object({
   BATON_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info').describe('log level'),
   BATON_KERNEL_PARAMS: z.string().default('').describe("added to the ramdisk's kernel command line"),
   ...dhcpEnvironment,
-  BATON_DISCOVERY: flag(false).describe(
-    'boot machines of unknown MAC address into the ramdisk, and enrol them with what it finds',
-  ),
+  BATON_DISCOVERY: flag(false).describe('boot machines of unknown MAC address into the ramdisk, and enrol them'),
   BATON_DISCOVERY_DRIVER: z.enum(['ipmi', 'redfish']).default('ipmi').describe('driver of discovered nodes'),
   BATON_DISCOVERY_LIMIT: z.coerce
     .number()
     .int()
     .min(1)
     .default(1000)
-    .describe('nodes in `enroll` from which on no more are discovered'),
+    .describe('nodes in `enroll` above which no more are discovered'),
   BATON_DISCOVERY_FORGET_DAYS: z.coerce
     .number()
     .int()
     .min(0)
     .max(36_500)
     .default(0)
-    .describe(
-      'days without a boot after which a discovered machine is deleted that nobody has changed or managed; 0 = never',
-    ),
+    .describe('days without a boot after which an untouched discovered node is deleted; 0 = never'),
   BATON_INSPECTION_RULES_FILE: z
     .string()
     .optional()
-    .describe(
-      "rules (YAML, as Ironic's `built_in_rules`) that change nodes after inspection and discovery, such as their BMC's " +
-        'login; mode 0600',
-    ),
+    .describe("rules (YAML, as Ironic's `built_in_rules`) that change nodes after inspection and discovery; mode 0600"),
   BATON_DEFAULT_NETWORK_INTERFACE: z
     .enum(['noop', 'flat', 'switchport', 'neutron'])
     .optional()
@@ -117,26 +103,25 @@ export const Environment = z.object({
     'seconds since its last heartbeat after which a kept ramdisk is rebooted',
   ),
   BATON_RUN_IMAGE_PROGRAMS: flag(false).describe(
-    "install boot loaders of partition images by the image's own GRUB tools, run in a sandbox in the ramdisk, in place of the ramdisk's GRUB: needed for images with entries in /boot/loader",
+    "run a partition image's own GRUB tools, in a sandbox in the ramdisk: needed for images with entries in /boot/loader",
   ),
   BATON_IMAGE_NEIGHBOURS: flag(false).describe(
-    'have machines that deploy the same image in chunks, for the same project, send each other what they have of it; not where ports of the provisioning network are isolated from each other, and new: try it with a few machines before a rack',
+    'have machines that deploy the same image in chunks, for the same project, send each other what they have; not where ports of the provisioning network are isolated; new: try it with a few machines first',
   ),
   BATON_REQUIRE_BOOT_TOKEN: flag(false).describe(
-    "refuse lookups of machines that have not been given the boot's token by Baton's iPXE script or CD: not with an ironic-python-agent's own ramdisk; where false, only of nodes whose boot was given one",
+    "refuse lookups without a boot token from Baton's iPXE script or CD: not with an ironic-python-agent's own ramdisk; `false`: only of nodes whose boot was given one",
   ),
   BATON_REQUIRE_AGENT_TLS: flag(true).describe('refuse agents that do not serve HTTPS'),
   BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents send heartbeats every 0.3 to 0.6 of it'),
   BATON_CALLBACK_TIMEOUT: seconds(1800).describe(
-    'seconds a step waits for the agent to call in, or after its last heartbeat when it does not answer',
+    'seconds a step waits for the agent to call in, or after its last heartbeat',
   ),
   BATON_CLEAN_STEP_PRIORITIES: z
     .string()
     .regex(/^([a-z_]+\.\w+:\d+(,|$))*$/, 'must be like deploy.erase_devices:0,deploy.erase_devices_metadata:99')
     .default('')
     .describe(
-      'overrides priorities of steps in automated cleaning, 0 leaves out: ' +
-        '`deploy.erase_devices:0,deploy.erase_devices_metadata:99`',
+      'overrides priorities in automated cleaning, 0 leaves a step out: `deploy.erase_devices:0,deploy.erase_devices_metadata:99`',
     ),
   BATON_STEP_TIMEOUT: z.coerce
     .number()
@@ -144,7 +129,7 @@ export const Environment = z.object({
     .default(0)
     .describe('seconds an in-band step may take; 0 = as long as its agent answers or sends heartbeats'),
   BATON_RETRY_TIMEOUT: seconds(300).describe(
-    'seconds for which a step is retried after a passing fault, such as a BMC that does not answer',
+    'seconds for which a step is retried after a passing fault, such as a silent BMC',
   ),
   BATON_POWER_TIMEOUT: seconds(120).describe('seconds for a power action of a flow, or for reading the power state'),
   BATON_KEXEC_TIMEOUT: z.coerce
@@ -153,30 +138,25 @@ export const Environment = z.object({
     .min(1)
     .max(3600)
     .default(60)
-    .describe(
-      'seconds within which a machine that is to boot by kexec gets to its tenant network; else it is rebooted',
-    ),
-  BATON_POWER_SYNC_INTERVAL: seconds(60).describe("seconds between two reads of every node's power state"),
-  BATON_SWITCH_LOOK_INTERVAL: seconds(600).describe('seconds between two looks at the switch ports that Baton has set'),
+    .describe('seconds for a boot by kexec; then the machine is rebooted'),
+  BATON_POWER_SYNC_INTERVAL: seconds(60).describe("seconds between reads of each node's power state"),
+  BATON_SWITCH_LOOK_INTERVAL: seconds(600).describe('seconds between reads of the switch ports that Baton has set'),
   BATON_LEASE_SECONDS: seconds(60).describe('seconds after which the work of a dead conductor is taken over'),
   ...allocationEnvironment,
-  BATON_RECONCILE_INTERVAL: seconds(5).describe('seconds between two looks for work that is due'),
-  BATON_SITE_BEAT_INTERVAL: seconds(0.5).describe(
-    'at most so many seconds between two looks at the nodes of a site action',
-  ),
+  BATON_RECONCILE_INTERVAL: seconds(5).describe('seconds between searches for work that is due'),
+  BATON_SITE_BEAT_INTERVAL: seconds(0.5).describe("seconds, at most, between reads of a site action's nodes"),
   BATON_MAX_ACTIVE_NODES: z.coerce.number().int().positive().default(100).describe('nodes worked on at the same time'),
   BATON_CONSOLE: z
     .enum(consoleAccess)
     .default('false')
     .describe(
-      'allow root shells in the ramdisk (`baton console`) to administrators: `false`, `true`, or `loopback`: only ' +
-        'while the conductor listens on a loopback address',
+      'allow administrators consoles (`baton console`): `false`, `true`, or `loopback`: only while the conductor listens on a loopback address',
     ),
   ...authEnvironment,
   BATON_METRICS: z
     .enum(['reader', 'anybody', 'off'])
     .default('reader')
-    .describe('who may read `/metrics`: callers with the role reader, anybody who reaches the API, or nobody (`off`)'),
+    .describe('who may read `/metrics`: callers with the role `reader`, `anybody`, or nobody (`off`)'),
   ...etcdEnvironment,
   ...webhookEnvironment,
   ...kubernetesEnvironment,

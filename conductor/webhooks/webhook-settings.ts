@@ -5,13 +5,7 @@ import { type OutboundRules, parseOutboundAllowList } from '#shared/peers/outbou
 
 /** Settings of webhooks; part of the conductor's environment (`environment.ts`). */
 export const webhookEnvironment = {
-  BATON_WEBHOOK_URL_ALLOW: z
-    .string()
-    .default('')
-    .describe(
-      'where webhooks may lead: addresses, ranges, host names, `*.example.org`, beginnings of URLs, with commas between; ' +
-        'empty = anywhere but loopback, link-local and metadata addresses',
-    ),
+  BATON_WEBHOOK_URL_ALLOW: z.string().default('').describe('where webhooks may lead, as `BATON_IMAGE_URL_ALLOW`'),
   BATON_WEBHOOK_GIVE_UP: z.coerce
     .number()
     .positive()

@@ -10,15 +10,14 @@ export const dhcpEnvironment = {
     .enum(['off', 'proxy', 'server'], { error: 'must be off, proxy or server' })
     .default('off')
     .describe(
-      'run dnsmasq on the provisioning network: `server` gives out addresses and boot files, `proxy` only boot files, ' +
-        'beside the DHCP server that is there; on one conductor alone',
+      'run dnsmasq on the provisioning network, on one conductor: `server` gives out addresses and boot files, `proxy` only boot files, beside another DHCP server',
     ),
   BATON_DHCP_INTERFACE: z
     .string()
     // linux/if.h IFNAMSIZ; dnsmasq reads * as a wildcard
     .regex(/^[A-Za-z0-9._-]{1,15}$/, 'must be the name of a network interface, such as eth1')
     .optional()
-    .describe('interface on the provisioning network; default that which has the address in `BATON_BOOT_URL`'),
+    .describe('interface on the provisioning network; default that with the address in `BATON_BOOT_URL`'),
   BATON_DHCP_RANGES: z
     .string()
     .default('')
@@ -29,10 +28,7 @@ export const dhcpEnvironment = {
   BATON_DHCP_KNOWN_RANGES: z
     .string()
     .default('')
-    .describe(
-      'further IPv4 addresses, written alike, for machines alone whose MAC address is that of a port: nobody who asks ' +
-        'for every other address takes these',
-    ),
+    .describe('further IPv4 addresses, for machines alone whose MAC address is that of a port'),
   BATON_DHCP_LEASE: z.coerce.number().int().min(120).default(3600).describe('seconds for which an address is given'),
   BATON_DHCP_HOSTS: z
     .string()
@@ -46,8 +42,7 @@ export const dhcpEnvironment = {
     .refine((text) => isIPv6(text), 'must be a prefix such as fd00:1::')
     .optional()
     .describe(
-      'unique local prefix (/64) to advertise, in which the interface has an address: old iPXE waits 16 s for a router ' +
-        'advertisement where there is none',
+      'unique local prefix (/64) to advertise, in which the interface has an address: old iPXE waits 16 s where there is no router advertisement',
     ),
   BATON_IPXE_DIR: z
     .string()

@@ -5,8 +5,5 @@ export const etcdEnvironment = {
   BATON_ETCD_TLS_DIR: z
     .string()
     .default('/etc/baton/etcd')
-    .describe(
-      'directory whose subdirectories (`tls` of an etcd cluster in `promenade/EtcdClusters/v1`) have `ca.crt`, ' +
-        '`client.crt` and `client.key`',
-    ),
+    .describe('directory whose subdirectories (`tls` of an etcd cluster) have `ca.crt`, `client.crt` and `client.key`'),
 } as const;

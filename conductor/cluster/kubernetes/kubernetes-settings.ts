@@ -5,8 +5,5 @@ export const kubernetesEnvironment = {
   BATON_KUBECONFIG: z
     .string()
     .optional()
-    .describe(
-      'kubeconfig file of the Kubernetes cluster that nodes are part of; its current context counts, and it is read again ' +
-        'for each operation',
-    ),
+    .describe('kubeconfig of the Kubernetes cluster that nodes are part of; its current context counts'),
 } as const;

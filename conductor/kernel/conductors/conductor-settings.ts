@@ -7,27 +7,24 @@ export const conductorEnvironment = {
     .regex(/^[\w.-]{0,255}$/, 'must be up to 255 letters, digits and - . _')
     .default('')
     .describe(
-      "works only on nodes whose `conductor_group` is this one, in small or capital letters; '' = on nodes without one",
+      "works only on nodes whose `conductor_group` is this, in small or capital letters; '' = on nodes without one",
     ),
   BATON_CONDUCTOR_HEARTBEAT_INTERVAL: z.coerce
     .number()
     .positive()
     .default(10)
-    .describe('seconds between two signs of life of this conductor in the database'),
+    .describe("seconds between this conductor's signs of life in the database"),
   BATON_CONDUCTOR_TIMEOUT: z.coerce
     .number()
     .positive()
     .default(60)
-    .describe(
-      'seconds without a sign of life after which a conductor counts as dead; the same for all on one database',
-    ),
+    .describe('seconds without a sign of life after which a conductor counts as dead; the same for all'),
   BATON_SHUTDOWN_DELAY: z.coerce
     .number()
     .min(0)
     .default(0)
     .describe(
-      'seconds for which a stopping conductor still answers while /readyz says no: as long as the load ' +
-        'balancer takes to notice',
+      'seconds for which a stopping conductor still answers while /readyz says no, for the load balancer to notice',
     ),
 };
 
