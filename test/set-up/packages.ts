@@ -42,7 +42,7 @@ export const labPackages: readonly string[] = [
 
 /** What only `npm run test:all` needs besides: programs that judge files of ours. */
 export const witnessPackages: readonly string[] = [
-  'isc-dhcp-server', // the next two for the configurations of docs/networks.md
+  'isc-dhcp-server', // the next two for the configurations of docs/dhcp
   'kea-dhcp4-server',
   'golang-github-masterminds-sprig-dev', // renders the Helm chart, since helm is not in Debian
   'docker-compose', // reads the compose file

@@ -7,7 +7,7 @@ import { waitUntil } from '#test/lab/wait-until.ts';
 import { bootRequests } from '#test/support/boot-requests.ts';
 import { openProvisioningNetwork, type ProvisioningNetwork } from '#test/support/provisioning-network.ts';
 
-/** The configurations of docs/networks.md, in the servers that they are for, asked by each kind of client. */
+/** The configurations of docs/dhcp, in the servers that they are for, asked by each kind of client. */
 
 let network: ProvisioningNetwork;
 let folder: string;
@@ -24,11 +24,10 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** The block that follows the line which begins so. */
-async function readSnippet(heading: string): Promise<string> {
-  const page = await readFile(join(import.meta.dirname, '../../docs/networks.md'), 'utf8');
-  const [, snippet = ''] = /```\w*\n([\s\S]*?)```/.exec(page.slice(page.indexOf(`\n${heading}`))) ?? [];
-  return snippet.replaceAll('CONDUCTOR', network.address).replaceAll('TFTP', network.address);
+/** A file of docs/dhcp, with the addresses of this network. */
+async function readConfiguration(name: string): Promise<string> {
+  const text = await readFile(join(import.meta.dirname, '../../docs/dhcp', name), 'utf8');
+  return text.replaceAll('CONDUCTOR', network.address).replaceAll('TFTP', network.address);
 }
 
 async function run(command: string, args: readonly string[], hears: RegExp): Promise<void> {
@@ -77,7 +76,7 @@ test('dnsmasq', async () => {
     'user=root',
     `dhcp-range=${network.prefix}100,${network.prefix}200`,
   ];
-  await writeFile(file, [...own, await readSnippet('**dnsmasq**')].join('\n'));
+  await writeFile(file, [...own, await readConfiguration('dnsmasq.conf')].join('\n'));
   const args = ['--keep-in-foreground', '--log-facility=-', '--pid-file=', `--conf-file=${file}`];
   await run('dnsmasq', args, /sockets bound exclusively/);
   await expectEachFile();
@@ -87,7 +86,7 @@ test('ISC dhcpd', async () => {
   const [file, leases] = [join(folder, 'dhcpd.conf'), join(folder, 'leases')];
   await writeFile(leases, '');
   const subnet = `subnet ${network.prefix}0 netmask 255.255.255.0 { range ${network.prefix}100 ${network.prefix}200; }\n`;
-  await writeFile(file, `ping-check false;\n${await readSnippet('**ISC dhcpd')}${subnet}`);
+  await writeFile(file, `ping-check false;\n${await readConfiguration('dhcpd.conf')}${subnet}`);
   const args = ['-4', '-f', '-d', '--no-pid', '-cf', file, '-lf', leases, network.device];
   await run('dhcpd', args, /Server starting service/);
   await expectEachFile();
@@ -106,7 +105,7 @@ test('Kea', async () => {
       },
     ],
     loggers: [{ name: 'kea-dhcp4', output_options: [{ output: 'stdout' }], severity: 'INFO' }],
-    ...(JSON.parse(`{${await readSnippet('**Kea**')}}`) as object),
+    ...(JSON.parse(await readConfiguration('kea-dhcp4.json')) as object),
   };
   await writeFile(file, JSON.stringify({ Dhcp4: configuration }));
   await run('kea-dhcp4', ['-c', file], /DHCP4_STARTED/);
