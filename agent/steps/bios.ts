@@ -36,7 +36,7 @@ const factoryResetBios = defineStep({
   priorities: { deploy: 0, clean: 0, service: 0 },
   destroys: 'none',
   rebootRequested: true,
-  description: "Puts all BIOS settings back to the maker's, where the kernel's firmware-attributes class offers that.",
+  description: "Resets all BIOS settings, where the kernel's firmware-attributes class offers that.",
   args: z.strictObject({
     admin_password: z.string().optional().describe("The firmware's administrator password, where it has one"),
   }),

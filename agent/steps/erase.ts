@@ -17,7 +17,7 @@ const eraseDevices = defineStep<AgentContext, EraseArgs>({
   ...eraseStep,
   priorities: { clean: 10 },
   destroys: 'all',
-  description: 'Erases all data on all disks, by the best means of each, and proves it by what can be read back',
+  description: 'Erases all disks, by the best means of each, and proves it by what can be read back',
   abortable: true,
   args: EraseArgs,
   run: async (context, { only }) => {
@@ -62,7 +62,7 @@ const erasePstoreStep = defineStep<AgentContext, Record<string, never>>({
   step: 'erase_pstore',
   priorities: { clean: 0 },
   destroys: 'none',
-  description: "Removes what crashed kernels left in the machine's persistent store (/sys/fs/pstore)",
+  description: 'Removes crash logs from the firmware (/sys/fs/pstore)',
   abortable: false,
   args: z.strictObject({}),
   run: async ({ run }) => ({ kind: 'done', output: { removed: await erasePstore(run) } }),

@@ -35,8 +35,7 @@ export const writeImageStep = defineStep<AgentContext, Args>({
   step: 'write_image',
   priorities: { deploy: 0, service: 0 },
   destroys: 'root disk',
-  description:
-    'Writes an image to the root device, of the whole disk or of the root file system alone, verified while it streams, and the config drive',
+  description: 'Writes an image and the config drive to the root device, verified while it streams',
   args: Args,
   run: async (context, { image_info: asked, configdrive }) => {
     checkSupported(asked);

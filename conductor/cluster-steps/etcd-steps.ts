@@ -37,8 +37,7 @@ export async function requireEtcdAllows(context: StepContext, args: z.output<typ
 
 export const removeEtcd = newClusterStep({
   step: 'remove_etcd',
-  description:
-    "Has the node's members leave their etcd clusters, leaders moved away first; refused where a cluster would lose its quorum or fall below its minimum.",
+  description: "Has the node's members leave their etcd clusters, leaders moved away first.",
   args: etcdArgs,
   every: 5,
   round: ({ context, args, announce }) =>

@@ -71,8 +71,7 @@ const drainArgs = guardedArgs.extend({
 
 export const drain = newClusterStep({
   step: 'drain',
-  description:
-    "Cordons the node in its Kubernetes cluster and evicts its pods, as far as their budgets allow, until none but daemon sets' is left.",
+  description: 'Cordons the node in its Kubernetes cluster and evicts its pods, as their budgets allow.',
   args: drainArgs,
   every: soonThenEvery(2),
   isFirst: true,
@@ -86,7 +85,7 @@ export const drain = newClusterStep({
 
 export const clearNodeLabels = newClusterStep({
   step: 'clear_labels',
-  description: "Takes away the labels that were added to the cluster's node, and waits until its pods have settled.",
+  description: "Removes the labels that were added to the cluster's node, and waits until its pods have settled.",
   args: guardedArgs,
   every: soonThenEvery(2),
   round: (look) =>
@@ -99,7 +98,7 @@ export const clearNodeLabels = newClusterStep({
 export const shutDownKubelet = newClusterStep({
   step: 'shutdown_kubelet',
   description:
-    'Labels the node so that the daemon set for it stops its kubelet, and waits until that is silent. Its failure is reported and holds nothing up.',
+    "Has a daemon set stop the node's kubelet, and waits until that is silent. Its failure holds nothing up.",
   args: clusterArgs,
   every: soonThenEvery(5),
   mayFail: true,
@@ -109,8 +108,7 @@ export const shutDownKubelet = newClusterStep({
 
 export const removeNodeFromCluster = newClusterStep({
   step: 'remove_node',
-  description:
-    'Deletes the node from its Kubernetes cluster, when it is drained; a cordon and labels that have come back since are seen to first.',
+  description: 'Deletes the drained node from its Kubernetes cluster.',
   args: clusterArgs,
   every: soonThenEvery(2),
   round: ({ context, args, announce, report }) => {

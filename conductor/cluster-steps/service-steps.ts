@@ -31,7 +31,7 @@ function findNode(context: StepContext, name: string, againMs: number): Promise<
 
 export const waitUntilReady = newClusterStep({
   step: 'wait_until_ready',
-  description: 'Waits until the deployed node has joined its Kubernetes cluster, as its new instance, and is Ready.',
+  description: 'Waits until the deployed node is Ready in its Kubernetes cluster.',
   args: readyArgs,
   every: (args) => args.every,
   round: async ({ context, args }): Promise<Round> => {
@@ -81,7 +81,7 @@ export const waitForMembers = newClusterStep({
 
 export const waitForAnswers = newClusterStep({
   step: 'wait_for_answers',
-  description: 'Waits until the instance answers what its documents ask for; with that the node is in service.',
+  description: 'Waits until the instance answers as its documents ask.',
   args: clusterArgs.extend({
     every,
     answers: z.array(z.object({ by: z.enum(['ping', 'tcp', 'http']), target: z.string() })),

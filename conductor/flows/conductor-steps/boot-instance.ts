@@ -7,8 +7,7 @@ import { updateNode } from '#conductor/nodes/node-store.ts';
 export const bootInstance: ConductorStep = {
   interface: 'deploy',
   step: 'boot_instance',
-  description:
-    'Powers the machine on into its own operating system; one that waits for it with kexec gets there by its power button.',
+  description: 'Powers the machine on into its own operating system, or presses its power button for kexec.',
   run: async (context) => {
     if (context.flow.kind === 'deploy' && context.node.osDisk !== null) await forgetEarlierDisk(context);
     if (await parkedUntil(context)) return goByKexec(context);

@@ -17,13 +17,13 @@ const bootsRamdisk = {
 export const deploy: ConductorStep = {
   interface: 'deploy',
   step: 'deploy',
-  description: 'Boots the ramdisk on the provisioning network, waits for its agent and asks it for its deploy steps.',
+  description: 'Boots the ramdisk on the provisioning network and asks its agent for its deploy steps.',
   ...bootsRamdisk,
 };
 
 export const bootRamdisk: ConductorStep = {
   interface: 'deploy',
   step: 'boot_ramdisk',
-  description: "Boots the ramdisk on its kind's network, waits for its agent and asks it for its steps.",
+  description: "Boots the ramdisk on its kind's network and asks its agent for its steps.",
   ...bootsRamdisk,
 };

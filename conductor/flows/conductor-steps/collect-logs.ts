@@ -40,6 +40,6 @@ async function collect(context: StepContext): Promise<Buffer> {
 export const collectLogs: ConductorStep = {
   interface: 'deploy',
   step: 'collect_logs',
-  description: "Keeps the agent's logs (`baton logs NODE`); if no agent answers, the flow continues without them.",
+  description: "Keeps the agent's logs (`baton logs NODE`), if it answers.",
   run,
 };

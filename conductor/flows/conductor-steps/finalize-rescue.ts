@@ -5,7 +5,7 @@ import { AppError, errorCode } from '#shared/errors/app-error.ts';
 export const finalizeRescue: ConductorStep = {
   interface: 'deploy',
   step: 'finalize_rescue',
-  description: 'Has the agent set the rescue password and stop serving; the ramdisk is the rescuer’s from then on.',
+  description: 'Has the agent set the rescue password and stop serving.',
   run: async (context) => {
     const hash = openNodeDocument(context.secrets, context.node, 'instanceInfo')['hashed_rescue_password'];
     if (typeof hash !== 'string') throw new AppError('invalid_argument', 'instance_info has no rescue password');

@@ -82,6 +82,6 @@ async function stillToRun(context: StepContext, plan: readonly PlannedStep[]): P
 export const gatherSteps: ConductorStep = {
   interface: 'deploy',
   step: 'gather_steps',
-  description: 'Asks the agent for its steps and plans again, because the ramdisk changed during a cleaning.',
+  description: 'Asks the agent for its steps and plans again, since the ramdisk changed during a cleaning.',
   run: planWithAgent,
 };

@@ -43,7 +43,6 @@ async function deliveredInventory(
 export const collectInventory: ConductorStep = {
   interface: 'deploy',
   step: 'collect_inventory',
-  description:
-    "Keeps what the ramdisk found (`baremetal node inventory save NODE`); fills the node's properties, adds and completes its ports.",
+  description: "Keeps the inventory (`baremetal node inventory save NODE`); fills the node's properties and ports.",
   run,
 };

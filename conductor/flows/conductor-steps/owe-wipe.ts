@@ -10,8 +10,7 @@ import { coveringWipe } from '#conductor/nodes/requested-wipe.ts';
 export const oweWipe: ConductorStep = {
   interface: 'deploy',
   step: 'owe_wipe',
-  description:
-    'Records that the disks must still be wiped: the node does not become available until a receipt proves it.',
+  description: 'Records that the node does not become available until a receipt proves its wipe.',
   run: async ({ node, flow, record }) => {
     if (fakesFlow('wipe', node)) return { kind: 'done' };
     await record((tx) => updateNode(tx, node.uuid, { owedWipe: coveringWipe(node.owedWipe, flow.wipe) }));

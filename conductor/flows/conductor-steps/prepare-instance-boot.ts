@@ -81,8 +81,7 @@ export async function bootFrom(context: StepContext, device: 'disk' | 'pxe'): Pr
 export const prepareInstanceBoot: ConductorStep = {
   interface: 'deploy',
   step: 'prepare_instance_boot',
-  description:
-    'Has the agent install boot loaders and boot entries where they are needed; boots from disk from now on.',
+  description: 'Has the agent install boot loaders and boot entries where needed; boots from disk from now on.',
   run,
   resume: async (context) => {
     const outcome = await checkCommand(context, command);

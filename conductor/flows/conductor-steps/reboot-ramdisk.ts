@@ -46,7 +46,7 @@ async function isBootFromDiskSet(context: StepContext): Promise<boolean> {
 export const rebootRamdisk: ConductorStep = {
   interface: 'deploy',
   step: 'reboot_ramdisk',
-  description: 'Reboots the machine into the ramdisk, as the step before it asks, and waits for its agent.',
+  description: 'Reboots the machine into the ramdisk, as the step before it asks.',
   run: async (context) => {
     await askAhead(context);
     return rebootIntoRamdisk(context);

@@ -25,11 +25,11 @@ const powerStep = (step: string, target: PowerTarget, description: string): Cond
 export const powerOn = powerStep(
   'power_on',
   'power on',
-  'On request: powers the machine on, into the ramdisk where the flow runs in one, and waits for its agent.',
+  'On request: powers the machine on, into the ramdisk where the flow runs in one.',
 );
 
 export const reboot = powerStep(
   'reboot',
   'rebooting',
-  'On request: reboots the machine, into the ramdisk where the flow runs in one, and waits for its agent.',
+  'On request: reboots the machine, into the ramdisk where the flow runs in one.',
 );

@@ -5,7 +5,7 @@ import { pluginTaskStep } from '#shared/wire/plugin-task.ts';
 
 export const runPluginTask: ConductorStep = {
   ...pluginTaskStep,
-  description: "Has the agent run a shell task of a site's plugin, in the ramdisk or in the deployed system.",
+  description: "Has the agent run a shell task of a site's plugin.",
   run: async (context) => {
     const { plugin } = context.step;
     if (!plugin) throw new AppError('internal', `step ${context.step.uuid} says of no plugin whose task it is`);

@@ -6,8 +6,7 @@ import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
 export const switchToTenantNetwork: ConductorStep = {
   interface: 'deploy',
   step: 'switch_to_tenant_network',
-  description:
-    "Moves the node's switch ports from the provisioning network to the tenant's (its VIFs, or the default).",
+  description: "Moves the node's switch ports to the tenant's networks (its VIFs, or the default).",
   run: async (context) => {
     // power is off here, so that the ramdisk never sees the tenant's network; with kexec it waits there for its button alone
     const vifs = await context.ask(listVifs(context.db, context.node.uuid));

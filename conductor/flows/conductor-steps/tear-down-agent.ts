@@ -8,7 +8,7 @@ export const tearDownAgent: ConductorStep = {
   interface: 'deploy',
   step: 'tear_down_agent',
   description:
-    'Has the agent flush its disks, then powers the machine off; with deploy_boot kexec the agent loads the written system and waits for the power button in place of that.',
+    'Has the agent flush its disks, then powers the machine off; with kexec the agent loads the written system instead.',
   run: (context) => tearDown(context, 'run'),
   resume: (context) => tearDown(context, 'resume'),
 };

@@ -27,8 +27,7 @@ import { InventoryDocument } from '#shared/wire/inventory.ts';
 export const wipeDisks: ConductorStep = {
   interface: 'deploy',
   step: 'wipe_disks',
-  description:
-    "Has the agent erase all disks, or where local storage is preserved the operating system's alone, and demands proof of each.",
+  description: "Has the agent erase all disks, or the operating system's alone, and demands proof of each.",
   run: async (context) => {
     const started = await resumeAgentStep(context);
     if (started) return demandProof(context, started);

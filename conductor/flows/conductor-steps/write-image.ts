@@ -18,8 +18,7 @@ import { InventoryDocument } from '#shared/wire/inventory.ts';
 export const writeImage: ConductorStep = {
   interface: 'deploy',
   step: 'write_image',
-  description:
-    "Has the agent write the instance's image and config drive to the root disk, and records which disk that was.",
+  description: 'Has the agent write image and config drive to the root disk, and records which disk that was.',
   run: async (context) => {
     const { node, secrets } = context;
     const sealed = await context.ask(readConfigDrive(context.db, node.uuid));

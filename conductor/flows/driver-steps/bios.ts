@@ -48,7 +48,7 @@ const offered = {
 export const biosApplyConfiguration: DriverStep = {
   ...offered,
   step: 'apply_configuration',
-  description: 'Changes BIOS settings through the BMC and resets the machine, until the BMC shows the new values.',
+  description: 'Changes BIOS settings and resets the machine until the BMC shows them.',
   args: ApplyArgs,
   run: (context) => byBmcOrAgent(context, runApply, runAgentStep.run),
   resume: (context) => byBmcOrAgent(context, (own) => resumeApply(own, askedBefore(own)), runAgentStep.resume),
@@ -57,7 +57,7 @@ export const biosApplyConfiguration: DriverStep = {
 export const biosFactoryReset: DriverStep = {
   ...offered,
   step: 'factory_reset',
-  description: "Has the BMC put all BIOS settings back to the maker's defaults, and resets the machine.",
+  description: 'Resets all BIOS settings, and the machine.',
   args: z.strictObject({}),
   run: (context) => byBmcOrAgent(context, runReset, runAgentStep.run),
   resume: (context) => byBmcOrAgent(context, resumeReset, runAgentStep.resume),

@@ -67,7 +67,7 @@ export const firmwareUpdate: DriverStep = {
   interface: 'firmware',
   interfaceName: 'redfish',
   step: 'update',
-  description: 'Has the BMC write new firmware, one component after the other, then resets the machine once.',
+  description: 'Writes new firmware, one component after the other, then resets the machine once.',
   abortable: false,
   priorities: { deploy: 0, clean: 0, service: 0 },
   args: UpdateArgs,

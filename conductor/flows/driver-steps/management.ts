@@ -31,7 +31,7 @@ export const managementSteps: readonly DriverStep[] = [
   {
     ...offered('resetBmc'),
     step: 'reset_bmc',
-    description: 'Restarts the BMC itself, not the machine, and waits until it answers again.',
+    description: 'Restarts the BMC and waits until it answers again.',
     run: async (context) => {
       await requireOffered(context, ({ management }) => management.resetBmc?.bind(management))({
         signal: context.signal,
@@ -68,13 +68,13 @@ export const managementSteps: readonly DriverStep[] = [
   {
     ...offered('resetSecureBootKeys'),
     step: 'clear_secure_boot_keys',
-    description: 'Deletes all secure boot keys through the BMC, from the next boot on: setup mode.',
+    description: 'Deletes all secure boot keys: setup mode from the next boot on.',
     run: (context) => resetKeys(context, 'none'),
   },
   {
     ...offered('resetSecureBootKeys'),
     step: 'reset_secure_boot_keys_to_default',
-    description: "Puts the maker's secure boot keys back through the BMC, from the next boot on.",
+    description: "Puts the maker's secure boot keys back from the next boot on.",
     run: (context) => resetKeys(context, 'maker'),
   },
 ];

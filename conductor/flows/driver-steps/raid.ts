@@ -34,7 +34,7 @@ export const raidSteps: readonly DriverStep[] = [
   {
     ...offered,
     step: 'apply_configuration',
-    description: 'Makes volumes of the configuration given on the storage controllers, through the BMC.',
+    description: 'Makes volumes of the configuration given on the storage controllers.',
     priorities: { deploy: 0, service: 0 },
     args: ApplyArgs,
     run: (context) => makeVolumes(context, appliedConfig(context)),
@@ -43,7 +43,7 @@ export const raidSteps: readonly DriverStep[] = [
   {
     ...offered,
     step: 'create_configuration',
-    description: "Makes volumes of the node's target_raid_config on the storage controllers, through the BMC.",
+    description: "Makes volumes of the node's target_raid_config on the storage controllers.",
     priorities: { clean: 0, service: 0 },
     run: (context) => makeVolumes(context, targetConfig(context)),
     resume: (context) => awaitVolumes(context, targetConfig(context)),
@@ -51,7 +51,7 @@ export const raidSteps: readonly DriverStep[] = [
   {
     ...offered,
     step: 'delete_configuration',
-    description: 'Deletes all volumes of the storage controllers, through the BMC, and what is on them.',
+    description: 'Deletes all volumes of the storage controllers, and what is on them.',
     priorities: { clean: 0, service: 0 },
     run: deleteVolumes,
     resume: awaitDeletion,
