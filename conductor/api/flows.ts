@@ -63,6 +63,10 @@ export const Flow = z
         }),
         note: line.meta({ description: 'What came of it beside its success: a reboot in place of kexec, and why.' }),
         error: line,
+        may_skip: z.boolean().meta({ description: 'POST …/flow/skip leaves it out.' }),
+        usual_seconds: z.number().nullable().meta({
+          description: 'Median of the last successful runs of such steps, on any node; null = none.',
+        }),
       }),
     ),
   })
@@ -92,6 +96,8 @@ export const FlowSummary = z
     started_at: time,
     ended_at: time.nullable(),
     step: line.meta({ description: 'The step that has failed, or is at work: deploy.write_image.' }),
+    step_uuid: uuid.nullable(),
+    may_skip: z.boolean().meta({ description: 'POST /v1/nodes/{node}/flow/skip leaves that step out.' }),
     since: time.meta({ description: 'When the step began; of a failure, when the flow ended.' }),
     until: time.nullable().meta({ description: 'When the step gives up.' }),
     reason: line.meta({ description: 'Why it waits, is held, or has failed.' }),

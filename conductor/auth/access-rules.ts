@@ -153,6 +153,8 @@ export const accessRules: readonly AccessRule[] = [
     ['GET', `${node}/history/{entry}`, 'baremetal:node:history:get', ownerReads],
     ['GET', `${node}/inventory`, 'baremetal:node:inventory:get', ownerReads],
     ['GET', `${node}/flow`, 'baton:node:flow', ownerReads],
+    ['POST', `${node}/flow/retry`, 'baton:node:flow:retry', operate],
+    ['POST', `${node}/flow/skip`, 'baton:node:flow:skip', operate],
     ['GET', `${node}/flow/logs`, 'baton:node:flow:logs', { everywhere: 'member', owner: 'member' }],
     ['GET', `${node}/console/shell`, 'baton:node:console', administerOwn],
     ['GET', `${node}/console/serial`, 'baton:node:console', administerOwn],

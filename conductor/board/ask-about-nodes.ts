@@ -1,7 +1,8 @@
 import type { PlanView } from '#conductor/api/flows.ts';
-import { send } from '#conductor/board/ask-api.ts';
+import { get, send } from '#conductor/board/ask-api.ts';
 import { type Choices, type Prepared, type Question, reasonOf } from '#conductor/board/ask-first.ts';
 import type { FleetAction } from '#conductor/board/board-actions.ts';
+import { type ReadPlan, renderComparison } from '#conductor/board/compare-plans.ts';
 import { type NodePlan, renderPlans } from '#conductor/board/render-plans.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
@@ -11,17 +12,19 @@ const atOnce = 8;
 
 /** What is asked before an action on one node or many. */
 export function questionAbout(action: FleetAction): Question {
-  const { title, meaning, nodes, plan } = action;
+  const { title, meaning, nodes, plan, note } = action;
   const [first] = nodes;
   const whom = nodes.length === 1 ? (first?.node.name ?? first?.node.uuid) : `${nodes.length} nodes`;
+  const about = { title: `${title}: ${whom}`, meaning };
   return {
-    title: `${title}: ${whom}`,
-    meaning,
+    ...about,
     ...(plan ? { asking: 'Asking what would be destroyed…' } : {}),
     prepare: () => {
       if (nodes.length > mostNodes) throw new Error(`At most ${mostNodes} nodes at once: narrow the filter.`);
+      if (plan && nodes.length === 1 && plan.isBinding) return prepareOne(action, about);
       if (plan) return preparePlans(action, plan);
-      return { sending: nodes.map(({ node, request }) => ({ name: node.name ?? node.uuid, request })) };
+      const sending = nodes.map(({ node, request }) => ({ name: node.name ?? node.uuid, request }));
+      return { sending, ...(note ? { note } : {}) };
     },
   };
 }
@@ -31,10 +34,39 @@ export function choicesOf(actions: Readonly<Record<string, FleetAction>>): Choic
   return Object.values(actions).map((action) => [`${action.title}: ${action.nodes.length}`, questionAbout(action)]);
 }
 
+/** @param former the plan that was refused; what has changed stands before the new one */
+async function prepareOne(
+  action: Pick<FleetAction, 'nodes' | 'plan'>,
+  about: Pick<Question, 'title' | 'meaning'>,
+  former?: ReadPlan,
+): Promise<Prepared> {
+  const { plan } = action;
+  const [first] = action.nodes;
+  if (!plan || !first) return { sending: [] };
+  const { node } = first;
+  const given = await get<Record<string, unknown>>(
+    `v1/nodes/${node.uuid}?fields=instance_info,properties,target_raid_config`,
+  ).catch(() => ({})); // the plan says why it can't be
+  const { links: _, ...fields } = given as { links?: unknown };
+  const prepared = await preparePlans(action, plan);
+  const [known] = prepared.plans;
+  if (!known) return prepared;
+  const read = { plan: known, given: fields };
+  return {
+    ...prepared,
+    html: `${former ? renderComparison(former, read) : ''}${prepared.html ?? ''}`,
+    onConflict: async () => {
+      const { plan: current } = await planOf(node, plan.target);
+      if (!current || current.hash === known.hash) return undefined;
+      return { ...about, prepare: () => prepareOne(action, about, read) };
+    },
+  };
+}
+
 async function preparePlans(
   { nodes }: Pick<FleetAction, 'nodes'>,
   { target, isBinding }: NonNullable<FleetAction['plan']>,
-): Promise<Prepared> {
+): Promise<Prepared & { readonly plans: readonly PlanView[] }> {
   const plans = await inParallel(nodes, ({ node }) => planOf(node, target), { atOnce });
   const sending = nodes.flatMap(({ node, request }, index) => {
     const known = plans[index]?.plan;
@@ -43,7 +75,12 @@ async function preparePlans(
     return [{ name: node.name ?? node.uuid, request: { ...request, body } }];
   });
   const isLoss = plans.some(({ plan }) => (plan?.destroys.length ?? 0) > 0);
-  return { html: renderPlans(plans), sending, isCounted: sending.length > 1 && isLoss };
+  return {
+    html: renderPlans(plans),
+    sending,
+    isCounted: sending.length > 1 && isLoss,
+    plans: plans.flatMap(({ plan }) => plan ?? []),
+  };
 }
 
 async function planOf(node: NodePlan['node'], target: string): Promise<NodePlan> {

@@ -5,6 +5,15 @@ const timeoutMs = 20_000;
 
 export class LoginNeeded extends Error {}
 
+/** With the API's reason. */
+export class Refused extends Error {
+  readonly status: number;
+  constructor(status: number, reason: string) {
+    super(reason);
+    this.status = status;
+  }
+}
+
 export interface ApiRequest {
   readonly method: string;
   /** Relative to the page. */
@@ -41,7 +50,7 @@ export async function getAll<Item extends { readonly uuid: string }>(
   }
 }
 
-/** @throws LoginNeeded; Error with the API's reason */
+/** @throws LoginNeeded, Refused */
 export async function send(request: ApiRequest, authorization?: string): Promise<Response> {
   const answer = await ask(request, authorization);
   await requireDone(answer);
@@ -77,7 +86,7 @@ async function requireDone(answer: Response): Promise<void> {
   if (answer.ok) return;
   const reason = faultOf(await answer.text());
   if (answer.status === 401) throw new LoginNeeded(reason ?? 'the conductor asks who you are');
-  throw new Error(reason ?? `${new URL(answer.url).pathname} was answered with ${answer.status}`);
+  throw new Refused(answer.status, reason ?? `${new URL(answer.url).pathname} was answered with ${answer.status}`);
 }
 
 /** Ironic's faults are JSON in JSON. */

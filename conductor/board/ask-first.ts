@@ -1,4 +1,4 @@
-import { type ApiRequest, asCurl, LoginNeeded, send } from '#conductor/board/ask-api.ts';
+import { type ApiRequest, asCurl, LoginNeeded, Refused, send } from '#conductor/board/ask-api.ts';
 import { element, location, paint } from '#conductor/board/page.ts';
 import { escapeHtml } from '#conductor/board/render-board.ts';
 import { inParallel } from '#shared/in-parallel.ts';
@@ -8,6 +8,8 @@ import { inParallel } from '#shared/in-parallel.ts';
 export interface AskOptions {
   /** Requests were sent. */
   readonly onDone: () => void;
+  /** Who asks, as history shows it. */
+  readonly user: () => string | null;
   /** With what was refused, if anything, and by whom. */
   readonly onRefusal: (error: unknown) => void;
 }
@@ -27,6 +29,10 @@ export interface Prepared {
   readonly html?: string;
   /** How many requests there are has to be typed first. */
   readonly isCounted?: boolean;
+  /** What each request's body is to say, in the operator's words. */
+  readonly note?: { readonly label: string; readonly key: string };
+  /** What is asked in its place when the one request is refused because something has changed. */
+  readonly onConflict?: () => Promise<Question | undefined>;
 }
 
 export interface Sending {
@@ -39,6 +45,7 @@ export interface Sending {
 export type Choices = readonly (readonly [label: string, question: Question])[];
 
 const atOnce = 8;
+const conflict = 409;
 
 const state = {
   options: undefined as AskOptions | undefined,
@@ -48,6 +55,8 @@ const state = {
   sending: [] as readonly Sending[],
   /** To be typed, where many nodes lose what they have. */
   count: undefined as string | undefined,
+  note: undefined as Prepared['note'],
+  onConflict: undefined as Prepared['onConflict'],
 };
 
 /** Asks which of these is meant, and goes on with that. */
@@ -71,7 +80,7 @@ export async function askFirst({ title, meaning, asking, prepare }: Question, op
     const prepared = await prepare();
     if (mine !== state.opened) return;
     paint('confirm-plan', prepared.html ?? '');
-    ready(prepared);
+    ready(prepared, options.user());
   } catch (error) {
     if (mine !== state.opened) return;
     if (error instanceof LoginNeeded) {
@@ -86,21 +95,29 @@ function open(options: AskOptions, title: string, meaning: string): number {
   state.options = options;
   state.sending = [];
   state.count = undefined;
+  state.note = undefined;
   element('confirm-title').textContent = title;
   element('confirm-meaning').textContent = meaning;
   element('confirm-curl').textContent = '';
   for (const part of ['confirm-choices', 'confirm-plan']) paint(part, '');
-  for (const part of ['confirm-yes', 'confirm-curl', 'confirm-count-part']) element(part).hidden = true;
+  for (const part of ['confirm-yes', 'confirm-curl', 'confirm-note-part', 'confirm-count-part'])
+    element(part).hidden = true;
   element('confirm').showModal();
   return state.opened;
 }
 
-function ready({ sending, isCounted = false }: Prepared): void {
-  const [first] = sending;
-  if (!first) return;
+function ready({ sending, isCounted = false, note, onConflict }: Prepared, user: string | null): void {
+  if (sending.length === 0) return;
   state.sending = sending;
-  const more = sending.length > 1 ? `\nand ${sending.length - 1} more like it` : '';
-  element('confirm-curl').textContent = `${asCurl(first.request, location.origin)}${more}`;
+  state.note = note;
+  state.onConflict = onConflict;
+  if (note) {
+    element('confirm-note').value = user === null ? '' : `${user}: `;
+    element('confirm-note-label').textContent = note.label;
+    element('confirm-note-part').hidden = false;
+    element('confirm-note').focus();
+  }
+  showCurl();
   element('confirm-curl').hidden = false;
   state.count = isCounted ? String(sending.length) : undefined;
   element('confirm-count').value = '';
@@ -109,7 +126,26 @@ function ready({ sending, isCounted = false }: Prepared): void {
   element('confirm-yes').hidden = false;
 }
 
-async function sendAll(sending: readonly Sending[], { onDone, onRefusal }: AskOptions): Promise<void> {
+function showCurl(): void {
+  const [first, ...others] = withNote();
+  const more = others.length > 0 ? `\nand ${others.length} more like it` : '';
+  if (first) element('confirm-curl').textContent = `${asCurl(first.request, location.origin)}${more}`;
+}
+
+/** As it is sent. */
+function withNote(): readonly Sending[] {
+  const { note, sending } = state;
+  const text = element('confirm-note').value.trim();
+  if (!note || text === '') return sending;
+  return sending.map(({ name, request }) => ({
+    name,
+    request: { ...request, body: { ...(request.body as object), [note.key]: text } },
+  }));
+}
+
+async function sendAll(sending: readonly Sending[], options: AskOptions): Promise<void> {
+  const { onDone, onRefusal } = options;
+  const { onConflict, opened } = state;
   const refusals: { readonly name: string; readonly error: unknown }[] = [];
   const trySend = ({ name, request }: Sending): Promise<unknown> =>
     send(request).catch((error: unknown) => refusals.push({ name, error }));
@@ -119,12 +155,16 @@ async function sendAll(sending: readonly Sending[], { onDone, onRefusal }: AskOp
   if (!first) return;
   const count = `${refusals.length} of ${sending.length} were refused, first ${first.name}: ${reasonOf(first.error)}`;
   onRefusal(sending.length === 1 ? first.error : new Error(count));
+  if (!onConflict || !(first.error instanceof Refused) || first.error.status !== conflict) return;
+  const instead = await onConflict().catch(onRefusal);
+  if (instead && opened === state.opened) await askFirst(instead, options);
 }
 
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Once, when the page is there. */
 export function prepareDialog(): void {
+  element('confirm-note').addEventListener('input', showCurl);
   element('confirm-no').addEventListener('click', () => element('confirm').close());
   element('confirm-choices').addEventListener('click', ({ target }) => {
     const [, chosen] = state.choices[Number(target?.closest('button')?.dataset['choice'] ?? -1)] ?? [];
@@ -138,6 +178,6 @@ export function prepareDialog(): void {
       return;
     }
     element('confirm').close();
-    if (state.options) void sendAll(state.sending, state.options);
+    if (state.options) void sendAll(withNote(), state.options);
   });
 }

@@ -31,6 +31,18 @@ test('to a flow under way: go on if it rests, abort, maintenance', () => {
   expect(names({ flow: open, onHold: 'your word' })).toEqual(['unhold', 'abort', 'maintenance']);
 });
 
+test('what waits may be tried at once, and left out where that may be', () => {
+  const waiting = { ...open, status: 'retrying', step: 'bios.apply', step_uuid: 's1', may_skip: true } as const;
+  expect(names({ flow: waiting })).toEqual(['retry', 'skip', 'abort', 'maintenance']);
+  expect(names({ flow: { ...waiting, may_skip: false } })).toEqual(['retry', 'abort', 'maintenance']);
+  expect(names({ flow: { ...waiting, status: 'working' } })).toEqual(['abort', 'maintenance']);
+  const { skip } = actionsFor({ node: node(), flow: waiting, onHold: null });
+  expect(skip).toMatchObject({
+    title: 'Skip bios.apply',
+    request: { method: 'POST', path: `v1/nodes/${uuid}/flow/skip`, body: { step: 's1' } },
+  });
+});
+
 test.each([
   ['enroll', ['manage']],
   ['manageable', ['inspect', 'provide']],

@@ -11,17 +11,22 @@ export interface BoardAction {
   /** The target of the plan that says what is destroyed, and whether its hash goes with the request. */
   readonly plan?: { readonly target: 'active' | 'rebuild' | 'provide'; readonly isBinding: boolean };
   readonly request: ApiRequest;
+  /** What the operator is asked for, and which key of the request's body has it. */
+  readonly note?: { readonly label: string; readonly key: string };
 }
 
 /** A node, and its flow in so far as it counts here. */
 export interface Subject {
   readonly node: BoardNode;
-  readonly flow: Pick<FlowView | FlowSummaryView, 'kind' | 'ended_at'> | undefined;
+  readonly flow:
+    | (Pick<FlowView | FlowSummaryView, 'kind' | 'ended_at'> &
+        Partial<Pick<FlowSummaryView, 'status' | 'step' | 'step_uuid' | 'may_skip'>>)
+    | undefined;
   /** What an open flow waits for until somebody says `unhold`. */
   readonly onHold: string | null;
 }
 
-type Verb = Omit<BoardAction, 'request'>;
+type Verb = Pick<BoardAction, 'title' | 'meaning' | 'plan'>;
 
 /** Of `PUT states/provision`: what needs nothing but the word. */
 const verbs: Partial<Record<ProvisionVerb, Verb>> = {
@@ -73,6 +78,7 @@ export function actionsFor({ node, flow, onHold }: Subject): Readonly<Record<str
     actions['unhold'] = { title: 'Go on', meaning, request: provision('unhold') };
   }
   if (isOpen) {
+    Object.assign(actions, pushesOf(path, flow));
     actions['abort'] = {
       title: `Abort the ${flow.kind}`,
       meaning:
@@ -99,14 +105,45 @@ export function actionsFor({ node, flow, onHold }: Subject): Readonly<Record<str
       }
     : {
         title: 'Begin maintenance',
-        meaning: 'The conductor leaves the node alone: nothing more is begun, and its power is not compared.',
+        meaning:
+          'The conductor leaves the node alone: nothing more is begun, a flow is held, no time runs out, and its power is not compared.',
+        note: { label: 'Note for others: who has it, and why', key: 'reason' },
         request: { method: 'PUT', path: `${path}/maintenance`, body: { reason: 'from the board' } },
       };
   return actions;
 }
 
+const waits: ReadonlySet<string> = new Set<FlowSummaryView['status']>(['retrying', 'slow', 'waiting']);
+
+/** What moves a flow that waits. */
+function pushesOf(
+  path: string,
+  { status, step, step_uuid: stepUuid, may_skip: maySkip }: NonNullable<Subject['flow']>,
+) {
+  const actions: Record<string, BoardAction> = {};
+  if (status === undefined || !waits.has(status)) return actions;
+  actions['retry'] = {
+    title: 'Try now',
+    meaning: 'What it waits for is looked at, or tried again, at once. When it gives up stays as it is.',
+    request: { method: 'POST', path: `${path}/flow/retry` },
+  };
+  if (maySkip === true && stepUuid) {
+    actions['skip'] = skipAction(path, step ?? 'the step', stepUuid);
+  }
+  return actions;
+}
+
+/** @param path of the node */
+export function skipAction(path: string, step: string, stepUuid: string): BoardAction {
+  return {
+    title: `Skip ${step}`,
+    meaning: 'The step is left out of this flow. The node’s history says who has skipped it.',
+    request: { method: 'POST', path: `${path}/flow/skip`, body: { step: stepUuid } },
+  };
+}
+
 /** An action and the nodes of these rows that may take it. */
-export interface FleetAction extends Pick<BoardAction, 'title' | 'meaning' | 'plan'> {
+export interface FleetAction extends Pick<BoardAction, 'title' | 'meaning' | 'plan' | 'note'> {
   readonly nodes: readonly { readonly node: BoardNode; readonly request: ApiRequest }[];
 }
 
@@ -125,7 +162,13 @@ export function actionsForRows(rows: readonly BoardRow[]): Readonly<Record<strin
   return Object.fromEntries(
     byCount.map(([title, { action, nodes }]) => [
       title,
-      { title, meaning: action.meaning, ...(action.plan ? { plan: action.plan } : {}), nodes },
+      {
+        title,
+        meaning: action.meaning,
+        ...(action.plan ? { plan: action.plan } : {}),
+        ...(action.note ? { note: action.note } : {}),
+        nodes,
+      },
     ]),
   );
 }

@@ -1,37 +1,44 @@
-import type { FlowView } from '#conductor/api/flows.ts';
+import { arrangeTroubles } from '#conductor/board/arrange-troubles.ts';
 import { choicesOf, questionAbout } from '#conductor/board/ask-about-nodes.ts';
-import { find, get, LoginNeeded, send } from '#conductor/board/ask-api.ts';
+import { get, LoginNeeded, send } from '#conductor/board/ask-api.ts';
 import { askFirst, askWhich, prepareDialog, reasonOf } from '#conductor/board/ask-first.ts';
-import { actionsFor, actionsForRows } from '#conductor/board/board-actions.ts';
+import { attentionView } from '#conductor/board/attention-view.ts';
+import {
+  actionsFor,
+  actionsForRows,
+  type BoardAction,
+  type Subject,
+  skipAction,
+} from '#conductor/board/board-actions.ts';
 import { type Fleet, followFleet } from '#conductor/board/follow-fleet.ts';
 import { allocationsView, conductorsView, settingsView } from '#conductor/board/list-views.ts';
+import { createNodePage } from '#conductor/board/node-page.ts';
 import { askToEnable, type ConsoleKind, closeConsole, openConsole } from '#conductor/board/open-console.ts';
 import { browser, document, element, location, type PageEvent, paint } from '#conductor/board/page.ts';
-import { arrangeRows, type BoardRow, countFleet, renderCounts } from '#conductor/board/render-board.ts';
-import type { Hardware, ShownInventory, ShownReceipt } from '#conductor/board/render-hardware.ts';
-import { type HistoryLine, renderButtons, renderNode } from '#conductor/board/render-node.ts';
+import { arrangeRows, type BoardNode, type BoardRow, countFleet, renderCounts } from '#conductor/board/render-board.ts';
+import { renderButtons, renderNode } from '#conductor/board/render-node.ts';
 import { type OpenView, openView, type View, type Viewer } from '#conductor/board/show-view.ts';
 import { showWindow } from '#conductor/board/show-window.ts';
 import { siteView } from '#conductor/board/site-view.ts';
+import { stepName } from '#conductor/model/planned-step.ts';
 
 /** The page's script: follows the fleet as its caller, and shows it, one of its nodes, or one of the views beside it. */
 
 const paintMs = 100;
 /** Times on the page grow. */
 const tickMs = 1000;
-const shownHistory = 50;
 
 /** `#site/`; of the fleet the address has the filter, in which a slash is escaped. */
 const views: Readonly<Record<string, View>> = {
+  attention: attentionView,
   site: siteView,
   allocations: allocationsView,
   conductors: conductorsView,
   settings: settingsView,
 };
 
-const noHardware: Hardware = { inventory: undefined, receipts: [] };
-
 interface Session {
+  readonly user: string | null;
   readonly role: string;
   readonly project: string | null;
 }
@@ -45,11 +52,14 @@ const state = {
   session: undefined as Session | undefined,
   mayChange: false,
   view: undefined as OpenView | undefined,
-  /** Beside the fleet, of the node whose page is open. */
-  flow: undefined as FlowView | undefined,
-  history: [] as readonly HistoryLine[],
-  hardware: noHardware,
 };
+
+const nodePage = createNodePage({
+  isOpen: (uuid) => openNode() === uuid,
+  mayReadReceipts: () => state.session?.project === null,
+  onChange: () => showSoon(),
+  onTrouble: (error) => report(error),
+});
 
 function openNode(): string | undefined {
   return /^#node\/([0-9a-f-]{36})$/.exec(location.hash)?.[1];
@@ -74,6 +84,7 @@ function route(): void {
   if (!named || !session) return;
   const viewer: Viewer = {
     ...session,
+    fleet,
     uuidOf: uuidByName,
     nameOf: (uuid) => fleet.nodes.get(uuid)?.name ?? uuid,
     countWork,
@@ -106,7 +117,10 @@ function show(): void {
   element('board').hidden = view !== undefined || uuid !== undefined;
   element('node').hidden = view !== undefined || uuid === undefined;
   const title = node ? (node.name ?? node.uuid) : view && namedView()?.view.title;
-  document.title = title === undefined ? 'Baton' : `${title} · Baton`;
+  const troubles = arrangeTroubles(fleet.flows.values(), fleet.nodes).length;
+  const count = troubles === 0 ? '' : `(${troubles}) `;
+  document.title = `${count}${title === undefined ? '' : `${title} · `}Baton`;
+  element('nav-attention').textContent = troubles === 0 ? 'Attention' : `Attention ${troubles}`;
   if (view) {
     view.paint();
     return;
@@ -118,10 +132,18 @@ function show(): void {
     showWindow(state.rows);
     element('bulk').hidden = !state.mayChange || state.rows.length === 0;
   } else if (node) {
-    paint('actions', renderButtons({ node, ...state }));
+    const { mayChange } = state;
+    paint('actions', renderButtons(subjectOf(node), mayChange));
     element('consoles').hidden = state.session?.role !== 'admin';
-    paint('about', renderNode({ node, ...state }, new Date()));
+    paint('about', renderNode({ node, ...nodePage.now, mayChange }, new Date()));
   } else paint('about', '<p>there is no such node, or it is not yours</p>');
+}
+
+/** With the flow as the fleet has it, while it is under way: that says what it waits for. */
+function subjectOf(node: BoardNode): Subject {
+  const { flow } = nodePage.now;
+  const open = [...fleet.flows.values()].find((each) => each.node_uuid === node.uuid && each.ended_at === null);
+  return { node, flow: open?.uuid === flow?.uuid ? open : flow, onHold: flow?.on_hold ?? null };
 }
 
 /** As often as eyes can follow, however many events come. */
@@ -131,36 +153,10 @@ function showSoon(): void {
   setTimeout(show, Math.max(0, state.paintedAt + paintMs - Date.now()));
 }
 
-async function readNode(uuid: string): Promise<void> {
-  const [flow, { history }] = await Promise.all([
-    find<FlowView>(`v1/nodes/${uuid}/flow`),
-    get<{ readonly history: readonly HistoryLine[] }>(`v1/nodes/${uuid}/history?detail=true`),
-  ]);
-  if (openNode() !== uuid) return;
-  // hardware is seen, and wipes are proved, by flows
-  if (flow?.state !== state.flow?.state || state.hardware === noHardware) void readHardware(uuid).catch(report);
-  state.flow = flow;
-  state.history = history.toReversed().slice(0, shownHistory);
-  showSoon();
-}
-
-async function readHardware(uuid: string): Promise<void> {
-  const mayReadReceipts = state.session?.project === null;
-  const [found, wiped] = await Promise.all([
-    find<{ readonly inventory: ShownInventory }>(`v1/nodes/${uuid}/inventory`),
-    mayReadReceipts
-      ? find<{ readonly receipts: readonly ShownReceipt[] }>(`api/v1.0/receipts?node=${uuid}&limit=20`)
-      : undefined,
-  ]);
-  if (openNode() !== uuid) return;
-  state.hardware = { inventory: found?.inventory, receipts: wiped?.receipts ?? [] };
-  showSoon();
-}
-
 function change(nodeUuid?: string): void {
   const uuid = openNode();
   showSoon();
-  if (uuid !== undefined && (nodeUuid === undefined || nodeUuid === uuid)) void readNode(uuid).catch(report);
+  if (uuid !== undefined && (nodeUuid === undefined || nodeUuid === uuid)) void nodePage.read(uuid).catch(report);
 }
 
 function report(error: unknown): void {
@@ -237,9 +233,7 @@ element('filter').addEventListener('input', () => {
   show();
 });
 browser.addEventListener('hashchange', () => {
-  state.flow = undefined;
-  state.history = [];
-  state.hardware = noHardware;
+  nodePage.forget();
   element('refusal').textContent = '';
   route();
   change();
@@ -255,6 +249,7 @@ document.addEventListener('keydown', (event) => {
 });
 
 const asking = {
+  user: () => state.session?.user ?? null,
   onDone: () => {
     element('refusal').textContent = '';
     state.view?.nudge();
@@ -262,12 +257,25 @@ const asking = {
   },
   onRefusal: refuse,
 };
+function askAbout(node: BoardNode, action: BoardAction): void {
+  void askFirst(questionAbout({ ...action, nodes: [{ node, request: action.request }] }), asking);
+}
 element('actions').addEventListener('click', ({ target }: PageEvent) => {
   const name = target?.closest('button')?.dataset['action'] ?? '';
   const node = fleet.nodes.get(openNode() ?? '');
   if (!node) return;
-  const action = actionsFor({ node, flow: state.flow, onHold: state.flow?.on_hold ?? null })[name];
-  if (action) void askFirst(questionAbout({ ...action, nodes: [{ node, request: action.request }] }), asking);
+  const action = actionsFor(subjectOf(node))[name];
+  if (action) askAbout(node, action);
+});
+element('about').addEventListener('click', ({ target }: PageEvent) => {
+  const { name, step } = target?.closest('button')?.dataset ?? {};
+  const node = fleet.nodes.get(openNode() ?? '');
+  if (!node) return;
+  if (name === 'logs') void nodePage.readLogs(node.uuid).catch(refuse);
+  const skipped = nodePage.now.flow?.steps.find(({ uuid }) => uuid === step);
+  if (!skipped) return;
+  const action = skipAction(`v1/nodes/${node.uuid}`, stepName(skipped), skipped.uuid);
+  askAbout(node, action);
 });
 async function openOne(kind: ConsoleKind): Promise<void> {
   element('refusal').textContent = '';

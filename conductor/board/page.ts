@@ -1,4 +1,5 @@
 import type { OpenTerminal } from '#conductor/board/open-console.ts';
+import { type PatchNode, patchChildren } from '#conductor/board/patch-html.ts';
 
 /** What the board uses of a browser: its own types would replace Node's in the whole program. */
 export interface Element {
@@ -35,6 +36,7 @@ interface Browser {
     readonly activeElement: Element | null;
     readonly head: Element;
     createElement(name: 'script'): Element;
+    createElement(name: 'template'): { innerHTML: string; readonly content: PatchNode };
     getElementById(id: string): Element | null;
     addEventListener: Element['addEventListener'];
   };
@@ -55,11 +57,14 @@ export function element(id: string): Element {
 
 const painted = new Map<string, string>();
 
-/** Puts HTML there, if it is other than before; what had the keyboard's focus and has an id keeps it. */
+/** Puts HTML there, where it is other than before; what had the keyboard's focus and has an id keeps it. */
 export function paint(id: string, html: string): void {
   if (painted.get(id) === html) return;
   painted.set(id, html);
   const focused = document.activeElement?.id;
-  element(id).innerHTML = html;
-  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  const template = document.createElement('template');
+  template.innerHTML = html;
+  patchChildren(element(id) as unknown as PatchNode, template.content);
+  if (focused && document.activeElement?.id !== focused)
+    document.getElementById(focused)?.focus({ preventScroll: true });
 }

@@ -26,6 +26,8 @@ const flow = (changes: Partial<FlowSummaryView> = {}): FlowSummaryView => ({
   started_at: '2026-01-01T00:00:00Z',
   ended_at: null,
   step: 'deploy.write_image',
+  step_uuid: 's1',
+  may_skip: false,
   since: '2026-01-01T00:09:00Z',
   until: null,
   reason: null,

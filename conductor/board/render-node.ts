@@ -1,5 +1,6 @@
 import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
-import { actionsFor } from '#conductor/board/board-actions.ts';
+import { actionsFor, type Subject } from '#conductor/board/board-actions.ts';
+import type { ArchivedFile } from '#conductor/board/read-archive.ts';
 import {
   type BoardNode,
   escapeHtml,
@@ -9,7 +10,7 @@ import {
   renderTime,
 } from '#conductor/board/render-board.ts';
 import { type Hardware, renderHardware } from '#conductor/board/render-hardware.ts';
-import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
+import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import { stepName } from '#conductor/model/planned-step.ts';
 
 export interface HistoryLine {
@@ -28,6 +29,8 @@ export interface NodePicture {
   readonly history: readonly HistoryLine[];
   readonly hardware: Hardware;
   readonly mayChange: boolean;
+  /** Once they are asked for. */
+  readonly logs: readonly ArchivedFile[] | undefined;
 }
 
 const shapes: Readonly<Record<string, string>> = {
@@ -40,14 +43,15 @@ const shapes: Readonly<Record<string, string>> = {
 };
 
 /** The page of one node. Pure. */
-export function renderNode(picture: Omit<NodePicture, 'mayChange'>, now: Date): string {
-  const { node, flow, history, hardware } = picture;
+export function renderNode(picture: NodePicture, now: Date): string {
+  const { node, flow, history, hardware, mayChange, logs } = picture;
   const power = node.power_state === null ? '' : `, ${escapeHtml(node.power_state)}`;
   const error = node.last_error === null ? '' : `<p class="failed">${foreign(node.last_error)}</p>`;
   return `<h2>${foreign(node.name ?? node.uuid)}</h2>
     <p>${escapeHtml(node.provision_state)}${power}${renderMaintenance(node)} <code>${escapeHtml(node.uuid)}</code></p>
     <p>${renderPlace(node)}</p>
-    ${error}${flow ? renderFlow(flow, now) : '<p>nothing was done with it yet</p>'}${flow?.state === 'failed' ? `<p><a href="v1/nodes/${escapeHtml(node.uuid)}/flow/logs">The agent’s logs</a>, where they could be collected</p>` : ''}
+    ${error}${flow ? renderFlow(flow, now, mayChange) : '<p>nothing was done with it yet</p>'}
+    ${flow?.state === 'failed' || logs ? renderLogs(node.uuid, logs) : ''}
     ${renderHardware(hardware)}
     <h3>History</h3><ol class="history">${history.map(renderLine).join('') || '<li>none</li>'}</ol>`;
 }
@@ -59,17 +63,16 @@ function renderPlace({ rack, resource_class: kind, driver, owner, conductor_grou
     .join(' · ');
 }
 
-/** No times: a button that is made again under a pointer is not clicked. Pure. */
-export function renderButtons(picture: Pick<NodePicture, 'node' | 'flow' | 'mayChange'>): string {
-  if (!picture.mayChange) return '';
-  const { node, flow } = picture;
-  const buttons = Object.entries(actionsFor({ node, flow, onHold: flow?.on_hold ?? null })).map(
+/** Pure. */
+export function renderButtons(subject: Subject, mayChange: boolean): string {
+  if (!mayChange) return '';
+  const buttons = Object.entries(actionsFor(subject)).map(
     ([name, { title }]) => `<button type="button" id="act-${name}" data-action="${name}">${escapeHtml(title)}</button>`,
   );
   return buttons.join(' ');
 }
 
-function renderFlow(flow: FlowView, now: Date): string {
+function renderFlow(flow: FlowView, now: Date, mayChange: boolean): string {
   const took = formatDuration(spanMs(flow.started_at, flow.ended_at, now));
   const remarks = [
     ...(flow.held === null ? [] : [`held: ${flow.held}`]),
@@ -78,10 +81,21 @@ function renderFlow(flow: FlowView, now: Date): string {
     ...(flow.error === null ? [] : [flow.error]),
     ...(flow.advice === null ? [] : [`→ ${flow.advice}`]),
   ];
-  const steps = flow.steps.map((step) => renderStep(step, now));
+  const steps = flow.steps.map((step) => renderStep(step, now, mayChange));
   return `<h3>${escapeHtml(flow.kind)}: ${escapeHtml(flow.state)}, ${took}</h3>
     ${remarks.map((remark) => `<p>${foreign(remark)}</p>`).join('')}${renderBoot(flow)}
-    <table><thead><tr><th>Status<th>Step<th>By<th>Took<th>What</tr></thead><tbody>${steps.join('')}</tbody></table>`;
+    <table><thead><tr><th>Status<th>Step<th>By<th>Took<th>Usually<th>What</tr></thead><tbody>${steps.join('')}</tbody></table>`;
+}
+
+/** Each file folded, with its end. */
+function renderLogs(uuid: string, logs: readonly ArchivedFile[] | undefined): string {
+  const download = `<a href="v1/nodes/${escapeHtml(uuid)}/flow/logs">download</a>`;
+  const files = (logs ?? []).map(({ name, text, bytes }, index) => {
+    const cut = text.length < bytes ? `<p>its end; the whole is in the ${download}</p>` : '';
+    return `<details id="log-${index}"><summary>${foreign(name)} (${formatBytes(bytes)})</summary>${cut}<pre class="log" tabindex="0">${foreign(text)}</pre></details>`;
+  });
+  const button = logs ? '' : '<button type="button" id="read-logs" data-name="logs">Read them here</button> ';
+  return `<h3>The agent’s logs</h3><p class="buttons">${button}${download}, where they could be collected</p>${files.join('')}`;
 }
 
 function renderBoot({ boot }: FlowView): string {
@@ -93,7 +107,7 @@ function renderBoot({ boot }: FlowView): string {
   return `<h3>Boot</h3><ol class="history">${events.join('')}</ol>`;
 }
 
-function renderStep(step: FlowStepView, now: Date): string {
+function renderStep(step: FlowStepView, now: Date, mayChange: boolean): string {
   const isBusy = step.state === 'running' || step.state === 'waiting';
   const took = step.started_at === null ? '' : formatDuration(spanMs(step.started_at, step.ended_at, now));
   const left =
@@ -105,8 +119,14 @@ function renderStep(step: FlowStepView, now: Date): string {
     ? `${renderProgress(step.progress)}${waits}`
     : foreign(step.error ?? (step.state === 'pending' ? step.reason : ''));
   const state = isBusy ? 'working' : step.state;
+  const usually = step.usual_seconds === null ? '' : formatDuration(step.usual_seconds * 1000);
+  const title = escapeHtml(stepName(step));
+  const skip =
+    mayChange && step.may_skip
+      ? ` <button type="button" id="skip-${escapeHtml(step.uuid)}" data-step="${escapeHtml(step.uuid)}" aria-label="Skip ${title}">Skip…</button>`
+      : '';
   return `<tr class="${escapeHtml(state)}"><td><span class="status">${shapes[step.state] ?? '?'} ${escapeHtml(step.state)}</span>
-    <td>${foreign(stepName(step))}<td>${step.in_band ? 'agent' : 'conductor'}<td>${took}<td>${what}</tr>`;
+    <td>${foreign(stepName(step))}<td>${step.in_band ? 'agent' : 'conductor'}<td>${took}<td>${usually}<td>${what}${skip}</tr>`;
 }
 
 function renderLine({ created_at: at, severity, event, user }: HistoryLine): string {

@@ -1,5 +1,6 @@
 import type { AskOptions, Choices, Question } from '#conductor/board/ask-first.ts';
 import { askFirst, askWhich } from '#conductor/board/ask-first.ts';
+import type { Fleet } from '#conductor/board/follow-fleet.ts';
 import { element, paint } from '#conductor/board/page.ts';
 import { escapeHtml } from '#conductor/board/render-board.ts';
 
@@ -11,6 +12,8 @@ export interface Viewer {
   readonly uuidOf: (nodeName: string) => string | undefined;
   /** The UUID of one without a name, or that is not known. */
   readonly nameOf: (nodeUuid: string) => string;
+  /** Followed: as it is now. */
+  readonly fleet: Fleet;
   /** Nodes that each conductor works on, by its name. */
   readonly countWork: () => ReadonlyMap<string, number>;
 }
@@ -25,7 +28,8 @@ export interface View {
 export interface Picture {
   /** HTML, each part in an element of its own: what is scrolled stays where it is. Pure. */
   readonly render: (now: Date) => readonly string[];
-  readonly buttons?: readonly ViewButton[];
+  /** Asked for when one is pressed, where they change with the fleet. */
+  readonly buttons?: readonly ViewButton[] | (() => readonly ViewButton[]);
   /** Until it is asked for again. */
   readonly againMs: number;
 }
@@ -61,7 +65,8 @@ export function openView(
   const paintAll = (): void => {
     const { picture } = state;
     const html = picture?.render(new Date()) ?? ['<p>asking…</p>'];
-    const above = (picture?.buttons ?? []).filter(({ isInRow = false }) => !isInRow);
+    const { buttons: given = [] } = picture ?? {};
+    const above = (typeof given === 'function' ? [] : given).filter(({ isInRow = false }) => !isInRow);
     const buttons = above.map(
       (each) =>
         `<button type="button" id="do-${each.name}" data-name="${each.name}">${escapeHtml(each.title)}</button>`,
@@ -96,7 +101,8 @@ export function openView(
     paint: paintAll,
     nudge: () => void look(),
     press: (name, options) => {
-      const button = state.picture?.buttons?.find((each) => each.name === name);
+      const { buttons: given = [] } = state.picture ?? {};
+      const button = (typeof given === 'function' ? given() : given).find((each) => each.name === name);
       if (!button) return;
       if ('choices' in button.asks) askWhich({ title: button.title, ...button.asks }, options);
       else void askFirst(button.asks, options);

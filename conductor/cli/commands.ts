@@ -19,6 +19,7 @@ import { databaseCommands } from '#conductor/cli/database-commands.ts';
 import { demoCommand } from '#conductor/cli/demo-command.ts';
 import { deployCommands } from '#conductor/cli/deploy-commands.ts';
 import { firmwareCommand } from '#conductor/cli/firmware-command.ts';
+import { flowCommands } from '#conductor/cli/flow-commands.ts';
 import { hardwareCommands } from '#conductor/cli/hardware-commands.ts';
 import { helpText } from '#conductor/cli/help-text.ts';
 import { historyCommand } from '#conductor/cli/history-command.ts';
@@ -135,7 +136,7 @@ const groups: readonly CommandGroup[] = [
       ...allocationCommands,
     ],
   },
-  { title: 'Change the state of nodes', commands: stateCommands },
+  { title: 'Change the state of nodes', commands: [...stateCommands, ...flowCommands] },
   {
     title: 'Sites',
     commands: [...siteCommands, ...siteRevisionCommands, siteGroupsCommand, ...actionCommands, ...pluginCommands],

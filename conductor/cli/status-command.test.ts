@@ -19,6 +19,8 @@ function flowOf(name: string, status: FlowSummaryView['status'], more: Partial<F
     started_at: '2026-11-22T11:00:00.000Z',
     ended_at: null,
     step: 'deploy.write_image',
+    step_uuid: 's1',
+    may_skip: false,
     since: '2026-11-22T11:58:00.000Z',
     until: null,
     reason: null,

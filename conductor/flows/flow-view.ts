@@ -2,6 +2,7 @@ import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
 import { type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/flow-store.ts';
+import { predictSeconds, typicalSeconds } from '#conductor/flows/step-durations.ts';
 import { whatRemains } from '#conductor/flows/what-remains.ts';
 import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { BootEventRow } from '#conductor/kernel/db/schema/boot-event.ts';
@@ -9,6 +10,7 @@ import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { describeDeployBoot } from '#conductor/model/deploy-boot-note.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
+import { whyNotSkipped } from '#conductor/model/skippable.ts';
 import { listBootEvents } from '#conductor/nodes/boot-event-store.ts';
 import { wayToWipe } from '#conductor/nodes/requested-wipe.ts';
 import { readOrigin } from '#shared/wire/image-origin.ts';
@@ -27,6 +29,7 @@ export async function latestFlow(
     listSteps(db, flow.uuid),
     listBootEvents(db, node.uuid, { since: flow.startedAt, until: flow.endedAt }),
   ]);
+  const { each: usual } = predictSeconds(steps, await typicalSeconds(db, steps));
   const unattended = flow.endedAt ? undefined : whyUnattended(context, node);
   const held = flow.held ?? unattended ?? null;
   return {
@@ -48,7 +51,7 @@ export async function latestFlow(
       bytes,
       conductor,
     })),
-    steps: steps.map(viewStep),
+    steps: steps.map((step, index) => viewStep(step, usual[index] ?? null)),
   };
 }
 
@@ -97,7 +100,7 @@ function hasCollected(output: unknown): boolean {
   return typeof output === 'object' && output !== null && Reflect.get(output, 'collected') === true;
 }
 
-function viewStep(step: FlowStepRow): FlowStepView {
+function viewStep(step: FlowStepRow, usualSeconds: number | null): FlowStepView {
   return {
     uuid: step.uuid,
     position: step.position,
@@ -118,5 +121,7 @@ function viewStep(step: FlowStepRow): FlowStepView {
     image_bytes: readOrigin(step.output) ?? null,
     note: describeDeployBoot(step.output) ?? null,
     error: step.error,
+    usual_seconds: usualSeconds,
+    may_skip: whyNotSkipped(step) === undefined,
   };
 }

@@ -7,6 +7,7 @@ import type { KernelContext } from '#conductor/kernel/context.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { flowKinds, restsIn } from '#conductor/model/flow-kinds.ts';
 import { type PluginTaskRef, stepTitle } from '#conductor/model/planned-step.ts';
+import { whyNotSkipped } from '#conductor/model/skippable.ts';
 
 export interface FlowFilter {
   readonly statuses?: readonly FlowSummaryView['status'][] | undefined;
@@ -37,11 +38,18 @@ const Row = z.object({
   interface: z.string().nullable(),
   step: z.string().nullable(),
   plugin: z.custom<PluginTaskRef | null>(),
+  step_uuid: z.string().nullable(),
+  step_state: z.string().nullable(),
+  phase: z.string().nullable(),
+  origin: z.string().nullable(),
+  in_band: z.boolean().nullable(),
+  run_again: z.boolean().nullable(),
   step_started_at: moment.nullable(),
   waiting_for: z.string().nullable(),
   until: moment.nullable(),
   progress: z.unknown(),
   attempt: z.number(),
+  retried_after: z.string().nullable(),
 });
 type Row = z.infer<typeof Row>;
 
@@ -86,9 +94,10 @@ export async function listFlows(
       select counting.uuid, counting.kind, counting.state, counting.node_uuid, counting.requested_by, counting.started_at,
         counting.ended_at, counting.held, counting.on_hold, counting.error, counting.next_check_at,
         nodes.name, nodes.driver, nodes.conductor_group, nodes.provision_state, ${conductorOfNode(config.conductorTimeoutMs)} as conductor,
-        step.uuid as step_uuid, step.interface, step.step, step.plugin, step.started_at as step_started_at, step.waiting_for,
+        step.uuid as step_uuid, step.interface, step.step, step.plugin, step.phase, step.origin, step.in_band, step.started_at as step_started_at, step.waiting_for,
         step.progress, step.run_again, step.state as step_state,
-        case when step.run_again then step.retry_until else step.wait_until end as until
+        case when step.run_again or step.state = 'running' then step.retry_until else step.wait_until end as until,
+        (step.run_again and step.state = 'waiting') or (step.state = 'running' and step.retry_until is not null) as is_retried
       from counting join nodes on nodes.uuid = counting.node_uuid
       left join lateral (
         select * from flow_steps where flow_uuid = counting.uuid
@@ -100,6 +109,9 @@ export async function listFlows(
     ),
     judged as (select *, ${status} as status from described)
     select judged.*,
+      case when step_state = 'running' and is_retried then (
+        select detail from flow_events where step_uuid = judged.step_uuid and event = 'waiting' order by id desc limit 1
+      ) end as retried_after,
       (select count(*)::int from flow_events where step_uuid = judged.step_uuid and event = 'started') as attempt
     from judged ${where.length === 0 ? sql`` : sql`where ${sql.join(where, sql` and `)}`}
     order by started_at, uuid limit ${page.limit}`);
@@ -120,7 +132,7 @@ const patience = sql`make_interval(secs => ${patienceMs / 1000})`;
 const status = sql`case
   when ended_at is not null then 'failed'
   when held is not null or on_hold is not null or conductor is null then 'held'
-  when step_state = 'waiting' and run_again then 'retrying'
+  when is_retried then 'retrying'
   when step_state = 'waiting' and now() - step_started_at > least(${patience}, (until - step_started_at) / 2) then 'slow'
   when step_state = 'waiting' then 'waiting'
   else 'working' end`;
@@ -142,11 +154,25 @@ function viewFlow(row: Row, context: Pick<KernelContext, 'conductors'>): FlowSum
     started_at: row.started_at.toISOString(),
     ended_at: row.ended_at?.toISOString() ?? null,
     step: stepInterface === null || step === null ? null : stepTitle({ interface: stepInterface, step, plugin }),
+    step_uuid: row.step_uuid,
+    may_skip: maySkip(row),
     since: (row.ended_at ?? row.step_started_at ?? row.started_at).toISOString(),
     until: row.ended_at ? null : (row.until?.toISOString() ?? null),
-    reason: row.status === 'failed' ? row.error : row.status === 'held' ? (held ?? null) : row.waiting_for,
+    reason:
+      row.status === 'failed'
+        ? row.error
+        : row.status === 'held'
+          ? (held ?? null)
+          : (row.retried_after ?? row.waiting_for),
     attempt: row.attempt,
-    next_attempt_at: isRetrying ? row.next_check_at.toISOString() : null,
+    next_attempt_at: isRetrying && row.step_state === 'waiting' ? row.next_check_at.toISOString() : null,
     progress: row.progress,
   };
+}
+
+function maySkip({ step, phase, origin, step_state: state, in_band: inBand, run_again: runAgain, ended_at: end }: Row) {
+  if (end !== null || step === null || phase === null || origin === null || state === null) return false;
+  return (
+    whyNotSkipped({ step, phase, origin, state, inBand: inBand === true, runAgain: runAgain === true }) === undefined
+  );
 }

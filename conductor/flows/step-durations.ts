@@ -44,7 +44,7 @@ export function takesAnyTime(step: Pick<PlannedStep, 'interface' | 'step' | 'inB
 
 /** What `typicalSeconds` means for a plan, rests not counted; null = not known. */
 export function predictSeconds(
-  steps: readonly Pick<PlannedStep, 'interface' | 'step' | 'inBand' | 'plugin'>[],
+  steps: readonly (Pick<PlannedStep, 'interface' | 'step' | 'inBand'> & TimedStep)[],
   typical: ReadonlyMap<string, number>,
 ): { readonly total: number | null; readonly each: readonly (number | null)[] } {
   const each = steps.map((step) => (takesAnyTime(step) ? null : (typical.get(stepTitle(step)) ?? null)));

@@ -39,6 +39,7 @@ import { nodeBiosRoutes } from '#conductor/http/node-bios.routes.ts';
 import { nodeBootModeRoutes } from '#conductor/http/node-boot-mode.routes.ts';
 import { nodeFilterRoutes } from '#conductor/http/node-filter.routes.ts';
 import { nodeFirmwareRoutes } from '#conductor/http/node-firmware.routes.ts';
+import { nodeFlowRoutes } from '#conductor/http/node-flow.routes.ts';
 import { nodeHardwareRoutes } from '#conductor/http/node-hardware.routes.ts';
 import { nodeHistoryRoutes } from '#conductor/http/node-history.routes.ts';
 import { nodeIndicatorRoutes } from '#conductor/http/node-indicators.routes.ts';
@@ -81,6 +82,7 @@ const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   nodeManagementRoutes,
   nodeRoutes,
   nodePlanRoutes,
+  nodeFlowRoutes,
   nodeStateRoutes,
   nodeBootModeRoutes,
   nodeRaidRoutes,

@@ -8,6 +8,7 @@ import { createOperator, isAtRest, type Operator } from '#test/support/operator.
 export const off = { power: 'off', runs: 'nothing' };
 
 export interface StepView {
+  readonly uuid: string;
   readonly interface: string;
   readonly step: string;
   readonly state: string;

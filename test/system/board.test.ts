@@ -192,8 +192,11 @@ test('a deploy is read step by step, confirmed by its hash, and refused in words
   ]);
   await page.locator('#confirm-yes').click();
   await page.locator('#refusal', { hasText: /plan/i }).waitFor({ timeout });
-  await page.locator('#act-active').click();
-  await see('boot_instance');
+  // what has changed, and the plan as it is now, to be confirmed again
+  await see('The plan has changed since it was read');
+  await see('+ instance_info.image_source: "http://127.0.0.2/none.img"');
+  expect(await accessibilityFaults()).toEqual([]);
+  await picture('plan-changed');
   await page.locator('#confirm-yes').click();
   await see(/deploy: succeeded/);
   expect(await page.locator('#refusal').textContent()).toBe('');

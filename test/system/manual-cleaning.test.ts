@@ -72,6 +72,23 @@ describe('manual cleaning', () => {
     expect((await node.flow()).steps.every((each) => each.state === 'succeeded')).toBe(true);
   });
 
+  test('a step that is skipped meanwhile is not run, and the others are', async () => {
+    const disk = node.machine.disk.length;
+    const list = [step('hold'), step('wipe'), step('careful')];
+    await node.operator.provision(node.name, 'clean', { clean_steps: list });
+    await waitUntil(
+      'the hold',
+      async () => (await node.operator.node(node.name))['provision_state'] === 'clean hold' || undefined,
+    );
+    const { steps } = await node.flow();
+    const wipe = steps.find((each) => each.step === 'wipe');
+    await node.operator.call('POST', `/v1/nodes/${node.name}/flow/skip`, { step: wipe?.uuid });
+    await node.operator.provision(node.name, 'unhold');
+    await node.operator.waitForState(node.name, 'manageable');
+    expect(node.machine.disk.slice(disk)).toEqual(['careful']);
+    expect((await node.flow()).steps.map((each) => [each.step, each.state])).toContainEqual(['wipe', 'skipped']);
+  });
+
   test('abort on hold ends it: clean failed, off, without maintenance', async () => {
     await node.operator.provision(node.name, 'clean', { clean_steps: [step('hold'), step('wipe')] });
     await waitUntil(

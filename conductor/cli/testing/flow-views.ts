@@ -22,6 +22,8 @@ export function stepView(more: Partial<FlowStepView>): FlowStepView {
     image_bytes: null,
     note: null,
     error: null,
+    may_skip: false,
+    usual_seconds: null,
     ...more,
   };
 }

@@ -1,0 +1,71 @@
+import type { FlowView } from '#conductor/api/flows.ts';
+import { find, get, send } from '#conductor/board/ask-api.ts';
+import { type ArchivedFile, readArchive } from '#conductor/board/read-archive.ts';
+import type { Hardware, ShownInventory, ShownReceipt } from '#conductor/board/render-hardware.ts';
+import type { HistoryLine } from '#conductor/board/render-node.ts';
+
+const shownHistory = 50;
+const noHardware: Hardware = { inventory: undefined, receipts: [] };
+const nothing = {
+  flow: undefined as FlowView | undefined,
+  history: [] as readonly HistoryLine[],
+  hardware: noHardware,
+  logs: undefined as readonly ArchivedFile[] | undefined,
+};
+
+/** What is known of the node whose page is open, beside what the fleet has of it. */
+export interface NodePage {
+  readonly now: Readonly<typeof nothing>;
+  /** Another node's page, or none. */
+  forget(): void;
+  /** @throws LoginNeeded, Refused */
+  read(uuid: string): Promise<void>;
+  /** The agent's logs, as they were collected last. @throws LoginNeeded, Refused */
+  readLogs(uuid: string): Promise<void>;
+}
+
+export function createNodePage(options: {
+  readonly isOpen: (uuid: string) => boolean;
+  readonly mayReadReceipts: () => boolean;
+  readonly onChange: () => void;
+  readonly onTrouble: (error: unknown) => void;
+}): NodePage {
+  const { isOpen, mayReadReceipts, onChange, onTrouble } = options;
+  const state = { now: nothing };
+  const put = (uuid: string, change: Partial<typeof nothing>): void => {
+    if (!isOpen(uuid)) return;
+    state.now = { ...state.now, ...change };
+    onChange();
+  };
+  const readHardware = async (uuid: string): Promise<void> => {
+    const [found, wiped] = await Promise.all([
+      find<{ readonly inventory: ShownInventory }>(`v1/nodes/${uuid}/inventory`),
+      mayReadReceipts()
+        ? find<{ readonly receipts: readonly ShownReceipt[] }>(`api/v1.0/receipts?node=${uuid}&limit=20`)
+        : undefined,
+    ]);
+    put(uuid, { hardware: { inventory: found?.inventory, receipts: wiped?.receipts ?? [] } });
+  };
+  return {
+    get now() {
+      return state.now;
+    },
+    forget: () => {
+      state.now = nothing;
+    },
+    read: async (uuid) => {
+      const [flow, { history }] = await Promise.all([
+        find<FlowView>(`v1/nodes/${uuid}/flow`),
+        get<{ readonly history: readonly HistoryLine[] }>(`v1/nodes/${uuid}/history?detail=true`),
+      ]);
+      // hardware is seen, and wipes are proved, by flows
+      const isNews = flow?.state !== state.now.flow?.state || state.now.hardware === noHardware;
+      put(uuid, { flow, history: history.toReversed().slice(0, shownHistory) });
+      if (isNews) readHardware(uuid).catch(onTrouble);
+    },
+    readLogs: async (uuid) => {
+      const { body } = await send({ method: 'GET', path: `v1/nodes/${uuid}/flow/logs` });
+      if (body) put(uuid, { logs: await readArchive(body) });
+    },
+  };
+}
