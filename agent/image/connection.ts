@@ -39,6 +39,7 @@ export type KeptConnections = Map<string, Connection[]>;
 
 const receiveBytes = 256 * 1024;
 const maxLineBytes = 16 * 1024;
+const lineFeed = 0x0a;
 /** Below this a connection that still trickles counts as broken: another try, or another server, may do better. */
 const minBytesPerSecond = 1024;
 
@@ -128,7 +129,7 @@ export function openConnection(url: URL, options: ConnectionOptions): Connection
       else socket.write(text);
     },
     fill,
-    readLine: () => readLine(fill),
+    readLine: () => readLine(state, fill),
     isFree: () => !state.ended && state.failure === undefined && state.rest.length === 0,
     watch,
     close: () => {
@@ -225,15 +226,25 @@ function createRateWatch(windowMs: number): {
   };
 }
 
-async function readLine(fill: Connection['fill']): Promise<string | undefined> {
-  const line: number[] = [];
+async function readLine(state: { rest: Uint8Array }, fill: Connection['fill']): Promise<string | undefined> {
+  let line = '';
   const byte = new Uint8Array(1);
   for (;;) {
-    if ((await fill(byte)) === 0) return undefined;
-    const [value = 0] = byte;
-    if (value === 0x0a) break;
-    if (line.length === maxLineBytes) throw new AppError('unavailable', 'the server sent an endless header line');
-    line.push(value);
+    let taken = takeToLineEnd(state);
+    if (taken.length === 0) {
+      if ((await fill(byte)) === 0) return undefined;
+      taken = byte;
+    }
+    line += Buffer.from(taken.buffer, taken.byteOffset, taken.length).toString('latin1');
+    if (line.length > maxLineBytes) throw new AppError('unavailable', 'the server sent an endless header line');
+    if (taken.at(-1) === lineFeed) return line.replace(/\r?\n$/, '');
   }
-  return Buffer.from(line).toString('latin1').replace(/\r$/, '');
+}
+
+/** Of what is here: up to the end of a line, or all. */
+function takeToLineEnd(state: { rest: Uint8Array }): Uint8Array {
+  const end = state.rest.indexOf(lineFeed) + 1;
+  const taken = state.rest.subarray(0, end === 0 ? state.rest.length : end);
+  state.rest = state.rest.subarray(taken.length);
+  return taken;
 }

@@ -45,7 +45,7 @@ export const peerLimits = {
   /** A deployed instance that is asked whether it is there; only the status is looked at. */
   instance: { bytes: 64 * kibibyte, depth: 0, values: 0, timeoutMs: 5_000, code: 'unavailable' },
   /** A chunk from a machine that deploys the same image; its bytes are the chunk's, if that has fewer. */
-  neighbour: { bytes: 4 * mebibyte + 64 * kibibyte, depth: 0, values: 0, timeoutMs: 6_000, code: 'image_error' },
+  neighbour: { bytes: 4 * mebibyte + 64 * kibibyte, depth: 0, values: 0, timeoutMs: 16_000, code: 'image_error' },
   /** What the agent reads from the conductor. */
   conductor: { bytes: mebibyte, depth: 32, values: 40_000, timeoutMs: 60_000, code: 'agent_error' },
 } as const satisfies Readonly<Record<string, PeerLimits>>;

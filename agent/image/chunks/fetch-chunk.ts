@@ -73,16 +73,25 @@ export function packedLimit(chunk: Chunk): number {
 
 /** @throws AppError `image_error` when it is not that chunk */
 export async function unpack(packed: Buffer, chunk: Chunk, digest: ChunkIndex['digest']): Promise<Buffer> {
+  const bytes = await unpackVerified(packed, chunk);
+  if (chunkId(bytes, digest) === chunk.id) return bytes;
+  throw new AppError('image_error', `chunk ${chunk.id} has another content than the index says`);
+}
+
+/** What `unpack` has checked before. @throws AppError `image_error` */
+export async function unpackVerified(packed: Buffer, { id, length }: Chunk): Promise<Buffer> {
   const compression = detectCompression(packed);
   if (compression !== 'zstd') {
     const is = compression === 'none' ? 'not compressed' : `compressed with ${compression}`;
-    throw new AppError('image_error', `chunk ${chunk.id} is ${is}: it must be zstd (casync make --compression=zstd)`);
+    throw new AppError('image_error', `chunk ${id} is ${is}: it must be zstd (casync make --compression=zstd)`);
   }
-  try {
-    const bytes = await unpackZstd(packed, { maxOutputLength: chunk.length });
-    if (bytes.length === chunk.length && chunkId(bytes, digest) === chunk.id) return bytes;
-  } catch (cause) {
-    throw new AppError('image_error', `chunk ${chunk.id} can't be unpacked to its ${chunk.length} bytes`, { cause });
-  }
-  throw new AppError('image_error', `chunk ${chunk.id} has another content than the index says`);
+  const failure = `chunk ${id} can't be unpacked to its ${length} bytes`;
+  // in one piece: each further one is a hop to another thread and back
+  const bytes = await unpackZstd(packed, { maxOutputLength: length, chunkSize: length + 64 }).catch(
+    (cause: unknown) => {
+      throw new AppError('image_error', failure, { cause });
+    },
+  );
+  if (bytes.length !== length) throw new AppError('image_error', failure);
+  return bytes;
 }

@@ -132,7 +132,7 @@ export function hedgeAfter(serverMs: number | undefined): number {
 
 /** Requests to the server at a time, of one of so many others that stand near it. */
 function shareOfServer(others: number): number {
-  return Math.max(2, Math.ceil(serverRequests / (others + 1)));
+  return Math.ceil(serverRequests / (others + 1));
 }
 
 /** Neighbours cost both sides more than a server does that is not busy. */

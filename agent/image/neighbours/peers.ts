@@ -17,8 +17,11 @@ const busyMs = 500;
 const greetMs = 2000;
 /** Answers without a chunk that a neighbour was to have, in a row: then it has failed. */
 const mostEmpty = 4;
-/** For a chunk to come, beyond the time for which a neighbour may wait for it itself. */
-const sendMs = 1500;
+/**
+ * For a chunk to come, beyond the time for which a neighbour may wait for it itself: several times what it takes lately.
+ * Who waits for the chunk asks the server meanwhile; a connection that is given up costs both sides another handshake.
+ */
+const sendMs = { least: 1500, first: 4000, most: 12_000, ofMean: 4 };
 /** A neighbour that was not asked for anything for so long is asked how far it is. */
 const quietMs = 4000;
 
@@ -167,7 +170,8 @@ async function takeChunk(
   const waitMs = hedgeAfter(serverMs);
   const isPromised = peer.done > at;
   const began = performance.now();
-  const answer = await get(asking, peer, { path: `/${chunkId}`, waitMs, timeoutMs: waitMs + sendMs, signal });
+  const timeoutMs = waitMs + sendWithin(asking.pace.chunkMs);
+  const answer = await get(asking, peer, { path: `/${chunkId}`, waitMs, timeoutMs, signal });
   try {
     if ([404, 425, 503].includes(answer.status)) {
       const isTooSoon = answer.status === 425 && performance.now() - began < waitMs / 2;
@@ -183,6 +187,11 @@ async function takeChunk(
   } finally {
     answer.close();
   }
+}
+
+function sendWithin(chunkMs: number | undefined): number {
+  if (chunkMs === undefined) return sendMs.first;
+  return Math.min(sendMs.most, Math.max(sendMs.least, Math.round(sendMs.ofMean * chunkMs)));
 }
 
 /** One of several requests at a time counts. @throws AppError `unavailable` for one too many */

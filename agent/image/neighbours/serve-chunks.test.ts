@@ -83,3 +83,38 @@ test('who sends a thousand requests at once piles nothing up, and who hangs up l
     await server.close();
   }
 });
+
+/** Chunks that fit into no socket's buffer, for askers that read nothing but the first line of the answer. */
+async function serveUnread(stallMs: number) {
+  const chunk = Buffer.alloc(8 * 1024 * 1024);
+  const offer = { group: () => group, publicKey: () => publicKey, done: () => 9, meet: () => undefined };
+  const app = serveChunks(() => ({ ...offer, find: () => Promise.resolve(chunk) }), systemClock, stallMs);
+  const server = await startServer(app, { host: '127.0.0.1', port: 0 }, undefined);
+  const sockets = new Set<ReturnType<typeof connect>>();
+  return {
+    ask: async (): Promise<string> => {
+      const socket = connect(server.port, '127.0.0.1');
+      sockets.add(socket);
+      socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: ${bearer(1)}\r\n\r\n`);
+      await once(socket, 'readable');
+      return (socket.read(12) as Buffer).toString();
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      await server.close();
+    },
+  };
+}
+
+test('chunks that are not read are as few as those that are looked for', async () => {
+  await using served = await serveUnread(3_600_000);
+  const answers = await Promise.all(Array.from({ length: 24 }, served.ask));
+  expect(answers.filter((answer) => answer === 'HTTP/1.1 200')).toHaveLength(16);
+  expect(await served.ask()).toBe('HTTP/1.1 503');
+});
+
+test('who does not read for long is cut off, and leaves its places', async () => {
+  await using served = await serveUnread(200);
+  for (let number = 0; number < 16; number += 1) await served.ask();
+  await vi.waitFor(async () => expect(await served.ask()).toBe('HTTP/1.1 200'), waits);
+});

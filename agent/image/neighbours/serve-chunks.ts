@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { type Context, Hono } from 'hono';
 import type { Clock } from '#shared/clock.ts';
 import { limitAtOnce } from '#shared/limit-at-once.ts';
@@ -17,6 +18,8 @@ const atOnce = 8;
 /** Requests at a time: each may wait, and read and pack a chunk. A neighbour has eight under way at most. */
 const mostRequests = { inAll: 64, ofTicket: 16 };
 const mostKnown = 256;
+/** Without a byte taken: whoever does not read what was asked for is cut off. */
+const mostStallMs = 20_000;
 /** 800 Mbit/s: the machine's own traffic needs room on the link, too. */
 const bytesPerSecond = 100e6;
 
@@ -35,7 +38,7 @@ export interface Offer {
  * Serves chunks to machines that deploy the same image: `GET /` says how far this one is, `GET /<chunk id>` sends a
  * chunk. Who has no ticket for the image gets nothing; `offer` is `undefined` where nothing is being deployed.
  */
-export function serveChunks(offer: () => Offer | undefined, clock: Clock): Hono {
+export function serveChunks(offer: () => Offer | undefined, clock: Clock, stallMs = mostStallMs): Hono {
   const app = new Hono();
   const inTurn = limitAtOnce({ most: atOnce });
   const places = createPlaces();
@@ -71,22 +74,34 @@ export function serveChunks(offer: () => Offer | undefined, clock: Clock): Hono 
     const { signal } = c.req.raw;
     const headers = (): Record<string, string> => ({ [doneHeader]: String(offered.done()), 'content-length': '0' });
     if (!places.take(ticket.id)) return c.body(null, 503, headers());
+    let leavesNow = true;
     try {
       const wait = /^\d{1,5}$/.exec(c.req.header(waitHeader) ?? '')?.[0];
       const bytes = await offered.find(c.req.param('id'), Math.min(mostWaitMs, Number(wait ?? 0)), signal);
       if (bytes === 'not yet') return c.body(null, 425, headers());
       if (bytes === undefined) return c.body(null, 404, headers());
       await inTurn(() => pace(bytes.length, signal), signal);
+      // without a server, in tests, there is none
+      const { outgoing } = (c.env ?? {}) as { readonly outgoing?: ServerResponse };
+      leavesNow = outgoing === undefined;
+      if (outgoing) leaveWhenSent(outgoing, stallMs, () => places.leave(ticket.id));
       const length = String(bytes.length);
       return c.body(bytes as Uint8Array<ArrayBuffer>, 200, { ...headers(), 'content-length': length });
     } catch (error) {
       if (!signal.aborted) throw error;
       return c.body(null, 503, headers()); // nobody reads it
     } finally {
-      places.leave(ticket.id);
+      if (leavesNow) places.leave(ticket.id);
     }
   });
   return app;
+}
+
+/** What is not read stays in memory. */
+function leaveWhenSent(outgoing: ServerResponse, stallMs: number, leave: () => void): void {
+  if (outgoing.closed) return leave();
+  outgoing.once('close', leave);
+  outgoing.setTimeout(stallMs, () => outgoing.destroy());
 }
 
 /** For requests that are being answered. */

@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import { type FetchOptions, fetchChunk, packedLimit, unpack } from '#agent/image/chunks/fetch-chunk.ts';
+import { type FetchOptions, fetchChunk, packedLimit, unpack, unpackVerified } from '#agent/image/chunks/fetch-chunk.ts';
 import { type ChunkRequest, chooseRequests, ownerOf, reach, seedOf } from '#agent/image/neighbours/choose-requests.ts';
 import type { ChunkSupply, SuppliedChunk } from '#agent/image/neighbours/chunk-supply.ts';
 import { createPackedStore, type PackedStore } from '#agent/image/neighbours/packed-store.ts';
@@ -18,6 +18,7 @@ import type { Chunk, ChunkIndex } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tickMs = 250;
+const lookMs = 10;
 
 interface Supplying {
   readonly index: ChunkIndex;
@@ -86,7 +87,7 @@ export function supplyWithNeighbours(
 }
 
 async function obtain(supplying: Supplying, chunk: Chunk, signal: AbortSignal): Promise<SuppliedChunk> {
-  const { wanted, packed, stopped, index } = supplying;
+  const { wanted, packed, stopped } = supplying;
   const entry = wanted.await(chunk);
   tick(supplying);
   const onAbort = (): void => entry.arrival.reject(new AppError('aborted', 'the download was stopped'));
@@ -97,7 +98,7 @@ async function obtain(supplying: Supplying, chunk: Chunk, signal: AbortSignal): 
     const { sent, from } = await entry.arrival.promise;
     const sentBytes = entry.isTaken ? 0 : sent.length;
     entry.isTaken = true;
-    return { bytes: entry.bytes ?? (await unpack(sent, chunk, index.digest)), sentBytes, from };
+    return { bytes: entry.bytes ?? (await unpackVerified(sent, chunk)), sentBytes, from };
   } finally {
     ended.removeEventListener('abort', onAbort);
     wanted.leave(chunk);
@@ -106,12 +107,13 @@ async function obtain(supplying: Supplying, chunk: Chunk, signal: AbortSignal): 
   }
 }
 
-/** Looks, soon, what is to be asked for. */
+/** Looks, soon, what is to be asked for; among neighbours several arrivals are one look. */
 function tick(supplying: Supplying): void {
   const { share, wanted, stopped, state } = supplying;
   if (state.isTicking) return;
   state.isTicking = true;
-  setImmediate(() => {
+  const later = share.peers.members().length > 0 ? (look: () => void) => setTimeout(look, lookMs) : setImmediate;
+  later(() => {
     state.isTicking = false;
     if (state.isClosed || stopped.aborted) return;
     const members = share.peers.members();
@@ -135,9 +137,7 @@ function start(supplying: Supplying, { want: entry, from }: ChunkRequest<Wanted>
   const signal = AbortSignal.any([own.signal, supplying.stopped]);
   entry.requests.add(own);
   const asking =
-    from === 'server'
-      ? askServer(supplying, entry, own, signal)
-      : askMember(supplying, entry, own, signal, from.member);
+    from === 'server' ? askServer(supplying, entry, own, signal) : askMember(supplying, entry, own, from.member);
   void asking.then(() => {
     entry.requests.delete(own);
     // the server has been asked in vain, as often as it may be, and nobody else has it
@@ -167,14 +167,8 @@ async function askServer(
   }
 }
 
-async function askMember(
-  supplying: Supplying,
-  entry: Wanted,
-  own: AbortController,
-  signal: AbortSignal,
-  member: string,
-): Promise<void> {
-  const { share, index, options, state } = supplying;
+async function askMember(supplying: Supplying, entry: Wanted, own: AbortController, member: string): Promise<void> {
+  const { share, index, options, state, stopped } = supplying;
   const { chunk } = entry;
   entry.asked.members += 1;
   entry.tried.add(member);
@@ -185,8 +179,10 @@ async function askMember(
       at: entry.at,
       maxBytes: packedLimit(chunk),
       serverMs: state.serverMs,
-      signal,
+      // what comes too late is read all the same: the connection is kept
+      signal: stopped,
       takes: async (sent) => {
+        if (entry.isHere || state.isClosed) return;
         const bytes = await unpack(sent, chunk, index.digest);
         arrive(supplying, entry, own, { bytes, sent, from: 'neighbours' });
       },
