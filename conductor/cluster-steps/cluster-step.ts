@@ -7,8 +7,8 @@ import {
   readReport,
   withRecordedChanges,
 } from '#conductor/cluster/cluster-changes.ts';
+import { isUnknownNode, messagesOf } from '#conductor/cluster/cluster-faults.ts';
 import { mayPass } from '#conductor/cluster/etcd/etcd-fault.ts';
-import { isUnknownNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { isAccessFault } from '#conductor/cluster/kubernetes/refusal.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
 import { noteOutput } from '#conductor/flows/flow-store.ts';
@@ -160,10 +160,6 @@ function notInCluster(
       'was never in it, or was removed by hand, ask again with --param not-in-cluster-ok=true',
     { cause: error },
   );
-}
-
-function messagesOf({ details }: AppError): readonly RoundMessage[] {
-  return Array.isArray(details['messages']) ? (details['messages'] as readonly RoundMessage[]) : [];
 }
 
 interface KeptReport {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Announce } from '#conductor/cluster/cluster-changes.ts';
-import { etcdStableRound } from '#conductor/cluster/etcd/etcd-stable-round.ts';
+import { etcdStableRound } from '#conductor/cluster/etcd/etcd-health.ts';
 import { type EtcdWork, removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';

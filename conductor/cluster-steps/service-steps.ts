@@ -1,18 +1,25 @@
+import { connect } from 'node:net';
 import { z } from 'zod';
-import { etcdMemberRound } from '#conductor/cluster/etcd/etcd-member-round.ts';
-import { whyNotReady } from '#conductor/cluster/kubernetes/judge-registration.ts';
-import { findWatchedNode, forgetWatchedNode, type WatchedNode } from '#conductor/cluster/kubernetes/node-watch.ts';
+import { etcdMemberRound } from '#conductor/cluster/etcd/etcd-health.ts';
+import {
+  findWatchedNode,
+  forgetWatchedNode,
+  type WatchedNode,
+  whyNotReady,
+} from '#conductor/cluster/kubernetes/node-watch.ts';
 import { requireSameMachine } from '#conductor/cluster/kubernetes/same-machine.ts';
 import type { Round } from '#conductor/cluster/round.ts';
-import { askInstance } from '#conductor/cluster-steps/ask-instance.ts';
 import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
 import { etcdArgs, etcdWork } from '#conductor/cluster-steps/etcd-steps.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
+import type { InstanceAnswer } from '#conductor/model/instance-answer.ts';
 import { findInventory, systemUuidOf } from '#conductor/nodes/inspection/inventory-store.ts';
 import { withCredentials } from '#conductor/sites/credentials.ts';
 import { recordInService } from '#conductor/sites/nodes/membership-store.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
+import { askPeerForStatus } from '#shared/peers/ask-peer.ts';
+import { run } from '#shared/process/run.ts';
 
 const every = z.number().int().positive().describe('seconds between two looks');
 
@@ -120,4 +127,39 @@ function waitingSince({ step, clock }: StepContext, { timeout }: { readonly time
   const since = step.startedAt ?? clock.now();
   const until = step.waitUntil ?? new Date(since.getTime() + timeout * 1000);
   return `${what} (since ${since.toISOString()}, until ${until.toISOString()})`;
+}
+
+const limitMs = 5_000;
+
+/** Asks an instance as its documents say. @returns why there is no answer; `undefined` = there is */
+async function askInstance({ by, target }: InstanceAnswer, signal: AbortSignal): Promise<string | undefined> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+  try {
+    if (by === 'ping') await run('ping', ['-n', '-c', '1', '-W', '2', target], { timeoutMs: limitMs });
+    else if (by === 'tcp') await openConnection(target, limit);
+    else return await askOverHttp(target, limit);
+    return undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    return limit.aborted ? `no answer within ${limitMs / 1000} s` : errorChain(error);
+  }
+}
+
+async function askOverHttp(url: string, signal: AbortSignal): Promise<string | undefined> {
+  const status = await askPeerForStatus('instance', url, { who: 'the instance', method: 'GET', signal });
+  return status < 400 ? undefined : `HTTP ${status}`;
+}
+
+/** @param target `HOST:PORT` */
+function openConnection(target: string, signal: AbortSignal): Promise<void> {
+  const colon = target.lastIndexOf(':');
+  const host = target.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port: Number(target.slice(colon + 1)), signal });
+    socket.once('error', reject);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve();
+    });
+  });
 }

@@ -1,4 +1,4 @@
-import { isUnknownNode } from '#conductor/cluster/kubernetes/objects.ts';
+import { isUnknownNode, messagesOf } from '#conductor/cluster/cluster-faults.ts';
 import type { RoundMessage } from '#conductor/cluster/round.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
@@ -44,8 +44,6 @@ function ofStep(name: string, message: RoundMessage): RoundMessage {
 }
 
 function failureOf(name: string, error: AppError): RoundMessage[] {
-  const { messages } = error.details;
-  const reported = Array.isArray(messages) ? (messages as readonly RoundMessage[]) : [];
   const whole: RoundMessage = {
     message: errorChain(error),
     error: true,
@@ -53,5 +51,5 @@ function failureOf(name: string, error: AppError): RoundMessage[] {
     kind: 'DecommissionStep',
     summarized: true,
   };
-  return [...reported, whole].map((each) => ofStep(name, each));
+  return [...messagesOf(error), whole].map((each) => ofStep(name, each));
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type ClusterChange, makeChanges } from '#conductor/cluster/cluster-changes.ts';
 import { describeJournalEntry, type Journal, keepJournal } from '#conductor/cluster/journal.ts';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
-import { leaveCluster } from '#conductor/cluster/kubernetes/leave-cluster.ts';
+import { leaveCluster } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
 import { repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
 import type { Round } from '#conductor/cluster/round.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -38,3 +38,12 @@ export type Round =
 export function roundMessage(remark: Remark, more: Partial<RoundMessage> = {}): RoundMessage {
   return { message: describeRemark(remark), remark, error: false, ...more };
 }
+
+/** Of what was looked at side by side: done when all are. */
+export function joinRounds(rounds: readonly Round[]): Round {
+  const messages = rounds.flatMap((round) => round.messages);
+  const reasons = rounds.flatMap((round) => (round.state === 'waiting' ? [round.reason] : []));
+  if (reasons.length === 0) return { state: 'done', messages };
+  const unsettled = rounds.flatMap((round) => (round.state === 'waiting' ? (round.unsettled ?? []) : []));
+  return { state: 'waiting', reason: reasons.join('; '), messages, unsettled };
+}

@@ -1,5 +1,5 @@
 import type { AgentsConfig, AgentsContext } from '#conductor/agents/context.ts';
-import type { ClusterConfig } from '#conductor/cluster/cluster-config.ts';
+import type { ClusterConfig } from '#conductor/cluster/cluster-settings.ts';
 import type { StepTable } from '#conductor/flows/find-step.ts';
 import type { PluginFiles } from '#conductor/flows/plugin-files.ts';
 import type { Nudging } from '#conductor/nodes/context.ts';

@@ -4,8 +4,7 @@ import { consoleAccess } from '#conductor/agents/console/console-access.ts';
 import { allocationEnvironment } from '#conductor/allocations/allocation-settings.ts';
 import { authEnvironment } from '#conductor/auth/auth-settings.ts';
 import { dhcpEnvironment } from '#conductor/boot/dhcp/dhcp-settings.ts';
-import { etcdEnvironment } from '#conductor/cluster/etcd/etcd-settings.ts';
-import { kubernetesEnvironment } from '#conductor/cluster/kubernetes/kubernetes-settings.ts';
+import { clusterEnvironment } from '#conductor/cluster/cluster-settings.ts';
 import { conductorEnvironment } from '#conductor/kernel/conductors/conductor-settings.ts';
 import { webhookEnvironment } from '#conductor/webhooks/webhook-settings.ts';
 
@@ -157,9 +156,8 @@ export const Environment = z.object({
     .enum(['reader', 'anybody', 'off'])
     .default('reader')
     .describe('who may read `/metrics`: callers with the role `reader`, `anybody`, or nobody (`off`)'),
-  ...etcdEnvironment,
+  ...clusterEnvironment,
   ...webhookEnvironment,
-  ...kubernetesEnvironment,
 });
 
 /** Setting, meaning and default, in the order of the table; for `baton settings` and the docs. */

@@ -1,5 +1,5 @@
 import { startGateway } from '#conductor/cluster/etcd/testing/gateway.ts';
-import { applyDaemonSet } from '#conductor/cluster/kubernetes/apply-daemon-set.ts';
+import { applyDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import type { Draft } from '#test/simulators/kubernetes/resource.ts';
 import { newNode } from '#test/simulators/kubernetes/scene.ts';

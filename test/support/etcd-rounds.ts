@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
-import { etcdStableRound } from '#conductor/cluster/etcd/etcd-stable-round.ts';
+import { etcdStableRound } from '#conductor/cluster/etcd/etcd-health.ts';
 import type { EtcdContext } from '#conductor/cluster/etcd/open-cluster.ts';
 import { removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import type { Round } from '#conductor/cluster/round.ts';

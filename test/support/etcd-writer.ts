@@ -1,4 +1,4 @@
-import { AnyAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
+import { AnyAnswer } from '#conductor/cluster/etcd/etcd-client.ts';
 import { faultOf } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import type { EtcdTestCluster } from '#test/support/etcd.ts';

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AnyAnswer, MemberListAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
-import { createEtcdClient, type EtcdClient } from '#conductor/cluster/etcd/etcd-client.ts';
+import { AnyAnswer, createEtcdClient, type EtcdClient, MemberListAnswer } from '#conductor/cluster/etcd/etcd-client.ts';
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { readEtcdTls } from '#conductor/cluster/etcd/etcd-tls.ts';
 import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';

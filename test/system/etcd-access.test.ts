@@ -2,7 +2,7 @@ import { chmod, cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { AnyAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
+import { AnyAnswer } from '#conductor/cluster/etcd/etcd-client.ts';
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { readEtcdHealth } from '#conductor/cluster/etcd/etcd-health.ts';
 import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';

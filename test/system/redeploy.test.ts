@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
 import type { ActionAnswer } from '#conductor/api/actions.ts';
-import { applyDaemonSet } from '#conductor/cluster/kubernetes/apply-daemon-set.ts';
+import { applyDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import { type RunResult, run } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';

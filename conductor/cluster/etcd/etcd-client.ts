@@ -1,12 +1,52 @@
 import { Agent } from 'undici';
-import type { z } from 'zod';
-import { ErrorAnswer, HealthAnswer, TokenAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
+import { z } from 'zod';
 import type { EtcdLogin } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { etcdError, faultOf, requestError } from '#conductor/cluster/etcd/etcd-fault.ts';
-import type { EtcdTls } from '#conductor/cluster/etcd/etcd-tls.ts';
-import { refusedCertificate } from '#conductor/cluster/etcd/refused-certificate.ts';
+import { type EtcdTls, refusedCertificate } from '#conductor/cluster/etcd/etcd-tls.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { askPeer } from '#shared/peers/ask-peer.ts';
+
+/** etcd's v3 as JSON (grpc-gateway, etcd 3.4 and later): 64-bit numbers are text, and what is zero or empty is left out. */
+
+const id = z.string().regex(/^\d{1,20}$/);
+const flag = z.boolean().default(false);
+const texts = z.array(z.string()).default([]);
+
+export const StatusAnswer = z.object({
+  header: z.object({ cluster_id: id, member_id: id }),
+  version: z.string().default(''),
+  /** Absent = it knows of none. */
+  leader: id.optional(),
+  raftIndex: z.string().regex(/^\d+$/).default('0'),
+  errors: texts,
+  isLearner: flag,
+});
+
+export const MemberListAnswer = z.object({
+  members: z.array(
+    z.object({
+      ID: id,
+      /** Empty until it has been started for the first time. */
+      name: z.string().default(''),
+      peerURLs: texts,
+      clientURLs: texts,
+      isLearner: flag,
+    }),
+  ),
+});
+
+export const AlarmAnswer = z.object({
+  alarms: z.array(z.object({ memberID: id.default('0'), alarm: z.string().default('NONE') })).default([]),
+});
+
+const HealthAnswer = z.object({ health: z.enum(['true', 'false']), reason: z.string().optional() });
+
+const TokenAnswer = z.object({ token: z.string().min(1) });
+
+/** Of calls that act: that it is no error says all. */
+export const AnyAnswer = z.looseObject({});
+
+const ErrorAnswer = z.object({ error: z.string(), code: z.number().optional() });
 
 export interface EtcdLimits {
   /** Milliseconds to connect, TLS included. */
@@ -34,7 +74,7 @@ export interface EtcdClient {
   close(): Promise<void>;
 }
 
-export interface EtcdClientOptions {
+interface EtcdClientOptions {
   readonly tls?: EtcdTls | undefined;
   readonly login?: EtcdLogin | undefined;
   readonly limits?: EtcdLimits;

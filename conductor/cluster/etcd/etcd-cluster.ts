@@ -18,3 +18,42 @@ export interface EtcdLogin {
   readonly username: string;
   readonly password: string;
 }
+
+/** `unreachable`: it runs, says the list, but nobody answers for it here. `unstarted`: added, and never seen running. */
+export type MemberState = 'healthy' | 'unhealthy' | 'unreachable' | 'unstarted';
+
+export interface ClusterMember {
+  /** etcd's, a 64-bit number as decimal text. */
+  readonly id: string;
+  /** Empty while it is unstarted. */
+  readonly name: string;
+  readonly peerUrls: readonly string[];
+  readonly isLearner: boolean;
+  readonly state: MemberState;
+  /** Of one that is not healthy. */
+  readonly why?: string;
+  /** Where it answers. */
+  readonly url?: string;
+  /** How much of the log it has. */
+  readonly raftIndex: bigint;
+}
+
+export interface ClusterView {
+  /** In the order of their ids. */
+  readonly members: readonly ClusterMember[];
+  /** The id that all healthy voters name; `undefined` = none, or they don't agree. */
+  readonly leader?: string;
+  /** `NOSPACE of n1` */
+  readonly alarms: readonly { readonly member: string; readonly alarm: string }[];
+}
+
+/** How many of so many voters are more than half. */
+export function quorumOf(voters: number): number {
+  return Math.floor(voters / 2) + 1;
+}
+
+/** `etcd-n1`, or of one that has no name yet `8e9e05c52164694d at https://n1:2380`. */
+export function nameOf({ id, name, peerUrls }: Pick<ClusterMember, 'id' | 'name' | 'peerUrls'>): string {
+  if (name !== '') return name;
+  return `${BigInt(id).toString(16)} at ${peerUrls.join(', ')}`;
+}

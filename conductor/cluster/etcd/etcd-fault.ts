@@ -1,4 +1,4 @@
-import { isUntrusted } from '#conductor/cluster/untrusted.ts';
+import { isUntrusted } from '#conductor/cluster/cluster-faults.ts';
 import { AppError, type ErrorCode } from '#shared/errors/app-error.ts';
 
 /**

@@ -1,12 +1,19 @@
-import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
-import { faultOf } from '#conductor/cluster/etcd/etcd-fault.ts';
-import { findTroubles } from '#conductor/cluster/etcd/find-troubles.ts';
+import {
+  type ClusterMember,
+  type ClusterView,
+  type EtcdCluster,
+  nameOf,
+  quorumOf,
+} from '#conductor/cluster/etcd/etcd-cluster.ts';
+import { faultOf, mayPass } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
+import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
 import { type EtcdContext, withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
-import type { RoundMessage } from '#conductor/cluster/round.ts';
+import type { EtcdWork } from '#conductor/cluster/etcd/remove-etcd-round.ts';
+import { joinRounds, type Round, type RoundMessage } from '#conductor/cluster/round.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
-export interface HealthMessage extends RoundMessage {
+interface HealthMessage extends RoundMessage {
   readonly message: 'Healthy' | 'Unhealthy' | 'Unable to access Etcd';
   readonly kind: 'HealthMessage';
   /** The cluster. */
@@ -46,4 +53,88 @@ export async function readEtcdHealth(
   if (!cause) return messages;
   const details = { reason: 'EtcdNotAccessible', messages };
   throw new AppError('command_failed', 'ask etcd for its health', { cause, details });
+}
+
+/**
+ * Why a cluster is not well; empty = it is: all members healthy, one leader that they agree on, no alarm, and as many
+ * as the site wants at least. Pure.
+ * @param without ids of members that are being torn down: how they are does not matter
+ */
+export function findTroubles(
+  { members, leader, alarms }: ClusterView,
+  minimum: number,
+  without: ReadonlySet<string> = new Set(),
+): string[] {
+  const counted = members.filter(({ id }) => !without.has(id));
+  const voters = members.filter(({ isLearner }) => !isLearner);
+  const healthy = counted.filter(({ isLearner, state }) => !isLearner && state === 'healthy');
+  const troubles = counted
+    .filter(({ state }) => state !== 'healthy')
+    .map((member) => `${nameOf(member)} is ${member.state}${member.why === undefined ? '' : `: ${member.why}`}`);
+  // those being torn down don't help, but as long as they are members they count
+  if (healthy.length < quorumOf(voters.length))
+    troubles.push(`${healthy.length} of ${voters.length} voting members are no quorum`);
+  if (healthy.length < minimum) troubles.push(`${healthy.length} healthy members, and minimum_members is ${minimum}`);
+  if (leader === undefined) troubles.push('its members do not agree on a leader');
+  const named = (id: string): string => {
+    const member = members.find((each) => each.id === id);
+    return member ? nameOf(member) : 'a member that is gone';
+  };
+  troubles.push(
+    ...alarms
+      .filter(({ member }) => !without.has(member))
+      .map(({ member, alarm }) => `alarm ${alarm} of ${named(member)}`),
+  );
+  return troubles;
+}
+
+/**
+ * Done when each of these clusters has a member on the node that is healthy and votes.
+ * @param names of the clusters that it was a member of; one that the documents don't have any more is waited for by nobody
+ * @throws AppError for files, certificates and credentials that don't fit: waiting would not mend those
+ */
+export function etcdMemberRound(context: EtcdContext, work: EtcdWork, names: readonly string[]): Promise<Round> {
+  const wanted = work.site.etcdClusters.filter(({ name }) => names.includes(name));
+  const about = ({ name }: EtcdCluster): string => `node ${work.node} to be a voting member of etcd cluster ${name}`;
+  return lookAtEach(context, work, { clusters: wanted, about }, (_cluster, _view, own) => {
+    const [first] = own;
+    if (!first) return ['it has no member there yet'];
+    if (own.some(({ isLearner, state }) => !isLearner && state === 'healthy')) return [];
+    return [first.isLearner ? 'its member has no vote yet' : `its member is ${first.state}`];
+  });
+}
+
+/**
+ * Done when all clusters of the site are well, whatever becomes of the members on the node.
+ * @throws AppError for files, certificates and credentials that don't fit: waiting would not mend those
+ */
+export function etcdStableRound(context: EtcdContext, work: EtcdWork): Promise<Round> {
+  const about = ({ name }: EtcdCluster): string => `etcd cluster ${name}`;
+  return lookAtEach(context, work, { clusters: work.site.etcdClusters, about }, ({ minimumMembers }, view, own) =>
+    findTroubles(view, minimumMembers, new Set(own.map(({ id }) => id))),
+  );
+}
+
+/** @param findWrong what is waited for in one of the clusters; empty = it is as it should be */
+async function lookAtEach(
+  context: EtcdContext,
+  { node, site, signal }: EtcdWork,
+  { clusters, about }: { readonly clusters: readonly EtcdCluster[]; readonly about: (cluster: EtcdCluster) => string },
+  findWrong: (cluster: EtcdCluster, view: ClusterView, own: readonly ClusterMember[]) => readonly string[],
+): Promise<Round> {
+  const nodes = new Set(site.nodes.keys());
+  const rounds = clusters.map(async (cluster): Promise<Round> => {
+    const named = { kind: 'HealthMessage', name: cluster.name };
+    const wrong = await withCluster(context, cluster, signal, async (client) => {
+      const view = await lookAtCluster(client, cluster);
+      return findWrong(cluster, view, matchMembers(view.members, cluster, node, nodes).own);
+    }).catch((error: unknown) => {
+      if (mayPass(error)) return [errorChain(error)];
+      throw error;
+    });
+    if (wrong.length === 0) return { state: 'done', messages: [{ message: 'Healthy', error: false, ...named }] };
+    const reason = `${about(cluster)}: ${wrong.join('; ')}`;
+    return { state: 'waiting', reason, messages: [{ message: reason, error: true, ...named }] };
+  });
+  return joinRounds(await Promise.all(rounds));
 }

@@ -1,10 +1,11 @@
-import { etcdStableRound } from '#conductor/cluster/etcd/etcd-stable-round.ts';
+import { asStepFailure } from '#conductor/cluster/cluster-faults.ts';
+import { etcdStableRound } from '#conductor/cluster/etcd/etcd-health.ts';
 import type { EtcdContext } from '#conductor/cluster/etcd/open-cluster.ts';
 import { type EtcdWork, removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import type { Journal } from '#conductor/cluster/journal.ts';
 import { repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
 import type { RoundMessage } from '#conductor/cluster/round.ts';
-import { AppError, isRetryable } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 export interface EtcdStep extends EtcdWork {
   /** Seconds for all of it. */
@@ -58,14 +59,6 @@ async function runStep(
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    const { code, details } = error;
-    if (code === 'aborted') throw new AppError('unavailable', `etcd of ${node}`, { cause: error, details });
-    const messages = Array.isArray(details['messages']) ? (details['messages'] as RoundMessage[]) : [];
-    throw new AppError('command_failed', `etcd of ${node}`, {
-      cause: error,
-      retryable: isRetryable(error),
-      details: { reason, messages },
-    });
+    throw asStepFailure(error, `etcd of ${node}`, reason);
   }
 }

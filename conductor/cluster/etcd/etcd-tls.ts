@@ -1,6 +1,8 @@
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createSecureContext } from 'node:tls';
+import { connect, createSecureContext } from 'node:tls';
+import { etcdError } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { readPrivateFile } from '#conductor/kernel/private-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -41,4 +43,30 @@ export async function readEtcdTls(directory: string, name: string): Promise<Etcd
     throw new AppError('invalid_argument', `${certFile} and ${keyFile} are not a matching pair in PEM`, { cause });
   }
   return tls;
+}
+
+/**
+ * Whether a member closes connections because it does not take our certificate. With TLS 1.3 the client thinks the
+ * handshake done before the server has looked at its certificate, and sees only a connection that ends: so it is tried
+ * once more with TLS 1.2, where the alert is part of the handshake.
+ * @returns `undefined` = it is something else, or can't be told
+ */
+export async function refusedCertificate(
+  url: string,
+  { tls, connectMs }: { readonly tls: EtcdTls | undefined; readonly connectMs: number },
+): Promise<AppError | undefined> {
+  if (!tls) return undefined;
+  const { origin, hostname, port } = new URL(url);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const socket = connect({ host, port: Number(port || 443), ...tls, maxVersion: 'TLSv1.2', rejectUnauthorized: false });
+  try {
+    await once(socket, 'secureConnect', { signal: AbortSignal.timeout(connectMs) });
+    return undefined;
+  } catch (cause) {
+    const isAlert = cause instanceof Error && 'code' in cause && /ALERT/.test(String(cause.code));
+    if (!isAlert || /PROTOCOL_VERSION/.test(String(cause.code))) return undefined;
+    return etcdError('tls', `${origin} does not take client.crt of the cluster's tls`, cause);
+  } finally {
+    socket.destroy();
+  }
 }

@@ -1,8 +1,6 @@
 import type { z } from 'zod';
-import type { ClusterMember, ClusterView, MemberState } from '#conductor/cluster/etcd/cluster-view.ts';
-import { AlarmAnswer, MemberListAnswer, StatusAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
-import type { EtcdClient } from '#conductor/cluster/etcd/etcd-client.ts';
-import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
+import { AlarmAnswer, type EtcdClient, MemberListAnswer, StatusAnswer } from '#conductor/cluster/etcd/etcd-client.ts';
+import type { ClusterMember, ClusterView, EtcdCluster, MemberState } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { type EtcdFault, etcdError, faultOf } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 

@@ -1,5 +1,4 @@
-import type { ClusterMember } from '#conductor/cluster/etcd/cluster-view.ts';
-import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
+import type { ClusterMember, EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 
 type Matched = Pick<ClusterMember, 'name' | 'peerUrls'>;
 

@@ -1,7 +1,6 @@
 import { createEtcdClient, type EtcdClient, type EtcdLimits } from '#conductor/cluster/etcd/etcd-client.ts';
 import type { EtcdCluster, EtcdLogin } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { readEtcdTls } from '#conductor/cluster/etcd/etcd-tls.ts';
-import type { Locks } from '#conductor/cluster/etcd/lock-cluster.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -40,5 +39,28 @@ export async function withCluster<Result>(
     return await work(client);
   } finally {
     await client.close();
+  }
+}
+
+/** Locks that all conductors of a database share. */
+interface Locks {
+  lock(name: string): { take(): Promise<boolean>; release(): Promise<void> };
+}
+
+/**
+ * Does the work unless somebody, here or in another conductor, does so for the same cluster: two removals that were
+ * decided on the same look would together take what neither may.
+ * @returns `undefined` when somebody does
+ */
+export async function aloneWithCluster<Result>(
+  database: Locks,
+  cluster: string,
+  work: () => Promise<Result>,
+): Promise<Result | undefined> {
+  const lock = database.lock(`etcd cluster ${cluster}`);
+  try {
+    return (await lock.take()) ? await work() : undefined;
+  } finally {
+    await lock.release();
   }
 }

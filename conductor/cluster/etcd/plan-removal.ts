@@ -1,4 +1,4 @@
-import { type ClusterMember, type ClusterView, nameOf, quorumOf } from '#conductor/cluster/etcd/cluster-view.ts';
+import { type ClusterMember, type ClusterView, nameOf, quorumOf } from '#conductor/cluster/etcd/etcd-cluster.ts';
 
 /** What is to be done next, so that a node's members leave their cluster. */
 export type RemovalPlan =

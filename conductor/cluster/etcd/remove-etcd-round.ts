@@ -1,15 +1,13 @@
 import { type Announce, type ClusterChange, makeChanges, type Unsettled } from '#conductor/cluster/cluster-changes.ts';
-import { type ClusterView, nameOf } from '#conductor/cluster/etcd/cluster-view.ts';
-import { AnyAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
-import type { EtcdClient } from '#conductor/cluster/etcd/etcd-client.ts';
-import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
+import { AnyAnswer, type EtcdClient } from '#conductor/cluster/etcd/etcd-client.ts';
+import { type ClusterView, type EtcdCluster, nameOf } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { mayPass } from '#conductor/cluster/etcd/etcd-fault.ts';
-import { aloneWithCluster } from '#conductor/cluster/etcd/lock-cluster.ts';
 import { firstAnswer, lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
 import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
-import { type EtcdContext, withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
+import { aloneWithCluster, type EtcdContext, withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import { planRemoval, type RemovalPlan } from '#conductor/cluster/etcd/plan-removal.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
+import { joinRounds } from '#conductor/cluster/round.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 export interface EtcdWork {
@@ -202,12 +200,4 @@ function nothingThere({ name }: EtcdCluster, node: string): Round {
 function waitingFor(cluster: string, reason: string): Round {
   const message = inTheWay(cluster, reason);
   return { state: 'waiting', reason: message.message, messages: [message] };
-}
-
-export function joinRounds(rounds: readonly Round[]): Round {
-  const messages = rounds.flatMap((round) => round.messages);
-  const reasons = rounds.flatMap((round) => (round.state === 'waiting' ? [round.reason] : []));
-  if (reasons.length === 0) return { state: 'done', messages };
-  const unsettled = rounds.flatMap((round) => (round.state === 'waiting' ? (round.unsettled ?? []) : []));
-  return { state: 'waiting', reason: reasons.join('; '), messages, unsettled };
 }

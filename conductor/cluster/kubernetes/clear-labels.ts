@@ -1,7 +1,9 @@
+import { z } from 'zod';
 import { type Announce, type ClusterChange, makeChanges } from '#conductor/cluster/cluster-changes.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/cluster.ts';
-import { named } from '#conductor/cluster/kubernetes/evict-pod.ts';
-import { addedLabels, allowsNode } from '#conductor/cluster/kubernetes/node-labels.ts';
+import { isCordoned } from '#conductor/cluster/kubernetes/cordon.ts';
+import { named } from '#conductor/cluster/kubernetes/evict-pods.ts';
+import { addedLabels, allowsNode, decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
 import {
   type ClusterNode,
   isFinished,
@@ -11,12 +13,11 @@ import {
   podName,
   readNode,
 } from '#conductor/cluster/kubernetes/objects.ts';
-import { controllerOf } from '#conductor/cluster/kubernetes/select-pods.ts';
-import { keepTakenLabels } from '#conductor/cluster/kubernetes/taken-labels.ts';
+import { controllerOf } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 
-export interface TakeOptions {
+interface TakeOptions {
   readonly announce?: Announce | undefined;
   /** Of a node that may come back: seals what it has had, for `restoreLabels`. */
   readonly secrets?: Secrets;
@@ -89,4 +90,76 @@ function motion(pod: Pod, node: ClusterNode): string | undefined {
   if (pod.status?.phase === 'Pending') return 'is starting';
   const isStray = controllerOf(pod)?.kind === 'DaemonSet' && !isFinished(pod) && !allowsNode(pod, node);
   return isStray ? 'needs labels that the node has not, and has yet to be taken away by its daemon set' : undefined;
+}
+
+/**
+ * Puts back the labels that were cleared from a node, lets its kubelet run, and pods onto it, in one request: the daemon
+ * set that stops kubelets would act on its label otherwise. A label that somebody has set since stays as it is.
+ * @throws AppError as `Cluster.request`; `not_found` when the cluster has no such node
+ */
+export async function restoreLabels(
+  cluster: Cluster,
+  name: string,
+  signal: AbortSignal,
+  { announce, secrets }: { readonly announce: Announce; readonly secrets: Secrets },
+): Promise<Round> {
+  const node = await readNode(cluster, name, signal);
+  const { labels: now, resourceVersion } = node.metadata;
+  const missing = Object.entries(readTakenLabels(secrets, node)).filter(([label]) => now?.[label] === undefined);
+  const isStopped = now?.[decommissionLabel] !== undefined;
+  const isOut = isStopped || isCordoned(node);
+  if (missing.length > 0 || isOut) {
+    const changes: ClusterChange[] = [
+      ...missing.map(([label, value]): ClusterChange => {
+        return { kind: 'label', name: label, value, message: `Label ${label}=${value} is back on node ${name}` };
+      }),
+      ...(isStopped
+        ? [
+            {
+              kind: 'kubelet' as const,
+              name,
+              message: `Kubelet of node ${name} may run: systemctl enable --now kubelet`,
+            },
+          ]
+        : []),
+      ...(isOut ? [{ kind: 'cordon' as const, name, message: `Node ${name} is uncordoned` }] : []),
+    ];
+    const labels = { ...Object.fromEntries(missing), [decommissionLabel]: null };
+    const metadata = { resourceVersion, labels, annotations: { [takenLabelsKey]: null } };
+    const body = { metadata, spec: { unschedulable: null } };
+    await makeChanges(announce, changes, () =>
+      cluster.request('PATCH', apiPath(nodesPath, name), { body, contentType: mergePatch, signal }),
+    );
+  }
+  return { state: 'done', messages: [{ message: `Node ${name} has its labels, and takes pods`, error: false }] };
+}
+
+/**
+ * Labels that were taken from a node, kept at the cluster's node itself: they can be put back as long as there is that
+ * node, whoever took them and however it ended. Sealed, since a kubelet may annotate its node, and must not give itself
+ * labels in that way.
+ */
+const takenLabelsKey = 'baton/taken-labels';
+
+const TakenLabels = z.record(z.string(), z.string());
+
+/** With those that are taken now. @returns annotations of the node */
+function keepTakenLabels(
+  secrets: Secrets,
+  node: ClusterNode,
+  taken: readonly { readonly label: string; readonly value: string }[],
+): Readonly<Record<string, string>> {
+  const labels = { ...readTakenLabels(secrets, node) };
+  for (const { label, value } of taken) labels[label] = value;
+  return { [takenLabelsKey]: secrets.seal(JSON.stringify(labels), placeOf(node)) };
+}
+
+/** @throws AppError `invalid_argument` when they were not sealed here, for this node */
+function readTakenLabels(secrets: Secrets, node: ClusterNode): Readonly<Record<string, string>> {
+  const sealed = node.metadata.annotations?.[takenLabelsKey];
+  return sealed === undefined ? {} : TakenLabels.parse(JSON.parse(secrets.open(sealed, placeOf(node))));
+}
+
+function placeOf({ metadata: { name, uid } }: ClusterNode): string {
+  return `labels taken from Kubernetes node ${name} (${uid})`;
 }

@@ -2,8 +2,7 @@ import type { Announce, ClusterChange } from '#conductor/cluster/cluster-changes
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { cordon, isReady } from '#conductor/cluster/kubernetes/cordon.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
-import { evictionVersion, named } from '#conductor/cluster/kubernetes/evict-pod.ts';
-import { type Evicted, evictPods } from '#conductor/cluster/kubernetes/evict-pods.ts';
+import { type Evicted, evictionVersion, evictPods, named } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import {
   type ClusterNode,
   isFinished,
@@ -12,8 +11,8 @@ import {
   podName,
   readNode,
 } from '#conductor/cluster/kubernetes/objects.ts';
+import { type PodFate, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { evictRight, findMissingRights, rightsError } from '#conductor/cluster/kubernetes/rights.ts';
-import { type PodFate, podFate } from '#conductor/cluster/kubernetes/select-pods.ts';
 import { type Round, type RoundMessage, roundMessage } from '#conductor/cluster/round.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import type { AppError } from '#shared/errors/app-error.ts';

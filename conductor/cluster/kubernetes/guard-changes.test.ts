@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
-import { type Guard, guardChanges } from '#conductor/cluster/kubernetes/guard-changes.ts';
+import { findLastReady, type Guard, guardChanges } from '#conductor/cluster/kubernetes/guard-changes.ts';
+import type { ClusterNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { conditionOf } from '#test/simulators/kubernetes/resource.ts';
 import { newNode, newSet } from '#test/simulators/kubernetes/scene.ts';
 import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-cluster.ts';
@@ -88,4 +89,40 @@ test('a right in the namespaces of its pods is enough', async () => {
   small.simulator.access.deny({ right: 'create pods/eviction', allowedIn: ['default'] });
   expect(await drain()).toBe('waiting');
   await expect.poll(() => small.podsOn('n1')).toEqual([]);
+});
+
+function node(name: string, more: { role?: string; ready?: boolean; cordoned?: boolean } = {}): ClusterNode {
+  const { role, ready = true, cordoned = false } = more;
+  return {
+    metadata: {
+      name,
+      uid: name,
+      resourceVersion: '1',
+      labels: role === undefined ? {} : { [`node-role.kubernetes.io/${role}`]: '' },
+    },
+    spec: { unschedulable: cordoned },
+    status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
+  };
+}
+const find = (nodes: readonly ClusterNode[], names: readonly string[], staysOut = false) =>
+  Object.fromEntries(findLastReady(nodes, { names, staysOut }));
+
+test('the last that takes pods, and the last of a role, are found', () => {
+  const last = 'it is the last Ready node of its cluster';
+  expect(find([node('n1'), node('n2')], ['n1', 'n2'])).toEqual({});
+  expect(find([node('n1'), node('n2', { ready: false })], ['n1', 'n2'])).toEqual({ n1: last });
+  expect(find([node('n1'), node('n2', { cordoned: true })], ['n1'])).toEqual({ n1: last });
+  const nodes = [node('n1', { role: 'control-plane' }), node('n2')];
+  expect(find(nodes, ['n1', 'n2'])).toEqual({ n1: `${last} with the role control-plane` });
+});
+
+test('a peer of the same role that is cordoned takes no pods in its place', () => {
+  const nodes = [node('n1', { role: 'db' }), node('n2', { role: 'db', cordoned: true }), node('n3')];
+  const last = 'it is the last Ready node of its cluster with the role db';
+  expect(find(nodes, ['n1', 'n2'])).toEqual({ n1: last });
+});
+
+test('of those that stay out the ones before count as gone', () => {
+  const nodes = [node('n1'), node('n2')];
+  expect(Object.keys(find(nodes, ['n1', 'n2'], true))).toEqual(['n2']);
 });

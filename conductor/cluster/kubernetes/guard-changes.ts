@@ -1,8 +1,9 @@
 import type { Announce } from '#conductor/cluster/cluster-changes.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
+import { isCordoned, isReady } from '#conductor/cluster/kubernetes/cordon.ts';
 import { findLeaving } from '#conductor/cluster/kubernetes/drain-node.ts';
-import { findLastReady } from '#conductor/cluster/kubernetes/find-last-ready.ts';
 import { ClusterNode, listAll, listPodsOf, nodesPath, type Pod } from '#conductor/cluster/kubernetes/objects.ts';
+import { controllerOf } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import {
   daemonSetRight,
   deleteRight,
@@ -13,7 +14,6 @@ import {
   type Right,
   rightsError,
 } from '#conductor/cluster/kubernetes/rights.ts';
-import { controllerOf } from '#conductor/cluster/kubernetes/select-pods.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What is asked for before a node's first change by a step. */
@@ -69,7 +69,7 @@ async function requireRights(cluster: Cluster, { node, evicts, deletes }: Guard,
   if (missing.length > 0) throw rightsError(`change node ${node}`, missing);
 }
 
-export interface NodeWork {
+interface NodeWork {
   /** Nodes whose pods are to leave. */
   readonly drained: readonly string[];
   /** Nodes are deleted from the cluster in the end. */
@@ -108,4 +108,35 @@ export async function findMissingNodeRights(
 
 function isOfDaemonSet(pod: Pod): boolean {
   return controllerOf(pod)?.kind === 'DaemonSet';
+}
+
+const rolePrefix = 'node-role.kubernetes.io/';
+
+/**
+ * Nodes whose leaving would leave the cluster without a Ready node that takes pods, or without such a one of a role, with
+ * the reason. Who is not Ready is missed by nobody. Pure.
+ * @param staysOut those before in the list don't come back
+ */
+export function findLastReady(
+  nodes: readonly ClusterNode[],
+  { names, staysOut }: { readonly names: readonly string[]; readonly staysOut: boolean },
+): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (const [index, name] of names.entries()) {
+    const node = nodes.find(({ metadata }) => metadata.name === name);
+    if (!node || !isReady(node)) continue;
+    const gone = new Set(staysOut ? names.slice(0, index + 1) : [name]);
+    // a cordoned one takes no pods in its place
+    const left = nodes.filter((each) => !gone.has(each.metadata.name) && isReady(each) && !isCordoned(each));
+    const role = rolesOf(node).find((each) => !left.some((other) => rolesOf(other).includes(each)));
+    if (left.length === 0) found.set(name, 'it is the last Ready node of its cluster');
+    else if (role !== undefined) found.set(name, `it is the last Ready node of its cluster with the role ${role}`);
+  }
+  return found;
+}
+
+function rolesOf({ metadata: { labels } }: ClusterNode): string[] {
+  return Object.keys(labels ?? {}).flatMap((label) =>
+    label.startsWith(rolePrefix) ? [label.slice(rolePrefix.length)] : [],
+  );
 }

@@ -1,19 +1,19 @@
 import type { Announce } from '#conductor/cluster/cluster-changes.ts';
+import { asStepFailure } from '#conductor/cluster/cluster-faults.ts';
 import type { Journal } from '#conductor/cluster/journal.ts';
-import { applyDaemonSet } from '#conductor/cluster/kubernetes/apply-daemon-set.ts';
-import { clearLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
+import { clearLabels, restoreLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
+import { applyDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { type Guard, guardChanges } from '#conductor/cluster/kubernetes/guard-changes.ts';
-import { isUnknownNode, nodesPath, podsOf, podsPath, readNode } from '#conductor/cluster/kubernetes/objects.ts';
+import { nodesPath, podsOf, podsPath, readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import { removeFromCluster } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
-import { restoreLabels } from '#conductor/cluster/kubernetes/restore-labels.ts';
 import { shutdownKubelet } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
 import { repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
-import { AppError, isRetryable } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 export interface NodeStep {
   /** The node's name in the cluster, which is its host name. */
@@ -49,21 +49,8 @@ export async function runNodeStep<Step extends NodeStep>(
       await cluster.close();
     }
   } catch (error) {
-    throw asStepFailure(error, reason, step.node);
+    throw asStepFailure(error, `teardown of ${step.node}`, reason);
   }
-}
-
-function asStepFailure(error: unknown, reason: string, node: string): unknown {
-  if (!(error instanceof AppError) || isUnknownNode(error)) return error;
-  const { code, details } = error;
-  if (details['refusal'] === true) return error;
-  if (code === 'aborted') return new AppError('unavailable', `teardown of ${node}`, { cause: error, details });
-  const messages = Array.isArray(details['messages']) ? (details['messages'] as RoundMessage[]) : [];
-  return new AppError('command_failed', `teardown of ${node}`, {
-    cause: error,
-    retryable: isRetryable(error),
-    details: { reason, messages },
-  });
 }
 
 const podRetryMs = 5_000;

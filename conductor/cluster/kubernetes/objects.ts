@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { apiPath, type Cluster, type Reply } from '#conductor/cluster/kubernetes/cluster.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/refusal.ts';
-import { remarkOf } from '#conductor/model/remark.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -128,11 +127,6 @@ export async function readNode(cluster: Cluster, name: string, signal?: AbortSig
     if (isAbsent(error, { kind: 'nodes', name })) throw unknownNode(cluster, name);
     throw error;
   }
-}
-
-/** Whether it is the error of `readNode` for a node that the cluster has not. */
-export function isUnknownNode(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'not_found' && remarkOf(error)?.code === 'unknown-in-cluster';
 }
 
 function unknownNode(cluster: Cluster, name: string): AppError {

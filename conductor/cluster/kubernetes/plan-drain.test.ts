@@ -3,7 +3,7 @@ import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type Budget, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { listPodsOf, type Pod, podName } from '#conductor/cluster/kubernetes/objects.ts';
-import { planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
+import { outlineOf, planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { newBudget, newSet } from '#test/simulators/kubernetes/scene.ts';
 import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-cluster.ts';
@@ -144,4 +144,58 @@ test('pods that are over, begin or end go whatever a budget says; those that are
   expect(keeps(unready, budget(ofWeb, { status: lacking }))).toBe('no disruption');
   const always = { selector: ofWeb, unhealthyPodEvictionPolicy: 'AlwaysAllow' };
   expect(keeps(unready, budget(ofWeb, { status: lacking, spec: always }))).toBeUndefined();
+});
+
+const owner = (kind: string) => [
+  { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u' },
+  { apiVersion: 'apps/v1', kind, name: 'db', uid: 'u', controller: true },
+];
+const ownedPod = (name: string, metadata: Partial<Pod['metadata']> = {}, more: Partial<Pod> = {}): Pod => ({
+  metadata: { name, namespace: 'shop', uid: name, labels: { app: 'db' }, ...metadata },
+  spec: { nodeSelector: { disk: 'fast' } },
+  status: {
+    phase: 'Running',
+    conditions: [
+      { type: 'PodScheduled', status: 'True' },
+      { type: 'Ready', status: 'True' },
+    ],
+  },
+  ...more,
+});
+const owned = { ownerReferences: owner('ReplicaSet') };
+const pods: readonly Pod[] = [
+  ownedPod('bare'),
+  ownedPod('db', owned),
+  ownedPod('other', { ...owned, labels: { app: 'other' } }),
+  ownedPod('data', owned, { spec: { volumes: [{ name: 'etc' }, { name: 'scratch', emptyDir: {} }] } }),
+  ownedPod('begins', owned, { status: { phase: 'Pending' } }),
+  ownedPod('unready', owned, { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }] } }),
+  ownedPod('over', owned, { status: { phase: 'Succeeded' } }),
+  ownedPod('ends', { ...owned, deletionTimestamp: '2026-11-22T00:00:00Z' }),
+  ownedPod('static', { annotations: { 'kubernetes.io/config.mirror': '1', note: 'long' } }),
+  ownedPod('agent', { ownerReferences: owner('DaemonSet') }),
+];
+
+test("from a pod's outline the same is told as from the pod", () => {
+  const budget = {
+    metadata: { name: 'db', namespace: 'shop' },
+    spec: { selector: { matchLabels: { app: 'db' } } },
+    status: { disruptionsAllowed: 0, currentHealthy: 3, desiredHealthy: 3 },
+  };
+  const plan = (of: Parameters<typeof planDrain>[0]) => {
+    const { evicted, kept, forced } = planDrain(of, ({ metadata }) => metadata.name === 'agent', [budget]);
+    return {
+      evicted: evicted.map(({ metadata }) => metadata.name),
+      kept: kept.map(({ pod: { metadata } }) => metadata.name),
+      forced: forced.map(({ pod: { metadata }, because }) => `${metadata.name}: ${because}`),
+    };
+  };
+  const outlines = pods.map(outlineOf);
+  expect(plan(outlines)).toEqual(plan(pods));
+  expect(plan(pods)).toEqual({
+    evicted: ['bare', 'db', 'other', 'data', 'begins', 'unready', 'over', 'ends'],
+    kept: ['bare', 'db', 'data'],
+    forced: ['bare: unmanaged', 'data: local data'],
+  });
+  expect(JSON.stringify(outlines)).not.toMatch(/note|PodScheduled|disk|uid|"Node"/);
 });

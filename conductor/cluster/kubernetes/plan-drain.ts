@@ -1,6 +1,5 @@
 import { type Budget, type KeptPod, whatIsKept } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
-import type { PodOutline } from '#conductor/cluster/kubernetes/objects.ts';
-import { type PodFate, podFate } from '#conductor/cluster/kubernetes/select-pods.ts';
+import { isFinished, type PodOutline, type PodOwner } from '#conductor/cluster/kubernetes/objects.ts';
 
 /** What a drain would do to the pods of a node now. */
 export interface DrainPlan {
@@ -12,7 +11,7 @@ export interface DrainPlan {
   readonly forced: readonly { readonly pod: PodOutline; readonly because: ForcedFor }[];
 }
 
-export type ForcedFor = NonNullable<Extract<PodFate, { readonly fate: 'evict' }>['forced']>;
+type ForcedFor = NonNullable<Extract<PodFate, { readonly fate: 'evict' }>['forced']>;
 
 /** As `drainNode` would begin, with what would stand in its way. Pure. */
 export function planDrain(
@@ -31,5 +30,59 @@ export function planDrain(
       budgets,
     ),
     forced: leaving.flatMap(({ pod, because }) => (because === undefined ? [] : [{ pod, because }])),
+  };
+}
+
+export type PodFate =
+  /** It goes: evicted. `forced` tells what a cautious `kubectl drain` would have refused for. */
+  | { readonly fate: 'evict'; readonly forced: 'unmanaged' | 'local data' | undefined }
+  /** It stays: its daemon set would have it back at once, or it is the kubelet's own. */
+  | { readonly fate: 'ignore'; readonly because: 'daemon set' | 'mirror pod' };
+
+const mirror = 'kubernetes.io/config.mirror';
+
+/**
+ * As `kubectl drain --force --ignore-daemonsets --delete-local-data` decides (seed 001's command). Pure.
+ * @param hasDaemonSet whether the daemon set that controls the pod is still there: pods whose set is gone are nobody's
+ */
+export function podFate(pod: PodOutline, hasDaemonSet: (pod: PodOutline) => boolean): PodFate {
+  if (pod.metadata.annotations?.[mirror] !== undefined) return { fate: 'ignore', because: 'mirror pod' };
+  if (isFinished(pod)) return { fate: 'evict', forced: undefined };
+  const owner = controllerOf(pod);
+  if (owner?.kind === 'DaemonSet' && hasDaemonSet(pod)) return { fate: 'ignore', because: 'daemon set' };
+  if (!owner || owner.kind === 'DaemonSet') return { fate: 'evict', forced: 'unmanaged' };
+  return { fate: 'evict', forced: hasLocalData(pod) ? 'local data' : undefined };
+}
+
+function hasLocalData({ spec }: PodOutline): boolean {
+  return spec.volumes?.some(({ emptyDir }) => emptyDir !== undefined && emptyDir !== null) === true;
+}
+
+/** What creates the pod again when it is deleted. */
+export function controllerOf({ metadata }: Pick<PodOutline, 'metadata'>): PodOwner | undefined {
+  return metadata.ownerReferences?.find(({ controller }) => controller === true);
+}
+
+/** The same pod for whoever decides about it later, without the rest: those of a thousand nodes do not fit in memory. */
+export function outlineOf(pod: PodOutline): PodOutline {
+  const { name, namespace, labels, annotations, deletionTimestamp } = pod.metadata;
+  const owner = controllerOf(pod);
+  const mark = annotations?.[mirror];
+  return {
+    metadata: {
+      name,
+      namespace,
+      labels,
+      deletionTimestamp,
+      annotations: mark === undefined ? undefined : { [mirror]: mark },
+      ownerReferences: owner && [{ kind: owner.kind, name: owner.name, controller: true }],
+    },
+    spec: { volumes: hasLocalData(pod) ? [{ emptyDir: {} }] : undefined },
+    status: {
+      phase: pod.status?.phase,
+      conditions: pod.status?.conditions
+        ?.filter(({ type }) => type === 'Ready')
+        .map(({ type, status }) => ({ type, status })),
+    },
   };
 }

@@ -2,8 +2,7 @@ import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { isCordoned } from '#conductor/cluster/kubernetes/cordon.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type KeptPod, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
-import { findLastReady } from '#conductor/cluster/kubernetes/find-last-ready.ts';
-import { findMissingNodeRights } from '#conductor/cluster/kubernetes/guard-changes.ts';
+import { findLastReady, findMissingNodeRights } from '#conductor/cluster/kubernetes/guard-changes.ts';
 import {
   ClusterNode,
   listAll,
@@ -13,9 +12,8 @@ import {
   podName,
   readNode,
 } from '#conductor/cluster/kubernetes/objects.ts';
-import { planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
+import { planDrain, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { rightsError } from '#conductor/cluster/kubernetes/rights.ts';
-import { podFate } from '#conductor/cluster/kubernetes/select-pods.ts';
 import { type RoundMessage, roundMessage } from '#conductor/cluster/round.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 

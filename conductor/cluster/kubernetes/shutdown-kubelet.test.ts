@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { applyDaemonSet } from '#conductor/cluster/kubernetes/apply-daemon-set.ts';
+import { applyDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { shutdownKubelet } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
 import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-cluster.ts';
 

@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
-import { whyNotReady } from '#conductor/cluster/kubernetes/judge-registration.ts';
-import type { WatchedNode } from '#conductor/cluster/kubernetes/node-watch.ts';
+import { type WatchedNode, whyNotReady } from '#conductor/cluster/kubernetes/node-watch.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';

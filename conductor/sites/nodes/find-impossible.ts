@@ -1,12 +1,10 @@
-import { nameOf } from '#conductor/cluster/etcd/cluster-view.ts';
-import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
+import { type EtcdCluster, nameOf } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
 import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
 import { withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
 import type { EtcdWork } from '#conductor/cluster/etcd/remove-etcd-round.ts';
-import { findLastReady } from '#conductor/cluster/kubernetes/find-last-ready.ts';
-import { findMissingNodeRights } from '#conductor/cluster/kubernetes/guard-changes.ts';
+import { findLastReady, findMissingNodeRights } from '#conductor/cluster/kubernetes/guard-changes.ts';
 import { ClusterNode, listAll, nodesPath } from '#conductor/cluster/kubernetes/objects.ts';
 import { rightsError } from '#conductor/cluster/kubernetes/rights.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';

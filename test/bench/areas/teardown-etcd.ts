@@ -1,4 +1,4 @@
-import { quorumOf } from '#conductor/cluster/etcd/cluster-view.ts';
+import { quorumOf } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
 import type { EtcdContext } from '#conductor/cluster/etcd/open-cluster.ts';
 import { removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';

@@ -1,7 +1,6 @@
 import type { EtcdLook, KubernetesLook } from '#conductor/api/teardown-plan.ts';
-import { nameOf } from '#conductor/cluster/etcd/cluster-view.ts';
-import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
-import { findTroubles } from '#conductor/cluster/etcd/find-troubles.ts';
+import { type EtcdCluster, nameOf } from '#conductor/cluster/etcd/etcd-cluster.ts';
+import { findTroubles } from '#conductor/cluster/etcd/etcd-health.ts';
 import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
 import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
 import { withCluster } from '#conductor/cluster/etcd/open-cluster.ts';

@@ -5,20 +5,14 @@ import {
   mostNamed,
   namePods,
 } from '#conductor/api/teardown-plan.ts';
+import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { isCordoned, isReady } from '#conductor/cluster/kubernetes/cordon.ts';
 import { findDaemonSets, hasDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type Budget, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
-import {
-  isUnknownNode,
-  listPodsOf,
-  type PodOutline,
-  podName,
-  readNode,
-} from '#conductor/cluster/kubernetes/objects.ts';
-import { type DrainPlan, planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
+import { listPodsOf, type PodOutline, podName, readNode } from '#conductor/cluster/kubernetes/objects.ts';
+import { type DrainPlan, outlineOf, planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { findMissingRights, watchRight } from '#conductor/cluster/kubernetes/rights.ts';
-import { outlineOf } from '#conductor/cluster/kubernetes/select-pods.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { kubeletShutdown } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
 import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';

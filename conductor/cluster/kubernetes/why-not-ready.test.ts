@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { whyNotReady } from '#conductor/cluster/kubernetes/judge-registration.ts';
 import type { WatchedNode } from '#conductor/cluster/kubernetes/node-watch.ts';
+import { whyNotReady } from '#conductor/cluster/kubernetes/node-watch.ts';
 
 const deployedAfter = Date.parse('2026-01-01T12:00:00Z');
 const earlier = { uids: ['old'], bootIds: ['boot-1'], deployedAfter };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { ClusterMember, ClusterView } from '#conductor/cluster/etcd/cluster-view.ts';
-import { findTroubles } from '#conductor/cluster/etcd/find-troubles.ts';
+import type { ClusterMember, ClusterView } from '#conductor/cluster/etcd/etcd-cluster.ts';
+import { findTroubles } from '#conductor/cluster/etcd/etcd-health.ts';
 
 const member = (id: string, more: Partial<ClusterMember> = {}): ClusterMember => ({
   id,
