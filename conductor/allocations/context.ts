@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Allocator } from '#conductor/allocations/allocator.ts';
 import type { NodesConfig, NodesContext } from '#conductor/nodes/context.ts';
 
@@ -14,3 +15,13 @@ export interface AllocationsContext extends NodesContext {
 export interface Allocating {
   readonly allocator: Pick<Allocator, 'kick'>;
 }
+
+export const allocationEnvironment = {
+  BATON_ALLOCATION_ERROR_DAYS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(36_500)
+    .default(0)
+    .describe('days after which an allocation in error is forgotten, with its name; 0 = never'),
+};

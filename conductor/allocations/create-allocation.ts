@@ -3,19 +3,21 @@ import { and, eq, sql } from 'drizzle-orm';
 import { insertAllocations, requireNoDuplicates } from '#conductor/allocations/allocation-store.ts';
 import { backfillAllocation } from '#conductor/allocations/backfill-allocation.ts';
 import type { Allocating, AllocationsContext } from '#conductor/allocations/context.ts';
-import { namedNode } from '#conductor/allocations/visible-node.ts';
+import { type Candidate, decide, describeShortage, type Requirements, refusals } from '#conductor/allocations/match.ts';
+import { readAll, readFitting } from '#conductor/allocations/read-candidates.ts';
 import type { AllocationRequest } from '#conductor/api/allocations.ts';
+import type { TrialAnswer } from '#conductor/api/node-parts.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { AllocationInsert, AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { visibleNodes } from '#conductor/nodes/node-ownership.ts';
-import { finderOf, isAnyNode } from '#conductor/nodes/node-store.ts';
+import { finderOf, isAnyNode, isNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** An allocation as it was asked for, checked, with all that is filled in. */
-export interface Order {
+interface Order {
   readonly requirements: Pick<AllocationInsert, 'traits' | 'candidateNodes' | 'owner'> & {
     readonly traits: string[];
     readonly candidateNodes: string[];
@@ -31,7 +33,7 @@ export interface Order {
  * Checks a request in the order that clients know (allocation.md §3): name, owner, node, resource class, candidates.
  * @throws AppError `invalid_argument` naming the field, `forbidden` for another project's owner.
  */
-export async function checkRequest(
+async function checkRequest(
   db: Queryable,
   request: AllocationRequest,
   options: { readonly caller: Caller; readonly version: number },
@@ -119,7 +121,7 @@ function memberName({ name, count }: AllocationRequest, index: number): string |
 }
 
 /** Names of the allocations that are asked for, in their order. */
-export function memberNames(request: AllocationRequest): (string | null)[] {
+function memberNames(request: AllocationRequest): (string | null)[] {
   return Array.from({ length: request.count ?? 1 }, (_, index) => memberName(request, index));
 }
 
@@ -177,7 +179,7 @@ async function candidateUuids(db: Queryable, idents: readonly string[], { projec
 }
 
 /** What `createAllocations` would refuse beyond `checkRequest`, without writing. @throws AppError `conflict`. */
-export async function requireFreeName(db: Queryable, request: AllocationRequest): Promise<void> {
+async function requireFreeName(db: Queryable, request: AllocationRequest): Promise<void> {
   const uuid = request.uuid?.toLowerCase();
   await requireNoInstanceUuid(db, uuid);
   await requireNoDuplicates(db, { uuid, names: memberNames(request) });
@@ -188,4 +190,66 @@ async function requireNoInstanceUuid(db: Queryable, uuid: string | undefined): P
   const [node] = await db.select({ uuid: nodes.uuid }).from(nodes).where(eq(nodes.instanceUuid, uuid));
   if (!node) return;
   throw new AppError('conflict', `uuid: ${uuid} is the instance_uuid of a node already.`);
+}
+
+/**
+ * UUID of the node that a request's `node` names.
+ * @throws AppError `invalid_argument` (it is the request that is wrong) for one that is not there, or that a caller bound
+ * to the project may not know of.
+ */
+export async function namedNode(db: Queryable, ident: string, project: string | undefined): Promise<string> {
+  const [node] = await db
+    .select({ uuid: nodes.uuid })
+    .from(nodes)
+    .where(and(isNode(ident), visibleNodes(project)));
+  if (node) return node.uuid;
+  throw new AppError('invalid_argument', `node: Node ${ident} could not be found.`);
+}
+
+/**
+ * `dry_run`: nothing is written.
+ * @throws AppError as the request itself would.
+ */
+export async function tryAllocation(
+  db: Queryable,
+  request: AllocationRequest,
+  options: { readonly caller: Caller; readonly version: number },
+): Promise<TrialAnswer> {
+  const order = await checkRequest(db, request, options);
+  await requireFreeName(db, request);
+  const requirements: Requirements = { ...order.requirements, resourceClass: order.resourceClass ?? '' };
+  const nodes = await readAll(db, options.caller.project);
+  const judged = nodes.map((node) => ({ node, reasons: reasonsAgainst(node, requirements) }));
+  const fitting = await readFitting(db, requirements, { names: [], needed: order.count, limit: undefined });
+  const names = memberNames(request);
+  const verdict = decide(
+    { ...order, names, placement: request.placement, mayWait: request.wait !== undefined, triesLeft: 0 },
+    fitting,
+  );
+  const chosen = verdict.kind === 'take' ? verdict.nodes : [];
+  const named =
+    requirements.candidateNodes.length > 0 ? candidatesOf(nodes, requirements) : nodes.filter(isOfClass(requirements));
+  return {
+    dry_run: true,
+    nodes: chosen.map(({ uuid, name, rack }) => ({ uuid, name, rack: rack ?? null })),
+    fitting: fitting.filter(({ isLocked }) => !isLocked).length,
+    error: verdict.kind === 'take' ? null : describeShortage(requirements, named, order.count),
+    refused: judged
+      .filter(({ reasons }) => reasons.length > 0)
+      .map(({ node: { uuid, name }, reasons }) => ({ uuid, name, reasons })),
+  };
+}
+
+function reasonsAgainst(node: Candidate, requirements: Requirements): string[] {
+  const locked = node.isLocked ? ['is locked by a conductor at work, which is waited for'] : [];
+  return [...refusals(node, requirements).map(({ text }) => text), ...locked];
+}
+
+const isOfClass =
+  (requirements: Requirements) =>
+  (node: Candidate): boolean =>
+    node.resourceClass === requirements.resourceClass;
+
+function candidatesOf(nodes: readonly Candidate[], requirements: Requirements): Candidate[] {
+  return nodes.filter(({ uuid }) => requirements.candidateNodes.includes(uuid));
 }

@@ -11,8 +11,7 @@ import { deployBootOf } from '#conductor/nodes/deploy-boot.ts';
 import { implementationOf, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
 import { findBootVolume } from '#conductor/nodes/volumes/volume-store.ts';
-import { openTemplate } from '#conductor/templates/template-secrets.ts';
-import { listTemplatesNamed } from '#conductor/templates/template-store.ts';
+import { listTemplatesNamed, openTemplate } from '#conductor/templates/deploy-template.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { AdvertisedStep } from '#shared/wire/step.ts';
 

@@ -5,11 +5,15 @@ import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { ReceiptRow } from '#conductor/kernel/db/schema/receipt.ts';
 import { sealEnvelope } from '#conductor/model/receipts/envelope.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
-import { composeReceipt } from '#conductor/receipts/compose-receipt.ts';
-import { ProvedWipe } from '#conductor/receipts/proved-wipe.ts';
-import { findTeardownBefore, readMachine, readSwitchPorts } from '#conductor/receipts/read-receipt-facts.ts';
+import {
+  composeReceipt,
+  findTeardownBefore,
+  readMachine,
+  readSwitchPorts,
+} from '#conductor/receipts/compose-receipt.ts';
 import { findReceiptOfFlow, keepReceipt } from '#conductor/receipts/receipt-store.ts';
 import { holdSigningKey } from '#conductor/receipts/signing-key-store.ts';
+import { ProvedWipe } from '#conductor/receipts/wiped-disks.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 type SignContext = Pick<

@@ -1,11 +1,8 @@
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { allocationResource, getAllocation, viewAllocation } from '#conductor/allocations/allocation-store.ts';
-import { changeAllocation } from '#conductor/allocations/change-allocation.ts';
-import { createAllocations } from '#conductor/allocations/create-allocation.ts';
-import { releaseAllocation } from '#conductor/allocations/release-allocation.ts';
-import { tryAllocation } from '#conductor/allocations/try-allocation.ts';
-import { namedNode } from '#conductor/allocations/visible-node.ts';
+import { changeAllocation, releaseAllocation } from '#conductor/allocations/change-allocation.ts';
+import { createAllocations, namedNode, tryAllocation } from '#conductor/allocations/create-allocation.ts';
 import { Allocation, AllocationRequest, allocationFields } from '#conductor/api/allocations.ts';
 import { AllocationTrial, NewAllocation } from '#conductor/api/node-parts.ts';
 import { pageOf } from '#conductor/api/values.ts';

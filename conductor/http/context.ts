@@ -4,7 +4,7 @@ import type { AuthConfig, BootConfig, TlsConfig } from '#conductor/auth/auth-set
 import type { Authenticator } from '#conductor/auth/authenticator.ts';
 import type { KeptService } from '#conductor/kernel/keep-running.ts';
 import type { SitesConfig, SitesContext } from '#conductor/sites/context.ts';
-import type { WebhooksConfig } from '#conductor/webhooks/context.ts';
+import type { WebhooksConfig } from '#conductor/webhooks/webhook-settings.ts';
 
 export interface HttpConfig extends SitesConfig, WebhooksConfig {
   readonly port: number;

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { listTemplatesNamed } from '#conductor/templates/template-store.ts';
+import { listTemplatesNamed } from '#conductor/templates/deploy-template.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;

@@ -3,7 +3,7 @@ import { DeployTemplate, TemplateDescription } from '#conductor/api/deploy-templ
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { mountResource } from '#conductor/http/mount-resource.ts';
-import { templateResource } from '#conductor/templates/template.ts';
+import { templateResource } from '#conductor/templates/deploy-template.ts';
 
 /** `/v1/deploy_templates`. */
 export function deployTemplateRoutes(context: HttpContext): ApiApp {

@@ -6,8 +6,7 @@ import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, routesOf } from '#conductor/http/define-routes.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
-import { findReceipt, listReceipts } from '#conductor/receipts/receipt-store.ts';
-import { viewReceipt, viewReceiptKey } from '#conductor/receipts/receipt-view.ts';
+import { findReceipt, listReceipts, viewReceipt, viewReceiptKey } from '#conductor/receipts/receipt-store.ts';
 import { listReceiptKeys, rotateSigningKey } from '#conductor/receipts/signing-key-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -9,7 +9,7 @@ import { JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import { deliveryStates } from '#conductor/model/delivery-states.ts';
 import { statesOf } from '#conductor/model/transitions.ts';
-import { sendTestEvent } from '#conductor/webhooks/send.ts';
+import { sendTestEvent } from '#conductor/webhooks/deliver.ts';
 import { viewDelivery, viewWebhook, WebhookDescription } from '#conductor/webhooks/webhook-fields.ts';
 import {
   deleteWebhook,

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { WipeReceipt } from '#conductor/model/receipts/receipt-fields.ts';
 import { composeReceipt, type ReceiptFacts } from '#conductor/receipts/compose-receipt.ts';
-import { inventoriedDisks } from '#conductor/receipts/inventoried-disks.ts';
 import { erasedDisk, receiptFacts } from '#conductor/receipts/testing/example-facts.ts';
+import { inventoriedDisks } from '#conductor/receipts/wiped-disks.ts';
 import { testDisk } from '#shared/disks/testing/test-disk.ts';
 import { skipReasons } from '#shared/wire/erase-result.ts';
 

@@ -1,10 +1,12 @@
 import { and, asc, desc, eq, lt, or } from 'drizzle-orm';
+import type { ReceiptAnswer, ReceiptKeyAnswer } from '#conductor/api/records.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type ReceiptInsert, type ReceiptRow, receipts } from '#conductor/kernel/db/schema/receipt.ts';
 import { findNode, isUuid } from '#conductor/nodes/node-store.ts';
+import type { ListedReceiptKey } from '#conductor/receipts/signing-key-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-export type ListedReceipt = Omit<ReceiptRow, 'envelope'>;
+type ListedReceipt = Omit<ReceiptRow, 'envelope'>;
 
 const { envelope: _, ...listed } = {
   id: receipts.id,
@@ -81,4 +83,30 @@ export async function keepReceipt(db: Queryable, receipt: ReceiptInsert): Promis
   const kept = await findReceiptOfFlow(db, receipt.flowUuid);
   if (!kept) throw new AppError('internal', `keep receipt ${receipt.uuid}: the database has no flow of it`);
   return kept;
+}
+
+export function viewReceipt(row: ListedReceipt): ReceiptAnswer {
+  return {
+    id: row.uuid,
+    node_uuid: row.nodeUuid,
+    node_name: row.nodeName,
+    serial_number: row.serialNumber,
+    preserve_local_storage: row.preserveLocalStorage,
+    disks_wiped: row.disksWiped,
+    disks_left_alone: row.disksLeftAlone,
+    flow: row.flowUuid,
+    site_action: row.actionId,
+    key: row.keyFingerprint,
+    signed_at: row.signedAt.toISOString(),
+  };
+}
+
+/** A key as lists answer it; `retired_at` is null for the one in use. */
+export function viewReceiptKey(row: ListedReceiptKey): ReceiptKeyAnswer {
+  return {
+    fingerprint: row.fingerprint,
+    public_key: row.publicKey,
+    created_at: row.createdAt.toISOString(),
+    retired_at: row.retiredAt?.toISOString() ?? null,
+  };
 }

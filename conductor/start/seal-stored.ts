@@ -17,8 +17,8 @@ import { receiptKeyPlace } from '#conductor/receipts/signing-key-store.ts';
 import { credentialPlace } from '#conductor/sites/credentials.ts';
 import { resealContent } from '#conductor/sites/revisions/encrypted-documents.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
+import { templatePlace } from '#conductor/templates/deploy-template.ts';
 import { runbookPlace } from '#conductor/templates/runbook.ts';
-import { templatePlace } from '#conductor/templates/template-secrets.ts';
 import { secretPlace } from '#conductor/webhooks/webhook-store.ts';
 import { type AppError, errorChain } from '#shared/errors/app-error.ts';
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { KernelConfig, KernelContext } from '#conductor/kernel/context.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { isLoopbackHost } from '#shared/peers/address-ranges.ts';
 import { type OutboundRules, parseOutboundAllowList } from '#shared/peers/outbound-url.ts';
@@ -14,7 +15,7 @@ export const webhookEnvironment = {
 } as const;
 type WebhookEnvironment = z.infer<z.ZodObject<typeof webhookEnvironment>>;
 
-export interface WebhookConfig {
+interface WebhookConfig {
   readonly giveUpMs: number;
   readonly outbound: OutboundRules;
 }
@@ -42,4 +43,12 @@ export function readWebhookConfig(env: WebhookEnvironment & { readonly BATON_HOS
       connectsHere: true,
     },
   };
+}
+
+export interface WebhooksConfig extends KernelConfig {
+  readonly webhooks: WebhookConfig;
+}
+
+export interface WebhooksContext extends KernelContext {
+  readonly config: WebhooksConfig;
 }

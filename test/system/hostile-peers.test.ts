@@ -9,7 +9,7 @@ import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import { redfishDriver } from '#conductor/drivers/redfish/redfish.ts';
 import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';
 import { createOvsdbClient } from '#conductor/networks/switches/ovsdb-client.ts';
-import { sendEvent } from '#conductor/webhooks/send.ts';
+import { sendEvent } from '#conductor/webhooks/deliver.ts';
 import { newWebhookSecret } from '#conductor/webhooks/sign.ts';
 import { secretPlace } from '#conductor/webhooks/webhook-store.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';

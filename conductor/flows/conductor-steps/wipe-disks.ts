@@ -15,10 +15,10 @@ import { requireIdentifiedDisks, sparedDisks } from '#conductor/nodes/spared-dis
 import {
   inventoriedDisks,
   nameDisk,
+  type ProvedWipe,
   requireAllMet,
   requireTrueExcuses,
-} from '#conductor/receipts/inventoried-disks.ts';
-import type { ProvedWipe } from '#conductor/receipts/proved-wipe.ts';
+} from '#conductor/receipts/wiped-disks.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { EraseArgs, EraseResult, eraseStep, isEvidence, type OsDisk, skipReasons } from '#shared/wire/erase-result.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';

@@ -1,4 +1,4 @@
-import { releaseAllocation } from '#conductor/allocations/release-allocation.ts';
+import { releaseAllocation } from '#conductor/allocations/change-allocation.ts';
 import { requireAction } from '#conductor/flows/actions/action-lease.ts';
 import { removeNode } from '#conductor/flows/remove-node.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { marksOf } from '#conductor/nodes/inspection/inventory-store.ts';
@@ -5,7 +6,7 @@ import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-di
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import { isVirtualMedium } from '#shared/disks/virtual-media.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { type EraseResult, skipReasons } from '#shared/wire/erase-result.ts';
+import { EraseResult, skipReasons } from '#shared/wire/erase-result.ts';
 
 /** A disk that the machine has, or had when it was last inspected. */
 export interface InventoriedDisk extends DiskMarks {
@@ -76,3 +77,10 @@ export function requireTrueExcuses(inventoried: readonly InventoriedDisk[], { er
 export function nameDisk({ device, serial }: { readonly device: string; readonly serial: string | null }): string {
   return serial === null ? device : `${device} (serial ${serial})`;
 }
+
+/** What `deploy.wipe_disks` has come to: the agent's answer, which proves each disk, and what that agent was. */
+export const ProvedWipe = EraseResult.extend({
+  /** By its heartbeats, which have ended when the receipt is signed. */
+  agent_version: z.string().nullable().default(null),
+});
+export type ProvedWipe = Readonly<z.infer<typeof ProvedWipe>>;
