@@ -55,7 +55,6 @@ function patchNode(former: PatchNode, wanted: PatchNode): void {
     if (former.getAttribute?.(name) !== value) former.setAttribute?.(name, value);
   }
   const known = [...former.attributes];
-  for (const { name } of known)
-    if (!names.has(name) && !ofReader.has(name)) former.removeAttribute?.(name);
+  for (const { name } of known) if (!names.has(name) && !ofReader.has(name)) former.removeAttribute?.(name);
   patchChildren(former, wanted);
 }

@@ -1,6 +1,6 @@
 import { usageError } from '#conductor/cli/command.ts';
 import { readInputFile } from '#conductor/cli/read-input-file.ts';
-import { findSecrets } from '#conductor/model/find-secrets.ts';
+import { findSecrets } from '#conductor/model/secret-names.ts';
 
 /** `driver_info.redfish_username=admin`: what an operator writes in place of JSON. */
 export interface Assignment {

@@ -13,7 +13,7 @@ import { cell, print, table } from '#conductor/cli/print.ts';
 import { readInputFile } from '#conductor/cli/read-input-file.ts';
 import { receiptLines } from '#conductor/cli/receipt-text.ts';
 import { writeNewFile } from '#conductor/cli/write-new-file.ts';
-import { keyFile, readPublicKeys } from '#conductor/model/receipts/key-text.ts';
+import { keyFile, readPublicKeys } from '#conductor/model/receipts/envelope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const receiptsPath = '/api/v1.0/receipts';

@@ -1,6 +1,6 @@
 import { printable } from '#conductor/cli/fit-screen.ts';
 import { formatBytes } from '#conductor/cli/format-units.ts';
-import type { WipeReceipt } from '#conductor/model/receipts/receipt-fields.ts';
+import type { WipeReceipt } from '#conductor/model/receipts/verify-receipt.ts';
 
 type Disk = Omit<WipeReceipt['disks_not_seen'][number], 'excuse'>;
 type SwitchPort = WipeReceipt['switch_ports'][number];

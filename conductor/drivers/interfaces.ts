@@ -1,5 +1,4 @@
-import type { BootDevice } from '#conductor/model/boot-device.ts';
-import type { BootMode } from '#conductor/model/boot-mode.ts';
+import type { BootDevice, BootMode } from '#conductor/model/boot.ts';
 import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
 import type { PowerState, PowerTarget } from '#conductor/model/power-states.ts';
 import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';

@@ -8,7 +8,7 @@ import { type FlowStepInsert, flowSteps, flows } from '#conductor/kernel/db/sche
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { ports, switchPorts } from '#conductor/kernel/db/schema/port.ts';
 import { receipts } from '#conductor/kernel/db/schema/receipt.ts';
-import { readPublicKeys } from '#conductor/model/receipts/key-text.ts';
+import { readPublicKeys } from '#conductor/model/receipts/envelope.ts';
 import { verifyReceipt } from '#conductor/model/receipts/verify-receipt.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { deleteNode } from '#conductor/nodes/node-store.ts';

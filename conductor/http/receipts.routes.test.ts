@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sealEnvelope } from '#conductor/model/receipts/envelope.ts';
-import { readPublicKeys } from '#conductor/model/receipts/key-text.ts';
+import { readPublicKeys, sealEnvelope } from '#conductor/model/receipts/envelope.ts';
 import { verifyReceipt } from '#conductor/model/receipts/verify-receipt.ts';
 import { composeReceipt } from '#conductor/receipts/compose-receipt.ts';
 import { keepReceipt } from '#conductor/receipts/receipt-store.ts';

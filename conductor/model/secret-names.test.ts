@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { openDocument, sealDocument } from '#conductor/kernel/secrets/sealed-document.ts';
-import { isSecretName } from '#conductor/model/secret-names.ts';
+import { findSecrets, isSecretName } from '#conductor/model/secret-names.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
 test.each([
@@ -38,4 +38,26 @@ test('the signature of a URL is sealed, opens, and is masked in both', () => {
   expect(openDocument(testSecrets, sealed, place)).toEqual(document);
   const shown = { image_source: 'https://images.example/disk.raw?sv=1&sig=******&se=2' };
   expect([maskDocument(sealed), maskDocument(document)]).toEqual([shown, shown]);
+});
+
+const document = {
+  image: 'https://user:pw@images/x.qcow2',
+  plain: 'https://images/x.qcow2',
+  bios_settings: { SetupPassword: 'x', BootMode: 'Uefi', PasswordLock: true, AdminPassword: '' },
+  list: [{ api_token: 1 }, ['see http://a@b/'], { files: [{ path: '/a', content: 'x' }] }],
+  settings: [{ name: 'SetupPassword', value: 'x' }],
+};
+
+test('secrets and logins, each with its path', () => {
+  expect(findSecrets(document).map(({ kind, path }) => `${kind} ${path.join('.')}`)).toEqual([
+    'login image',
+    'secret bios_settings.SetupPassword',
+    'secret list.0.api_token',
+    'login list.1.0',
+    'secret list.2.files.0.content',
+    'secret settings.0.value',
+  ]);
+  const isFine = (path: readonly unknown[]) => path[0] !== 'image';
+  expect(findSecrets(document, { most: 1, isFine }).map(({ path }) => path)).toEqual([['image']]);
+  expect(findSecrets(document, { most: 2 })).toHaveLength(2);
 });

@@ -1,5 +1,5 @@
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { BootMode } from '#conductor/model/boot-mode.ts';
+import type { BootMode } from '#conductor/model/boot.ts';
 
 /** `capabilities`: `"boot_mode:uefi,secure_boot:true"` as text, or an object. */
 function capabilitiesOf(value: unknown): Record<string, unknown> {

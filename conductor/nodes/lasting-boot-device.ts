@@ -1,7 +1,6 @@
 import type { Bmc, ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { BootDevice } from '#conductor/model/boot-device.ts';
-import type { BootMode } from '#conductor/model/boot-mode.ts';
+import type { BootDevice, BootMode } from '#conductor/model/boot.ts';
 import type { PowerTarget } from '#conductor/model/power-states.ts';
 import type { Log } from '#shared/log.ts';
 

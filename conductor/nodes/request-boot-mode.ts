@@ -1,7 +1,7 @@
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { requireLiveConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { BootMode } from '#conductor/model/boot-mode.ts';
+import type { BootMode } from '#conductor/model/boot.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import type { NodesContext, Nudging } from '#conductor/nodes/context.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { WipeReceipt } from '#conductor/model/receipts/receipt-fields.ts';
+import { WipeReceipt } from '#conductor/model/receipts/verify-receipt.ts';
 import { composeReceipt, type ReceiptFacts } from '#conductor/receipts/compose-receipt.ts';
 import { erasedDisk, receiptFacts } from '#conductor/receipts/testing/example-facts.ts';
 import { inventoriedDisks } from '#conductor/receipts/wiped-disks.ts';

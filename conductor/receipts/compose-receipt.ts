@@ -10,7 +10,7 @@ import {
   receiptVersion,
   type WipedDisk,
   type WipeReceipt,
-} from '#conductor/model/receipts/receipt-fields.ts';
+} from '#conductor/model/receipts/verify-receipt.ts';
 import { findInventory, latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { type InventoriedDisk, inventoriedDisks, nameDisk, requireAllMet } from '#conductor/receipts/wiped-disks.ts';

@@ -3,7 +3,7 @@ import { eq } from 'drizzle-orm';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { receiptKeys } from '#conductor/kernel/db/schema/receipt.ts';
 import { createSecrets } from '#conductor/kernel/secrets/secrets.ts';
-import { fingerprintOf } from '#conductor/model/receipts/key-text.ts';
+import { fingerprintOf } from '#conductor/model/receipts/envelope.ts';
 import { ensureSigningKey, listReceiptKeys, rotateSigningKey } from '#conductor/receipts/signing-key-store.ts';
 import { sealStoredSecrets } from '#conductor/start/seal-stored.ts';
 import { silentLog } from '#shared/log.ts';

@@ -4,7 +4,7 @@ import type { KernelContext } from '#conductor/kernel/context.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type ReceiptKeyRow, receiptKeys } from '#conductor/kernel/db/schema/receipt.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
-import { fingerprintOf } from '#conductor/model/receipts/key-text.ts';
+import { fingerprintOf } from '#conductor/model/receipts/envelope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** All that may be shown of one. */

@@ -1,4 +1,4 @@
-import type { BootEvent } from '#conductor/model/boot-events.ts';
+import type { BootEvent } from '#conductor/model/boot.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
 /** Whom dnsmasq has answered. */

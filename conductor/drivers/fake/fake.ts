@@ -8,8 +8,7 @@ import {
   type FirmwareBootInterface,
   type HardwareType,
 } from '#conductor/drivers/interfaces.ts';
-import { bootDevices } from '#conductor/model/boot-device.ts';
-import type { BootMode } from '#conductor/model/boot-mode.ts';
+import { type BootMode, bootDevices } from '#conductor/model/boot.ts';
 import { type PowerState, powerStateAfter, powerTargets } from '#conductor/model/power-states.ts';
 import { checkSettings, hasValue } from '#shared/bios/check-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';

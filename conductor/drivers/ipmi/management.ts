@@ -9,7 +9,7 @@ import {
   keepBootFlags,
   parseBootFlags,
 } from '#conductor/drivers/ipmi/ipmitool.ts';
-import { bootDevices } from '#conductor/model/boot-device.ts';
+import { bootDevices } from '#conductor/model/boot.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 const timeoutMs = 60_000;

@@ -1,7 +1,6 @@
 import type { BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
 import type { Boot } from '#conductor/drivers/redfish/schemas.ts';
-import type { BootDevice } from '#conductor/model/boot-device.ts';
-import type { BootMode } from '#conductor/model/boot-mode.ts';
+import type { BootDevice, BootMode } from '#conductor/model/boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Pure decisions about `Boot` of a ComputerSystem. */

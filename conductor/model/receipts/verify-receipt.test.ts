@@ -1,7 +1,12 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { preAuthEncoding, sealEnvelope } from '#conductor/model/receipts/envelope.ts';
-import { fingerprintOf, keyFile, readPublicKeys } from '#conductor/model/receipts/key-text.ts';
+import {
+  fingerprintOf,
+  keyFile,
+  preAuthEncoding,
+  readPublicKeys,
+  sealEnvelope,
+} from '#conductor/model/receipts/envelope.ts';
 import { verifyReceipt } from '#conductor/model/receipts/verify-receipt.ts';
 import { composeReceipt } from '#conductor/receipts/compose-receipt.ts';
 import { receiptFacts } from '#conductor/receipts/testing/example-facts.ts';

@@ -1,4 +1,4 @@
-import { findSecrets } from '#conductor/model/find-secrets.ts';
+import { findSecrets } from '#conductor/model/secret-names.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { dataSchema } from '#conductor/sites/documents/data-schemas.ts';
 import { namesThereAre } from '#conductor/sites/documents/schema-faults.ts';

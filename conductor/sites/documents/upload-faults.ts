@@ -1,6 +1,6 @@
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
-import { findSecrets } from '#conductor/model/find-secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
+import { findSecrets } from '#conductor/model/secret-names.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { Locate } from '#conductor/sites/documents/read-yaml-document.ts';
 import { isMapping, siteDocument } from '#conductor/sites/site-document.ts';

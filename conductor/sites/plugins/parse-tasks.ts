@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { findSecrets } from '#conductor/model/find-secrets.ts';
+import { findSecrets } from '#conductor/model/secret-names.ts';
 import { parseYaml } from '#conductor/sites/documents/parse-yaml.ts';
 import type { PluginTask, TaskStage, TaskWork } from '#conductor/sites/plugins/plugin-task.ts';
 import { parseStage } from '#conductor/sites/plugins/task-stage.ts';

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { ReceiptAnswer } from '#conductor/api/records.ts';
-import { WipeReceipt } from '#conductor/model/receipts/receipt-fields.ts';
+import { WipeReceipt } from '#conductor/model/receipts/verify-receipt.ts';
 import { run } from '#shared/process/run.ts';
 import { baton } from '#test/lab/baton-command.ts';
 import type { Lab, LabNode } from '#test/lab/lab.ts';

@@ -1,6 +1,6 @@
 import { bigint, index, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import type { BootEventName } from '#conductor/model/boot-events.ts';
+import type { BootEventName } from '#conductor/model/boot.ts';
 
 /** What was seen of nodes' machines while they booted. */
 export const nodeBootEvents = pgTable(

@@ -1,8 +1,7 @@
 import { bigint, boolean, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { chassis } from '#conductor/kernel/db/schema/chassis.ts';
-import type { BootDevice } from '#conductor/model/boot-device.ts';
-import type { BootMode } from '#conductor/model/boot-mode.ts';
+import type { BootDevice, BootMode } from '#conductor/model/boot.ts';
 import type { WipeRequest } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { RecordedOsDisk, SparedDisk } from '#conductor/model/known-disk.ts';

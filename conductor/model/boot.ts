@@ -1,3 +1,8 @@
+export const bootDevices = ['pxe', 'disk', 'cdrom', 'bios', 'safe'] as const;
+export type BootDevice = (typeof bootDevices)[number];
+
+export type BootMode = 'uefi' | 'bios';
+
 /**
  * What is seen of a machine while it boots, in order: its DHCP answer, the boot script, the ramdisk's two files, the
  * agent's lookup and its first heartbeat.

@@ -1,1 +1,0 @@
-export type BootMode = 'uefi' | 'bios';
