@@ -39,20 +39,7 @@ export interface RamdiskOptions {
  */
 export async function buildRamdisk(context: BuildContext, options: RamdiskOptions = {}): Promise<void> {
   const output = options.output ?? paths.ramdisk;
-  const tree = await packageTree(context, {
-    name: 'ramdisk',
-    suite,
-    packages: wanted,
-    format: 'tree',
-    options: [
-      '--variant=extract',
-      '--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr',
-      '--skip=cleanup/apt', // the package files' names say the versions
-      '--aptopt=APT::Install-Recommends "false"',
-    ],
-    finish: finishTree,
-    finishFile: join(import.meta.dirname, 'finish-tree.ts'),
-  });
+  const tree = await ramdiskPackages(context);
   const extra = [...extraDirectories, ...(options.extra ?? [])];
   const agent = await bundleAgent(options.agentEntry ?? paths.agentEntry, await listCustomManagers(extra));
   await checkScripts(context, extra);
@@ -94,6 +81,24 @@ export async function buildRamdisk(context: BuildContext, options: RamdiskOption
   );
 }
 
+/** The Debian packages that its files are picked from. */
+export function ramdiskPackages(context: BuildContext): Promise<PackageTree> {
+  return packageTree(context, {
+    name: 'ramdisk',
+    suite,
+    packages: wanted,
+    format: 'tree',
+    options: [
+      '--variant=extract',
+      '--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr',
+      '--skip=cleanup/apt', // the package files' names say the versions
+      '--aptopt=APT::Install-Recommends "false"',
+    ],
+    finish: finishTree,
+    finishFile: join(import.meta.dirname, 'finish-tree.ts'),
+  });
+}
+
 async function collectInputs(context: BuildContext, tree: PackageTree, agent: AgentBundle): Promise<ManifestInputs> {
   const { stdout } = await context.run(paths.nodeBinary, ['--version']);
   return {
@@ -116,7 +121,7 @@ async function baseKey(inputs: ManifestInputs): Promise<string> {
   return hashOf({ packages, host, node, recipe });
 }
 
-async function kernelOf(tree: string): Promise<string> {
+export async function kernelOf(tree: string): Promise<string> {
   const kernels = await readdir(join(tree, 'usr/lib/modules'));
   const [kernel] = kernels;
   if (kernel === undefined || kernels.length > 1) {

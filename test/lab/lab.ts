@@ -11,6 +11,7 @@ import { type ConductorClient, conductorClient } from '#test/lab/conductor-clien
 import { dhcpSettings, startProvisioningDhcp, startTenantDhcp } from '#test/lab/dnsmasq.ts';
 import { openGate } from '#test/lab/gate.ts';
 import { createLabDirectory, type LabDirectory, removeLab, sweepDeadLabs } from '#test/lab/lab-directory.ts';
+import { plugInLinuxSwitch } from '#test/lab/linux-switch/plug-in.ts';
 import { type LabNetwork, labAddresses, startLabNetwork, switchId } from '#test/lab/network.ts';
 import type { DiskBus, Firmware } from '#test/lab/qemu-arguments.ts';
 import { type ConductorProcess, startConductor } from '#test/lab/run-conductor.ts';
@@ -41,6 +42,8 @@ export interface LabNode {
 
 export interface SiteOptions {
   readonly nodes: readonly LabNodeOptions[];
+  /** What the machines are plugged into; default `ovs`. A Linux switch is in turn plugged into Open vSwitch. */
+  readonly switch?: 'ovs' | 'linux';
   /** Told what is being started, as a line of text. */
   readonly report?: (line: string) => void;
   readonly ramdiskDirectory?: string;
@@ -90,7 +93,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     const needsDhcp = options.nodes.some(({ boot }) => boot !== 'vmedia');
     const conductor = await startConductor(directory, gate, {
       ...options,
-      networksFile: writeNetworksFile(directory, network.switchEndpoint),
+      networksFile: writeNetworksFile(directory, network.switchEntry),
       settings: { ...(needsDhcp ? dhcpSettings : {}), ...settings },
     });
     site.defer(() => conductor.stop());
@@ -117,7 +120,12 @@ export async function startSite(options: SiteOptions): Promise<LabSite> {
   try {
     const accelerator = await chooseAccelerator(kernel);
     report(`QEMU with ${accelerator.kind.toUpperCase()}: ${accelerator.reason}`);
-    const network = await startLabNetwork(directory, cleanUp);
+    const openVswitch = await startLabNetwork(directory, cleanUp);
+    const names = options.nodes.map(nameOf);
+    const network =
+      options.switch === 'linux'
+        ? await plugInLinuxSwitch(openVswitch, { lab: directory, names, accelerator, report }, cleanUp)
+        : openVswitch;
     report(`network namespace ${directory.namespace}, switch ${switchId} with VLANs 100 (provisioning), 200 (tenant)`);
     if (options.bootUrl !== undefined) startProvisioningDhcp(directory, options.bootUrl, cleanUp);
     startTenantDhcp(directory, cleanUp);
@@ -153,9 +161,11 @@ interface NodePlan {
   readonly options: LabNodeOptions;
 }
 
+const nameOf = ({ name }: LabNodeOptions, index: number): string => name ?? `node${index}`;
+
 async function startNode(plan: NodePlan, cleanUp: AsyncDisposableStack): Promise<LabNode> {
   const { directory, network, index, options } = plan;
-  const name = options.name ?? `node${index}`;
+  const name = nameOf(options, index);
   const byte = index.toString(16).padStart(2, '0');
   await network.addMachinePort(name);
   const machine = createVirtualMachine(directory, {
@@ -177,11 +187,11 @@ async function startNode(plan: NodePlan, cleanUp: AsyncDisposableStack): Promise
   return { name, machine, bmc, staticAddress };
 }
 
-function writeNetworksFile(directory: LabDirectory, endpoint: string): string {
+function writeNetworksFile(directory: LabDirectory, entry: LabNetwork['switchEntry']): string {
   const file = join(directory.path, 'networks.yaml');
   const vlan = (net: { readonly vlan: number }): { vlan: number } => ({ vlan: net.vlan });
   const content = {
-    switches: [{ switch_id: switchId, driver: 'ovs', endpoint }],
+    switches: [{ switch_id: switchId, ...entry }],
     networks: { provisioning: vlan(labAddresses.provisioning), tenant: vlan(labAddresses.tenant) },
     defaults: { provisioning: 'provisioning', cleaning: 'provisioning', tenant: 'tenant' },
   };

@@ -63,7 +63,7 @@ interface Work {
 
 async function prepareWork(command: LabCommand, screen: Screen, image: DemoImage): Promise<Work> {
   const report = (line: string): void => screen.line(line);
-  const { firmware, bmc } = command;
+  const { firmware, bmc, switch: plugged } = command;
   const hooks = { report, show: (line: string): void => screen.line(`  ${line}`), onTerminal: process.stdout.isTTY };
   const reportsOf = (proofs: readonly SiteProofs[]): Report[] =>
     proofs.map(({ subject, proofs }) => ({ heading: subject, proofs }));
@@ -75,11 +75,12 @@ async function prepareWork(command: LabCommand, screen: Screen, image: DemoImage
   }
   if (command.site) {
     const work = async (lab: Lab): Promise<Report[]> => reportsOf((await deploySite(lab, image, hooks)).proofs);
-    return { options: { ...siteLab({ firmware, bmc }), report }, work };
+    return { options: { ...siteLab({ firmware, bmc }), switch: plugged, report }, work };
   }
   const machine = { firmware, bmc, boot: command.boot, ...(command.raid1 ? { disks: raid1Disks } : {}) };
   const options = {
     nodes: Array.from({ length: command.nodes }, () => machine),
+    switch: plugged,
     report,
     ...(command.raid1 ? { ramdiskDirectory: await buildCustomRamdisk('ramdisk-raid1', [customSteps], report) } : {}),
   };

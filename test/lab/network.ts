@@ -18,17 +18,22 @@ export const labAddresses = {
   bmc: { prefix: '10.90.0.0/24', first: 11 },
 } as const;
 
-const switchName = 'labswitch';
+export const switchName = 'labswitch';
+const isolatedColumns = ['vlan_mode=trunk', 'trunks=4095', 'protected=true'];
 
 /** How ports name the switch in their `local_link_connection`. */
 export const switchId = '02:00:00:00:00:01';
 
 export interface LabNetwork {
   readonly namespace: string;
-  /** Open vSwitch's database as the driver's endpoint: `unix:/run/…/db.sock`. */
-  readonly switchEndpoint: string;
+  /** Driver and endpoint of the switch, as the networks file has them. */
+  readonly switchEntry: Readonly<Record<string, unknown>>;
   /** Makes a tap for a machine's network card and plugs it into the switch, in no network yet. */
   addMachinePort(name: string): Promise<void>;
+  /** Makes a tap and plugs it into Open vSwitch; by default isolated, as a port is that Baton has taken off every network. */
+  plugTap(name: string, ...columns: readonly string[]): Promise<void>;
+  /** The VLAN whose access port a machine's port is. */
+  portVlan(name: string): Promise<string>;
   /** Adds an address of a BMC. */
   addBmcAddress(index: number): Promise<string>;
   vsctl(...args: readonly string[]): Promise<string>;
@@ -73,19 +78,21 @@ export async function startLabNetwork(lab: LabDirectory, cleanUp: AsyncDisposabl
   await hideFromHost(lab, labAddresses.tenant.device);
   await separateNetworks(ip);
 
+  const plugTap: LabNetwork['plugTap'] = async (name, ...columns) => {
+    await ip('tuntap', 'add', 'dev', name, 'mode', 'tap');
+    await ip('link', 'set', name, 'mtu', String(labMtu));
+    await hideFromHost(lab, name);
+    await ip('rule', 'add', 'pref', '5', 'iif', name, 'blackhole');
+    await ip('link', 'set', name, 'arp', 'off', 'up');
+    await vsctl('add-port', switchName, name, ...(columns.length > 0 ? columns : isolatedColumns));
+  };
   return {
     namespace,
-    switchEndpoint: `unix:${join(lab.sockets, 'db.sock')}`,
+    switchEntry: { driver: 'ovs', endpoint: `unix:${join(lab.sockets, 'db.sock')}` },
     vsctl,
-    addMachinePort: async (name) => {
-      await ip('tuntap', 'add', 'dev', name, 'mode', 'tap');
-      await ip('link', 'set', name, 'mtu', String(labMtu));
-      await hideFromHost(lab, name);
-      await ip('rule', 'add', 'pref', '5', 'iif', name, 'blackhole');
-      await ip('link', 'set', name, 'arp', 'off', 'up');
-      // isolated, as a port is that Baton has taken off every network
-      await vsctl('add-port', switchName, name, 'vlan_mode=trunk', 'trunks=4095', 'protected=true');
-    },
+    addMachinePort: (name) => plugTap(name),
+    plugTap,
+    portVlan: async (name) => (await vsctl('get', 'Port', name, 'tag')).trim(),
     addBmcAddress: async (index) => {
       const address = labAddresses.bmc.prefix.replace(/0\/24$/, String(labAddresses.bmc.first + index));
       await ip('addr', 'add', `${address}/32`, 'dev', 'lo');

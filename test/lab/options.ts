@@ -6,6 +6,7 @@ export interface LabCommand {
   readonly firmware: Firmware;
   readonly bmc: 'redfish' | 'ipmi';
   readonly boot: 'pxe' | 'vmedia';
+  readonly switch: 'ovs' | 'linux';
   readonly nodes: number;
   /** Onto software RAID, with a step of one's own and a change of BIOS settings. */
   readonly raid1: boolean;
@@ -17,10 +18,11 @@ export interface LabCommand {
   readonly help: boolean;
 }
 
-export const labUsage = `npm run lab -- [--firmware uefi|bios] [--bmc redfish|ipmi] [--boot pxe|vmedia] [--nodes 1..8] [MODE] [--keep]
+export const labUsage = `npm run lab -- [--firmware uefi|bios] [--bmc redfish|ipmi] [--boot pxe|vmedia] [--switch ovs|linux] [--nodes 1..8] [MODE] [--keep]
   --firmware  what the machines boot with (default uefi)
   --bmc       what their BMCs speak (default redfish)
   --boot      how they get the ramdisk (default pxe); vmedia: as a CD that the BMC shows, without DHCP and TFTP
+  --switch    what they are plugged into (default ovs); linux: a Linux computer in QEMU, over SSH
   --nodes     how many machines are deployed at the same time (default 1)
   --keep      leave everything up afterwards, until Ctrl-C
 at most one MODE:
@@ -56,10 +58,15 @@ export function parseLabCommand(args: readonly string[]): LabCommand {
   if (boot === 'vmedia' && (bmc === 'ipmi' || mode !== undefined)) {
     throw new AppError('invalid_argument', '--boot vmedia needs --bmc redfish and no MODE');
   }
+  const plugged = oneOf('switch', values.switch, ['ovs', 'linux']);
+  if (plugged === 'linux' && mode === 'redeploy') {
+    throw new AppError('invalid_argument', '--switch linux needs no --redeploy, which looks into Open vSwitch');
+  }
   return {
     firmware: oneOf('firmware', values.firmware, ['uefi', 'bios']),
     bmc,
     boot,
+    switch: plugged,
     nodes,
     raid1: values.raid1,
     site: values.site,
@@ -77,6 +84,7 @@ function parse(args: readonly string[]) {
         firmware: { type: 'string', default: 'uefi' },
         bmc: { type: 'string', default: 'redfish' },
         boot: { type: 'string', default: 'pxe' },
+        switch: { type: 'string', default: 'ovs' },
         nodes: { type: 'string' },
         raid1: { type: 'boolean', default: false },
         site: { type: 'boolean', default: false },

@@ -19,7 +19,7 @@ export function proveIdentity(beacon: BeaconAnswer, hostName: string, instanceUu
 export async function proveNetwork(lab: Lab, node: LabNode, address: string): Promise<Proof[]> {
   const reach = await tryBothNetworks(lab, node, address);
   const { tenant, provisioning } = labAddresses;
-  const tag = (await lab.network.vsctl('get', 'Port', node.name, 'tag')).trim();
+  const vlan = await lab.network.portVlan(node.name);
   return [
     { what: 'beacon answers on the tenant VLAN', holds: reach.tenant, seen: `from ${tenant.device} at ${address}` },
     {
@@ -28,6 +28,6 @@ export async function proveNetwork(lab: Lab, node: LabNode, address: string): Pr
       holds: reach.tenant && !reach.provisioning && !reach.vlans.includes(provisioning.vlan),
       seen: `from ${provisioning.device}: ${reach.provisioning ? 'an answer' : 'no answer'}; the switch sees the machine in VLAN ${reach.vlans.join(', ') || 'none'}`,
     },
-    { what: 'switch port on the tenant VLAN', holds: tag === String(tenant.vlan), seen: `tag ${tag}` },
+    { what: 'switch port on the tenant VLAN', holds: vlan === String(tenant.vlan), seen: `VLAN ${vlan}` },
   ];
 }

@@ -186,7 +186,7 @@ describe('a change', () => {
     await connection.apply(portIds.map((portId) => ({ portId, vlans: portVlans(100) })));
     await connection.apply([{ portId: 'swp2', vlans: isolated }]);
     await connection.apply([{ portId: 'swp1', vlans: portVlans(200) }]);
-    await linux.reboot('bridge -batch - < /var/lib/baton/ports.batch');
+    await linux.reboot('sh /var/lib/baton/ports.sh');
     expect((await connection.readPorts(portIds)).map(({ vlans }) => vlans)).toEqual([
       portVlans(200),
       portVlans(100),

@@ -181,8 +181,8 @@ async function applyWhole(
   const name = `baton-${randomBytes(4).toString('hex')}`;
   const first = await logins.current(signal);
   try {
-    const lines = [...vlanLines, ...changeLines(rows, settings, found, false)];
-    await first.run([...transaction.open(name), ...lines, ...transaction.diff(name)], signal);
+    const lines = joined(rows, changeLines(rows, settings, found, false));
+    await first.run([...transaction.open(name), ...vlanLines, ...lines, ...transaction.diff(name)], signal);
     await first.run(transaction.commit(name), signal);
   } catch (error) {
     if (!first.isClosed()) await first.run(transaction.abort(name)).catch(() => first.close());
@@ -236,15 +236,16 @@ async function runChange(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const line = await logins.current(signal);
-  const commands = rows.joined ? [...vlanLines, rows.joined(lines)] : [...vlanLines, ...lines];
   try {
-    await line.run([...(rows.begin ?? []), ...commands, ...(rows.end ?? [])], signal);
+    await line.run([...(rows.begin ?? []), ...vlanLines, ...joined(rows, lines), ...(rows.end ?? [])], signal);
   } catch (error) {
     // another mode than the next command is made for
     line.close();
     throw error;
   }
 }
+
+const joined = (rows: SwitchRows, lines: readonly string[]): readonly string[] => rows.joined?.(lines) ?? lines;
 
 /** @throws AppError `switch_error` for a switch that says yes and does nothing. */
 async function requireMoved(

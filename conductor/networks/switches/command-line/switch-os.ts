@@ -99,8 +99,8 @@ export interface SwitchRows {
   /** Around the commands of a change that is no transaction: `configure terminal`, `end`. */
   readonly begin?: readonly string[];
   readonly end?: readonly string[];
-  /** Lines of `isolate`, `access` and `trunk` as one command. */
-  readonly joined?: (lines: readonly string[]) => string;
+  /** Lines of `isolate`, `access`, `trunk` and `bonds` as fewer commands, which may be of several lines each. */
+  readonly joined?: (lines: readonly string[]) => readonly string[];
   readonly transaction?: SwitchTransaction;
   /**
    * Has the change outlast the switch's restart.

@@ -100,7 +100,7 @@ export const cumulus: SwitchOs = {
   // what an earlier, lost session left pending would be applied with it
   begin: ['nv config detach'],
   end: ['nv config apply -y'],
-  joined: (lines) => ['set -e', ...lines].join('\n'),
+  joined: (lines) => [['set -e', ...lines].join('\n')],
   save: () => ['nv config save'],
 };
 

@@ -2,16 +2,29 @@ import { z } from 'zod';
 import { type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import { programs } from '#conductor/networks/switches/command-line/programs.ts';
-import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import type { Membership, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 /**
  * A Linux computer as a switch: ports of bridges with `vlan_filtering 1` and `vlan_default_pvid 0`. An isolated port is in
- * no VLAN, and has the kernel's `isolated` flag as a second fence. `/var/lib/baton/ports.batch` has every port that was
- * ever set, for `bridge -force -batch` at the start of the bridge: nothing else on the computer keeps VLANs of ports.
+ * no VLAN, and has the kernel's `isolated` flag as a second fence. `/var/lib/baton/ports.sh` makes every port and bond that
+ * was ever set again, for the start of the bridge: nothing else on the computer keeps them. Each of its lines names what it
+ * is about as ` dev NAME `, and goes when that is set again.
  */
 
+/** `ip -j -d link show`: every device of the computer. */
 const Links = z.array(
-  z.object({ ifname: z.string(), master: z.string().optional(), isolated: z.boolean().default(false) }),
+  z.object({
+    ifname: z.string(),
+    master: z.string().default(''),
+    linkinfo: z
+      .object({
+        info_kind: z.string().optional(),
+        info_data: z.object({ mode: z.unknown().optional() }).optional(),
+        info_slave_kind: z.string().optional(),
+        info_slave_data: z.object({ isolated: z.unknown().optional() }).optional(),
+      })
+      .default({}),
+  }),
 );
 const Vlans = z.array(
   z.object({
@@ -22,49 +35,114 @@ const Vlans = z.array(
   }),
 );
 
+const bondModes = { lacp: '802.3ad', static: 'balance-xor' } as const;
+
 export const linux: SwitchOs = {
   name: 'linux',
   transports: { ssh: programs },
   portId: /^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/,
   read: {
-    commands: ['bridge -j -d link show', 'bridge -j vlan show'],
+    commands: ['ip -j -d link show', 'bridge -j vlan show'],
     parse: ([links, vlans]) => {
       const byName = new Map(parseAnswer(Vlans, vlans).map((entry) => [entry.ifname, entry.vlans]));
-      const ports = parseAnswer(Links, links).filter(({ master }) => master !== undefined);
-      return {
-        ports: new Map(ports.map(({ ifname, isolated }) => [ifname, vlansOf(byName.get(ifname) ?? [], isolated)])),
-        vlans: undefined,
-      };
+      const ports = parseAnswer(Links, links).filter(({ linkinfo }) => linkinfo.info_slave_kind === 'bridge');
+      const of = ({ ifname, linkinfo }: (typeof ports)[number]): FoundVlans =>
+        vlansOf(byName.get(ifname) ?? [], linkinfo.info_slave_data?.isolated === true);
+      return { ports: new Map(ports.map((port) => [port.ifname, of(port)])), vlans: undefined };
     },
   },
-  isolate: (portIds) =>
-    portIds.flatMap((portId) => [`vlan del dev ${portId} vid 1-4094`, `link set dev ${portId} isolated on`]),
+  isolate: (portIds) => portIds.flatMap(isolateLines),
   access: (portIds, vlan) =>
     portIds.flatMap((portId) => [
-      `vlan del dev ${portId} vid 1-4094`,
-      `link set dev ${portId} isolated off`,
-      `vlan add dev ${portId} vid ${vlan} pvid untagged`,
+      `bridge vlan del dev ${portId} vid 1-4094`,
+      `bridge link set dev ${portId} isolated off`,
+      `bridge vlan add dev ${portId} vid ${vlan} pvid untagged`,
     ]),
   trunk: (portIds, { untagged, tagged }) =>
     portIds.flatMap((portId) => [
-      `vlan del dev ${portId} vid 1-4094`,
-      `link set dev ${portId} isolated off`,
-      ...(untagged === undefined ? [] : [`vlan add dev ${portId} vid ${untagged} pvid untagged`]),
+      `bridge vlan del dev ${portId} vid 1-4094`,
+      `bridge link set dev ${portId} isolated off`,
+      ...(untagged === undefined ? [] : [`bridge vlan add dev ${portId} vid ${untagged} pvid untagged`]),
       ...vlanList(tagged)
         .split(',')
-        .map((range) => `vlan add dev ${portId} vid ${range}`),
+        .map((range) => `bridge vlan add dev ${portId} vid ${range}`),
     ]),
-  joined: (lines) => `bridge -batch - <<'END'\n${lines.join('\n')}\nEND`,
-  save: (portIds, lines) => [
-    [
-      'set -e; mkdir -p /var/lib/baton; cd /var/lib/baton',
-      `{ grep -sFv ${portIds.map((portId) => `-e ' dev ${portId} '`).join(' ')} ports.batch || :; cat; } > ports.new <<'END'`,
-      ...lines,
-      'END',
-      'sync ports.new; mv ports.new ports.batch',
-    ].join('\n'),
-  ],
+  bonds: {
+    name: (number) => `bond${number}`,
+    modes: ['lacp', 'static'],
+    pairs: false,
+    members: ([links]) => membersIn(parseAnswer(Links, links)),
+    make: ({ name, mode }) => [
+      // one that a lost change has left may be of another mode
+      `ip -o link show master ${name} 2>/dev/null | grep -q . || { ip link del dev ${name} 2>/dev/null || :; ip link add dev ${name} type bond mode ${bondModes[mode]} miimon 100; }`,
+    ],
+    join: (portIds, { name }) => portIds.map((portId) => joinLine(portId, name)),
+    leave: (portIds, bondName) =>
+      portIds.map((portId) => `ip link set dev ${portId} master ${wordOf(bondName, 'master')} up`),
+    remove: (bondName) => [`ip link del dev ${bondName}`],
+  },
+  joined: (lines) => [['set -e', ...batches(lines)].join('\n')],
+  save: (portIds, lines) => {
+    const renewed = portIds.filter((portId) => lines.some((line) => line.includes(` dev ${portId} `)));
+    return [
+      [
+        'set -e; mkdir -p /var/lib/baton; cd /var/lib/baton; touch ports.sh',
+        `for bond in $(grep -o ' dev bond[0-9]* ' ports.sh | sort -u | cut -d' ' -f3); do ip link show dev $bond >/dev/null 2>&1 || echo " dev $bond "; done >ports.gone`,
+        `cat >>ports.gone <<'END'\n${renewed.map((portId) => ` dev ${portId} `).join('\n')}\nEND`,
+        `{ grep -Fvf ports.gone ports.sh || :; cat; } >ports.new <<'END'`,
+        ...lines,
+        'END',
+        'sync ports.new; mv ports.new ports.sh; rm ports.gone',
+      ].join('\n'),
+    ];
+  },
 };
+
+function isolateLines(portId: string): string[] {
+  return [`bridge vlan del dev ${portId} vid 1-4094`, `bridge link set dev ${portId} isolated on`];
+}
+
+/** The bond enters the bridge of its first member, isolated, and takes its MTU: members get that of their bond. */
+function joinLine(portId: string, bondName: string): string {
+  const master = wordOf(portId, 'master');
+  const steps = [
+    `ip link set dev ${bondName} mtu ${wordOf(portId, 'mtu')}`,
+    `ip link set dev ${bondName} master ${master} up`,
+    ...isolateLines(bondName),
+    `ip link set dev ${portId} down`,
+    `ip link set dev ${portId} master ${bondName}`,
+  ];
+  return `[ ${master} = ${bondName} ] || { ${steps.join('; ')}; }`;
+}
+
+/** What follows a word in the link's description: `… mtu 1500 … master br0 …`. */
+function wordOf(device: string, word: string): string {
+  return `"$(ip -o link show dev ${device} | sed -n 's/.* ${word} \\([^ ]*\\).*/\\1/p')"`;
+}
+
+/** Commands of `bridge` that follow each other, hundreds perhaps, in one start of it. */
+function batches(lines: readonly string[]): string[] {
+  const isBridge = (line: string | undefined): boolean => line?.startsWith('bridge ') === true;
+  return lines.flatMap((line, index) => {
+    if (!isBridge(line)) return [line];
+    return [
+      ...(isBridge(lines[index - 1]) ? [] : ["bridge -batch - <<'END'"]),
+      line.slice('bridge '.length),
+      ...(isBridge(lines[index + 1]) ? [] : ['END']),
+    ];
+  });
+}
+
+function membersIn(links: z.infer<typeof Links>): Map<string, Membership> {
+  const modeOf = (bond: string): Membership['mode'] => {
+    const word = links.find(({ ifname }) => ifname === bond)?.linkinfo.info_data?.mode;
+    return (['lacp', 'static'] as const).find((mode) => bondModes[mode] === word) ?? 'other';
+  };
+  const members = links.filter(({ linkinfo }) => linkinfo.info_slave_kind === 'bond');
+  return new Map(
+    members.map(({ ifname, master }) => [ifname, { name: master, mode: modeOf(master), acrossPair: false }]),
+  );
+}
 
 function vlansOf(entries: z.infer<typeof Vlans>[number]['vlans'], hasFence: boolean): FoundVlans {
   if (hasFence) return entries.length === 0 ? isolated : 'other';

@@ -34,6 +34,7 @@ testPrograms(
     `vlan add dev ${port} vid ${vlan} pvid untagged`,
     'END',
   ],
+  { modes: ['lacp', 'static'], pairs: false },
 );
 
 testPrograms(

@@ -68,7 +68,7 @@ export const sonic: SwitchOs = {
     remove: (name) => [`sudo -n config portchannel del ${name}`],
   },
   createVlan: (vlan) => [`sudo -n config vlan add ${vlan}`],
-  joined: (lines) => ['set -e', ...lines].join('\n'),
+  joined: (lines) => [['set -e', ...lines].join('\n')],
   save: () => ['sudo -n config save -y'],
 };
 
