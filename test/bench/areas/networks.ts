@@ -4,11 +4,14 @@ import type { SwitchConnection, SwitchDriver } from '#conductor/networks/switch-
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
 import { run } from '#shared/process/run.ts';
 import { type Area, type BenchContext, type Figure, median, round } from '#test/bench/area.ts';
-import { startEosSwitch } from '#test/simulators/switch/eos.ts';
-import { startJunosSwitch } from '#test/simulators/switch/junos.ts';
-import { freshLinux, startProgramSwitch } from '#test/simulators/switch/program-switch.ts';
-import type { SwitchServer } from '#test/simulators/switch/switch-server.ts';
-import { startTextSwitch } from '#test/simulators/switch/text-switch.ts';
+import { startAosCxApi } from '#test/simulators/switch/aos-cx-api.ts';
+import { startEosApi, startEosSwitch } from '#test/simulators/switch/eos.ts';
+import { startJunosNetconf, startJunosSwitch } from '#test/simulators/switch/junos.ts';
+import { startNvueSwitch } from '#test/simulators/switch/nvue-api.ts';
+import { startOpenconfigSwitch } from '#test/simulators/switch/openconfig.ts';
+import { freshCumulus, freshLinux, startProgramSwitch } from '#test/simulators/switch/program-switch.ts';
+import type { ServedSwitch, SwitchFaults } from '#test/simulators/switch/switch-server.ts';
+import { startNxApi, startTextSwitch } from '#test/simulators/switch/text-switch.ts';
 import { textSystems } from '#test/simulators/switch/text-systems.ts';
 import { accessTo } from '#test/simulators/switch/under-test.ts';
 import { startOpenVswitch } from '#test/support/open-vswitch.ts';
@@ -34,8 +37,13 @@ interface BenchSwitch {
   readonly id: string;
   readonly driver: string;
   readonly ports: readonly string[];
-  readonly server: SwitchServer;
+  readonly server: Slowable;
 }
+
+/** A simulated switch over whichever transport; one over HTTPS has no login of its own. */
+type Slowable = ServedSwitch & { readonly faults: Partial<Pick<SwitchFaults, 'loginMs' | 'commandMs'>> } & {
+  readonly logins?: { readonly most: number };
+};
 
 const ports = (count: number, form: (number: number) => string) =>
   Array.from({ length: count }, (_, index) => form(index + 1));
@@ -95,10 +103,20 @@ async function measureOneSwitch({ say }: BenchContext): Promise<Record<string, F
   const names = ports(portsOfSwitch, (number) => `Ethernet${number}`);
   const junosNames = ports(portsOfSwitch, (number) => `ge-0/0/${number - 1}`);
   const linuxNames = ports(portsOfSwitch, (number) => `swp${number}`);
+  const aosCxNames = ports(portsOfSwitch, (number) => `1/1/${number}`);
+  const nxos = textSystems.find(({ name }) => name === 'nxos');
+  if (!nxos) throw new Error('no nxos');
+  const nxosNames = ports(portsOfSwitch, nxos.port);
   const starts: Readonly<Record<string, () => Promise<Pick<BenchSwitch, 'ports' | 'server'>>>> = {
     eos: async () => ({ ports: names, server: await startEosSwitch({ ports: names, vlans: [1, 100, 200] }) }),
     junos: async () => ({ ports: junosNames, server: await startJunosSwitch(junosNames) }),
     linux: async () => ({ ports: linuxNames, server: await startProgramSwitch(freshLinux(linuxNames)) }),
+    eos_https: async () => ({ ports: names, server: await startEosApi({ ports: names, vlans: [1, 100, 200] }) }),
+    nxos_https: async () => ({ ports: nxosNames, server: await startNxApi(nxos) }),
+    cumulus_https: async () => ({ ports: linuxNames, server: await startNvueSwitch(freshCumulus(linuxNames)) }),
+    'aos-cx_https': async () => ({ ports: aosCxNames, server: await startAosCxApi(aosCxNames) }),
+    junos_netconf: async () => ({ ports: junosNames, server: await startJunosNetconf(junosNames) }),
+    openconfig_netconf: async () => ({ ports: names, server: await startOpenconfigSwitch(names) }),
     ...Object.fromEntries(
       textSystems.map((system) => [
         system.name,
@@ -110,11 +128,11 @@ async function measureOneSwitch({ say }: BenchContext): Promise<Record<string, F
     ),
   };
   const figures: Record<string, Figure> = {};
-  for (const [driver, start] of Object.entries(starts)) {
-    say(`${driver}: one port, then ${portsOfSwitch}`);
+  for (const [name, start] of Object.entries(starts)) {
+    const [driver = ''] = name.split('_');
+    say(`${name}: one port, then ${portsOfSwitch}`);
     const started = await start();
-    started.server.faults.loginMs = loginMs;
-    started.server.faults.commandMs = commandMs;
+    Object.assign(started.server.faults, { loginMs, commandMs });
     const one = connectorTo([{ id: driver, driver, ...started }]);
     const oneS = await seconds(() => one.connect(nodeOn(driver, started.ports[0] ?? '', 'provisioning')));
     await one.close();
@@ -124,10 +142,10 @@ async function measureOneSwitch({ say }: BenchContext): Promise<Record<string, F
     );
     await all.close();
     await started.server.stop();
-    figures[`move_48_ratio_${driver}`] = { value: round(allS / oneS, 2), unit: `times one port's ${round(oneS)} s` };
+    figures[`move_48_ratio_${name}`] = { value: round(allS / oneS, 2), unit: `times one port's ${round(oneS)} s` };
   }
   const worst = Math.max(...Object.values(figures).map(({ value }) => value));
-  return { move_48_ratio: { value: worst, unit: "times one port's, the worst driver" }, ...figures };
+  return { move_48_ratio: { value: worst, unit: "times one port's, the worst of drivers and transports" }, ...figures };
 }
 
 async function measureFleet({ say }: BenchContext): Promise<Record<string, Figure>> {
@@ -137,8 +155,7 @@ async function measureFleet({ say }: BenchContext): Promise<Record<string, Figur
   try {
     for (let index = 0; index < fleet.switches; index += 1) {
       const server = await startEosSwitch({ ports: names, vlans: [1, 100, 200] });
-      server.faults.loginMs = loginMs;
-      server.faults.commandMs = commandMs;
+      Object.assign(server.faults, { loginMs, commandMs });
       switches.push({ id: `leaf${index}`, driver: 'eos', ports: names, server });
     }
     const connector = connectorTo(switches);
@@ -148,7 +165,7 @@ async function measureFleet({ say }: BenchContext): Promise<Record<string, Figur
       ),
     );
     await connector.close();
-    const most = Math.max(...switches.map(({ server }) => server.logins.most));
+    const most = Math.max(...switches.map(({ server }) => server.logins?.most ?? 0));
     return {
       move_1000_s: { value: round(taken), unit: 's' },
       move_1000_logins: { value: most, unit: 'logins at the same time, the most of a switch' },

@@ -86,9 +86,28 @@ function openSession(state: JunosState): ShellSession {
     state.holder = undefined;
     state.candidate = undefined;
   };
+  let typed: string[] | undefined;
+  const load = (line: string): string => {
+    if (line !== '\u0004') {
+      typed?.push(line);
+      return '';
+    }
+    const lines = typed ?? [];
+    typed = undefined;
+    const wrong = lines.findIndex((each) => !/^(set|delete) \S/.test(each));
+    if (wrong >= 0) return `terminal:${wrong + 1}:(1) syntax error: ${lines[wrong]}\nload complete (1 errors)`;
+    const said = lines.map((each) => edit(state.candidate ?? new Set(), each));
+    return [...said.filter(Boolean), 'load complete'].join('\n');
+  };
   const session: ShellSession = {
-    prompt: () => (state.holder === session ? '\n[edit]\nbaton@leaf1# ' : '\n{master:0}\nbaton@leaf1> '),
+    isTyping: () => typed !== undefined,
+    prompt: () => (typed ? '' : state.holder === session ? '\n[edit]\nbaton@leaf1# ' : '\n{master:0}\nbaton@leaf1> '),
     execute: (command) => {
+      if (typed) return load(command);
+      if (state.holder === session && command === 'load set terminal') {
+        typed = [];
+        return '[Type ^D at a new line to end input]';
+      }
       if (state.holder === session) return inConfiguration(state, command, leave);
       if (command === 'configure exclusive' || command === 'configure') {
         if (state.holder)

@@ -8,7 +8,7 @@ import {
 
 /** NVUE's REST API: revisions that are filled, applied in the background, and polled. From NVIDIA's documents. */
 
-type Tree = { [key: string]: Tree | string | number };
+type Tree = { [key: string]: Tree | string | number | null };
 
 export interface NvueSwitch extends HttpsSwitch {
   readonly state: NvueState;
@@ -55,14 +55,6 @@ function answer(state: NvueState, request: HttpsRequest): HttpsAnswer {
   }
   const revision = state.revisions.get(query.get('rev') ?? '');
   if (revision?.state !== 'pending') return { status: 404, body: { title: 'Not Found', detail: 'revision' } };
-  if (method === 'DELETE') {
-    const last = words.pop() ?? '';
-    let place: Tree | undefined = revision.config;
-    for (const word of words) place = place?.[word] as Tree | undefined;
-    if (place?.[last] === undefined) return { status: 404, body: { title: 'Not Found' } };
-    delete place[last];
-    return { status: 204, body: '' };
-  }
   const patch = JSON.parse(body) as Tree;
   const unknown = Object.keys((patch['interface'] ?? {}) as Tree).find(
     (port) => !state.ports.includes(port) && !/^bond\d+$/.test(port),
@@ -106,7 +98,12 @@ function aboutRevision(state: NvueState, { method, body }: HttpsRequest, name: s
 function merge(tree: Tree, patch: Tree): void {
   for (const [key, value] of Object.entries(patch)) {
     const below = tree[key];
-    if (typeof value === 'object' && typeof below === 'object') merge(below, value);
-    else tree[key] = structuredClone(value);
+    if (value === null) delete tree[key];
+    else if (typeof value !== 'object') tree[key] = value;
+    else {
+      const place = typeof below === 'object' && below ? below : {};
+      tree[key] = place;
+      merge(place, value);
+    }
   }
 }

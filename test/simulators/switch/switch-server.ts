@@ -18,6 +18,8 @@ export interface SwitchFace {
 
 export interface ShellSession {
   readonly prompt: () => string;
+  /** Whether lines are the input of a command that was given before; Ctrl-D ends it. */
+  readonly isTyping?: () => boolean;
   /** What the command prints. */
   readonly execute: (command: string) => string;
   /** The connection is lost. */
@@ -193,13 +195,18 @@ function serveShell(served: Served, channel: ssh2.ServerChannel, session: ShellS
   const input: { text: string; turn: Promise<void> } = { text: '', turn: write(`\nWelcome\n\n${session.prompt()}`) };
   const answer = async (line: string): Promise<void> => {
     if (faults.flood) return flood(channel, faults.flood.text);
+    if (session.isTyping?.()) {
+      const said = session.execute(line);
+      return write(`${line === '\u0004' ? '' : `${line}\n`}${said === '' ? '' : `${said}\n`}${session.prompt()}`);
+    }
     await write(`${line}\n`);
     const output = await command(served, line, client, () => session.execute(line));
     if (output === undefined) return;
     await write(`${faults.chatter}${output}${output === '' || output.endsWith('\n') ? '' : '\n'}${session.prompt()}`);
   };
   channel.on('data', (chunk: Buffer) => {
-    input.text += chunk.toString();
+    // Ctrl-D ends a line, too
+    input.text += chunk.toString().replaceAll('\u0004', '\u0004\n');
     const lines = input.text.split('\n');
     input.text = lines.pop() ?? '';
     for (const line of lines) input.turn = input.turn.then(() => answer(line));

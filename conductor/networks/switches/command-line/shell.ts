@@ -19,6 +19,9 @@ export interface ShellForm {
   readonly errors: RegExp;
 }
 
+/** Ctrl-D, which ends a command that takes lines of input after its own. */
+export const endOfInput = '\u0004';
+
 const morePrompt = /(?:--\s*More\s*--|---\(more[^)]*\)---)\s*$/i;
 /** A prompt counts when nothing follows for so long: a line of output may look like one. Milliseconds. */
 const quietMs = 3;
@@ -47,7 +50,7 @@ async function openShell(
   const name = promptName(await dialogue.until((lastLine) => promptName(lastLine) !== undefined, 'the login', signal));
   const isEnd = (lastLine: string): boolean => isPrompt(lastLine, name ?? '');
   const run = oneByOne(async (command, stop) => {
-    channel.write(`${command}\n`);
+    channel.write(command.endsWith(endOfInput) ? command : `${command}\n`);
     const answered = await dialogue.until((line) => isEnd(line) || /password: ?$/i.test(line), command, stop);
     if (/password: ?$/i.test(answered)) {
       // enable asks; without a password it is answered by nothing, and refuses
@@ -58,7 +61,7 @@ async function openShell(
     const refusal = form.errors.exec(output);
     if (!refusal) return output;
     const words = output.split('\n').find((line) => form.errors.test(line)) ?? refusal[0];
-    throw new AppError('switch_error', `switch ${endpoint} refused ${command}: ${words.trim()}`);
+    throw new AppError('switch_error', `switch ${endpoint} refused ${command.split('\n', 1)[0]}: ${words.trim()}`);
   });
   await run(form.setUp, signal);
   return { run, isClosed: () => ssh.closedBy() !== undefined, close: () => ssh.close() };

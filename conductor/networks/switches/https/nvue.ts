@@ -13,20 +13,22 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { PeerAnswer } from '#shared/peers/ask-peer.ts';
 
 /**
- * NVUE's REST API, commanded by the lines of `nv`: what is set and unset is sent as one revision when it is applied. What is
- * unset goes first: in one request with what is set, NVUE says no order.
+ * NVUE's REST API, commanded by the lines of `nv`: what is set and unset is sent as one revision when it is applied, each in
+ * one request, where null unsets. What is unset goes first: in one request with what is set, NVUE says no order.
  */
 
 const Revisions = z.record(z.string(), z.unknown());
 const Revision = z.looseObject({ state: z.string(), transition: z.looseObject({ issue: z.unknown() }).optional() });
 
 interface Pending {
-  readonly unset: string[];
+  readonly unset: Tree;
   readonly set: Tree;
 }
 interface Tree {
-  [key: string]: Tree | string | number;
+  [key: string]: Tree | string | number | null;
 }
+
+const nothing = (): Pending => ({ unset: {}, set: {} });
 
 const yes = { 'auto-prompt': { ays: 'ays_yes' } };
 const pollMs = 250;
@@ -36,14 +38,13 @@ type Ask = (request: HttpsRequest) => Promise<PeerAnswer>;
 export const nvue: OpenCommandLine = async (access) => {
   const https = await openHttps(access);
   const { endpoint } = access;
-  let pending: Pending = { unset: [], set: {} };
+  let pending = nothing();
   const asking =
     (line: string, signal: AbortSignal | undefined): Ask =>
     async ({ method, path, body }) => {
       const headers = { authorization: https.basic };
       const answer = await https.ask({ method, path: `/nvue_v1${path}`, headers, body }, signal);
-      // what is not there need not be unset
-      if (answer.status < 300 || (method === 'DELETE' && answer.status === 404)) return answer;
+      if (answer.status < 300) return answer;
       throw new AppError(
         'switch_error',
         `switch ${endpoint} refused ${line}: HTTP ${answer.status} ${shortened(answer.text())}`,
@@ -58,13 +59,13 @@ export const nvue: OpenCommandLine = async (access) => {
       return `[{"set":${(await ask({ method: 'GET', path: '/?rev=applied&filled=false' })).text()}}]`;
     }
     if (verb === 'set') put(pending.set, rest.split(' '));
-    else if (verb === 'unset') pending.unset.push(`/${rest.split(' ').map(encodeURIComponent).join('/')}`);
-    else if (line === 'nv config detach') pending = { unset: [], set: {} };
+    else if (verb === 'unset') unset(pending.unset, rest.split(' '));
+    else if (line === 'nv config detach') pending = nothing();
     else if (line === 'nv config save') {
       await ask({ method: 'PATCH', path: '/revision/applied', body: { state: 'save', ...yes } });
     } else if (line === 'nv config apply -y') {
       const revision = pending;
-      pending = { unset: [], set: {} };
+      pending = nothing();
       await applyRevision(ask, revision, endpoint, signal);
     } else if (line !== 'set -e') throw new AppError('internal', `NVUE's API has nothing for ${line}`);
     return '';
@@ -92,8 +93,9 @@ async function applyRevision(
   if (name === undefined)
     throw new AppError('switch_error', `switch ${endpoint} made no revision: ${shortened(made.text())}`);
   const revision = encodeURIComponent(name);
-  for (const path of unset) await ask({ method: 'DELETE', path: `${path}?rev=${revision}` });
-  if (Object.keys(set).length > 0) await ask({ method: 'PATCH', path: `/?rev=${revision}`, body: set });
+  for (const body of [unset, set]) {
+    if (Object.keys(body).length > 0) await ask({ method: 'PATCH', path: `/?rev=${revision}`, body });
+  }
   await ask({ method: 'PATCH', path: `/revision/${revision}`, body: { state: 'apply', ...yes } });
   const deadline = Date.now() + commandTimeoutMs;
   for (;;) {
@@ -119,17 +121,36 @@ function put(tree: Tree, words: readonly string[]): void {
   const keys = words.slice(0, -1);
   const last = words.at(-1) ?? '';
   const isList = keys.at(-1) === 'vlan' || keys.at(-1) === 'member';
+  const place = placeOf(tree, isList ? keys : keys.slice(0, -1));
+  if (keys.at(-1) === 'member') place[last] = {};
+  else if (isList) for (const vlan of vlansIn(last)) place[vlan] = {};
+  else place[keys.at(-1) ?? ''] = /^\d+$/.test(last) ? Number(last) : last;
+}
+
+/** What is unset as a whole need not be unset in part. */
+function unset(tree: Tree, words: readonly string[]): void {
+  const keys = words.slice(0, -1);
+  const isGone = keys.some((_, depth) => valueAt(tree, keys.slice(0, depth + 1)) === null);
+  if (!isGone) placeOf(tree, keys)[words.at(-1) ?? ''] = null;
+}
+
+function valueAt(tree: Tree, keys: readonly string[]): Tree[string] | undefined {
+  return keys.reduce<Tree[string] | undefined>(
+    (place, key) => (typeof place === 'object' ? place?.[key] : undefined),
+    tree,
+  );
+}
+
+function placeOf(tree: Tree, keys: readonly string[]): Tree {
   let place = tree;
-  for (const key of isList ? keys : keys.slice(0, -1)) {
+  for (const key of keys) {
     const below = place[key];
-    if (typeof below === 'object') place = below;
+    if (typeof below === 'object' && below) place = below;
     else {
       const made: Tree = {};
       place[key] = made;
       place = made;
     }
   }
-  if (keys.at(-1) === 'member') place[last] = {};
-  else if (isList) for (const vlan of vlansIn(last)) place[vlan] = {};
-  else place[keys.at(-1) ?? ''] = /^\d+$/.test(last) ? Number(last) : last;
+  return place;
 }

@@ -34,7 +34,11 @@ const isEdit = (line: string | undefined): boolean => /^(set|delete) /.test(line
 export const junosNetconf: OpenCommandLine = async (access, signal) => {
   const session = await openNetconf(access, signal);
   return {
-    run: async (lines, stop) => {
+    run: async (commands, stop) => {
+      // the lines of a block are one request here in any case
+      const lines = commands.flatMap((command) =>
+        command.includes('\n') ? command.split('\n').slice(1, -1) : command,
+      );
       const outputs: string[] = [];
       while (outputs.length < lines.length) {
         const line = lines[outputs.length] ?? '';

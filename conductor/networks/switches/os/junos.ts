@@ -1,7 +1,10 @@
 import { allVlans, type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
-import { shell } from '#conductor/networks/switches/command-line/shell.ts';
+import { endOfInput, shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { junosNetconf } from '#conductor/networks/switches/netconf/junos-netconf.ts';
+
+/** What a terminal takes at once for sure. */
+const linesOfBlock = 64;
 
 /**
  * Juniper Junos with the Enhanced Layer 2 Software (`interface-mode`): an exclusive candidate, committed with a confirmation.
@@ -12,7 +15,8 @@ export const junos: SwitchOs = {
   transports: {
     ssh: shell({
       setUp: ['set cli screen-length 0', 'set cli screen-width 0'],
-      errors: /^\s*(error: |syntax error|unknown command|missing argument|invalid )/m,
+      errors:
+        /^\s*(error: |syntax error|unknown command|missing argument|invalid |terminal:\d+:|load complete \(\d+ error)/m,
     }),
     netconf: junosNetconf,
   },
@@ -87,6 +91,10 @@ export const junos: SwitchOs = {
     leave: (portIds) => portIds.map((portId) => `delete interfaces ${portId} ether-options 802.3ad`),
     remove: (name) => [`delete interfaces ${name}`],
   },
+  joined: (lines) =>
+    Array.from({ length: Math.ceil(lines.length / linesOfBlock) }, (_, index) =>
+      ['load set terminal', ...lines.slice(index * linesOfBlock, (index + 1) * linesOfBlock), endOfInput].join('\n'),
+    ),
   createVlan: (vlan) => [`set vlans baton-${vlan} vlan-id ${vlan}`],
   transaction: {
     open: () => ['configure exclusive'],
