@@ -61,7 +61,7 @@ const rests = Object.entries(flowKinds).flatMap(([kind, definition]) => {
 
 /**
  * One page of the flows that count now, the oldest first: of each node the open one, or the last one where it failed and
- * the node rests in that failure. One statement, whose cost grows with those and not with the flows that were.
+ * the node rests in that failure. One statement, whose cost grows with those and with the failures that are kept.
  */
 export async function listFlows(
   {
@@ -86,11 +86,13 @@ export async function listFlows(
       select latest.* from nodes cross join lateral (
         select * from flows where node_uuid = nodes.uuid order by ended_at is not null, started_at desc limit 1
       ) latest
-      where nodes.provision_state = any(${list(rests.map(({ state }) => state))}) and latest.ended_at is not null and latest.state in ('failed', 'aborted') and (latest.kind, nodes.provision_state) in (
+      where nodes.uuid in (select node_uuid from flows where state in ('failed', 'aborted') and ended_at is not null)
+        and nodes.provision_state = any(${list([...new Set(rests.map(({ state }) => state))])}) and latest.ended_at is not null and latest.state in ('failed', 'aborted') and (latest.kind, nodes.provision_state) in (
         select * from unnest(${list(rests.map(({ kind }) => kind))}, ${list(rests.map(({ state }) => state))})
       )
     ),
-    described as (
+    -- once: what the status is told from costs most of it
+    described as materialized (
       select counting.uuid, counting.kind, counting.state, counting.node_uuid, counting.requested_by, counting.started_at,
         counting.ended_at, counting.held, counting.on_hold, counting.error, counting.next_check_at,
         nodes.name, nodes.driver, nodes.conductor_group, nodes.provision_state, ${conductorOfNode(config.conductorTimeoutMs)} as conductor,

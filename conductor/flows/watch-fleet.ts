@@ -18,6 +18,8 @@ interface Reading {
   readonly subjects: ReadonlyMap<string, Subject>;
   readonly nodes: KnownNodes;
   readonly tookMs: number;
+  /** By this process's clock, in ms. */
+  readonly at: number;
 }
 
 export interface FleetWatch {
@@ -101,13 +103,15 @@ export function createFleetWatch(context: WatchContext): FleetWatch {
           return 0;
         },
       );
-      await new Promise((resolve) => setTimeout(resolve, Math.max(periodMs, tookMs * restPerRead)));
+      await new Promise((resolve) => setTimeout(resolve, restMs(tookMs)));
     }
     isLooping = false;
   };
   return {
     start: async (since, onChanges) => {
-      const { began, ended } = await look();
+      const { last } = state;
+      // who joins others needs no reading of its own: the next one is compared with the last
+      const { began, ended } = isLooping && last && isFresh(last) && (since ?? 0) <= last.ended ? last : await look();
       watchers.add(onChanges);
       void loop();
       const isKnown = since !== undefined && since >= Math.max(state.knownSince, state.ownersSince) && since <= ended;
@@ -119,6 +123,11 @@ export function createFleetWatch(context: WatchContext): FleetWatch {
     },
   };
 }
+
+const restMs = (tookMs: number): number => Math.max(periodMs, tookMs * restPerRead);
+
+/** One or two periods old; else something is wrong, which who begins is to hear. */
+const isFresh = ({ at, tookMs }: Reading): boolean => performance.now() - at < 2 * (restMs(tookMs) + tookMs);
 
 function hasMoved({ before, now }: Change): boolean {
   return before !== undefined && (before.owner !== now.owner || before.lessee !== now.lessee);
@@ -158,7 +167,8 @@ async function readFleet(context: WatchContext, former: Reading | undefined): Pr
     subjects.set(id, { kind: 'action', uuid: id, body, owner: null, lessee: null });
   }
   const ended = (await databaseTime(context)) + 1;
-  return { began, ended, subjects, nodes, tookMs: performance.now() - since };
+  const at = performance.now();
+  return { began, ended, subjects, nodes, tookMs: at - since, at };
 }
 
 async function readFlows(context: WatchContext) {

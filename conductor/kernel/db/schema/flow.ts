@@ -72,6 +72,7 @@ export const flows = pgTable(
     uniqueIndex('one_open_flow_per_node').on(table.nodeUuid).where(sql`ended_at is null`),
     index('flows_to_check').on(table.nextCheckAt).where(sql`ended_at is null`),
     index().on(table.nodeUuid),
+    index('failed_flows').on(table.nodeUuid).where(sql`state in ('failed', 'aborted') and ended_at is not null`),
     index().on(table.actionId).where(sql`action_id is not null`),
   ],
 );

@@ -1,0 +1,1 @@
+CREATE INDEX "failed_flows" ON "flows" USING btree ("node_uuid") WHERE state in ('failed', 'aborted') and ended_at is not null;
