@@ -94,6 +94,10 @@ export const Indicators = z.strictObject({
   ),
 });
 
+export const VirtualMedia = z.array(
+  z.strictObject({ media_types: z.array(z.string()), inserted: z.boolean(), image: z.string().nullable() }),
+);
+
 export const IndicatorAnswer = z.strictObject({ state: indicatorState });
 
 export const HistoryEntry = z

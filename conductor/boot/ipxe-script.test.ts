@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   firstScript,
+  instanceScript,
   joinKernelParams,
   localDiskScript,
   ramdiskScript,
@@ -115,6 +116,31 @@ test.each(['||', '&&', '#rest'])(
     expect(volumeScript({ ...volume, password: 'a||b#' }, 'hi')).toContain('\nset password a||b#\n');
   },
 );
+
+describe('instanceScript', () => {
+  const files = { kind: 'kernel', kernel: 'http://192.0.2.9/vmlinuz', ramdisk: 'http://192.0.2.9/initrd' } as const;
+
+  test('boots a kernel with its ramdisk, and the parameters of the instance in place of the defaults', () => {
+    const script = instanceScript({ ...files, kernelParams: '%default% quiet' }, 'n1 boots', 'console=ttyS1');
+    expect(script).toContain('\nkernel --name kernel http://192.0.2.9/vmlinuz initrd=ramdisk console=ttyS1 quiet || ');
+    expect(script).toContain('\ninitrd --name ramdisk http://192.0.2.9/initrd || ');
+    expect(instanceScript({ ...files, kernelParams: 'a=1' }, 'n1', 'console=ttyS1')).not.toContain('ttyS1');
+  });
+
+  test('boots an ISO', () => {
+    const script = instanceScript({ kind: 'iso', url: 'http://192.0.2.9/live.iso?a=b' }, 'n1', '');
+    expect(script).toContain('\nsanboot --no-describe http://192.0.2.9/live.iso?a=b || ');
+  });
+
+  test('takes nothing that iPXE would act on', () => {
+    const iso = (url: string) => () => instanceScript({ kind: 'iso', url }, 'n1', '');
+    expect(iso('http://192.0.2.9/${net0/mac}')).toThrow('http(s) URL without blanks');
+    expect(iso('http://192.0.2.9/a || shell')).toThrow('http(s) URL without blanks');
+    expect(() => instanceScript({ ...files, kernelParams: 'a || shell' }, 'n1', '')).toThrow(
+      'instance_info.kernel_append_params',
+    );
+  });
+});
 
 describe('localDiskScript', () => {
   const lines = (bootMode: 'uefi' | 'bios' | undefined) => localDiskScript({ bootMode, message: 'hi' }).split('\n');

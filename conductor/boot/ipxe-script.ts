@@ -31,7 +31,13 @@ export type BootAnswer =
     }
   | { readonly kind: 'local disk'; readonly bootMode: BootMode | undefined; readonly nodeName?: string | undefined }
   | { readonly kind: 'volume'; readonly volume: BootVolume; readonly nodeName?: string | undefined }
+  | { readonly kind: 'instance'; readonly instance: BootedInstance; readonly nodeName?: string | undefined }
   | { readonly kind: 'unknown' };
+
+/** An instance that is no disk: URLs of an ISO, or of a kernel and its ramdisk. */
+export type BootedInstance =
+  | { readonly kind: 'iso'; readonly url: string }
+  | { readonly kind: 'kernel'; readonly kernel: string; readonly ramdisk: string; readonly kernelParams: string };
 
 /** Before the ramdisk, as `secretsArchive` has it. */
 const secretsName = 'secrets.img';
@@ -182,13 +188,52 @@ export function volumeScript(volume: BootVolume, message: string): string {
 }
 
 /**
+ * Boots an instance from its files. Of an ISO only what its boot loader has loaded by then is there later: iPXE's drive
+ * ends with it.
+ * @throws AppError `invalid_argument` for a value that can't stand in a script.
+ */
+export function instanceScript(instance: BootedInstance, message: string, defaultKernelParams: string): string {
+  const boot =
+    instance.kind === 'iso'
+      ? [`sanboot --no-describe ${fileUrl(instance.url)} || goto failed`]
+      : [
+          `kernel --name kernel ${fileUrl(instance.kernel)} initrd=ramdisk ${instanceParams(instance, defaultKernelParams)} || goto failed`,
+          `initrd --name ramdisk ${fileUrl(instance.ramdisk)} || goto failed`,
+          'boot kernel || goto failed',
+        ];
+  return lines([
+    '#!ipxe',
+    `echo Baton: ${consoleText(message)}`,
+    'imgfree',
+    ...boot,
+    ':failed',
+    `echo Baton: the instance could not be booted, trying again in ${retrySeconds} s`,
+    `sleep ${retrySeconds}`,
+    'exit 1',
+  ]);
+}
+
+function instanceParams({ kernelParams }: { readonly kernelParams: string }, defaults: string): string {
+  return joinKernelParams(defaults, kernelParams, 'instance_info.kernel_append_params');
+}
+
+function fileUrl(url: string): string {
+  if (/^https?:\/\/[\x21-\x7e]+$/.test(url) && !url.includes('${')) return url;
+  throw new AppError('invalid_argument', `the instance's ${JSON.stringify(url)} must be an http(s) URL without blanks`);
+}
+
+/**
  * The parameters that are added to the kernel's command line; `%default%` in the node's stands for the configuration's.
  * @throws AppError `invalid_argument` naming `kernel_append_params` (or the configuration's setting) and the fault.
  */
-export function joinKernelParams(defaults: string, own: string | undefined): string {
+export function joinKernelParams(
+  defaults: string,
+  own: string | undefined,
+  field = 'driver_info.kernel_append_params',
+): string {
   const checkedDefaults = checkKernelParams('BATON_KERNEL_PARAMS', defaults);
   if (own === undefined) return checkedDefaults;
-  return checkKernelParams('driver_info.kernel_append_params', own)
+  return checkKernelParams(field, own)
     .replaceAll('%default%', () => checkedDefaults)
     .trim();
 }

@@ -114,8 +114,17 @@ export interface IndicatorInterface {
   set(component: string, state: IndicatorState, options?: CallOptions): Promise<void>;
 }
 
+export interface VirtualDrive {
+  /** As Redfish has them: `CD`, `DVD`. */
+  readonly mediaTypes: readonly string[];
+  readonly inserted: boolean;
+  readonly image: string | null;
+}
+
 /** The CD drive that the BMC shows to the machine. */
 export interface VirtualMediaInterface {
+  /** The machine's drives for CDs. */
+  list(options?: CallOptions): Promise<readonly VirtualDrive[]>;
   /** Puts the image at the URL in, in place of what is there. Returns once the BMC shows it. */
   insert(url: string, options?: CallOptions): Promise<void>;
   /** An empty drive is left as it is. */

@@ -147,6 +147,7 @@ function firmwareBootWithLogging(firmware: FirmwareBootInterface, watch: CallWat
 /** The URL is left out: who knows it may read what stands on the medium. */
 function virtualMediaWithLogging(media: VirtualMediaInterface, watch: CallWatch): VirtualMediaInterface {
   return {
+    list: (options) => logged(watch, 'read virtual media', 'debug', {}, () => media.list(options)),
     insert: (url, options) => logged(watch, 'insert virtual media', 'info', {}, () => media.insert(url, options)),
     eject: (options) => logged(watch, 'eject virtual media', 'info', {}, () => media.eject(options)),
   };

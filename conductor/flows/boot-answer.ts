@@ -6,9 +6,11 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
+import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
 import { openTarget } from '#conductor/nodes/volumes/target-secrets.ts';
 import { findBootVolume, listNodeConnectors } from '#conductor/nodes/volumes/volume-store.ts';
@@ -24,6 +26,9 @@ export async function answerBoot(
   const node = await getNode(db, port.nodeUuid);
   const nodeName = node.name ?? node.uuid;
   if ((await readRequiredBoot(db, node)) === 'local disk') {
+    if (runsFromRamdisk(node) && instanceStates.has(node.provisionState)) {
+      return { kind: 'instance', nodeName, instance: ramdiskInstance(openImage(context.secrets, node)) };
+    }
     const target = await findBootVolume(db, node.uuid);
     if (target) {
       const connectors = await listNodeConnectors(db, node.uuid);
@@ -33,6 +38,24 @@ export async function answerBoot(
   }
   const fetchesToken = !bootsFromVirtualMedia(node);
   return { kind: 'ramdisk', nodeName, fetchesToken, ...ramdiskOf(context.secrets, node) };
+}
+
+/** States in which what the machine boots by itself is its instance. */
+const instanceStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
+  'deploying',
+  'active',
+  'rescue failed',
+  'unrescuing',
+  'unrescue failed',
+  'servicing',
+  'service failed',
+]);
+
+/** Only what is booted: anybody on the network may ask. */
+function openImage(secrets: Secrets, node: NodeRow): NodeRow {
+  const booted = ['boot_iso', 'kernel', 'ramdisk', 'kernel_append_params', 'ramdisk_kernel_arguments'];
+  const instanceInfo = Object.fromEntries(Object.entries(node.instanceInfo).filter(([key]) => booted.includes(key)));
+  return { ...node, instanceInfo: openNodeDocument(secrets, { ...node, instanceInfo }, 'instanceInfo') };
 }
 
 /** What the node's ramdisk is to be told on its command line. */

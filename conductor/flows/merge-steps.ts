@@ -35,11 +35,16 @@ export function mergeSteps(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
     merged.set(stepKey(step), plannedDriver(step, `the driver offers it at priority ${step.priority}${hides}`));
   }
   for (const [key, step] of merged) merged.set(key, withSetPriority(step, facts));
-  for (const step of kind.sorted) merged.set(stepKey(step), plannedCore(step));
+  for (const step of kind.sorted) merged.set(stepKey(step), withoutImage(plannedCore(step), facts));
   for (const { asker, steps } of askersOf(facts)) {
     for (const step of steps) applyRequest(kind, facts, merged, { asker, step });
   }
   return [...merged.values()];
+}
+
+function withoutImage(step: PlannedStep, { withoutImage: why }: PlanFacts): PlannedStep {
+  if (why === undefined || step.step !== 'write_image') return step;
+  return { ...step, priority: 0, reason: `${step.reason}; left out, for ${why}` };
 }
 
 function withSetPriority(step: PlannedStep, { priorities }: PlanFacts): PlannedStep {

@@ -34,6 +34,13 @@ export function placePluginSteps(kind: FlowKind, facts: PlanFacts, steps: readon
   if (kind.inBand?.kind !== 'deploy') {
     throw new AppError('invalid_argument', `${pluginTaskTitle(tasks[0]!.plugin)}: plugins' tasks run in deploys only`);
   }
+  const stranded = tasks.find(
+    ({ plugin }) => !steps.some((step) => stepKey(step) === `deploy.${anchors[plugin.stage].step}`),
+  );
+  if (stranded) {
+    const { where } = anchors[stranded.plugin.stage];
+    throw refused(stranded, `it runs ${where}, and no image is, for ${facts.withoutImage ?? 'the plan leaves it out'}`);
+  }
   return steps.flatMap((step) => {
     const before = tasks.filter(({ plugin }) => stepKey(step) === `deploy.${anchors[plugin.stage].step}`);
     return [...before.map((task) => planTask(kind, facts, task, step)), step];

@@ -41,6 +41,26 @@ describe('a deploy', () => {
     expect(names(planSteps(flowKinds.clean, { ...pretends, requested: [] }))).toEqual(['deploy.leave_network']);
   });
 
+  test('whose image the agent writes by itself has no write_image, unless that is asked for', () => {
+    const facts = { withoutImage: 'its deploy interface is custom-agent', advertised: [advertise('install', 80)] };
+    expect(names(planSteps(flowKinds.deploy, { ...facts, requested: [] }))).toEqual(
+      decomposed.map((name) => (name === 'deploy.write_image' ? 'deploy.install' : name)),
+    );
+    const asked = { interface: 'deploy', step: 'write_image', priority: 70, args: {} };
+    expect(names(planSteps(flowKinds.deploy, { ...facts, requested: [asked] }))).toEqual(
+      decomposed.toSpliced(1, 0, 'deploy.install'),
+    );
+  });
+
+  test('of a ramdisk boots no ramdisk of ours before, and writes nothing', () => {
+    const facts = { isRamdisk: true, withoutAgent: 'its deploy interface is ramdisk', requested: [] };
+    expect(names(planSteps(flowKinds.deploy, facts))).toEqual([
+      'power.power_off',
+      'deploy.switch_to_tenant_network',
+      'deploy.boot_instance',
+    ]);
+  });
+
   test('has in-band steps between core steps by priority, and hides those that the conductor has itself', () => {
     const advertised = [
       advertise('late', 41),

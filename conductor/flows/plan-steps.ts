@@ -29,9 +29,7 @@ export function planSteps(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
     ...kind.closing.map((step) => withWipeArgs(plannedCore(step), facts)),
     ...(facts.wipe ? (kind.beforeWipe ?? []) : []).map((step) => plannedCore(step, 'a wipe follows')),
   ];
-  return facts.withoutAgent === undefined
-    ? withKexec(plan, facts)
-    : withoutAgent(plan, facts.withoutAgent, facts.isFake);
+  return facts.withoutAgent === undefined ? withKexec(plan, facts) : withoutAgent(plan, facts.withoutAgent, facts);
 }
 
 /** The steps that part with the ramdisk say how. */
@@ -163,7 +161,11 @@ const needsAgent = new Set([
 ]);
 
 /** The same plan for a machine that boots no ramdisk: in-band steps are refused, the core ones left out. */
-function withoutAgent(plan: readonly PlannedStep[], why: string, isFake = false): PlannedStep[] {
+function withoutAgent(
+  plan: readonly PlannedStep[],
+  why: string,
+  { isFake = false, isRamdisk = false }: Pick<PlanFacts, 'isFake' | 'isRamdisk'>,
+): PlannedStep[] {
   const inBand = plan.filter(
     (step) => step.plugin ?? (step.inBand && step.origin !== 'core' && step.origin !== 'agent'),
   );
@@ -176,8 +178,11 @@ function withoutAgent(plan: readonly PlannedStep[], why: string, isFake = false)
       : { interface: 'power', step: 'power_off', priority: 100 },
     `no ramdisk is booted, for ${why}`,
   );
-  return plan
-    .filter((step) => !(step.origin === 'core' ? needsAgent.has(step.step) : step.inBand))
-    .filter((step) => !isFake || stepKey(step) !== 'deploy.prepare_instance_boot')
-    .map((step) => (stepKey(step) === 'deploy.deploy' ? instead : { ...step, inBand: false }));
+  return (
+    plan
+      .filter((step) => !(step.origin === 'core' ? needsAgent.has(step.step) : step.inBand))
+      // a ramdisk that is the instance is set up each time that it is booted
+      .filter((step) => !(isFake || isRamdisk) || stepKey(step) !== 'deploy.prepare_instance_boot')
+      .map((step) => (stepKey(step) === 'deploy.deploy' ? instead : { ...step, inBand: false }))
+  );
 }

@@ -8,7 +8,8 @@ import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
 import type { OfferedDriverStep, PlanFacts, RequestedStep } from '#conductor/model/planned-step.ts';
 import { deployBootOf } from '#conductor/nodes/deploy-boot.ts';
-import { implementationOf, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
+import { implementationOf, isSwitchedOff, writesNoImage } from '#conductor/nodes/node-interfaces.ts';
+import { runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
 import { findBootVolume } from '#conductor/nodes/volumes/volume-store.ts';
 import { listTemplatesNamed, openTemplate } from '#conductor/templates/deploy-template.ts';
@@ -55,7 +56,11 @@ export async function readPlanFacts(
     })),
     wipe: request.wipe,
     withoutAgent,
+    ...(request.kind === 'deploy' && writesNoImage(node)
+      ? { withoutImage: 'its deploy interface is custom-agent' }
+      : {}),
     isFake: fakesFlow(request.kind, node),
+    isRamdisk: request.kind === 'deploy' && runsFromRamdisk(node),
     kexec: request.kind === 'deploy' && deployBootOf(node) === 'kexec' ? readKexec(context, node) : undefined,
   };
 }
@@ -115,6 +120,7 @@ async function reasonForNoAgent(
   const faked = whyFaked(request.kind, node);
   if (faked !== undefined) return faked;
   if (request.kind !== 'deploy') return undefined;
+  if (runsFromRamdisk(node)) return 'its deploy interface is ramdisk';
   const volume = await findBootVolume(db, node.uuid);
   return volume && `the node boots from volume ${volume.volumeId}`;
 }

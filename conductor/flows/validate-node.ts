@@ -8,10 +8,16 @@ import { networkInterfaces, parseNetworkInterface, validateNetwork } from '#cond
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { buildImageInfo } from '#conductor/nodes/image-info.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
-import { bootsFromVirtualMedia, hasFakeDeploy, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
+import {
+  bootsFromVirtualMedia,
+  hasFakeDeploy,
+  isSwitchedOff,
+  writesNoImage,
+} from '#conductor/nodes/node-interfaces.ts';
 import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
+import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
 import { openTarget } from '#conductor/nodes/volumes/target-secrets.ts';
 import { findBootVolume, listNodeConnectors } from '#conductor/nodes/volumes/volume-store.ts';
@@ -90,8 +96,9 @@ async function readChecks(
       : () =>
           check(() => {
             checkImageUrls(node.instanceInfo, context.config.outbound.images);
+            if (runsFromRamdisk(node)) return ramdiskInstance(node);
             if (volume) return bootVolume(openTarget(context.secrets, volume), connectors);
-            return buildImageInfo(node);
+            return writesNoImage(node) ? undefined : buildImageInfo(node);
           }),
     network: () =>
       check(() => {

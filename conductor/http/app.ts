@@ -51,6 +51,7 @@ import { nodeRaidRoutes } from '#conductor/http/node-raid.routes.ts';
 import { nodeStateRoutes } from '#conductor/http/node-states.routes.ts';
 import { nodeTraitRoutes } from '#conductor/http/node-traits.routes.ts';
 import { nodeVifRoutes } from '#conductor/http/node-vifs.routes.ts';
+import { nodeVmediaRoutes } from '#conductor/http/node-vmedia.routes.ts';
 import { nodeRoutes } from '#conductor/http/nodes.routes.ts';
 import { observeRequests } from '#conductor/http/observe-requests.ts';
 import { pluginRoutes } from '#conductor/http/plugins.routes.ts';
@@ -93,6 +94,7 @@ const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   nodeFirmwareRoutes,
   nodeHardwareRoutes,
   nodeIndicatorRoutes,
+  nodeVmediaRoutes,
   nodeHistoryRoutes,
   flowRoutes,
   eventRoutes,

@@ -4,6 +4,7 @@ import { type BootMediumParams, openBootMedium, readsBootSecrets } from '#conduc
 import {
   type BootAnswer,
   firstScript,
+  instanceScript,
   joinKernelParams,
   localDiskScript,
   ramdiskScript,
@@ -128,6 +129,10 @@ function nodeScript(
       inspects: answer.inspects,
       fetchesToken: answer.fetchesToken && options.readsSecrets,
     });
+  }
+  if (answer.kind === 'instance') {
+    const message = `${answer.nodeName ?? mac} boots its instance`;
+    return instanceScript(answer.instance, message, options.kernelParams);
   }
   if (answer.kind === 'volume') {
     return volumeScript(answer.volume, `${answer.nodeName ?? mac} boots from its volume`);

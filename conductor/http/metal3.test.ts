@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { answerBoot } from '#conductor/flows/boot-answer.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -144,5 +145,33 @@ test('an interface that is not there, or was taken away, refuses in words what n
   expect(await api.call('PUT', `/v1/nodes/${uuid}/states/provision`, plan)).toMatchObject({
     status: 400,
     fault: containing('bios.factory_reset'),
+  });
+});
+
+test('a ramdisk is booted over the network, by its node alone and while it is its instance', async () => {
+  const { uuid } = await api.call('POST', '/v1/nodes', {
+    ...host,
+    name: 'metal3~ramdisk',
+    deploy_interface: 'ramdisk',
+    instance_info: {
+      kernel: 'http://192.0.2.1/vmlinuz',
+      ramdisk: 'http://192.0.2.1/initrd',
+      kernel_append_params: 'a=1',
+    },
+  });
+  await api.call('POST', '/v1/ports', { node_uuid: uuid, address: '52:54:00:00:00:03' });
+  expect((await api.call('GET', `/v1/nodes/${uuid}/validate`)).body).toMatchObject({ deploy: { result: true } });
+  const booted = () => answerBoot(api.context, '52:54:00:00:00:03');
+  expect(await booted()).toMatchObject({ kind: 'local disk' });
+  await api.context.db.execute(`UPDATE nodes SET provision_state = 'active' WHERE uuid = '${uuid}'`);
+  expect(await booted()).toEqual({
+    kind: 'instance',
+    nodeName: 'metal3~ramdisk',
+    instance: {
+      kind: 'kernel',
+      kernel: 'http://192.0.2.1/vmlinuz',
+      ramdisk: 'http://192.0.2.1/initrd',
+      kernelParams: 'a=1',
+    },
   });
 });

@@ -264,7 +264,7 @@ test('what a node does not have: empty lists, absent things, refusals', async ()
   expect(await get('children')).toMatchObject({ children: [], links: { rel: 'children' } });
   expect(await get('states/console')).toEqual({ console_enabled: false, console_info: null });
   expect(await get('vendor_passthru/methods')).toEqual({});
-  expect((await api.call('GET', '/v1/nodes/n1/vmedia')).fault).toContain('config drive');
+  expect((await api.call('GET', '/v1/nodes/n1/vmedia')).fault).toContain('does not support vmedia');
   await api.call('PATCH', '/v1/nodes/n1', [{ op: 'add', path: '/console_interface', value: 'no-console' }]);
   expect(await put('states/console', { enabled: true })).toMatchObject({
     status: 400,

@@ -35,11 +35,6 @@ const unbuilt: readonly Unbuilt[] = [
     since: 1,
     instead: 'talk to the BMC itself; event subscriptions are made at its EventService',
   },
-  {
-    path: '/v1/nodes/:node/vmedia',
-    since: 89,
-    instead: 'nodes boot over the network, and a config drive brings data to an instance',
-  },
 ];
 
 /** What Baton has not built: empty lists, and refusals that say so. Mounted last. */

@@ -94,10 +94,14 @@ export interface PlanFacts {
   readonly wipe?: WipeRequest | undefined;
   /** No ramdisk is booted, and why: the node boots from a volume, the operator wants none. */
   readonly withoutAgent?: string | undefined;
+  /** Why the conductor writes no image by itself; `deploy.write_image` may still be asked for. */
+  readonly withoutImage?: string | undefined;
   /** It is to go into the written system by kexec; `refused` = why it is rebooted all the same. */
   readonly kexec?: { readonly refused?: string | undefined } | undefined;
   /** Nothing is done at the machine but what its fake BMC does: `withoutAgent` says why. */
   readonly isFake?: boolean;
+  /** The instance is booted from a ramdisk or an ISO, and nothing is written. */
+  readonly isRamdisk?: boolean;
 }
 
 /** Ironic's key of a step: interface and name. */

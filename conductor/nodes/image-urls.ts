@@ -1,8 +1,16 @@
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { checkOutboundUrl, type OutboundRules } from '#shared/peers/outbound-url.ts';
 
-/** What of `instance_info` the agent fetches. */
-const fetchedFields = ['image_source', 'image_checksum', 'image_os_hash_value', 'kernel', 'ramdisk', 'configdrive'];
+/** What of `instance_info` the agent, or what the machine boots, fetches. */
+const fetchedFields = [
+  'image_source',
+  'image_checksum',
+  'image_os_hash_value',
+  'kernel',
+  'ramdisk',
+  'boot_iso',
+  'configdrive',
+];
 
 /**
  * Whether the machine may fetch what its instance is made of: it stands in networks that whoever asks for it may not.

@@ -11,7 +11,7 @@ const commonNames: InterfaceNames = {
   bios: ['no-bios'],
   boot: ['ipxe', 'pxe'],
   console: ['no-console'],
-  deploy: ['direct'],
+  deploy: ['direct', 'custom-agent', 'ramdisk'],
   firmware: ['no-firmware'],
   inspect: ['agent', 'no-inspect'],
   management: [],
@@ -50,6 +50,11 @@ function defaultInterface(driver: string, kind: InterfaceKind): string {
 /** Deploying and cleaning do nothing at the machine, and boot no ramdisk. */
 export function hasFakeDeploy({ driver, deployInterface }: Pick<NodeRow, 'driver' | 'deployInterface'>): boolean {
   return (deployInterface ?? defaultInterface(driver, 'deploy')) === 'fake';
+}
+
+/** The image is the business of the steps that are asked for, or of the agent's own. */
+export function writesNoImage(node: Choosing): boolean {
+  return interfaceOf(node, 'deploy') === 'custom-agent';
 }
 
 /** The ramdisk is booted from a CD that its BMC shows to the machine, not over the network. */

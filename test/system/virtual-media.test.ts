@@ -1,19 +1,16 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { silentLog } from '#shared/log.ts';
 import { parametersBytes, secretsBytes } from '#shared/wire/boot-medium.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { makeBootMediumDirectory, mediumParts } from '#test/support/boot-medium-directory.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 
 /** Whole flows of machines that boot by virtual media: a conductor, a Redfish BMC and a real agent over real HTTP. */
 
-const kernel = 'kernel '.repeat(1000);
-const ramdisk = 'ramdisk '.repeat(9000);
-const [head, between] = ['head '.repeat(1000), 'between '.repeat(20)];
+const { head, kernel, between, ramdisk } = mediumParts;
 let directory: string;
 let conductor: ConductorInProcess;
 let operator: Operator;
@@ -21,25 +18,7 @@ let machine: SimulatedNode;
 let count = 0;
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'baton-boot-medium-'));
-  const place = '#'.repeat(parametersBytes + secretsBytes);
-  const layout = {
-    size: head.length + place.length + kernel.length + between.length + ramdisk.length,
-    parameters: head.length,
-    secrets: head.length + parametersBytes,
-    files: [
-      { name: 'vmlinuz', offset: head.length + place.length, bytes: kernel.length },
-      {
-        name: 'initrd.img',
-        offset: head.length + place.length + kernel.length + between.length,
-        bytes: ramdisk.length,
-      },
-    ],
-  };
-  await writeFile(join(directory, 'vmlinuz'), kernel);
-  await writeFile(join(directory, 'initrd.img'), ramdisk);
-  await writeFile(join(directory, 'boot-medium.bin'), head + place + between);
-  await writeFile(join(directory, 'boot-medium.json'), JSON.stringify(layout));
+  directory = await makeBootMediumDirectory();
   conductor = await startConductorInProcess({ log: silentLog, settings: { BATON_RAMDISK_DIR: directory } });
   operator = createOperator(conductor.url);
 });

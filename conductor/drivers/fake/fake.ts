@@ -62,7 +62,7 @@ export const fakeDriver: DriverDefinition<FakeOptions> = {
     bios: ['fake', 'no-bios'],
     boot: ['fake', 'ipxe', 'pxe'],
     console: ['fake', 'no-console'],
-    deploy: ['fake', 'direct'],
+    deploy: ['fake', 'direct', 'custom-agent', 'ramdisk'],
     firmware: ['fake', 'no-firmware'],
     inspect: ['fake', 'agent', 'no-inspect'],
     management: ['fake'],

@@ -59,6 +59,12 @@ export function redfishVirtualMedia(system: RedfishSystem): VirtualMediaInterfac
   };
 
   return {
+    list: async (options) => {
+      const { signal } = callDeadline(options, timeoutMs);
+      const drive = await findDrive(system, signal);
+      const { MediaTypes: mediaTypes, Image: image } = drive.data;
+      return [{ mediaTypes: mediaTypes ?? [], inserted: holdsImage(drive), image: image || null }];
+    },
     eject: async (options) => {
       const { signal } = callDeadline(options, timeoutMs);
       await empty(await findDrive(system, signal), signal);

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { forgetAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { openBootMedium } from '#conductor/boot/boot-medium.ts';
+import type { VirtualMediaInterface } from '#conductor/drivers/interfaces.ts';
 import { bootMediumPath } from '#conductor/flows/boot-medium-answer.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { nodePlace, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
@@ -13,8 +14,7 @@ import { AppError } from '#shared/errors/app-error.ts';
  */
 export async function insertBootMedium(context: StepContext): Promise<void> {
   const { node, signal } = context;
-  const media = context.bmc().virtualMedia;
-  if (!media) throw new AppError('not_supported', `driver ${node.driver} has no virtual media`);
+  const media = requireVirtualMedia(context);
   // before the drive is emptied: its answer would reach the BMC alone
   await (await openBootMedium(context.config.ramdiskDirectory, { parameters: '', secrets: [] })).close();
   const token = randomBytes(32).toString('base64url');
@@ -25,6 +25,13 @@ export async function insertBootMedium(context: StepContext): Promise<void> {
   const { external_http_url: own } = openNodeDocument(context.secrets, node, 'driverInfo');
   const base = typeof own === 'string' ? own : context.config.boot.url;
   await media.insert(`${base.replace(/\/+$/, '')}${bootMediumPath(node.uuid, token)}`, { signal });
+}
+
+/** @throws AppError `not_supported` */
+export function requireVirtualMedia({ bmc, node }: Pick<StepContext, 'bmc' | 'node'>): VirtualMediaInterface {
+  const media = bmc().virtualMedia;
+  if (media) return media;
+  throw new AppError('not_supported', `driver ${node.driver} has no virtual media`);
 }
 
 /**

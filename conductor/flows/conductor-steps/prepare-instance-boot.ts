@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { hasWrittenImage } from '#conductor/flows/conductor-steps/boot-instance.ts';
 import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isPartitionImage } from '#conductor/nodes/image-info.ts';
-import { setLastingBootDevice } from '#conductor/nodes/lasting-boot-device.ts';
+import { setInstanceBootDevice } from '#conductor/nodes/instance-boot-device.ts';
+import { writesNoImage } from '#conductor/nodes/node-interfaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { hasSoftwareRaid } from '#shared/raid/software-raid.ts';
 
@@ -25,6 +27,8 @@ async function run(context: StepContext): Promise<ConductorStepOutcome> {
   const bootMode = bootModeOf(node);
   // no agent has run: the node boots from a volume, which iPXE attaches each time
   if (!context.step.inBand) return bootFrom(context, 'pxe');
+  // what a custom agent's steps have written is theirs to make bootable
+  if (writesNoImage(node) && !(await hasWrittenImage(context))) return bootFromDisk(context);
   if (bootMode === 'bios' && !needsBootLoader(node)) return bootFromDisk(context);
   const outcome = (await resumeStarted(context, command)) ?? (await installBootloader(context, bootMode));
   return outcome.kind === 'done' ? bootFromDisk(context) : outcome;
@@ -73,7 +77,7 @@ function bootFromDisk(context: StepContext): Promise<ConductorStepOutcome> {
 /** Sets what the machine boots from, from now on. @throws AppError as the BMC does */
 export async function bootFrom(context: StepContext, device: 'disk' | 'pxe'): Promise<ConductorStepOutcome> {
   const { node, signal } = context;
-  const kept = await setLastingBootDevice(context.bmc().management, device, { signal, bootMode: bootModeOf(node) });
+  const kept = await setInstanceBootDevice(context.bmc(), device, { node, signal });
   if (kept.renewedBootDevice === node.renewedBootDevice) return { kind: 'done' };
   return { kind: 'done', record: () => Promise.resolve(kept) };
 }

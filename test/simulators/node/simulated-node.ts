@@ -194,8 +194,10 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
     start: (from) => {
       const stop = new AbortController();
       count += 1;
-      runs = from === 'disk' ? 'instance' : wrong.faults.bootsNothing ? 'nothing' : 'ramdisk';
       const cd = typeof from === 'string' ? undefined : from.cd;
+      // an ISO of the operator's own is the instance
+      const isInstance = from === 'disk' || (cd !== undefined && !new URL(cd).pathname.startsWith('/media/'));
+      runs = isInstance ? 'instance' : wrong.faults.bootsNothing ? 'nothing' : 'ramdisk';
       const ended = runs === 'ramdisk' ? ramdisk({ options, cd, park }, wrong, record, stop.signal) : Promise.resolve();
       running = { stop, ended };
     },

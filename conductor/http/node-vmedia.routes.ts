@@ -1,0 +1,116 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import { VirtualMedia } from '#conductor/api/node-parts.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, fieldsQuery, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { requireEndpoint } from '#conductor/http/versions.ts';
+import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
+import { checkFetched } from '#conductor/nodes/image-urls.ts';
+import { withNodeLock } from '#conductor/nodes/node-lock.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ['node management'];
+const path = '/v1/nodes/{node}/vmedia';
+const since = 89;
+const sinceList = 93;
+
+const list = createRoute({
+  method: 'get',
+  path,
+  tags,
+  summary: "Ask the BMC what is in the machine's virtual drives for CDs",
+  request: { params: NodeParams },
+  responses: answers(200, 'drives', VirtualMedia),
+});
+
+const attach = createRoute({
+  method: 'post',
+  path,
+  tags,
+  summary: "Put an image into the machine's virtual CD drive, in place of what is there",
+  request: {
+    params: NodeParams,
+    body: jsonBody(
+      z.strictObject({
+        device_type: z.enum(['cdrom', 'disk', 'floppy'], { error: 'must be cdrom, disk or floppy' }),
+        image_url: z
+          .string()
+          .regex(/^https?:\/\/[\x21-\x7e]+$/, { error: 'must be an http:// or https:// URL, which the BMC fetches' }),
+        image_download_source: z
+          .enum(['http', 'local'], { error: 'must be http: the BMC fetches the image itself' })
+          .optional(),
+      }),
+    ),
+  },
+  responses: answers(204, 'the BMC shows it'),
+});
+
+const detach = createRoute({
+  method: 'delete',
+  path,
+  tags,
+  summary: "Empty the machine's virtual CD drive",
+  request: { params: NodeParams, query: z.strictObject({ device_types: fieldsQuery }) },
+  responses: answers(204, 'done'),
+});
+
+/** `/v1/nodes/{node}/vmedia` (Ironic, 1.89; reading 1.93). A flow that boots the node from virtual media has the drive for itself. */
+export function nodeVmediaRoutes(context: HttpContext): ApiApp {
+  const app = newApiApp();
+  const find = async (ident: string) => {
+    const node = await getNode(context.db, ident);
+    const { virtualMedia } = context.drivers.connect(node, { node: node.uuid });
+    if (virtualMedia) return { node, virtualMedia };
+    throw new AppError('not_supported', `Driver ${node.driver} does not support vmedia: a redfish node has it.`);
+  };
+
+  app.openapi(list, async (c) => {
+    requireEndpoint(c.get('version'), sinceList);
+    const { virtualMedia } = await find(c.req.valid('param').node);
+    const drives = await virtualMedia.list();
+    return c.json(
+      drives.map(({ mediaTypes, inserted, image }) => ({
+        media_types: [...mediaTypes],
+        inserted,
+        image: image && withoutBootMedium(image),
+      })),
+    );
+  });
+
+  app.openapi(attach, async (c) => {
+    requireEndpoint(c.get('version'), since);
+    const { device_type: type, image_url: url } = c.req.valid('json');
+    requireCd('device_type', [type]);
+    checkFetched('image_url', url, context.config.outbound.images);
+    const { node, virtualMedia } = await find(c.req.valid('param').node);
+    await withNodeLock(context, node.uuid, (signal) => virtualMedia.insert(url, { signal }));
+    await writeChangeNote(context.db, node.uuid, changeNote(context, c.get('caller'), 'virtual media is attached'));
+    return c.body(null, 204);
+  });
+
+  app.openapi(detach, async (c) => {
+    requireEndpoint(c.get('version'), since);
+    const types = c.req.valid('query').device_types?.split(',') ?? [];
+    if (types.length > 0) requireCd('device_types', types);
+    const { node, virtualMedia } = await find(c.req.valid('param').node);
+    await withNodeLock(context, node.uuid, (signal) => virtualMedia.eject({ signal }));
+    await writeChangeNote(context.db, node.uuid, changeNote(context, c.get('caller'), 'virtual media is detached'));
+    return c.body(null, 204);
+  });
+
+  return app;
+}
+
+/** Whoever has its address has this boot's token. */
+function withoutBootMedium(url: string): string {
+  return url.replace(/(\/media\/[^/]+\/)[^/]+(?=\.iso$)/, '$1******');
+}
+
+/** @throws AppError `not_supported` */
+function requireCd(field: string, types: readonly string[]): void {
+  const other = types.find((type) => type !== 'cdrom');
+  if (other === undefined) return;
+  throw new AppError('not_supported', `${field}: Baton fills the virtual drive for CDs only: cdrom, not '${other}'.`);
+}

@@ -1,0 +1,52 @@
+import type { BootedInstance } from '#conductor/boot/ipxe-script.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import { bootsFromVirtualMedia, interfaceOf } from '#conductor/nodes/node-interfaces.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+type InstanceNode = Parameters<typeof interfaceOf>[0] & Pick<NodeRow, 'instanceInfo'>;
+
+/** Nothing is written to a disk: the instance is booted from a ramdisk or an ISO each time. */
+export function runsFromRamdisk(node: Parameters<typeof interfaceOf>[0]): boolean {
+  return interfaceOf(node, 'deploy') === 'ramdisk';
+}
+
+/**
+ * What `deploy_interface` `ramdisk` boots, by `instance_info`: `boot_iso`, or `kernel` and `ramdisk`.
+ * @throws AppError `invalid_argument` naming the missing or wrong field, `not_supported` for a ramdisk as a CD
+ */
+export function ramdiskInstance(node: InstanceNode): BootedInstance {
+  const info = node.instanceInfo;
+  if (info['boot_iso'] !== undefined && info['boot_iso'] !== null) {
+    return { kind: 'iso', url: fetchedUrl(info, 'boot_iso') };
+  }
+  if (!info['kernel'] || !info['ramdisk']) {
+    throw new AppError(
+      'invalid_argument',
+      'instance_info needs boot_iso, or kernel and ramdisk: deploy_interface ramdisk boots these and writes nothing',
+    );
+  }
+  if (bootsFromVirtualMedia(node)) {
+    throw new AppError(
+      'not_supported',
+      'instance_info.kernel and ramdisk are booted over the network: with virtual media give boot_iso',
+    );
+  }
+  const params = info['kernel_append_params'] ?? info['ramdisk_kernel_arguments'] ?? '%default%';
+  if (typeof params !== 'string') {
+    throw new AppError('invalid_argument', 'instance_info.kernel_append_params must be text');
+  }
+  return {
+    kind: 'kernel',
+    kernel: fetchedUrl(info, 'kernel'),
+    ramdisk: fetchedUrl(info, 'ramdisk'),
+    kernelParams: params,
+  };
+}
+
+/** iPXE and BMCs take it as it is. */
+function fetchedUrl(info: JsonObject, field: string): string {
+  const value = info[field];
+  if (typeof value === 'string' && /^https?:\/\/[\x21-\x7e]+$/.test(value) && !value.includes('${')) return value;
+  throw new AppError('invalid_argument', `instance_info.${field} must be an http:// or https:// URL without blanks`);
+}
