@@ -1,9 +1,8 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { VirtualMedia } from '#conductor/api/node-parts.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, fieldsQuery, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { answers, fieldsQuery, routesOf } from '#conductor/http/define-routes.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
 import { checkFetched } from '#conductor/nodes/image-urls.ts';
@@ -11,49 +10,36 @@ import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const tags = ['node management'];
+const route = routesOf('node management');
 const path = '/v1/nodes/{node}/vmedia';
 const since = 89;
 const sinceList = 93;
 
-const list = createRoute({
-  method: 'get',
+const list = route.get(
   path,
-  tags,
-  summary: "Ask the BMC what is in the machine's virtual drives for CDs",
-  request: { params: NodeParams },
-  responses: answers(200, 'drives', VirtualMedia),
-});
+  "Ask the BMC what is in the machine's virtual drives for CDs",
+  answers(200, 'drives', VirtualMedia),
+);
 
-const attach = createRoute({
-  method: 'post',
+const attach = route.post(
   path,
-  tags,
-  summary: "Put an image into the machine's virtual CD drive, in place of what is there",
-  request: {
-    params: NodeParams,
-    body: jsonBody(
-      z.strictObject({
-        device_type: z.enum(['cdrom', 'disk', 'floppy'], { error: 'must be cdrom, disk or floppy' }),
-        image_url: z
-          .string()
-          .regex(/^https?:\/\/[\x21-\x7e]+$/, { error: 'must be an http:// or https:// URL, which the BMC fetches' }),
-        image_download_source: z
-          .enum(['http', 'local'], { error: 'must be http: the BMC fetches the image itself' })
-          .optional(),
-      }),
-    ),
+  "Put an image into the machine's virtual CD drive, in place of what is there",
+  answers(204, 'the BMC shows it'),
+  {
+    body: z.strictObject({
+      device_type: z.enum(['cdrom', 'disk', 'floppy'], { error: 'must be cdrom, disk or floppy' }),
+      image_url: z
+        .string()
+        .regex(/^https?:\/\/[\x21-\x7e]+$/, { error: 'must be an http:// or https:// URL, which the BMC fetches' }),
+      image_download_source: z
+        .enum(['http', 'local'], { error: 'must be http: the BMC fetches the image itself' })
+        .optional(),
+    }),
   },
-  responses: answers(204, 'the BMC shows it'),
-});
+);
 
-const detach = createRoute({
-  method: 'delete',
-  path,
-  tags,
-  summary: "Empty the machine's virtual CD drive",
-  request: { params: NodeParams, query: z.strictObject({ device_types: fieldsQuery }) },
-  responses: answers(204, 'done'),
+const detach = route.delete(path, "Empty the machine's virtual CD drive", answers(204, 'done'), {
+  query: z.strictObject({ device_types: fieldsQuery }),
 });
 
 /** `/v1/nodes/{node}/vmedia` (Ironic, 1.89; reading 1.93). A flow that boots the node from virtual media has the drive for itself. */

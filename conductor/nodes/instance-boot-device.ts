@@ -1,6 +1,6 @@
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { BootDevice } from '#conductor/model/boot-device.ts';
+import type { BootDevice } from '#conductor/model/boot.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { setLastingBootDevice } from '#conductor/nodes/lasting-boot-device.ts';
 
