@@ -5,6 +5,7 @@ import {
   type CommandContext,
   type CommandInput,
   type CommandOption,
+  flagOption,
   pathOperand,
   textOption,
 } from '#conductor/cli/command.ts';
@@ -21,6 +22,7 @@ import { cell, print } from '#conductor/cli/print.ts';
 import { provision, readTimeout, waitOptions } from '#conductor/cli/provision.ts';
 import { readSteps } from '#conductor/cli/read-input-file.ts';
 import { renderPlan } from '#conductor/cli/render-plan.ts';
+import { disableRamdisk } from '#conductor/cli/state-commands.ts';
 import { wipeOf, wipeOptions } from '#conductor/cli/wipe-options.ts';
 import { legalVerbs, type ProvisionVerb, provisionStates } from '#conductor/model/provision-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -80,6 +82,7 @@ async function plan(context: CommandContext, input: CommandInput): Promise<void>
   const runbook = textOption(input, 'runbook');
   const steps = {
     ...(file === undefined ? {} : { [key]: await readSteps('--deploy-steps, --steps', file, key) }),
+    ...(flagOption(input, 'disable-ramdisk') ? { disable_ramdisk: true } : {}),
     ...(runbook === undefined ? {} : { runbook }),
   };
   const wipe = wipeOf(input);
@@ -130,6 +133,7 @@ export const deployCommands: readonly Command[] = [
       ...imageOptions,
       'deploy-steps': deploySteps,
       steps: { value: 'FILE', meaning: 'for clean and service: the steps, in their order' },
+      'disable-ramdisk': disableRamdisk,
       runbook: { value: 'NAME', meaning: 'for clean and service: a runbook in place of steps' },
       ...wipeOptions,
       wipe: { meaning: 'with --target provide: the wipe that comes in place of cleaning, also after an undeploy' },

@@ -16,6 +16,7 @@ test('steps come from files, JSON or YAML', async () => {
     await writeFile(yaml, '- {interface: deploy, step: erase_devices_metadata, args: {}}\n');
     const steps = [{ interface: 'deploy', step: 'erase_devices_metadata', args: {} }];
     await terminal.run('clean', 'n1', '--steps', yaml);
+    await terminal.run('service', 'n1', '--steps', yaml, '--disable-ramdisk');
     const json = join(directory, 'steps.json');
     await writeFile(json, JSON.stringify({ deploy_steps: steps }));
     await terminal.run('deploy', 'n1', '--deploy-steps', json, '--plan-hash', 'ab');
@@ -26,6 +27,7 @@ test('steps come from files, JSON or YAML', async () => {
     await terminal.run('node', 'raid', 'clear', 'n1');
     expect(terminal.calls).toEqual([
       ['PUT', '/v1/nodes/n1/states/provision', { target: 'clean', clean_steps: steps }],
+      ['PUT', '/v1/nodes/n1/states/provision', { target: 'service', service_steps: steps, disable_ramdisk: true }],
       ['PUT', '/v1/nodes/n1/states/provision', { target: 'active', deploy_steps: steps, plan_hash: 'ab' }],
       ['POST', '/v1/deploy_templates', { name: 'CUSTOM_X', steps }],
       ['DELETE', '/v1/deploy_templates/CUSTOM_X', undefined],

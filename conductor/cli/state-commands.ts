@@ -1,6 +1,7 @@
 import {
   type Command,
   type CommandOption,
+  flagOption,
   pathOperand,
   requiredOption,
   textOption,
@@ -45,6 +46,9 @@ function wipingVerb(words: string, target: string, meaning: string, hasPlan = fa
   });
 }
 
+/** Of a list of steps; a runbook says it itself. */
+export const disableRamdisk: CommandOption = { meaning: 'with --steps: no ramdisk is booted; steps of BMCs need none' };
+
 /** A verb that runs a list of steps in its order. */
 function stepsVerb(words: 'clean' | 'service', meaning: string): Command {
   const form = 'a list of {interface, step, args}, JSON or YAML';
@@ -53,7 +57,13 @@ function stepsVerb(words: 'clean' | 'service', meaning: string): Command {
   return onNodes({
     words,
     operands: ['NODE'],
-    options: { steps, runbook, 'plan-hash': planHashOption(words), ...waitOptions },
+    options: {
+      steps,
+      'disable-ramdisk': disableRamdisk,
+      runbook,
+      'plan-hash': planHashOption(words),
+      ...waitOptions,
+    },
     meaning,
     run: async (context, input) => {
       const [file, name] = [textOption(input, 'steps'), textOption(input, 'runbook')];
@@ -64,6 +74,7 @@ function stepsVerb(words: 'clean' | 'service', meaning: string): Command {
       await provision(context, input, pathOperand(input), {
         target: words,
         ...(file === undefined ? { runbook: name } : { [key]: await readSteps('--steps', file, key) }),
+        ...(flagOption(input, 'disable-ramdisk') ? { disable_ramdisk: true } : {}),
         ...(planHash === undefined ? {} : { plan_hash: planHash }),
       });
     },
