@@ -258,6 +258,10 @@ export const accessRules: readonly AccessRule[] = [
     // where connectors and targets are
     ['GET', '/v1/volume', 'baremetal:volume:list', read],
     ['GET', '/v1/settings', 'baton:settings:get', administer],
+    ['GET', '/v1/images', 'baton:image:get', readEverywhere],
+    ['GET', '/v1/images/{image}', 'baton:image:get', readEverywhere],
+    ['DELETE', '/v1/images/{image}', 'baton:image:delete', administer],
+    ['POST', '/v1/images/prune', 'baton:image:prune', administer],
     ['GET', '/v1/tokens', 'baton:token:get', administer],
     ['POST', '/v1/tokens', 'baton:token:create', administer],
     ['DELETE', '/v1/tokens/{token}', 'baton:token:delete', administer],

@@ -1,12 +1,17 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { exitCodeOf } from '#conductor/cli/run-baton.ts';
 import { createNodeTerminal, type NodeTerminal } from '#conductor/cli/testing/node-terminal.ts';
+import { createRecordingTerminal } from '#conductor/cli/testing/recording-terminal.ts';
 import { parseChunkIndex } from '#shared/chunks/chunk-index.ts';
+import { run } from '#shared/process/run.ts';
 
 const image = randomBytes(2 * 1024 * 1024 + 512);
 let folder = '';
@@ -42,7 +47,12 @@ test('an image makes the same index, packed or not, without a conductor', async 
 });
 
 test.each<[string, Uint8Array, string[], RegExp]>([
-  ['qcow2', Buffer.from('514649fb00000003', 'hex'), [], /is qcow2: convert it first/],
+  ['damaged qcow2', Buffer.from('514649fb00000003', 'hex'), [], /convert .*debian\.raw\.img from qcow2/],
+  ['qcow2 over another file', qcow2Head({ backing: 512n }), [], /keeps its data in another file/],
+  ['qcow2 beside its data', qcow2Head({ features: 4n }), [], /keeps its data in another file/],
+  ['compressed qcow2', gzipSync(qcow2Head({})), [], /compressed qcow2: unpack it first \(gzip -d\)/],
+  ['another one', image, ['--checksum', `sha256:${'0'.repeat(64)}`], /--checksum: .* has sha256:[0-9a-f]{64}, not/],
+  ['given a bad checksum', image, ['--checksum', 'sha256:12'], /--checksum: it must be sha256:HEX/],
   ['cut short', zstdCompressSync(image).subarray(0, 100_000), [], /unpack .*debian\.raw\.img/],
   ['empty', Buffer.alloc(0), [], /the image is empty/],
   ['given a bad name', image, ['--name', '../x'], /--name: it must be letters/],
@@ -51,8 +61,72 @@ test.each<[string, Uint8Array, string[], RegExp]>([
   expect((await readdir(folder)).filter((name) => name.endsWith('.caibx'))).toEqual([]);
 });
 
-test('a URL, and a file that is not there, are refused', async () => {
-  const run = (file: string) => terminal.run('image', 'add', file, '--folder', folder).catch((error: unknown) => error);
-  expect(await run('https://example.com/debian.raw')).toMatchObject({ code: 'not_supported' });
-  expect(exitCodeOf(await run(join(folder, 'none')))).toBe(2);
+test('a file that is not there is refused', async () => {
+  expect(exitCodeOf(await terminal.run('image', 'add', '/none', '--folder', folder).catch((e: unknown) => e))).toBe(2);
 });
+
+test('qcow2, and a URL, make the same index as the raw image', async () => {
+  await add(image);
+  const index = await readFile(join(folder, 'debian.caibx'));
+  const qcow2 = join(folder, 'x.qcow2');
+  await run('qemu-img', ['convert', '-c', '-f', 'raw', '-O', 'qcow2', join(folder, 'debian.raw.img'), qcow2]);
+  await terminal.run('image', 'add', qcow2, '--folder', folder, '--name', 'from-qcow2');
+  expect((await readFile(join(folder, 'from-qcow2.caibx'))).equals(index)).toBe(true);
+
+  const server = createServer((request, response) => {
+    if (request.url === '/web.img?x=1') response.end(image);
+    else response.writeHead(404).end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    const checksum = `sha256:${createHash('sha256').update(image).digest('hex')}`;
+    await terminal.run('image', 'add', `${base}/web.img?x=1`, '--folder', folder, '--checksum', checksum);
+    expect((await readFile(join(folder, 'web.caibx'))).equals(index)).toBe(true);
+    const missing = terminal.run('image', 'add', `${base}/no.img`, '--folder', folder);
+    await expect(missing).rejects.toThrow(/download .*\/no\.img: it answered 404/);
+  } finally {
+    server.close();
+  }
+  expect((await readdir(folder)).filter((name) => name.startsWith('.'))).toEqual([]);
+});
+
+const debian = {
+  name: 'debian',
+  checksum: 'sha256:00',
+  size: 2_000_000,
+  chunks: 8,
+  added_at: '2026-11-21T07:35:42.609000+00:00',
+  users: [
+    { kind: 'node', id: 'u', name: 'n1' },
+    { kind: 'site_revision', id: '4', name: 'design' },
+  ],
+};
+
+test('images are listed and shown with what uses them, and pruned once that is confirmed', async () => {
+  const api = createRecordingTerminal((request) => {
+    if (request === 'GET /v1/images') return { images: [debian, { ...debian, name: 'old', size: null, users: [] }] };
+    if (request === 'GET /v1/images/debian') return { ...debian, stored_bytes: 1_000_000, own_bytes: 5000 };
+    return { images: ['old'], kept: [debian], chunks: 0, bytes: 0 };
+  });
+  expect(await api.run('image', 'list')).toMatch(
+    /^debian +2\.0 MB +2026-11-21 +node n1, site revision 4\nold +damaged +2026-11-21 +-$/m,
+  );
+  expect(await api.run('image', 'show', 'debian')).toMatch(/1\.0 MB, 5\.0 kB of it for this image alone/);
+  expect(await api.run('image', 'prune', '--older-than', '0')).toContain('would remove old, and chunks');
+  expect(await api.run('image', 'prune', '--yes')).toContain('removed old; 0 chunks (0 B); 1 images are kept');
+  expect(await api.run('image', 'remove', 'a b')).toBe('image a b is removed\n');
+  expect(api.calls.slice(2)).toEqual([
+    ['POST /v1/images/prune', { dry_run: true, older_than_days: 0 }],
+    ['POST /v1/images/prune', { dry_run: false }],
+    ['DELETE /v1/images/a%20b'],
+  ]);
+});
+
+function qcow2Head({ backing = 0n, features = 0n }): Buffer {
+  const head = Buffer.alloc(512);
+  head.write('514649fb00000003', 'hex');
+  head.writeBigUInt64BE(backing, 8);
+  head.writeBigUInt64BE(features, 72);
+  return head;
+}

@@ -1,26 +1,94 @@
-import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { type Command, requiredOption, textOption, usageError } from '#conductor/cli/command.ts';
+import type { ImageAnswer, MeasuredImageAnswer, PrunedImagesAnswer } from '#conductor/api/images.ts';
+import {
+  type Command,
+  type CommandContext,
+  type CommandInput,
+  flagOption,
+  numberOption,
+  pathOperand,
+  requiredOption,
+  textOption,
+  usageError,
+} from '#conductor/cli/command.ts';
+import { forEachOperand } from '#conductor/cli/for-each.ts';
 import { formatBytes } from '#conductor/cli/format-units.ts';
-import { print } from '#conductor/cli/print.ts';
+import { openImage } from '#conductor/cli/open-image.ts';
+import { fieldTable, print, table } from '#conductor/cli/print.ts';
 import { writeStore } from '#shared/chunks/write-store.ts';
-import { AppError } from '#shared/errors/app-error.ts';
-import { start } from '#shared/process/run.ts';
+import { nameSome } from '#shared/name-some.ts';
 
-/** By a file's first bytes. Programs, because they see an end that is missing, which Node's zstd does not. */
-const unpackers: readonly (readonly [hex: string, program: string])[] = [
-  ['28b52ffd', 'zstd'],
-  ['1f8b08', 'gzip'],
-  ['fd377a585a00', 'xz'],
-];
-const qcow2 = '514649fb';
+const path = '/v1/images';
+
+async function add(context: CommandContext, input: CommandInput): Promise<void> {
+  const [source = ''] = input.operands;
+  const name = textOption(input, 'name') ?? basename(source.replace(/[?#].*$/, '')).split('.')[0] ?? '';
+  if (!/^[A-Za-z0-9][\w.-]{0,99}$/.test(name)) {
+    throw usageError(`--name: it must be letters, digits, dots, hyphens and underscores, not "${name}"`);
+  }
+  const folder = requiredOption(input, 'folder');
+  await using image = await openImage(source, folder, textOption(input, 'checksum'));
+  const { index, sha256, imageBytes, chunks, newChunks, newBytes } = await writeStore(image.content, folder, name);
+  const json = {
+    index,
+    checksum: `sha256:${sha256}`,
+    size: imageBytes,
+    chunks,
+    new_chunks: newChunks,
+    new_bytes: newBytes,
+  };
+  const added = `${chunks} chunks of ${formatBytes(imageBytes)}, ${newChunks} of them new (${formatBytes(newBytes)} stored)`;
+  print(context, input, { json, text: `${index}: ${added}\nchecksum: ${json.checksum}\n` });
+}
+
+async function list(context: CommandContext, input: CommandInput): Promise<void> {
+  const images = ((await context.client.call('GET', path))?.['images'] ?? []) as readonly ImageAnswer[];
+  const rows = images.map((image) => [image.name, sizeOf(image), image.added_at.slice(0, 10), usersOf(image)]);
+  print(context, input, { json: images, text: table([['name', 'size', 'added', 'used by'], ...rows]) });
+}
+
+async function show(context: CommandContext, input: CommandInput): Promise<void> {
+  const image = (await context.client.call('GET', `${path}/${pathOperand(input)}`)) as unknown as MeasuredImageAnswer;
+  const text = fieldTable({
+    name: image.name,
+    checksum: image.checksum,
+    size: sizeOf(image),
+    stored: `${formatBytes(image.stored_bytes)}, ${formatBytes(image.own_bytes)} of it for this image alone`,
+    added: image.added_at,
+    'used by': usersOf(image, Infinity),
+  });
+  print(context, input, { json: image, text });
+}
+
+async function prune(context: CommandContext, input: CommandInput): Promise<void> {
+  const acts = flagOption(input, 'yes');
+  const days = numberOption(input, 'older-than', 0);
+  const body = { dry_run: !acts, ...(days === undefined ? {} : { older_than_days: days }) };
+  const answer = (await context.client.call('POST', `${path}/prune`, body)) as unknown as PrunedImagesAnswer;
+  const { images, kept, chunks, bytes } = answer;
+  const names = images.length === 0 ? 'no image' : images.join(', ');
+  const text = acts
+    ? `removed ${names}; ${chunks} chunks (${formatBytes(bytes)}); ${kept.length} images are kept\n`
+    : `would remove ${names}, and chunks that no image has: --yes does; ${kept.length} images are kept\n`;
+  print(context, input, { json: answer, text });
+}
+
+function sizeOf({ size }: Pick<ImageAnswer, 'size'>): string {
+  return size === null ? 'damaged' : formatBytes(size);
+}
+
+function usersOf({ users }: Pick<ImageAnswer, 'users'>, most = 3): string {
+  if (users.length === 0) return '-';
+  return nameSome(
+    users.map(({ kind, id, name }) => `${kind.replace('_', ' ')} ${kind === 'site_revision' ? id : (name ?? id)}`),
+    most,
+  );
+}
 
 export const imageCommands: readonly Command[] = [
   {
     words: 'image add',
-    operands: ['FILE'],
+    operands: ['FILE|URL'],
     options: {
       folder: {
         value: 'FOLDER',
@@ -28,70 +96,35 @@ export const imageCommands: readonly Command[] = [
         meaning: 'gets NAME.caibx and, in default.castr, the chunks that it lacks',
       },
       name: { value: 'NAME', meaning: "of the index (default: the file's, without its endings)" },
+      checksum: { value: 'sha256:HEX', meaning: 'of the file as it stands; sha512:HEX, too' },
     },
     meaning: 'cut a disk image into chunks, of which machines fetch only those that their disk lacks',
     details:
-      'FILE is a raw image, which may be compressed with zstd, gzip or xz. Deploy the URL of NAME.caibx with the checksum\n' +
-      'that is printed. The files are what casync and desync read and write; the same image makes the same files.',
+      'The image is raw, raw and compressed with zstd, gzip or xz, or qcow2 (qemu-img converts it). Deploy the URL of\n' +
+      'NAME.caibx with the checksum that is printed. The files are what casync and desync read and write; the same image\n' +
+      'makes the same files.',
     offline: true,
-    run: async (context, input) => {
-      const [file = ''] = input.operands;
-      const name = textOption(input, 'name') ?? basename(file).split('.')[0] ?? '';
-      if (!/^[A-Za-z0-9][\w.-]{0,99}$/.test(name)) {
-        throw usageError(`--name: it must be letters, digits, dots, hyphens and underscores, not "${name}"`);
-      }
-      const image = await openImage(file);
-      const stored = await writeStore(image, requiredOption(input, 'folder'), name);
-      const { index, sha256, imageBytes, chunks, newChunks, newBytes } = stored;
-      const json = {
-        index,
-        checksum: `sha256:${sha256}`,
-        size: imageBytes,
-        chunks,
-        new_chunks: newChunks,
-        new_bytes: newBytes,
-      };
-      const added = `${chunks} chunks of ${formatBytes(imageBytes)}, ${newChunks} of them new (${formatBytes(newBytes)} stored)`;
-      print(context, input, { json, text: `${index}: ${added}\nchecksum: ${json.checksum}\n` });
+    run: add,
+  },
+  { words: 'image list', meaning: 'images in chunks that the conductor serves, and what uses them', run: list },
+  { words: 'image show', operands: ['IMAGE'], meaning: 'an image, what it takes, and all that uses it', run: show },
+  {
+    words: 'image remove',
+    operands: ['IMAGE...'],
+    meaning: 'remove images that nothing uses; chunks are left to a prune',
+    run: (context, input) =>
+      forEachOperand(context, input, async (name, ident) => {
+        await context.client.call('DELETE', `${path}/${ident}`);
+        return { json: { removed: name }, text: `image ${name} is removed\n` };
+      }),
+  },
+  {
+    words: 'image prune',
+    options: {
+      'older-than': { value: 'DAYS', meaning: 'images added before (default: 7)' },
+      yes: { meaning: 'act; without it only says what would go' },
     },
+    meaning: 'remove images that no node, flow, template, runbook or site revision names, and chunks that no image has',
+    run: prune,
   },
 ];
-
-/** @throws AppError `invalid_argument` when it can't be read, `not_supported` for what it can't take. */
-async function openImage(file: string): Promise<AsyncIterable<Uint8Array>> {
-  if (/^https?:/i.test(file)) {
-    throw new AppError('not_supported', `an image is added from a file: download ${file} first`);
-  }
-  const head = await readHead(file);
-  if (head.startsWith(qcow2)) {
-    throw new AppError(
-      'not_supported',
-      `${file} is qcow2: convert it first (qemu-img convert -f qcow2 -O raw ${file} disk.raw)`,
-    );
-  }
-  const program = unpackers.find(([magic]) => head.startsWith(magic))?.[1];
-  return program === undefined ? createReadStream(file, { highWaterMark: 1024 * 1024 }) : unpack(program, file);
-}
-
-async function readHead(file: string): Promise<string> {
-  try {
-    await using handle = await open(file);
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(8), 0, 8, 0);
-    return buffer.toString('hex', 0, bytesRead);
-  } catch (cause) {
-    throw usageError(`read ${file}`, { cause });
-  }
-}
-
-async function* unpack(program: string, file: string): AsyncGenerator<Uint8Array> {
-  const running = start(program, ['-dc', '--', file]);
-  const errors = text(running.stderr);
-  try {
-    yield* running.stdout as AsyncIterable<Uint8Array>;
-    const code = await running.exited;
-    if (code !== 0)
-      throw new AppError('image_error', `unpack ${file}: ${(await errors).trim() || `${program} exited with ${code}`}`);
-  } finally {
-    running.kill();
-  }
-}

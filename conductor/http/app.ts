@@ -31,6 +31,7 @@ import { eventRoutes } from '#conductor/http/events.routes.ts';
 import { frameworkFault } from '#conductor/http/fault.ts';
 import { flowRoutes } from '#conductor/http/flows.routes.ts';
 import { healthRoutes } from '#conductor/http/health.routes.ts';
+import { imageRoutes } from '#conductor/http/images.routes.ts';
 import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
 import { inspectionRuleRoutes } from '#conductor/http/inspection-rules.routes.ts';
 import { jsonSuffix } from '#conductor/http/json-suffix.ts';
@@ -113,6 +114,7 @@ const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   deployTemplateRoutes,
   runbookRoutes,
   volumeRoutes,
+  imageRoutes,
   webhookRoutes,
   tokenRoutes,
   sessionRoutes,

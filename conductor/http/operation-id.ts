@@ -27,6 +27,8 @@ const irregular: Readonly<Record<string, string>> = {
   'get /docs': 'showDocs',
   'get /docs/{file}': 'showDocsFile',
   'get /versions': 'listVersions',
+  'get /v1/images/{image}': 'showStoredImage',
+  'post /v1/images/prune': 'pruneImages',
   'get /v1/nodes/{node}/history': 'listNodeHistory',
   'get /v1/nodes/{node}/history/{entry}': 'showNodeHistoryEntry',
   'get /v1/nodes/{node}/states': 'showNodeStates',

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { access, mkdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir, rename, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { constants, zstdCompress } from 'node:zlib';
@@ -89,7 +89,9 @@ async function* cutAll(image: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
 async function addChunk(store: string, id: string, bytes: Uint8Array): Promise<number> {
   const folder = join(store, id.slice(0, 4));
   const path = join(folder, `${id}.cacnk`);
-  const isThere = await access(path).then(
+  // it is young again: unused chunks are removed by their age
+  const now = new Date();
+  const isThere = await utimes(path, now, now).then(
     () => true,
     () => false,
   );

@@ -12,7 +12,7 @@ export const floors: readonly (readonly string[])[] = [
   ['cluster-steps'],
   ['sites'],
   ['flows'],
-  ['agents', 'allocations', 'auth', 'receipts', 'templates', 'webhooks'],
+  ['agents', 'allocations', 'auth', 'images', 'receipts', 'templates', 'webhooks'],
   ['nodes'],
   ['boot', 'cluster', 'drivers', 'networks'],
   ['kernel'],

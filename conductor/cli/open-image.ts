@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, mkdtemp, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { usageError } from '#conductor/cli/command.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { run, start } from '#shared/process/run.ts';
+
+/** By a file's first bytes. Programs, because they see an end that is missing, which Node's zstd does not. */
+const unpackers: readonly (readonly [hex: string, program: string])[] = [
+  ['28b52ffd', 'zstd'],
+  ['1f8b08', 'gzip'],
+  ['fd377a585a00', 'xz'],
+];
+const qcow2 = '514649fb';
+const headBytes = 104;
+const pieceBytes = 1024 * 1024;
+const convertMs = 6 * 3_600_000;
+
+export interface OpenImage extends AsyncDisposable {
+  /** The disk's content. */
+  readonly content: AsyncIterable<Uint8Array>;
+}
+
+/**
+ * Opens a raw image, one that is compressed, or qcow2, by what is in it; a URL is downloaded first.
+ * @param checksum of the file as it stands, `sha256:HEX` or `sha512:HEX`
+ * @param folder has room for what is downloaded and converted; nothing of it stays
+ * @throws AppError `invalid_argument` when it can't be read or has another checksum, `unavailable` when it can't be
+ * downloaded, `image_error`, `not_supported` for what it can't take
+ */
+export async function openImage(source: string, folder: string, checksum: string | undefined): Promise<OpenImage> {
+  const wanted = parseChecksum(checksum);
+  await mkdir(folder, { recursive: true });
+  const scratch = await mkdtemp(join(folder, '.add-'));
+  const dispose = (): Promise<void> => rm(scratch, { recursive: true, force: true });
+  try {
+    const file = /^https?:/i.test(source) ? await download(source, join(scratch, 'image')) : source;
+    const head = await readHead(file);
+    if (wanted) await requireChecksum(source, file, wanted);
+    return { content: await openContent(source, file, head, scratch), [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+async function openContent(
+  source: string,
+  file: string,
+  head: Buffer,
+  scratch: string,
+): Promise<AsyncIterable<Uint8Array>> {
+  const begins = head.toString('hex');
+  if (begins.startsWith(qcow2)) {
+    requireAlone(source, head);
+    const raw = join(scratch, 'raw');
+    await convert(source, file, raw);
+    return createReadStream(raw, { highWaterMark: pieceBytes });
+  }
+  const program = unpackers.find(([magic]) => begins.startsWith(magic))?.[1];
+  return program === undefined ? createReadStream(file, { highWaterMark: pieceBytes }) : unpack(program, source, file);
+}
+
+/** What it refers to would be read with the rights of whoever adds it, `/etc/shadow` too. */
+function requireAlone(source: string, head: Buffer): void {
+  const isNew = head.length >= headBytes && head.readUInt32BE(4) >= 3;
+  const hasBackingFile = head.length >= 16 && head.readBigUInt64BE(8) !== 0n;
+  const hasDataFile = isNew && (head.readBigUInt64BE(72) & 4n) !== 0n;
+  if (!hasBackingFile && !hasDataFile) return;
+  throw new AppError(
+    'not_supported',
+    `${source} is qcow2 that keeps its data in another file: make one that stands alone (qemu-img convert -O qcow2)`,
+  );
+}
+
+async function convert(source: string, file: string, raw: string): Promise<void> {
+  try {
+    await run('qemu-img', ['convert', '-q', '-f', 'qcow2', '-O', 'raw', file, raw], { timeoutMs: convertMs });
+  } catch (cause) {
+    throw new AppError('image_error', `convert ${source} from qcow2 (qemu-img, of Debian's qemu-utils)`, { cause });
+  }
+}
+
+async function download(url: string, file: string): Promise<string> {
+  try {
+    const answer = await fetch(url);
+    if (!answer.ok || !answer.body) throw new AppError('unavailable', `it answered ${answer.status}`);
+    await pipeline(Readable.fromWeb(answer.body), createWriteStream(file));
+    return file;
+  } catch (cause) {
+    throw new AppError('unavailable', `download ${url}: ${errorChain(cause)}`, { cause });
+  }
+}
+
+interface Checksum {
+  readonly algorithm: string;
+  readonly hex: string;
+}
+
+function parseChecksum(given: string | undefined): Checksum | undefined {
+  if (given === undefined) return undefined;
+  const [, algorithm = '', hex = ''] = /^(sha256|sha512):([0-9a-f]+)$/i.exec(given) ?? [];
+  const digits = algorithm.toLowerCase() === 'sha512' ? 128 : 64;
+  if (hex.length !== digits) throw usageError(`--checksum: it must be sha256:HEX or sha512:HEX, not "${given}"`);
+  return { algorithm: algorithm.toLowerCase(), hex: hex.toLowerCase() };
+}
+
+async function requireChecksum(source: string, file: string, { algorithm, hex }: Checksum): Promise<void> {
+  const hash = createHash(algorithm);
+  await pipeline(createReadStream(file, { highWaterMark: pieceBytes }), hash);
+  const is = hash.digest('hex');
+  if (is === hex) return;
+  throw new AppError('invalid_argument', `--checksum: ${source} has ${algorithm}:${is}, not ${algorithm}:${hex}`);
+}
+
+async function readHead(file: string): Promise<Buffer> {
+  try {
+    await using handle = await open(file);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+    return buffer.subarray(0, bytesRead);
+  } catch (cause) {
+    throw usageError(`read ${file}`, { cause });
+  }
+}
+
+async function* unpack(program: string, source: string, file: string): AsyncGenerator<Uint8Array> {
+  const running = start(program, ['-dc', '--', file]);
+  const errors = text(running.stderr);
+  let isFirst = true;
+  try {
+    for await (const piece of running.stdout as AsyncIterable<Buffer>) {
+      if (isFirst && piece.toString('hex', 0, 4) === qcow2) {
+        throw new AppError('not_supported', `${source} is compressed qcow2: unpack it first (${program} -d)`);
+      }
+      isFirst = false;
+      yield piece;
+    }
+    const code = await running.exited;
+    if (code === 0) return;
+    const complaint = (await errors).trim() || `${program} exited with ${code}`;
+    throw new AppError('image_error', `unpack ${source}: ${complaint}`);
+  } finally {
+    running.kill();
+  }
+}

@@ -1,0 +1,124 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { siteContents, siteRevisionCollections, siteRevisions } from '#conductor/kernel/db/schema/site.ts';
+import { writeStore } from '#shared/chunks/write-store.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+let folder = '';
+let api: TestApi;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'baton-images-'));
+  api = await openTestApi({ settings: { BATON_IMAGES_DIR: folder } });
+});
+beforeEach(async () => {
+  await api.reset();
+  await rm(folder, { recursive: true, force: true });
+});
+afterAll(async () => {
+  await api.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const common = randomBytes(3 * 1024 * 1024);
+const longAgo = new Date('2020-01-01T00:00:00Z');
+
+/** An image and its chunks, as of years ago. */
+async function add(name: string, own = randomBytes(1024 * 1024)): Promise<string> {
+  const { sha256 } = await writeStore(piecesOf(common, own), folder, name);
+  const paths = (await readdir(folder, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+  for (const path of paths) await utimes(path, longAgo, longAgo);
+  return sha256;
+}
+
+async function* piecesOf(...parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  for (const part of parts) yield await Promise.resolve(part);
+}
+
+const urlOf = (name: string): string => `http://192.0.2.1/images/${name}.caibx?x=1`;
+
+async function useByNode(name: string, instanceInfo: object): Promise<string> {
+  const { uuid } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name, instance_info: instanceInfo });
+  return uuid;
+}
+
+async function chunkFiles(): Promise<number> {
+  const names = await readdir(folder, { recursive: true });
+  return names.filter((name) => name.endsWith('.cacnk')).length;
+}
+
+test('images are listed with their sizes, age and users', async () => {
+  const sha256 = await add('debian');
+  await add('other');
+  const uuid = await useByNode('n1', { image_source: urlOf('debian'), image_checksum: sha256 });
+  const { body } = await api.call('GET', '/v1/images');
+  expect(body['images']).toMatchObject([
+    {
+      name: 'debian',
+      checksum: `sha256:${sha256}`,
+      size: 4 * 1024 * 1024,
+      added_at: expect.stringContaining('2020-01-01'),
+      users: [{ kind: 'node', id: uuid, name: 'n1' }],
+    },
+    { name: 'other', users: [] },
+  ]);
+  const shown = (await api.call('GET', '/v1/images/debian')).body as Record<string, number>;
+  expect(shown['stored_bytes']).toBeGreaterThan(4 * 1024 * 1024);
+  expect(shown['own_bytes']).toBeLessThan(3 * 1024 * 1024);
+  expect(await api.call('GET', '/v1/images/none')).toMatchObject({ status: 404 });
+});
+
+test('an image that is used is not removed, and not pruned with what is young or damaged', async () => {
+  await add('used');
+  await add('of-a-flow');
+  await add('of-a-site');
+  await add('free');
+  const uuid = await useByNode('n1', { image_source: urlOf('used') });
+  const flowUuid = randomUUID();
+  const { db } = api.context;
+  await db.insert(flows).values({ uuid: flowUuid, nodeUuid: uuid, kind: 'deploy', state: 'running' });
+  await db.insert(flowSteps).values({
+    uuid: randomUUID(),
+    flowUuid,
+    phase: 'main',
+    position: 0,
+    interface: 'deploy',
+    step: 'write_image',
+    priority: 80,
+    origin: 'agent',
+    inBand: true,
+    args: { url: urlOf('of-a-flow') },
+  });
+  const [revision] = await db.insert(siteRevisions).values({ kind: 'upload' }).returning();
+  await db.insert(siteContents).values({ hash: 'h', text: '', documents: [{ image: urlOf('of-a-site') }] });
+  await db
+    .insert(siteRevisionCollections)
+    .values({ revisionId: revision?.id ?? 0, collection: 'design', contentHash: 'h' });
+
+  const refused = await api.call('DELETE', '/v1/images/used');
+  expect(refused).toMatchObject({ status: 409 });
+  expect(JSON.stringify(refused.body)).toContain('image used is used by node n1');
+  const chunks = await chunkFiles();
+  const wanted = { images: ['free'], chunks: 0 };
+  expect((await api.call('POST', '/v1/images/prune', { dry_run: true })).body).toMatchObject(wanted);
+  expect(await chunkFiles()).toBe(chunks);
+  const pruned = (await api.call('POST', '/v1/images/prune', {})).body;
+  expect(pruned['images']).toEqual(['free']);
+  expect((pruned['kept'] as { name: string }[]).map(({ name }) => name)).toEqual(['of-a-flow', 'of-a-site', 'used']);
+  expect(await chunkFiles()).toBe(chunks - Number(pruned['chunks']));
+  expect(pruned['chunks']).toBeGreaterThan(0);
+
+  await writeStore(piecesOf(randomBytes(1024 * 1024)), folder, 'young');
+  await writeFile(join(folder, 'damaged.caibx'), 'no index');
+  expect((await api.call('POST', '/v1/images/prune', {})).status).toBe(409);
+  expect((await api.call('DELETE', '/v1/images/damaged')).status).toBe(204);
+  expect((await api.call('POST', '/v1/images/prune', {})).body).toMatchObject({ images: [], chunks: 0 });
+  // removed, and its chunks are younger than a day
+  expect((await api.call('DELETE', '/v1/images/young')).status).toBe(204);
+  expect((await api.call('POST', '/v1/images/prune', {})).body).toMatchObject({ images: [], chunks: 0 });
+});

@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { Image, type ImageAnswer, ImagePrune, MeasuredImage, PrunedImages } from '#conductor/api/images.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
+import { answers, routesOf } from '#conductor/http/define-routes.ts';
+import {
+  getImage,
+  listImages,
+  measureImage,
+  removeImage,
+  type StoredImage,
+  sweepChunks,
+} from '#conductor/images/image-store.ts';
+import { findImageUsers, type ImageUser } from '#conductor/images/image-users.ts';
+import { apiTime } from '#conductor/nodes/node-view.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { nameSome } from '#shared/name-some.ts';
+
+const route = routesOf("images in chunks (Baton's own)");
+const path = '/v1/images';
+const onePath = `${path}/{image}` as const;
+const dayMs = 24 * 3_600_000;
+
+const list = route.get(
+  path,
+  'List the images in chunks on the conductor that answers, and what uses them',
+  answers(200, 'images, by name', z.strictObject({ images: z.array(Image) })),
+);
+
+const show = route.get(
+  onePath,
+  'Show one image in chunks, and what it takes',
+  answers(200, 'the image', MeasuredImage),
+);
+
+const remove = route.delete(
+  onePath,
+  'Remove an image that nothing uses; its chunks are left to a prune',
+  answers(204, 'gone'),
+);
+
+const prune = route.post(
+  `${path}/prune`,
+  'Remove images that nothing uses, and chunks older than a day that no image has',
+  answers(200, 'what was removed, and what was kept', PrunedImages),
+  { body: ImagePrune },
+);
+
+/** `/v1/images`. */
+export function imageRoutes({ db, clock, config, log }: Pick<HttpContext, 'db' | 'clock' | 'config' | 'log'>): ApiApp {
+  const app = newApiApp();
+  const directory = config.imagesDirectory;
+  const viewAll = async (images: readonly StoredImage[]): Promise<readonly ImageAnswer[]> => {
+    const users = await findImageUsers(db);
+    return images.map((image) => view(image, users.get(image.name) ?? []));
+  };
+
+  app.openapi(list, async (c) => c.json({ images: [...(await viewAll(await listImages(directory)))] }));
+
+  app.openapi(show, async (c) => {
+    const image = await getImage(directory, c.req.valid('param').image);
+    const { storedBytes, ownBytes } = await measureImage(directory, image, await listImages(directory));
+    const [viewed] = await viewAll([image]);
+    return c.json({ ...viewed, stored_bytes: storedBytes, own_bytes: ownBytes });
+  });
+
+  app.openapi(remove, async (c) => {
+    const { name } = await getImage(directory, c.req.valid('param').image);
+    const users = (await findImageUsers(db)).get(name) ?? [];
+    if (users.length > 0) {
+      throw new AppError('conflict', `image ${name} is used by ${nameSome(users.map(describeUser), 3)}`);
+    }
+    await removeImage(directory, name);
+    log.info({ image: name, user: c.get('caller').user }, 'an image was removed');
+    return c.body(null, 204);
+  });
+
+  app.openapi(prune, async (c) => {
+    const { older_than_days: days, dry_run: isDry } = c.req.valid('json');
+    const before = clock.now().getTime() - days * dayMs;
+    const viewed = await viewAll(await listImages(directory));
+    const isKept = ({ users, added_at }: ImageAnswer): boolean =>
+      users.length > 0 || new Date(added_at).getTime() > before;
+    const images = viewed.filter((image) => !isKept(image)).map(({ name }) => name);
+    const answer = { images, kept: viewed.filter(isKept) };
+    if (isDry) return c.json({ ...answer, chunks: 0, bytes: 0 });
+    for (const name of images) await removeImage(directory, name);
+    log.info({ images, user: c.get('caller').user }, 'images were pruned');
+    return c.json({ ...answer, ...(await sweepChunks(directory, clock.now())) });
+  });
+
+  return app;
+}
+
+function view({ name, sha256, addedAt, index }: StoredImage, users: readonly ImageUser[]): ImageAnswer {
+  return {
+    name,
+    checksum: `sha256:${sha256}`,
+    size: index?.imageBytes ?? null,
+    chunks: index?.chunks.length ?? null,
+    added_at: apiTime(addedAt),
+    users: [...users],
+  };
+}
+
+function describeUser({ kind, id, name }: ImageUser): string {
+  return `${kind.replace('_', ' ')} ${name ?? id}`;
+}

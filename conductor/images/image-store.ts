@@ -1,0 +1,147 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ChunkIndex, parseChunkIndex } from '#shared/chunks/chunk-index.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { inParallel } from '#shared/in-parallel.ts';
+
+/** An image in chunks, `NAME.caibx` in the directory of images. */
+export interface StoredImage {
+  readonly name: string;
+  /** Of the index: what a deploy names as the image's checksum. */
+  readonly sha256: string;
+  readonly addedAt: Date;
+  /** `undefined` when it is damaged. */
+  readonly index: ChunkIndex | undefined;
+}
+
+export interface SweptChunks {
+  readonly chunks: number;
+  readonly bytes: number;
+}
+
+const ending = '.caibx';
+const filesAtOnce = 16;
+/** One that is added just now names chunks before its index is there. */
+const youngMs = 24 * 3_600_000;
+
+/** By name. */
+export async function listImages(directory: string): Promise<readonly StoredImage[]> {
+  const names = (await namesIn(directory)).filter((name) => name.endsWith(ending)).sort();
+  const images = await inParallel(names, (name) => readImage(directory, name.slice(0, -ending.length)), {
+    atOnce: filesAtOnce,
+  });
+  return images.filter((image) => image !== undefined);
+}
+
+/** @throws AppError `not_found` */
+export async function getImage(directory: string, name: string): Promise<StoredImage> {
+  const image = (await listImages(directory)).find((each) => each.name === name);
+  if (!image) throw new AppError('not_found', `no image ${name}: baton image list shows those that there are`);
+  return image;
+}
+
+async function readImage(directory: string, name: string): Promise<StoredImage | undefined> {
+  const path = join(directory, `${name}${ending}`);
+  try {
+    const [{ mtime }, file] = await Promise.all([stat(path), readFile(path)]);
+    return { name, sha256: createHash('sha256').update(file).digest('hex'), addedAt: mtime, index: tryParse(file) };
+  } catch (error) {
+    if (isMissing(error)) return undefined; // removed meanwhile
+    throw error;
+  }
+}
+
+function tryParse(file: Buffer): ChunkIndex | undefined {
+  try {
+    return parseChunkIndex(file);
+  } catch {
+    return undefined; // said to be damaged, and never taken for an image without chunks
+  }
+}
+
+/** Bytes of an image's chunks as they are stored, and of those that no other image has. */
+export async function measureImage(
+  directory: string,
+  image: StoredImage,
+  all: readonly StoredImage[],
+): Promise<{ readonly storedBytes: number; readonly ownBytes: number }> {
+  const others = idsOf(all.filter(({ name }) => name !== image.name));
+  const sizes = await inParallel(
+    idsOf([image]),
+    async (id) => ({ bytes: await sizeOf(chunkPath(directory, id)), isOwn: !others.has(id) }),
+    { atOnce: filesAtOnce },
+  );
+  const sum = (of: typeof sizes): number => of.reduce((bytes, each) => bytes + each.bytes, 0);
+  return { storedBytes: sum(sizes), ownBytes: sum(sizes.filter(({ isOwn }) => isOwn)) };
+}
+
+/** The image's index; its chunks are left to `sweepChunks`. */
+export async function removeImage(directory: string, name: string): Promise<void> {
+  await remove(join(directory, `${name}${ending}`));
+}
+
+/**
+ * Removes chunks that no image has, but for young ones.
+ * @throws AppError `conflict` when an image's index is damaged: nobody knows which chunks it has
+ */
+export async function sweepChunks(directory: string, now: Date): Promise<SweptChunks> {
+  const images = await listImages(directory);
+  const damaged = images.find(({ index }) => !index);
+  if (damaged) {
+    throw new AppError(
+      'conflict',
+      `the index of image ${damaged.name} is damaged: no chunk is removed before it is added again, or removed`,
+    );
+  }
+  const needed = idsOf(images);
+  const store = join(directory, 'default.castr');
+  const removed = { chunks: 0, bytes: 0 };
+  for (const folder of await namesIn(store)) {
+    if (!/^[0-9a-f]{4}$/.test(folder)) continue;
+    for (const name of await namesIn(join(store, folder))) {
+      const id = /^([0-9a-f]{64})\.cacnk$/.exec(name)?.[1];
+      if (id === undefined || needed.has(id)) continue;
+      const path = join(store, folder, name);
+      const found = await stat(path).catch(() => undefined);
+      if (!found || now.getTime() - found.mtimeMs < youngMs) continue;
+      await remove(path);
+      removed.chunks += 1;
+      removed.bytes += found.size;
+    }
+  }
+  return removed;
+}
+
+function idsOf(images: readonly StoredImage[]): ReadonlySet<string> {
+  return new Set(images.flatMap(({ index }) => index?.chunks.map(({ id }) => id) ?? []));
+}
+
+function chunkPath(directory: string, id: string): string {
+  return join(directory, 'default.castr', id.slice(0, 4), `${id}.cacnk`);
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return (await stat(path).catch(() => undefined))?.size ?? 0;
+}
+
+async function namesIn(directory: string): Promise<readonly string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+async function remove(path: string): Promise<void> {
+  try {
+    await rm(path, { force: true });
+  } catch (cause) {
+    throw new AppError('forbidden', `remove ${path}: the conductor's user may not write there`, { cause });
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

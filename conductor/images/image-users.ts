@@ -1,0 +1,118 @@
+import { eq, isNull, type SQL, sql } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { deployTemplateSteps, deployTemplates } from '#conductor/kernel/db/schema/deploy-template.ts';
+import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { runbookSteps, runbooks } from '#conductor/kernel/db/schema/runbook.ts';
+import { siteContents, siteRevisionCollections } from '#conductor/kernel/db/schema/site.ts';
+
+/** What names an image: it is kept for it. */
+export interface ImageUser {
+  readonly kind: 'node' | 'flow' | 'deploy_template' | 'runbook' | 'site_revision';
+  /** A UUID, or a revision's number. */
+  readonly id: string;
+  readonly name: string | null;
+}
+
+interface Mention {
+  readonly id: string;
+  readonly name: string | null;
+  readonly text: string;
+}
+
+/**
+ * Who uses images in chunks, by the image's name: nodes, whose `instance_info` stays while they are deployed; flows that
+ * have not ended; templates, runbooks, and every stored revision of a site. An image of that name on another server counts, too:
+ * rather one is kept too many.
+ */
+export async function findImageUsers(db: Queryable): Promise<ReadonlyMap<string, readonly ImageUser[]>> {
+  const users = new Map<string, ImageUser[]>();
+  const note = (kind: ImageUser['kind'], mentions: readonly Mention[]): void => {
+    for (const { id, name, text } of mentions) {
+      for (const image of imagesIn(text)) {
+        const known = users.get(image) ?? [];
+        if (known.some((user) => user.kind === kind && user.id === id)) continue;
+        users.set(image, [...known, { kind, id, name }]);
+      }
+    }
+  };
+  note('node', await nodesWith(db));
+  note('flow', await flowsWith(db));
+  note('deploy_template', await templatesWith(db));
+  note('runbook', await runbooksWith(db));
+  note('site_revision', await revisionsWith(db));
+  return users;
+}
+
+/** Their names, in any text that has their URLs. */
+function imagesIn(text: string): ReadonlySet<string> {
+  return new Set([...text.matchAll(/([^/"'\\?#\s]+)\.caibx/g)].map(([, name = '']) => decode(name)));
+}
+
+function decode(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name; // it has a % of its own
+  }
+}
+
+function textOf(column: PgColumn): SQL<string> {
+  return sql<string>`${column}::text`;
+}
+
+function mentionsImage(column: PgColumn): SQL {
+  return sql`${column}::text like '%.caibx%'`;
+}
+
+function nodesWith(db: Queryable): Promise<Mention[]> {
+  const { instanceInfo } = nodes;
+  return db
+    .select({ id: nodes.uuid, name: nodes.name, text: textOf(instanceInfo) })
+    .from(nodes)
+    .where(mentionsImage(instanceInfo))
+    .orderBy(nodes.id);
+}
+
+function flowsWith(db: Queryable): Promise<Mention[]> {
+  const text = sql<string>`${flows.requestedSteps}::text || coalesce(string_agg(${flowSteps.args}::text, ' '), '')`;
+  return db
+    .select({ id: flows.uuid, name: sql<string | null>`null`, text })
+    .from(flows)
+    .leftJoin(flowSteps, eq(flowSteps.flowUuid, flows.uuid))
+    .where(isNull(flows.endedAt))
+    .groupBy(flows.uuid);
+}
+
+function templatesWith(db: Queryable): Promise<Mention[]> {
+  const { args } = deployTemplateSteps;
+  return db
+    .select({ id: deployTemplates.uuid, name: deployTemplates.name, text: textOf(args) })
+    .from(deployTemplateSteps)
+    .innerJoin(deployTemplates, eq(deployTemplates.uuid, deployTemplateSteps.templateUuid))
+    .where(mentionsImage(args));
+}
+
+function runbooksWith(db: Queryable): Promise<Mention[]> {
+  const { args } = runbookSteps;
+  return db
+    .select({ id: runbooks.uuid, name: runbooks.name, text: textOf(args) })
+    .from(runbookSteps)
+    .innerJoin(runbooks, eq(runbooks.uuid, runbookSteps.runbookUuid))
+    .where(mentionsImage(args));
+}
+
+function revisionsWith(db: Queryable): Promise<Mention[]> {
+  const { documents } = siteContents;
+  return db
+    .select({
+      id: sql<string>`${siteRevisionCollections.revisionId}::text`,
+      name: siteRevisionCollections.collection,
+      text: textOf(documents),
+    })
+    .from(siteRevisionCollections)
+    .innerJoin(siteContents, eq(siteContents.hash, siteRevisionCollections.contentHash))
+    .where(mentionsImage(documents))
+    .orderBy(siteRevisionCollections.revisionId);
+}
