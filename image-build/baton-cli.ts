@@ -1,8 +1,7 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import type { BuildContext } from '#image-build/build-context.ts';
-import { paths } from '#image-build/paths.ts';
+import { type BuildContext, paths } from '#image-build/build-context.ts';
 import { bundleOptions } from '#shared/bundle-options.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,7 +1,9 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { buildBatonCli } from '#image-build/baton-cli.ts';
 import type { BuildContext } from '#image-build/build-context.ts';
-import { buildPackages } from '#image-build/build-packages.ts';
+import { buildDebianPackage } from '#image-build/debian-package/build-debian-package.ts';
+import { buildOciImage } from '#image-build/oci-image/build-oci-image.ts';
 import { buildOsImage } from '#image-build/os-image/build-os-image.ts';
 import { buildRamdisk } from '#image-build/ramdisk/build-ramdisk.ts';
 import { type Compression, compressions } from '#image-build/ramdisk/cpio-archive.ts';
@@ -71,4 +73,11 @@ try {
 } catch (error) {
   process.stderr.write(`image-build: ${errorChain(error)}\n`);
   process.exitCode = 1;
+}
+
+/** `npm run package`: all that Baton is installed from. */
+async function buildPackages(context: BuildContext, options: { readonly output?: string }): Promise<void> {
+  await buildBatonCli(context, options);
+  await buildDebianPackage(context, options);
+  await buildOciImage(context, options);
 }

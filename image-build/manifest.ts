@@ -1,8 +1,7 @@
 import { rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { fileHash } from '#image-build/hash.ts';
-import { readIfPresent, unlessMissing } from '#image-build/read-if-present.ts';
+import { fileHash, readIfPresent, unlessMissing } from '#image-build/files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const fileName = 'manifest.json';

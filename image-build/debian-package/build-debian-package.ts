@@ -2,9 +2,8 @@ import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { conductorPackages } from '#conductor/start/host-packages.ts';
-import type { BuildContext } from '#image-build/build-context.ts';
+import { type BuildContext, paths } from '#image-build/build-context.ts';
 import { copy, stagePackage, write } from '#image-build/debian-package/stage-package.ts';
-import { paths } from '#image-build/paths.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
 const sources = import.meta.dirname;

@@ -2,8 +2,8 @@ import { chmod, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 import { buildBundles, forNode } from '#conductor/bundle/build-bundles.ts';
-import { settingsFile } from '#image-build/debian-package/settings-file.ts';
-import { paths } from '#image-build/paths.ts';
+import { describeSettings } from '#conductor/start/environment.ts';
+import { paths } from '#image-build/build-context.ts';
 import { packagesOf } from '#image-build/ramdisk/agent-bundle.ts';
 import { licensesText } from '#image-build/ramdisk/licenses.ts';
 import { bundleOptions } from '#shared/bundle-options.ts';
@@ -77,4 +77,41 @@ export async function write(path: string, text: string, mode = 0o644): Promise<v
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, text);
   await chmod(path, mode);
+}
+
+/** Where the package keeps things, and that it asks callers who they are. */
+const packaged: Readonly<Record<string, string>> = {
+  BATON_AUTH: 'token',
+  BATON_RAMDISK_DIR: '/usr/lib/baton/ramdisk',
+  BATON_IMAGES_DIR: '/var/lib/baton/images',
+};
+
+const introduction = [
+  '# Settings of the conductor: `systemctl restart baton` makes changes take effect. All others are shown with their defaults.',
+  '# To serve machines, set BATON_HOST to the address at which they reach this host.',
+];
+
+const lineWidth = 100;
+
+/** `/etc/baton/baton.env`, as systemd reads it: every setting with its meaning, commented out but for what the package needs. */
+export function settingsFile(): string {
+  const settings = describeSettings().map(({ name, meaning, default: fallback }) => {
+    const value = packaged[name];
+    const assignment = value === undefined ? `#${name}=${fallback.includes(' ') ? '' : fallback}` : `${name}=${value}`;
+    return [...wrap(meaning), assignment].join('\n');
+  });
+  return `${[introduction.join('\n'), ...settings].join('\n\n')}\n`;
+}
+
+function wrap(text: string): string[] {
+  const lines: string[] = [];
+  let line = '#';
+  for (const word of text.split(' ')) {
+    if (line.length + 1 + word.length > lineWidth) {
+      lines.push(line);
+      line = '#';
+    }
+    line += ` ${word}`;
+  }
+  return [...lines, line];
 }

@@ -1,18 +1,21 @@
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { BuildContext } from '#image-build/build-context.ts';
-import { fileDigest, fileHash, hashOf, sourceHash } from '#image-build/hash.ts';
+import { type BuildContext, paths } from '#image-build/build-context.ts';
+import { fileDigest, fileHash, hashOf, sourceHash } from '#image-build/files.ts';
 import { hostPackageVersions } from '#image-build/host-packages.ts';
 import { isCurrent, writeManifest } from '#image-build/manifest.ts';
 import { installBootLoaders } from '#image-build/os-image/boot-loaders.ts';
-import { makeVariants, variantNames } from '#image-build/os-image/image-variants.ts';
 import { listInstalled } from '#image-build/os-image/list-installed.ts';
-import { planPartitions, sgdiskArguments } from '#image-build/os-image/partitions.ts';
+import {
+  makeRootFileSystem,
+  makeVariants,
+  planPartitions,
+  sgdiskArguments,
+  variantNames,
+} from '#image-build/os-image/partitions.ts';
 import { diskSize, mmdebstrapOptions, packages, suite } from '#image-build/os-image/recipe.ts';
-import { makeRootFileSystem } from '#image-build/os-image/root-file-system.ts';
 import { makeRootTree } from '#image-build/os-image/root-tree.ts';
 import { packageTree } from '#image-build/package-tree.ts';
-import { paths } from '#image-build/paths.ts';
 
 export interface OsImageOptions {
   /** Where the outputs go; default `build/os-image`. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { planPartitions, sgdiskArguments } from '#image-build/os-image/partitions.ts';
+import { parseUsedInodes, planPartitions, sgdiskArguments } from '#image-build/os-image/partitions.ts';
 
 test('partitions are aligned, in order, without overlap, and leave room for the second GPT', () => {
   const layout = planPartitions(1024 ** 3);
@@ -22,4 +22,10 @@ test('sgdisk gets every partition with type, name and fixed GUID', () => {
   expect(args).toContain('--typecode=2:ef00');
   expect(args).toContain('--change-name=3:root');
   expect(args.at(-1)).toBe('demo.raw');
+});
+
+test('counts the inodes in use from the superblock as debugfs prints it', () => {
+  const recorded =
+    'Filesystem state:         clean\nInode count:              61312\nFree inodes:              48211\n';
+  expect(parseUsedInodes(recorded)).toBe(13101);
 });

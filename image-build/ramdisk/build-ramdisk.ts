@@ -1,22 +1,19 @@
 import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import type { BuildContext } from '#image-build/build-context.ts';
-import { fileDigest, hashOf, sourceHash } from '#image-build/hash.ts';
+import { type BuildContext, paths } from '#image-build/build-context.ts';
+import { fileDigest, hashOf, readIfPresent, sourceHash } from '#image-build/files.ts';
 import { hostPackageVersions } from '#image-build/host-packages.ts';
 import { isCurrent, type ManifestInputs, writeManifest } from '#image-build/manifest.ts';
 import { type PackageTree, packageTree } from '#image-build/package-tree.ts';
-import { paths } from '#image-build/paths.ts';
-import { type AgentBundle, bundleAgent } from '#image-build/ramdisk/agent-bundle.ts';
+import { type AgentBundle, bundleAgent, listCustomManagers } from '#image-build/ramdisk/agent-bundle.ts';
 import { makeBootMedium } from '#image-build/ramdisk/boot-medium.ts';
 import { type Compression, type Layer, packLayer } from '#image-build/ramdisk/cpio-archive.ts';
-import { listCustomManagers } from '#image-build/ramdisk/custom-managers.ts';
 import { finishTree } from '#image-build/ramdisk/finish-tree.ts';
 import { licensesText } from '#image-build/ramdisk/licenses.ts';
 import { extraDirectories, suite, packages as wanted } from '#image-build/ramdisk/recipe.ts';
 import { checkScripts, extraHash, stageAgent } from '#image-build/ramdisk/stage-agent.ts';
 import { stageBase } from '#image-build/ramdisk/stage-base.ts';
-import { readIfPresent } from '#image-build/read-if-present.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What is known of the cached base layer. */

@@ -2,9 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { paths } from '#image-build/paths.ts';
-import { bundleAgent } from '#image-build/ramdisk/agent-bundle.ts';
-import { listCustomManagers } from '#image-build/ramdisk/custom-managers.ts';
+import { paths } from '#image-build/build-context.ts';
+import { bundleAgent, listCustomManagers } from '#image-build/ramdisk/agent-bundle.ts';
 import { stageAgent } from '#image-build/ramdisk/stage-agent.ts';
 import { run } from '#shared/process/run.ts';
 

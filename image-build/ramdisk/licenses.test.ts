@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { paths } from '#image-build/paths.ts';
+import { paths } from '#image-build/build-context.ts';
 import { licensesText } from '#image-build/ramdisk/licenses.ts';
 import { run } from '#shared/process/run.ts';
 

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { readIfPresent } from '#image-build/read-if-present.ts';
+import { readIfPresent } from '#image-build/files.ts';
 
 /** Debian's texts refer to these by path; every Debian has them. */
 const commonLicenses = '/usr/share/common-licenses';

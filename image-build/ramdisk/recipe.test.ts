@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { filesBelow } from '#image-build/hash.ts';
-import { paths } from '#image-build/paths.ts';
+import { paths } from '#image-build/build-context.ts';
+import { filesBelow } from '#image-build/files.ts';
 import { moduleExceptions, modulePaths, packages, programs } from '#image-build/ramdisk/recipe.ts';
 
 /** Applets of busybox that stand in for a program; `busybox --list` of Debian 12 has them. */

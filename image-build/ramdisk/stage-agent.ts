@@ -2,11 +2,9 @@ import { X509Certificate } from 'node:crypto';
 import { copyFile, cp, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { listScriptFiles, loadScriptFile } from '#agent/custom/load-scripts.ts';
-import type { BuildContext } from '#image-build/build-context.ts';
-import { hashOf, sourceHash } from '#image-build/hash.ts';
-import { paths } from '#image-build/paths.ts';
-import type { AgentBundle } from '#image-build/ramdisk/agent-bundle.ts';
-import { scriptFolder } from '#image-build/ramdisk/custom-managers.ts';
+import { type BuildContext, paths } from '#image-build/build-context.ts';
+import { hashOf, sourceHash } from '#image-build/files.ts';
+import { type AgentBundle, scriptFolder } from '#image-build/ramdisk/agent-bundle.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** In a directory given by `--extra`: CAs that the agent trusts besides the well-known ones, in PEM. */

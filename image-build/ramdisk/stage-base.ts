@@ -12,9 +12,8 @@ import {
   symlink,
 } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import type { BuildContext } from '#image-build/build-context.ts';
-import { paths } from '#image-build/paths.ts';
-import { libraryClosure } from '#image-build/ramdisk/library-closure.ts';
+import { type BuildContext, paths } from '#image-build/build-context.ts';
+import { isPresent } from '#image-build/files.ts';
 import {
   dataPaths,
   grubExceptions,
@@ -25,8 +24,7 @@ import {
   programs,
   udevRules,
 } from '#image-build/ramdisk/recipe.ts';
-import { selectModules } from '#image-build/ramdisk/select-modules.ts';
-import { isPresent } from '#image-build/read-if-present.ts';
+import { libraryClosure, selectModules } from '#image-build/ramdisk/select-files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const mountPoints = ['dev', 'proc', 'sys', 'run', 'tmp', 'mnt', 'root', 'etc', 'var', 'usr/bin', 'usr/sbin', 'usr/lib'];

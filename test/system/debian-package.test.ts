@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BuildContext } from '#image-build/build-context.ts';
 import { buildDebianPackage } from '#image-build/debian-package/build-debian-package.ts';
-import { debianSources } from '#image-build/debian-sources.ts';
+import { debianSources } from '#image-build/package-tree.ts';
 import { type RunningProcess, run, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';

@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { fileDigest, sourceHash } from '#image-build/hash.ts';
+import { fileDigest, sourceHash } from '#image-build/files.ts';
 
 let directory = '';
 beforeEach(async () => {

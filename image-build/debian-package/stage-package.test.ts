@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { readConfig } from '#conductor/start/config.ts';
 import { Environment } from '#conductor/start/environment.ts';
-import { settingsFile } from '#image-build/debian-package/settings-file.ts';
+import { settingsFile } from '#image-build/debian-package/stage-package.ts';
 
 const lines = settingsFile().split('\n');
 

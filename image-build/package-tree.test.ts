@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { debianSources, oneLineSources } from '#image-build/debian-sources.ts';
+import { debianSources, oneLineSources } from '#image-build/package-tree.ts';
 
 test('takes the deb lines of the suite, its updates and security', () => {
   const text = [
