@@ -109,12 +109,13 @@ export function stepKey(step: { readonly interface: string; readonly step: strin
   return `${step.interface}.${step.step}`;
 }
 
+function placeOf({ interface: kind, step, priority }: Pick<PlannedStep, 'interface' | 'step' | 'priority'>) {
+  return { interface: kind, step, priority, args: {} };
+}
+
 export function plannedCore(step: CoreStep, reason = "the conductor's own step"): PlannedStep {
   return {
-    interface: step.interface,
-    step: step.step,
-    priority: step.priority,
-    args: {},
+    ...placeOf(step),
     origin: 'core',
     inBand: step.inBand !== undefined,
     abortable: true,
@@ -127,10 +128,7 @@ export function plannedCore(step: CoreStep, reason = "the conductor's own step")
 /** @param abortable what holds where the agent does not say: a deploy is aborted whole, a cleaning step is not */
 export function plannedAdvertised(step: AdvertisedStep, abortable: boolean): PlannedStep {
   return {
-    interface: step.interface,
-    step: step.step,
-    priority: step.priority,
-    args: {},
+    ...placeOf(step),
     origin: 'agent',
     inBand: true,
     abortable: step.abortable ?? abortable,
@@ -142,10 +140,7 @@ export function plannedAdvertised(step: AdvertisedStep, abortable: boolean): Pla
 
 export function plannedDriver(step: OfferedDriverStep, reason: string): PlannedStep {
   return {
-    interface: step.interface,
-    step: step.step,
-    priority: step.priority,
-    args: {},
+    ...placeOf(step),
     origin: 'driver',
     inBand: false,
     abortable: step.abortable,

@@ -2,14 +2,10 @@ import { expect } from 'vitest';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { planService } from '#conductor/flows/plan-service.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { decommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import {
-  decommissionTimeouts,
-  requestDecommission,
-  requestLeaveCluster,
-  startBeside,
-} from '#conductor/sites/nodes/request-cluster-flow.ts';
+import { requestDecommission, requestLeaveCluster, startBeside } from '#conductor/sites/nodes/request-cluster-flow.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import { addedLabel, type ClustersOfNode } from '#test/support/clusters-of-node.ts';
 import type { Beginning, FlowStage } from '#test/support/flow-stage.ts';

@@ -2,13 +2,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { readReport } from '#conductor/cluster/cluster-changes.ts';
 import { findOpenFlow, listSteps } from '#conductor/flows/flow-store.ts';
+import { type DecommissionTimeouts, decommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
 import { findInventory, recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import {
-  type DecommissionTimeouts,
-  decommissionTimeouts,
-  requestDecommission,
-} from '#conductor/sites/nodes/request-cluster-flow.ts';
+import { requestDecommission } from '#conductor/sites/nodes/request-cluster-flow.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';

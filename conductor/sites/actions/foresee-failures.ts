@@ -1,10 +1,9 @@
-import { eq } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import type { ActionParameters } from '#conductor/model/action-parameters.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
-import type { WipeRequest } from '#conductor/model/flow-states.ts';
 import { nodeFaults } from '#conductor/model/node-faults.ts';
 import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
@@ -13,6 +12,7 @@ import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { findImpossible } from '#conductor/sites/nodes/find-impossible.ts';
 import { whoseElse } from '#conductor/sites/nodes/node-decision.ts';
+import type { ObservedNode } from '#conductor/sites/nodes/node-facts.ts';
 import { type DesignContext, openCredentials, readDesigns, whyNoLogin } from '#conductor/sites/nodes/read-design.ts';
 import { listAwaited, readDeployed, readObserved, readReservations } from '#conductor/sites/nodes/read-observed.ts';
 import { whyUndeployable } from '#conductor/sites/nodes/why-undeployable.ts';
@@ -79,7 +79,7 @@ interface Request {
  * @throws AppError `conflict` naming each with its reason
  */
 export async function requireTeardownPossible(
-  context: Pick<SitesContext, 'database'> & Pick<SitesContext, 'config'> & DesignContext,
+  context: Pick<SitesContext, 'database' | 'config'> & DesignContext,
   request: Request & { readonly etcd: EtcdSite },
 ): Promise<void> {
   const wrong = new Map([...(await findImpossibleOf(context, request)), ...(await findObstacles(context, request))]);
@@ -126,25 +126,18 @@ export async function findObstacles(
   const unfit = isRemade ? await findUnfit(context, { site, names }) : new Map<string, string>();
   const observed = await readObserved(db, names);
   const uuids = [...observed.values()].map(({ node }) => node.uuid);
-  const [allocations, deployed, rows] = await Promise.all([
+  const [allocations, deployed, guarded] = await Promise.all([
     readReservations(db, uuids),
     readDeployed(db, names),
     db
-      .select({
-        uuid: nodes.uuid,
-        isProtected: nodes.protected,
-        reason: nodes.protectedReason,
-        owes: nodes.owedWipe,
-        driver: nodes.driver,
-        deployInterface: nodes.deployInterface,
-      })
+      .select({ uuid: nodes.uuid, reason: nodes.protectedReason })
       .from(nodes)
-      .where(isAmong(nodes.uuid, uuids)),
+      .where(and(isAmong(nodes.uuid, uuids), eq(nodes.protected, true))),
   ]);
   const preserves = parameters['preserve-local-storage'] === true;
   // an action that removes nodes can be repeated when it has removed some of them
   const mustBeEnrolled = actionTable[name].teardown === 'then keeps' && parameters['remove-node'] !== true;
-  const known = new Map(rows.map((row) => [row.uuid, row]));
+  const protections = new Map(guarded.map(({ uuid, reason }) => [uuid, reason]));
   const obstacles = names.flatMap((each): [string, string][] => {
     const { node } = observed.get(each) ?? {};
     const unfitNode = unfit.get(each);
@@ -158,9 +151,8 @@ export async function findObstacles(
     const foreign = whoseElse({ facts }, node);
     const why =
       (foreign && describeRemark(foreign)) ??
-      whyProtected(known.get(node.uuid)) ??
-      (preserves ? whyNotPreserved(known.get(node.uuid)) : undefined) ??
-      whyNotProved(known.get(node.uuid)) ??
+      whyProtected(protections.get(node.uuid)) ??
+      whyNotWiped(node, preserves) ??
       whyOutOfService(node, isRemade) ??
       unfitNode;
     return why === undefined ? [] : [[each, why]];
@@ -168,39 +160,24 @@ export async function findObstacles(
   return new Map(obstacles);
 }
 
-function whyProtected(
-  row: { readonly isProtected: boolean; readonly reason: string | null } | undefined,
-): string | undefined {
-  if (row?.isProtected !== true) return undefined;
-  return `it is protected${row.reason ? `: ${row.reason}` : ''}; end its protection first`;
+/** @param reason `undefined` = it is not protected */
+function whyProtected(reason: string | null | undefined): string | undefined {
+  return reason === undefined ? undefined : `it is protected${reason ? `: ${reason}` : ''}; end its protection first`;
 }
 
 /** Refused before its clusters are left for nothing. */
-function whyNotPreserved(row: { readonly owes: WipeRequest | null } | undefined): string | undefined {
-  if (!row?.owes || row.owes.preserveLocalStorage) return undefined;
-  return 'it owes a wipe of all its disks, which was begun and has not come to its end: without preserve-local-storage';
+function whyNotWiped(node: ObservedNode, preserves: boolean): string | undefined {
+  if (!node.owedWipe) return undefined;
+  if (preserves && !node.owedWipe.preserveLocalStorage) {
+    return 'it owes a wipe of all its disks, which was begun and has not come to its end: without preserve-local-storage';
+  }
+  // a rehearsal proves nothing, and would end in 'clean failed'
+  return hasFakeDeploy(node)
+    ? 'it owes a wipe of its disks, which its deploy_interface fake does not do: give it back the one that it had'
+    : undefined;
 }
 
-/** A rehearsal proves nothing, and would end in 'clean failed'. */
-function whyNotProved(
-  row:
-    | { readonly owes: WipeRequest | null; readonly driver: string; readonly deployInterface: string | null }
-    | undefined,
-): string | undefined {
-  if (!row?.owes || !hasFakeDeploy(row)) return undefined;
-  return 'it owes a wipe of its disks, which its deploy_interface fake does not do: give it back the one that it had';
-}
-
-function whyOutOfService(
-  node: {
-    readonly retired: boolean;
-    readonly retiredReason: string | null;
-    readonly maintenance: boolean;
-    readonly maintenanceReason: string | null;
-    readonly fault: string | null;
-  },
-  isRedeployed: boolean,
-): string | undefined {
+function whyOutOfService(node: ObservedNode, isRedeployed: boolean): string | undefined {
   if (node.retired && isRedeployed) return `it is retired${node.retiredReason ? `: ${node.retiredReason}` : ''}`;
   if (!node.maintenance || node.fault === nodeFaults.clean) return undefined;
   return `it is in maintenance${node.maintenanceReason ? `: ${node.maintenanceReason}` : ''}`;

@@ -57,25 +57,20 @@ export async function viewTeardownPlan(
   return { nodes, remarks };
 }
 
+/** One of the nodes, and what is known of it. */
+interface NodeWork {
+  readonly plan: ActionPlan;
+  readonly etcd: EtcdSite;
+  readonly teardown: TeardownOrder;
+  readonly node: string;
+  readonly row: NodeRow | undefined;
+  readonly look: NodeLook;
+  readonly refused: string | null;
+}
+
 async function viewNode(
   context: Context,
-  {
-    plan,
-    etcd,
-    teardown,
-    node,
-    row,
-    look,
-    refused,
-  }: {
-    readonly plan: ActionPlan;
-    readonly etcd: EtcdSite;
-    readonly teardown: TeardownOrder;
-    readonly node: string;
-    readonly row: NodeRow | undefined;
-    readonly look: NodeLook;
-    readonly refused: string | null;
-  },
+  { plan, etcd, teardown, node, row, look, refused }: NodeWork,
 ): Promise<TeardownNodeView> {
   const { site, revisionId } = plan;
   const inventory = row && (await latestInventory(context.db, row.uuid));

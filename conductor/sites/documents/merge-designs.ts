@@ -82,9 +82,7 @@ function mergeNamed<Value>(
   return Object.fromEntries(merged);
 }
 
-type Storage = NonNullable<NodeDesign['storage']>;
-
-function mergeStorage(own: NodeDesign['storage'], inherited: NodeDesign['storage']): Storage | undefined {
+function mergeStorage(own: NodeDesign['storage'], inherited: NodeDesign['storage']): NodeDesign['storage'] {
   if (!own) return inherited ?? undefined;
   return {
     physical_devices: mergeNamed(own.physical_devices, inherited?.physical_devices, (device, beneath) => ({
@@ -98,10 +96,8 @@ function mergeStorage(own: NodeDesign['storage'], inherited: NodeDesign['storage
   };
 }
 
-type Platform = NonNullable<NodeDesign['platform']>;
-
 /** Another image is not what the inherited checksum and format are of. */
-function mergePlatform(own: NodeDesign['platform'], inherited: NodeDesign['platform']): Platform | undefined {
+function mergePlatform(own: NodeDesign['platform'], inherited: NodeDesign['platform']): NodeDesign['platform'] {
   if (!own) return inherited ?? undefined;
   const { image: _image, checksum: _checksum, image_format: _format, ...others } = inherited ?? {};
   const beneath = own.image ? others : (inherited ?? {});
@@ -111,9 +107,7 @@ function mergePlatform(own: NodeDesign['platform'], inherited: NodeDesign['platf
   };
 }
 
-type Metadata = NonNullable<NodeDesign['metadata']>;
-
-function mergeMetadata(own: NodeDesign['metadata'], inherited: NodeDesign['metadata']): Metadata | undefined {
+function mergeMetadata(own: NodeDesign['metadata'], inherited: NodeDesign['metadata']): NodeDesign['metadata'] {
   if (!own) return inherited ?? undefined;
   return {
     tags: mergeLists(own.tags, inherited?.tags),
@@ -123,12 +117,10 @@ function mergeMetadata(own: NodeDesign['metadata'], inherited: NodeDesign['metad
   };
 }
 
-type ConfigDrive = NonNullable<NodeDesign['config_drive']>;
-
 function mergeConfigDrive(
   own: NodeDesign['config_drive'],
   inherited: NodeDesign['config_drive'],
-): ConfigDrive | undefined {
+): NodeDesign['config_drive'] {
   if (own === '!') return undefined;
   const beneath = inherited === '!' ? undefined : inherited;
   if (!own) return beneath ?? undefined;

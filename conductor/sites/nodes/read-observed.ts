@@ -2,7 +2,7 @@ import { and, desc, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
-import { flowEvents, flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
+import { type FlowStepRow, flowEvents, flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { siteActionCommands, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
@@ -77,18 +77,14 @@ export async function readObserved(
 
 function toObservedFlow(
   { nodeUuid: _node, ...flow }: FlowColumns,
-  more: { readonly isOpen: boolean; readonly step?: Parameters<typeof observedStep>[0] | undefined },
+  more: { readonly isOpen: boolean; readonly step?: StepColumns | undefined },
 ): ObservedFlow {
   return { ...flow, isOpen: more.isOpen, ...(more.step ? { step: observedStep(more.step) } : {}) };
 }
 
-function observedStep(step: {
-  readonly interface: string;
-  readonly step: string;
-  readonly plugin: ObservedStep['plugin'];
-  readonly waitingFor: string | null;
-  readonly progress: unknown;
-}): ObservedStep {
+type StepColumns = Pick<FlowStepRow, 'interface' | 'step' | 'plugin' | 'waitingFor' | 'progress'>;
+
+function observedStep(step: StepColumns): ObservedStep {
   const progress = Progress.safeParse(step.progress).data;
   const { phase, done_bytes: bytes, total_bytes: total } = progress ?? {};
   return {

@@ -12,11 +12,7 @@ import { lookForConductor, requireLiveConductor } from '#conductor/kernel/conduc
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import {
-  type DecommissionTimeouts,
-  decommissionTimeouts,
-  etcdStepDefaults,
-} from '#conductor/model/cluster-timeouts.ts';
+import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { InstanceAnswer } from '#conductor/model/instance-answer.ts';
 import type { PlannedStep } from '#conductor/model/planned-step.ts';
@@ -32,9 +28,6 @@ import { readRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import type { Site, SiteNode, SiteSettings } from '#conductor/sites/site.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
-
-export type { DecommissionTimeouts };
-export { decommissionTimeouts };
 
 interface LeaveClusterRequest {
   /** A node that the cluster does not have is done, also one whose instance is deployed. */

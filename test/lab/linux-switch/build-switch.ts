@@ -1,12 +1,10 @@
 import { chmod, copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { hashOf, sourceHash } from '#image-build/hash.ts';
-import { paths } from '#image-build/paths.ts';
+import { paths } from '#image-build/build-context.ts';
+import { hashOf, readIfPresent, sourceHash } from '#image-build/files.ts';
 import { kernelOf, ramdiskPackages } from '#image-build/ramdisk/build-ramdisk.ts';
 import { packLayer } from '#image-build/ramdisk/cpio-archive.ts';
-import { libraryClosure } from '#image-build/ramdisk/library-closure.ts';
-import { selectModules } from '#image-build/ramdisk/select-modules.ts';
-import { readIfPresent } from '#image-build/read-if-present.ts';
+import { libraryClosure, selectModules } from '#image-build/ramdisk/select-files.ts';
 import { run } from '#shared/process/run.ts';
 
 const programs = ['usr/bin/busybox', 'usr/bin/dropbearkey', 'usr/bin/ip', 'usr/sbin/bridge', 'usr/sbin/dropbear'];

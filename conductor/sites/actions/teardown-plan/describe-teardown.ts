@@ -132,38 +132,26 @@ function afterwards(work: StepWork): TeardownStepView[] {
 function enterService({ node, teardown, etcdClusters, isFake, serviceSeconds, answers }: StepWork): TeardownStepView[] {
   if (isFake) return [];
   const onFailure = `the action ends; ${node} is deployed and 'active', and does not count as deployed; nothing else is taken out; mend it, then start update_site: it waits for it once more`;
+  const joins = {
+    step: 'cluster.wait_until_ready',
+    does: `waits until ${node} is Ready in Kubernetes again, as its new instance, if it was a member or its documents say so; nothing else is taken out before`,
+    timeout: serviceSeconds.join,
+  };
+  const hasMembers = {
+    step: 'cluster.wait_for_members',
+    does: `waits until ${node} has a healthy voting member again in ${etcdClusters.join(', ')}, where it had one`,
+    timeout: serviceSeconds.etcd,
+  };
+  const answering = {
+    step: 'cluster.wait_for_answers',
+    does: `waits until ${node} answers: ${answers.map(({ by, target }) => `${by} ${target}`).join(', ')}`,
+    timeout: serviceSeconds.join,
+  };
   return [
-    ...(teardown.kubernetes
-      ? [
-          {
-            step: 'cluster.wait_until_ready',
-            does: `waits until ${node} is Ready in Kubernetes again, as its new instance, if it was a member or its documents say so; nothing else is taken out before`,
-            timeout: serviceSeconds.join,
-            on_failure: onFailure,
-          },
-        ]
-      : []),
-    ...(teardown.etcd
-      ? [
-          {
-            step: 'cluster.wait_for_members',
-            does: `waits until ${node} has a healthy voting member again in ${etcdClusters.join(', ')}, where it had one`,
-            timeout: serviceSeconds.etcd,
-            on_failure: onFailure,
-          },
-        ]
-      : []),
-    ...(answers.length > 0
-      ? [
-          {
-            step: 'cluster.wait_for_answers',
-            does: `waits until ${node} answers: ${answers.map(({ by, target }) => `${by} ${target}`).join(', ')}`,
-            timeout: serviceSeconds.join,
-            on_failure: onFailure,
-          },
-        ]
-      : []),
-  ];
+    ...(teardown.kubernetes ? [joins] : []),
+    ...(teardown.etcd ? [hasMembers] : []),
+    ...(answers.length > 0 ? [answering] : []),
+  ].map((each) => ({ ...each, on_failure: onFailure }));
 }
 
 function neverAgain({ node, teardown }: StepWork): TeardownStepView[] {
