@@ -14,6 +14,7 @@ import {
 import { dirname, join, relative } from 'node:path';
 import { type BuildContext, paths } from '#image-build/build-context.ts';
 import { isPresent } from '#image-build/files.ts';
+import { libraryClosure } from '#image-build/ramdisk/library-closure.ts';
 import {
   dataPaths,
   grubExceptions,
@@ -24,7 +25,7 @@ import {
   programs,
   udevRules,
 } from '#image-build/ramdisk/recipe.ts';
-import { libraryClosure, selectModules } from '#image-build/ramdisk/select-files.ts';
+import { selectModules } from '#image-build/ramdisk/select-modules.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const mountPoints = ['dev', 'proc', 'sys', 'run', 'tmp', 'mnt', 'root', 'etc', 'var', 'usr/bin', 'usr/sbin', 'usr/lib'];

@@ -4,7 +4,8 @@ import { paths } from '#image-build/build-context.ts';
 import { hashOf, readIfPresent, sourceHash } from '#image-build/files.ts';
 import { kernelOf, ramdiskPackages } from '#image-build/ramdisk/build-ramdisk.ts';
 import { packLayer } from '#image-build/ramdisk/cpio-archive.ts';
-import { libraryClosure, selectModules } from '#image-build/ramdisk/select-files.ts';
+import { libraryClosure } from '#image-build/ramdisk/library-closure.ts';
+import { selectModules } from '#image-build/ramdisk/select-modules.ts';
 import { run } from '#shared/process/run.ts';
 
 const programs = ['usr/bin/busybox', 'usr/bin/dropbearkey', 'usr/bin/ip', 'usr/sbin/bridge', 'usr/sbin/dropbear'];
