@@ -52,56 +52,45 @@ export const metricTable = {
   nodeFaults: fleet('baton_nodes_with_fault', 'Nodes that a conductor took out of service, by its reason.', ['fault']),
   nodeStateSecondsMax: fleet(
     'baton_node_state_seconds_max',
-    'Of the nodes at work or waiting, not in maintenance: how long the one that has been in its state longest has been.',
+    'Longest time of a node, at work or waiting and not in maintenance, in its state.',
     ['provision_state'],
   ),
-  nodesLingering: fleet(
-    'baton_nodes_lingering',
-    'Nodes at work or waiting, not in maintenance, for longer than so many seconds in their state.',
-    ['provision_state', 'over_seconds'],
-  ),
-  flowsOpen: fleet('baton_flows_open', 'Flows that have not ended; held: by maintenance or by an operator.', [
-    'kind',
-    'state',
-    'held',
+  nodesLingering: fleet('baton_nodes_lingering', 'Such nodes that are longer than so many seconds in their state.', [
+    'provision_state',
+    'over_seconds',
   ]),
-  flowAgeSecondsMax: fleet('baton_flow_age_seconds_max', 'How long the oldest flow that has not ended has run.', [
-    'kind',
-  ]),
+  flowsOpen: fleet('baton_flows_open', 'Open flows; held: by maintenance or an operator.', ['kind', 'state', 'held']),
+  flowAgeSecondsMax: fleet('baton_flow_age_seconds_max', 'Age of the oldest open flow.', ['kind']),
   switchPortsDiffering: fleet(
     'baton_switch_ports_differing',
-    'Switch ports that were found otherwise than Baton has set them.',
+    'Switch ports that are otherwise than Baton has set them.',
   ),
   siteActions: fleet('baton_site_actions', 'Site actions by name and state.', ['action', 'state']),
   siteActionGroups: fleet('baton_site_action_groups', 'Groups of the site action under way by stage.', ['stage']),
-  siteActionNodes: fleet(
-    'baton_site_action_nodes',
-    'Nodes of the site action under way by status; phase: what they are in the middle of.',
-    ['status', 'phase'],
-  ),
+  siteActionNodes: fleet('baton_site_action_nodes', 'Nodes of the site action under way by status and phase.', [
+    'status',
+    'phase',
+  ]),
   allocations: fleet('baton_allocations', 'Allocations by state.', ['state']),
-  conductorsAlive: fleet('baton_conductors_alive', 'Conductors on this database whose heartbeat is fresh.'),
-  conductorsKnown: fleet(
-    'baton_conductors_known',
-    'Conductors on this database that were heard of within a day and have not shut down.',
-  ),
+  conductorsAlive: fleet('baton_conductors_alive', 'Living conductors on this database.'),
+  conductorsKnown: fleet('baton_conductors_known', 'Conductors heard of within a day that have not shut down.'),
   webhooksPending: fleet('baton_webhook_deliveries_pending', 'Events that wait to be delivered.', ['webhook']),
   webhookOldestSeconds: fleet(
     'baton_webhook_oldest_pending_seconds',
     'Age of the oldest event that waits to be delivered.',
     ['webhook'],
   ),
-  scrapeSeconds: gauge('baton_scrape_query_seconds', 'How long the database took for the figures of this scrape.'),
+  scrapeSeconds: gauge('baton_scrape_query_seconds', 'Time of the database for this scrape.'),
   databaseUp: gauge('baton_database_up', '1 when the database answered this scrape, else 0.'),
   flowSeconds: histogram(
     'baton_flow_duration_seconds',
-    'Flows that this conductor ended, by how they ended, from request to end.',
+    'Flows that this conductor ended, from request to end.',
     ['kind', 'state'],
     work,
   ),
   stepSeconds: histogram(
     'baton_step_duration_seconds',
-    'Steps that this conductor saw end, from first start to end, waits included.',
+    'Steps that this conductor saw end, waits included.',
     ['kind', 'step', 'outcome'],
     work,
   ),
@@ -113,7 +102,7 @@ export const metricTable = {
   ),
   siteBeatSeconds: histogram(
     'baton_site_beat_duration_seconds',
-    'Looks of this conductor at all nodes that a site action has at work, with what it recorded of them.',
+    'Looks of this conductor at the nodes that a site action has at work.',
     [],
     fast,
   ),
@@ -130,30 +119,25 @@ export const metricTable = {
     'code',
   ]),
   leasesHeld: gauge('baton_leases_held', 'Nodes that this conductor works on now.'),
-  leasesTakenOver: counter('baton_lease_takeovers_total', 'Leases that this conductor took over after they expired.'),
-  leasesLost: counter(
-    'baton_leases_lost_total',
-    'Leases that this conductor lost, or could not renew, while it worked.',
-  ),
+  leasesTakenOver: counter('baton_lease_takeovers_total', 'Expired leases that this conductor took over.'),
+  leasesLost: counter('baton_leases_lost_total', 'Leases that this conductor lost while it worked.'),
   databaseFaults: counter(
     'baton_database_faults_total',
-    'Requests, pieces of work and background tasks that the database failed, by the class of its SQLSTATE.',
+    'Requests and tasks that the database failed, by SQLSTATE class.',
     ['class'],
   ),
   httpSeconds: histogram(
     'baton_http_request_duration_seconds',
-    'Requests by the pattern of their path; route `none`: no such path.',
+    'Requests by path pattern; `none`: no such path.',
     ['method', 'route', 'status'],
     fast,
   ),
   imageBytes: counter(
     'baton_image_bytes_total',
-    'Bytes of images in chunks that agents wrote or left: kept in place, copied on the disk, fetched from the server or from neighbours (compressed).',
+    'Bytes of images in chunks: kept in place, copied on the disk, fetched from the server or neighbours (compressed).',
     ['origin'],
   ),
-  webhookDeliveries: counter('baton_webhook_deliveries_total', 'Tries to deliver an event, by what came of them.', [
-    'outcome',
-  ]),
+  webhookDeliveries: counter('baton_webhook_deliveries_total', 'Tries to deliver an event.', ['outcome']),
   taskSeconds: histogram(
     'baton_background_task_duration_seconds',
     'Runs of background tasks.',
@@ -162,7 +146,7 @@ export const metricTable = {
   ),
   taskSucceededAt: gauge(
     'baton_background_task_last_success_timestamp_seconds',
-    'When the background task last ended well, in seconds since 1970.',
+    'When the background task last succeeded.',
     ['task'],
   ),
 } as const;
