@@ -1,32 +1,126 @@
-import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/actions.ts';
-import { callFor } from '#conductor/cli/api-client.ts';
+import type { ActionAnswer, ActionDryRun, ActionNodeAnswer } from '#conductor/api/actions.ts';
+import { callFor, withQuery } from '#conductor/cli/api-client.ts';
 import { describeForCli } from '#conductor/cli/cli-words.ts';
 import {
   type Command,
   type CommandContext,
   type CommandInput,
   flagOption,
+  listOption,
   numberOption,
   pathOperand,
   textOption,
+  usageError,
 } from '#conductor/cli/command.ts';
-import { createActionCommand } from '#conductor/cli/create-action-command.ts';
-import { isReport, noteLines } from '#conductor/cli/describe-action-changes.ts';
-import { printable } from '#conductor/cli/fit-screen.ts';
-import { followAction } from '#conductor/cli/follow-action.ts';
+import {
+  actionsPath,
+  actionWaitOptions,
+  followAction,
+  getAction,
+  isReport,
+  listActionNodes,
+  noteLines,
+  renderActionReport,
+} from '#conductor/cli/follow-action.ts';
 import { cell, print, table, tableFor } from '#conductor/cli/print.ts';
 import { readTimeout } from '#conductor/cli/provision.ts';
 import { renderAction } from '#conductor/cli/render-action.ts';
-import { renderActionReport } from '#conductor/cli/render-action-report.ts';
-import { actionsPath, getAction, listActionNodes } from '#conductor/cli/watch-action.ts';
+import { printable } from '#conductor/cli/screen.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/name-some.ts';
 import { didYouMean } from '#shared/nearest-word.ts';
 
+/**
+ * `target_nodes=n1,n2`, `continue-on-fail=true`: the conductor knows which there are.
+ * @throws AppError `invalid_argument` for one that is given twice: which of the two is meant is nobody's to guess
+ */
+function readParameters(input: CommandInput): Record<string, unknown> {
+  const parameters: Record<string, unknown> = {};
+  const give = (option: string, key: string, value: unknown): void => {
+    if (Object.hasOwn(parameters, key)) {
+      const lists = key === 'target_nodes' || key === 'server-name';
+      throw usageError(`${option}: given twice; ${lists ? `${key}=n1,n2 names several` : 'give it once'}`);
+    }
+    parameters[key] = value;
+  };
+  for (const text of listOption(input, 'param')) {
+    const [, key = '', value = ''] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
+    if (key === '') throw usageError(`--param ${text}: it must be NAME=VALUE, target_nodes=n1,n2`);
+    give(`--param ${key}`, key, value);
+  }
+  if (flagOption(input, 'allow-intermediate-commits')) {
+    give('--allow-intermediate-commits', 'allow-intermediate-commits', true);
+  }
+  if (flagOption(input, 'dry-run')) give('--dry-run', 'dry_run', true);
+  return parameters;
+}
+
+/** @throws AppError `conflict` when the action would be refused */
+async function printDryRun(context: CommandContext, input: CommandInput, made: ActionDryRun): Promise<void> {
+  const { teardownPlanLines } = await import('#conductor/cli/action-teardown-plan.ts');
+  const { groups, validations, nodes, remarks = [] } = made;
+  const rows = groups.map((group) => [group.name, group.critical ? 'critical' : '', group.members.join(',') || '-']);
+  const warnings = validations
+    .filter(({ level }) => level === 'Warning')
+    .map(({ message }) => `Warning ${message}\n`)
+    .join('');
+  const text = nodes
+    ? `${teardownPlanLines({ ...made, nodes }).join('\n')}\n${warnings}`
+    : table([['group', '', 'nodes'], ...rows]) + remarks.map((each) => `${each}\n`).join('') + warnings;
+  print(context, input, { json: made, text });
+  const refused = (nodes ?? []).filter((node) => node.refused !== null).map(({ name }) => name);
+  if (made.refused !== undefined) {
+    throw new AppError('conflict', `${cell(input.operands[0])} would be refused: ${made.refused}`);
+  }
+  if (refused.length === 0) return;
+  throw new AppError('conflict', `${cell(input.operands[0])} would be refused because of ${refused.join(', ')}`);
+}
+
+async function create(context: CommandContext, input: CommandInput): Promise<void> {
+  readTimeout(input);
+  const [name] = input.operands;
+  const made = await callFor<ActionAnswer | ActionDryRun>(context.client, 'POST', actionsPath, {
+    name,
+    parameters: readParameters(input),
+  });
+  if (!made) throw new AppError('internal', `create action ${cell(name)}: the conductor answered nothing`);
+  if (!('id' in made)) {
+    await printDryRun(context, input, made);
+    return;
+  }
+  const id = made.id;
+  if (flagOption(input, 'wait')) {
+    await followAction(context, input, id);
+    return;
+  }
+  print(context, input, { json: made, text: `${name} ${id} started; baton action watch ${id} shows it\n` });
+}
+
+const createActionCommand: Command = {
+  words: 'action create',
+  operands: ['NAME'],
+  options: {
+    param: { value: 'NAME=VALUE', repeats: true, meaning: 'a parameter of the action: target_nodes=n1,n2' },
+    'allow-intermediate-commits': { meaning: 'although commits lie between the last site action and this one' },
+    'dry-run': {
+      meaning:
+        'only say which groups would be deployed with which nodes, or all that a teardown does to each node; ' +
+        'it ends with 1 when the action would be refused',
+    },
+    ...actionWaitOptions,
+  },
+  meaning: 'start an action: deploy_site, update_site, redeploy_server, teardown_server, relabel_nodes, verify_site',
+  details:
+    'It works from the committed documents; redeploy_server from those of the last action that succeeded. Where there is ' +
+    'a parameter target-revision, it says another. One action runs at a time. With --wait it ends with 0 when the action ' +
+    'is complete: no critical group has failed. A bar has █ deployed, ▒ prepared, x failed, ░ nothing yet.',
+  helpTables: async () => (await import('#conductor/cli/action-parameter-help.ts')).actionParameterTables(),
+  run: create,
+};
+
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
-  const limit = numberOption(input, 'limit');
-  const query = limit === undefined ? '' : `?limit=${limit}`;
-  const rows = (await callFor<readonly ActionAnswer[]>(context.client, 'GET', `${actionsPath}${query}`)) ?? [];
+  const path = withQuery(actionsPath, { limit: numberOption(input, 'limit') });
+  const rows = (await callFor<readonly ActionAnswer[]>(context.client, 'GET', path)) ?? [];
   const cells = rows.map((row) => [
     row.id,
     row.name,
@@ -43,7 +137,7 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
   const [id = ''] = input.operands;
   const action = await getAction(context.client, id, numberOption(input, 'verbosity', 0) ?? 1);
   const isOver = action.ended_at !== null;
-  const nodes = await listActionNodes(context.client, id, isOver ? '' : '?working=true');
+  const nodes = await listActionNodes(context.client, id, isOver ? {} : { working: 'true' });
   const size = { columns: context.screen.size().columns, rows: Number.POSITIVE_INFINITY };
   const now = context.clock.now();
   const notes = [...action.notes, ...action.steps.flatMap((step) => (isReport(step) ? [] : step.notes))]
@@ -65,13 +159,9 @@ function statusOf({ status, phase }: ActionNodeAnswer): string {
 
 async function nodes(context: CommandContext, input: CommandInput): Promise<void> {
   const [id = ''] = input.operands;
-  const filters = ['group', 'status'].flatMap((name) => {
-    const value = textOption(input, name);
-    return value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`];
-  });
-  const query = [...filters, ...(flagOption(input, 'working') ? ['working=true'] : [])].join('&');
-  const rows = await listActionNodes(context.client, id, query === '' ? '' : `?${query}`);
   const group = textOption(input, 'group');
+  const working = flagOption(input, 'working') ? 'true' : undefined;
+  const rows = await listActionNodes(context.client, id, { group, status: textOption(input, 'status'), working });
   if (rows.length === 0 && group !== undefined) await requireGroup(context, id, group);
   const cells = rows.map((row) => [
     row.name,

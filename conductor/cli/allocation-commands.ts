@@ -1,4 +1,16 @@
-import type { Command } from '#conductor/cli/command.ts';
+import type { Json } from '#conductor/cli/api-client.ts';
+import { readAssignments, toObject } from '#conductor/cli/assignments.ts';
+import {
+  type Command,
+  type CommandContext,
+  type CommandInput,
+  flagOption,
+  listOption,
+  numberOption,
+  textOption,
+  usageError,
+} from '#conductor/cli/command.ts';
+import { cell, print, table } from '#conductor/cli/print.ts';
 import {
   deleteCommand,
   listCommand,
@@ -6,6 +18,136 @@ import {
   setCommand,
   showCommand,
 } from '#conductor/cli/resource-commands.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const pollMs = 500;
+/** What the conductor takes to match and to write, beyond the wait for capacity. */
+const graceMs = 60_000;
+
+async function requestBody(input: CommandInput): Promise<Json> {
+  if (flagOption(input, 'spread') && flagOption(input, 'pack')) throw usageError('--spread, --pack: one of them');
+  if (textOption(input, 'count') === undefined) {
+    const stray = ['min-count', 'spread', 'pack'].find((name) => input.values[name] !== undefined);
+    if (stray !== undefined) throw usageError(`--${stray}: it goes with --count`);
+  }
+  const placement = flagOption(input, 'spread') ? 'spread' : flagOption(input, 'pack') ? 'pack' : undefined;
+  const wait = textOption(input, 'wait');
+  const extra = listOption(input, 'extra').map((text) => `extra.${text}`);
+  const body: Json = {
+    resource_class: input.operands[0],
+    name: textOption(input, 'name'),
+    owner: textOption(input, 'owner'),
+    traits: nonEmpty(listOption(input, 'trait')),
+    candidate_nodes: nonEmpty(listOption(input, 'candidate')),
+    count: numberOption(input, 'count'),
+    min_count: numberOption(input, 'min-count'),
+    placement,
+    wait: wait === undefined || wait === '' ? undefined : numberOption(input, 'wait'),
+    ...toObject(await readAssignments(extra)),
+  };
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+}
+
+function nonEmpty(list: readonly string[]): readonly string[] | undefined {
+  return list.length > 0 ? list : undefined;
+}
+
+async function allocate(context: CommandContext, input: CommandInput): Promise<void> {
+  const body = await requestBody(input);
+  if (flagOption(input, 'dry-run')) {
+    await dryRun(context, input, body);
+    return;
+  }
+  const answer = (await context.client.call('POST', '/v1/allocations', body)) ?? {};
+  const made = (answer['allocations'] ?? [answer]) as Json[];
+  const rested = input.values['wait'] === undefined ? made : await waitFor(context, input, made);
+  const failed = rested.filter((each) => each['state'] === 'error');
+  // with min_count some may have found nothing
+  const isEnough = rested.length - failed.length >= (numberOption(input, 'min-count') ?? rested.length);
+  if (input.document !== undefined || isEnough) {
+    print(context, input, { json: answer['allocations'] ? rested : rested[0], text: await describe(context, rested) });
+  }
+  if (isEnough) return;
+  const reasons = new Set(failed.map((each) => cell(each['last_error'])));
+  const names = failed.map((each) => cell(each['name'] ?? each['uuid']));
+  throw new AppError(
+    'command_failed',
+    `${[...reasons].join('; ')}\n→ \`baton allocate … --dry-run\` says why each node was refused; ` +
+      `\`baton allocation delete ${names.join(' ')}\` forgets what has failed`,
+  );
+}
+
+async function waitFor(context: CommandContext, input: CommandInput, made: readonly Json[]): Promise<Json[]> {
+  const until = context.clock.now().getTime() + graceMs + (Number(textOption(input, 'wait')) || 0) * 1000;
+  const rested: Json[] = [];
+  for (const { uuid } of made) {
+    for (;;) {
+      const current = await context.client.call('GET', `/v1/allocations/${String(uuid)}`);
+      if (!current) throw new AppError('not_found', `allocation ${String(uuid)} was deleted meanwhile`);
+      if (current['state'] !== 'allocating') {
+        rested.push(current);
+        break;
+      }
+      if (context.clock.now().getTime() > until) {
+        throw new AppError('timeout', `wait for allocation ${String(uuid)}: it is still allocating, and goes on`);
+      }
+      await context.clock.sleep(pollMs);
+    }
+  }
+  return rested;
+}
+
+async function describe(context: CommandContext, allocations: readonly Json[]): Promise<string> {
+  const lines: string[] = [];
+  for (const { name, uuid, state, node_uuid: nodeUuid } of allocations) {
+    const what = `allocation ${cell(name ?? uuid)}`;
+    if (state === 'active') {
+      const node = await context.client.call('GET', `/v1/nodes/${String(nodeUuid)}?fields=uuid,name`);
+      lines.push(`${what}: node ${cell(node?.['name'] ?? nodeUuid)}\n`);
+    } else {
+      lines.push(`${what}: ${cell(state)}; baton allocation show ${cell(name ?? uuid)} shows more\n`);
+    }
+  }
+  return lines.join('');
+}
+
+async function dryRun(context: CommandContext, input: CommandInput, body: Json): Promise<void> {
+  const answer = (await context.client.call('POST', '/v1/allocations', { ...body, dry_run: true })) ?? {};
+  const nameOf = (node: Json): string => cell(node['name'] ?? node['uuid']);
+  const chosen = ((answer['nodes'] ?? []) as Json[]).map((node) => [nameOf(node), 'would be taken']);
+  const refused = ((answer['refused'] ?? []) as Json[]).map((node) => [
+    nameOf(node),
+    ((node['reasons'] ?? []) as string[]).join('; '),
+  ]);
+  const end = answer['error'] === null ? `${cell(answer['fitting'])} fit\n` : '';
+  print(context, input, { json: answer, text: `${table([...chosen, ...refused])}${end}` });
+  if (answer['error'] !== null) throw new AppError('command_failed', cell(answer['error']));
+}
+
+export const allocateCommand: Command = {
+  words: 'allocate',
+  operands: ['CLASS'],
+  options: {
+    name: { value: 'NAME', meaning: 'of the allocation; a node of that name is tried first' },
+    trait: { value: 'TRAIT', repeats: true, meaning: 'the node must have it' },
+    candidate: { value: 'NODE', repeats: true, meaning: 'only these nodes, by name or UUID' },
+    owner: { value: 'PROJECT', meaning: 'only nodes that it owns or leases' },
+    count: { value: 'COUNT', meaning: 'so many nodes, or none' },
+    'min-count': { value: 'COUNT', meaning: 'with --count: as few as these will do' },
+    spread: { meaning: 'over as many racks as there are' },
+    pack: { meaning: 'into as few racks as will do' },
+    extra: { value: 'KEY=TEXT', repeats: true, meaning: 'noted on the allocation' },
+    wait: {
+      value: 'SECONDS',
+      mayStandAlone: true,
+      meaning: 'until it has its nodes; with SECONDS it waits so long for nodes to become free',
+    },
+    'dry-run': { meaning: 'take nothing: say of each node why it would be refused' },
+  },
+  meaning: 'have the conductor choose an available node and keep it for you',
+  details: 'Then: baton deploy NODE --image …; baton undeploy NODE gives it back.',
+  run: allocate,
+};
 
 const allocations: Resource = {
   words: 'allocation',

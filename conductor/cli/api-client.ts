@@ -1,6 +1,49 @@
 import type { ClientSettings } from '#conductor/cli/client-settings.ts';
-import { explainConnection } from '#conductor/cli/explain-connection.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
+import { retry } from '#shared/retry.ts';
+
+const untrusted: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/**
+ * Why no connection came to be, in words, where OpenSSL has only numbers and a server that is asked without TLS only hangs
+ * up; any other error as it is. Pure.
+ * @param url of the conductor
+ */
+function explainConnection(url: string, error: unknown): unknown {
+  const code = codeOf(error);
+  const other = url.startsWith('https:') ? url.replace('https:', 'http:') : url.replace('http:', 'https:');
+  // it has answered, in clear, to what was to begin TLS
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG') {
+    return new AppError('unavailable', `it speaks no TLS there: if it is a conductor, BATON_URL must be ${other}`);
+  }
+  // also one that ends just now does this
+  if (url.startsWith('http:') && (code === 'UND_ERR_SOCKET' || code === 'ECONNRESET')) {
+    return new AppError(
+      'unavailable',
+      `it has hung up without an answer: if it speaks TLS there, BATON_URL must be ${other}`,
+    );
+  }
+  if (code !== undefined && untrusted.has(code)) {
+    return new AppError(
+      'unavailable',
+      `nobody who is trusted has signed its certificate (${code}): BATON_CACERT names the file of who has, --insecure takes any`,
+    );
+  }
+  return error;
+}
+
+/** The innermost has it. */
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const code: unknown = Reflect.get(error, 'code');
+  return codeOf(error.cause) ?? (typeof code === 'string' ? code : undefined);
+}
 
 export type Json = Record<string, unknown>;
 
@@ -129,6 +172,93 @@ function parseAnswer(text: string, url: string): Json {
 
 /** What checks an answer takes a while to load, and most answers are good. */
 async function readRefusal(status: number, text: string, settings: ClientSettings): Promise<AppError> {
-  const { refusal } = await import('#conductor/cli/refusal.ts');
+  const { refusal } = await import('#conductor/cli/render-status.ts');
   return refusal(status, text, settings);
+}
+
+const everyMs = 2_000;
+/** A try at a BMC that does not answer has the node for 23 s, and then leaves it alone for 5. */
+const lockPatienceMs = 45_000;
+
+/** Requests that are refused because a conductor is at the node are made again, as by Ironic's own client. */
+export function waitForLock(
+  client: ApiClient,
+  { clock, notify }: { readonly clock: Clock; readonly notify: (line: string) => void },
+): ApiClient {
+  return {
+    ...client,
+    call: (...request) => {
+      const onRetry = (error: unknown, attempt: number): void => {
+        if (attempt === 1) notify(`${errorChain(error)} Trying again for ${lockPatienceMs / 1000} s`);
+      };
+      const options = { clock, passes: isLocked, withinMs: lockPatienceMs + everyMs, delayMs: () => everyMs, onRetry };
+      return retry(() => client.call(...request), options);
+    },
+  };
+}
+
+/** Other conflicts do not pass by themselves. */
+function isLocked(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'node_locked';
+}
+
+/** Between two looks at what is under way. */
+export const pollMs = 500;
+/** A conductor that is restarted is back by then, and what it did goes on. */
+const patienceMs = 60_000;
+
+/** Looks again and again while the conductor is away. @throws what the last look threw, after a minute */
+export function lookPatiently<Seen>(look: () => Promise<Seen>, clock: Clock): Promise<Seen> {
+  return retry(look, { clock, passes: isRetryable, withinMs: patienceMs + pollMs, delayMs: () => pollMs });
+}
+
+/** @param ident as it stands in a path. @throws AppError `not_found` in the conductor's words */
+export function getNode(client: ApiClient, ident: string): Promise<Json> {
+  return readOfNode(client, ident, '');
+}
+
+/** @param path behind the node's: `/history?detail=true` @throws AppError `not_found` without the node */
+export async function readOfNode(client: ApiClient, ident: string, path: string): Promise<Json> {
+  const answer = await client.call('GET', `/v1/nodes/${ident}${path}`);
+  if (!answer) throw noNode(ident);
+  return answer;
+}
+
+/** A path with what is given of a query. */
+export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const text = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join('&');
+  return text === '' ? path : `${path}?${text}`;
+}
+
+/** @param ident as it stands in a path */
+export function noNode(ident: string): AppError {
+  return new AppError('not_found', `Node ${decodeURIComponent(ident)} could not be found.`);
+}
+
+const pageSize = 1000;
+
+/**
+ * Everything of a collection, page after page.
+ * @param query without limit and marker; `undefined` values are left away
+ */
+export async function listAll<Item extends object = Json>(
+  client: ApiClient,
+  collection: { readonly path: string; readonly key: string },
+  query: Readonly<Record<string, string | undefined>> = {},
+  most = Number.POSITIVE_INFINITY,
+): Promise<Item[]> {
+  const all: Item[] = [];
+  while (all.length < most) {
+    const last = all.at(-1);
+    const marker = last && 'uuid' in last && typeof last.uuid === 'string' ? last.uuid : undefined;
+    const limit = Math.min(pageSize, most - all.length);
+    const path = withQuery(collection.path, { ...query, limit, marker }).replaceAll('%2C', ',');
+    const answer = await client.call('GET', path);
+    const page = (answer?.[collection.key] ?? []) as Item[];
+    all.push(...page);
+    // `next` is the server's word; a page shorter than asked for may be its own limit
+    if (page.length === 0 || answer?.['next'] === undefined) break;
+  }
+  return all;
 }

@@ -1,5 +1,5 @@
 import { usageError } from '#conductor/cli/command.ts';
-import { readInputFile } from '#conductor/cli/read-input-file.ts';
+import { readInputFile } from '#conductor/cli/input-files.ts';
 import { findSecrets } from '#conductor/model/secret-names.ts';
 
 /** `driver_info.redfish_username=admin`: what an operator writes in place of JSON. */

@@ -1,5 +1,5 @@
 import type { ApiClient } from '#conductor/cli/api-client.ts';
-import type { Screen } from '#conductor/cli/paint-lines.ts';
+import type { Screen } from '#conductor/cli/screen.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,6 +1,5 @@
 import { actionCommands } from '#conductor/cli/action-commands.ts';
-import { allocateCommand } from '#conductor/cli/allocate.ts';
-import { allocationCommands } from '#conductor/cli/allocation-commands.ts';
+import { allocateCommand, allocationCommands } from '#conductor/cli/allocation-commands.ts';
 import { settingsHelp } from '#conductor/cli/client-settings.ts';
 import {
   type Command,
@@ -12,40 +11,33 @@ import {
   usageError,
 } from '#conductor/cli/command.ts';
 import { completionShells } from '#conductor/cli/completion.ts';
-import { conductorCommands } from '#conductor/cli/conductor-commands.ts';
-import { createNodeCommand } from '#conductor/cli/create-node-command.ts';
+import { createNodeCommand } from '#conductor/cli/create-nodes.ts';
 import { credentialCommands } from '#conductor/cli/credential-commands.ts';
-import { databaseCommands } from '#conductor/cli/database-commands.ts';
-import { demoCommand } from '#conductor/cli/demo-command.ts';
 import { deployCommands } from '#conductor/cli/deploy-commands.ts';
-import { firmwareCommand } from '#conductor/cli/firmware-command.ts';
 import { flowCommands } from '#conductor/cli/flow-commands.ts';
-import { hardwareCommands } from '#conductor/cli/hardware-commands.ts';
-import { helpText } from '#conductor/cli/help-text.ts';
-import { historyCommand } from '#conductor/cli/history-command.ts';
+import { helpText, wrapPieces, wrapRows } from '#conductor/cli/help-text.ts';
 import { imageCommands } from '#conductor/cli/image-commands.ts';
-import { inspectionRuleCommands } from '#conductor/cli/inspection-rule-commands.ts';
-import { logCommands } from '#conductor/cli/log-commands.ts';
-import { networkCommands } from '#conductor/cli/network-commands.ts';
-import { nodeCommands } from '#conductor/cli/node-commands.ts';
-import { nodeListCommand } from '#conductor/cli/node-list-command.ts';
+import { networkCommands, portCommands } from '#conductor/cli/network-commands.ts';
+import { nodeCommands, nodeListCommand } from '#conductor/cli/node-commands.ts';
+import { firmwareCommand, hardwareCommands, historyCommand, logCommands } from '#conductor/cli/node-view-commands.ts';
+import {
+  conductorCommands,
+  databaseCommands,
+  demoCommand,
+  tokenCommands,
+  webhookCommands,
+} from '#conductor/cli/operator-commands.ts';
 import { parseInput } from '#conductor/cli/parse-input.ts';
 import { pluginCommands } from '#conductor/cli/plugin-commands.ts';
-import { portCommands } from '#conductor/cli/port-commands.ts';
 import { powerCommands } from '#conductor/cli/power-commands.ts';
 import { print, table } from '#conductor/cli/print.ts';
 import { receiptCommands } from '#conductor/cli/receipt-commands.ts';
-import { runbookCommands } from '#conductor/cli/runbook-commands.ts';
-import { siteCommands } from '#conductor/cli/site-commands.ts';
-import { siteGroupsCommand } from '#conductor/cli/site-groups-command.ts';
+import { siteCommands, siteGroupsCommand } from '#conductor/cli/site-commands.ts';
 import { siteRevisionCommands } from '#conductor/cli/site-revision-commands.ts';
 import { stateCommands } from '#conductor/cli/state-commands.ts';
 import { statusCommand } from '#conductor/cli/status-command.ts';
 import { teardownCommands } from '#conductor/cli/teardown-commands.ts';
-import { templateCommands } from '#conductor/cli/template-commands.ts';
-import { tokenCommands } from '#conductor/cli/token-commands.ts';
-import { webhookCommands } from '#conductor/cli/webhook-commands.ts';
-import { wrapPieces, wrapRows } from '#conductor/cli/wrap-text.ts';
+import { inspectionRuleCommands, runbookCommands, templateCommands } from '#conductor/cli/template-commands.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { editDistance } from '#shared/nearest-word.ts';
 import packageJson from '../../package.json' with { type: 'json' };

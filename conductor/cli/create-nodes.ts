@@ -1,9 +1,51 @@
-import type { ApiClient, Json } from '#conductor/cli/api-client.ts';
-import { compareFields } from '#conductor/cli/compare-fields.ts';
-import { listAll } from '#conductor/cli/list-all.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { type ApiClient, type Json, listAll } from '#conductor/cli/api-client.ts';
+import { assignmentHelp, readAssignments, toObject } from '#conductor/cli/assignments.ts';
+import {
+  type Command,
+  type CommandContext,
+  type CommandInput,
+  flagOption,
+  listOption,
+  textOption,
+  usageError,
+} from '#conductor/cli/command.ts';
+import { readInputFile } from '#conductor/cli/input-files.ts';
 import type { DescribedNode } from '#conductor/cli/node-file.ts';
-import { errorChain } from '#shared/errors/app-error.ts';
+import { cell, print } from '#conductor/cli/print.ts';
+import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
+
+const secret = '******';
+
+/**
+ * Where what there is differs from what was written, as paths: `driver_info.redfish_address`. What was not written may be
+ * anything, and a secret, which no answer shows, is taken to be right. Pure.
+ */
+function compareFields(written: Json, found: Json, prefix = ''): string[] {
+  return Object.entries(written).flatMap(([name, value]) => {
+    const path = `${prefix}${name}`;
+    const there = found[name];
+    if (isObject(value) && isObject(there)) return compareFields(value, there, `${path}.`);
+    return isSame(value, there) ? [] : [path];
+  });
+}
+
+function isSame(value: unknown, there: unknown): boolean {
+  if (there === secret || isDeepStrictEqual(value, there)) return true;
+  if (value === null || there === undefined) return value === (there ?? null);
+  // the API takes words and numbers for true, false and text, and upper case in UUIDs
+  return asWord(value) !== undefined && asWord(value) === asWord(there);
+}
+
+function asWord(value: unknown): string | undefined {
+  const isScalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+  return isScalar ? String(value).toLowerCase() : undefined;
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 /**
  * `completed`: the node was there, and now has the ports, port groups and traits that it lacked; `differs`: it is there
@@ -11,7 +53,7 @@ import { inParallel } from '#shared/in-parallel.ts';
  */
 type Outcome = 'created' | 'completed' | 'unchanged' | 'differs' | 'failed';
 
-export interface NodeResult {
+interface NodeResult {
   readonly name: string;
   readonly outcome: Outcome;
   /** What was made, what differs, or why it failed. */
@@ -117,3 +159,96 @@ function differencesOf(node: DescribedNode, existing: Json, found: Belongings): 
   });
   return [...compareFields(node.fields, existing), ...ports, ...groups];
 }
+
+async function create(context: CommandContext, input: CommandInput): Promise<void> {
+  const file = textOption(input, 'file');
+  if (file !== undefined) {
+    if (input.operands.length > 0 || listOption(input, 'port').length > 0) {
+      throw usageError('node create: with -f the file says everything');
+    }
+    await createFromFile(context, input, file);
+    return;
+  }
+  if (flagOption(input, 'dry-run')) throw usageError('--dry-run: it goes with -f FILE');
+  const body = toObject(await readAssignments(input.operands, context));
+  if (body['driver'] === undefined) throw usageError('node create: driver=… must be given, or -f FILE');
+  await createOne(context, input, body);
+}
+
+async function createOne(context: CommandContext, input: CommandInput, body: Json): Promise<void> {
+  const node = (await context.client.call('POST', '/v1/nodes', body)) ?? {};
+  const name = cell(node['name'] ?? node['uuid']);
+  const addresses = listOption(input, 'port');
+  const ports: unknown[] = [];
+  for (const [index, address] of addresses.entries()) {
+    const port = context.client.call('POST', '/v1/ports', { node_uuid: node['uuid'], address });
+    ports.push(await port.catch((cause: unknown) => Promise.reject(withoutPorts(name, addresses.slice(index), cause))));
+  }
+  print(context, input, {
+    json: { ...node, ports },
+    text: `node ${name} created; baton manage ${name} takes it under control\n`,
+  });
+}
+
+/** The node is there all the same: whoever repeats the command is told that its name is taken. */
+function withoutPorts(name: string, missing: readonly string[], cause: unknown): AppError {
+  const finish = missing.map((address) => `baton port create ${address} --node ${name}`).join(' && ');
+  const message =
+    `node ${name} was created, in enroll, but not its port ${missing.join(', ')}: ` +
+    `\`${finish}\` finishes it, \`baton node delete ${name}\` removes it; the reason`;
+  return new AppError(errorCode(cause), message, { cause });
+}
+
+async function knownDrivers(client: ApiClient): Promise<string[]> {
+  const answer = await client.call('GET', '/v1/drivers');
+  return ((answer?.['drivers'] ?? []) as Json[]).map((driver) => String(driver['name']));
+}
+
+async function createFromFile(context: CommandContext, input: CommandInput, file: string): Promise<void> {
+  const { readNodeFile } = await import('#conductor/cli/node-file.ts');
+  const text = await readInputFile('-f', file);
+  readNodeFile(text, file); // before anybody is asked anything
+  const nodes = readNodeFile(text, file, await knownDrivers(context.client));
+  const dryRun = flagOption(input, 'dry-run');
+  const results = await createNodes(context.client, nodes, {
+    dryRun,
+    onResult: (result) => {
+      if (input.document === undefined) context.screen.write(`${resultText(result, dryRun)}\n`);
+    },
+  });
+  if (input.document !== undefined) print(context, input, { json: results, text: '' });
+  const count = (outcome: NodeResult['outcome']): number => results.filter((each) => each.outcome === outcome).length;
+  const bad = count('failed') + count('differs');
+  if (bad === 0) return;
+  throw new AppError(
+    'command_failed',
+    `${bad} of ${results.length} nodes are not as ${file} has them: ${count('failed')} failed, ` +
+      `${count('differs')} are there and differ (baton node set changes them)`,
+  );
+}
+
+const dryWords: Readonly<Partial<Record<NodeResult['outcome'], string>>> = {
+  created: 'would be created',
+  completed: 'would be completed',
+};
+
+function resultText({ name, outcome, details }: NodeResult, dryRun: boolean): string {
+  const words = (dryRun ? dryWords[outcome] : undefined) ?? outcome;
+  return `${name}: ${words}${details.length > 0 ? `: ${details.join(', ')}` : ''}`;
+}
+
+export const createNodeCommand: Command = {
+  words: 'node create',
+  operands: ['[FIELD=VALUE...]'],
+  options: {
+    file: { value: 'FILE', short: 'f', meaning: 'nodes with their ports, port groups and traits, JSON or YAML' },
+    'dry-run': { meaning: 'with -f: say what would be done' },
+    port: { value: 'MAC', repeats: true, meaning: 'without -f: a network port of the node' },
+  },
+  meaning: 'enrol a node, or all of a file',
+  details:
+    `${assignmentHelp}\n` +
+    'A file is checked whole before anything is sent. Nodes that are there already are compared: what they lack of ports,\n' +
+    'port groups and traits is added, other differences are reported and left. So a run that broke off can be repeated.',
+  run: create,
+};

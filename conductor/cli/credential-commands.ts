@@ -7,18 +7,14 @@ import {
   flagOption,
   pathOperand,
 } from '#conductor/cli/command.ts';
-import { forEachOperand } from '#conductor/cli/for-each.ts';
-import { cell, print, table } from '#conductor/cli/print.ts';
+import { forEachOperand } from '#conductor/cli/on-nodes.ts';
+import { columnsOf, print } from '#conductor/cli/print.ts';
 
 const path = '/api/v1.0/credentials';
 
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
   const rows = ((await context.client.call('GET', path))?.['credentials'] ?? []) as Json[];
-  const columns = ['name', 'username', 'updated_by', 'updated_at'];
-  print(context, input, {
-    json: rows,
-    text: table([columns, ...rows.map((row) => columns.map((name) => cell(row[name])))]),
-  });
+  print(context, input, { json: rows, text: columnsOf(rows, ['name', 'username', 'updated_by', 'updated_at']) });
 }
 
 async function set(context: CommandContext, input: CommandInput): Promise<void> {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
-import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
+import { describeFlowChanges } from '#conductor/cli/render-flow.ts';
 import { flowView, stepView } from '#conductor/cli/testing/flow-views.ts';
 
 const at = (second: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();

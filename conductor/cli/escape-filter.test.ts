@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createEscapeFilter } from '#conductor/cli/escape-filter.ts';
+import { createEscapeFilter } from '#conductor/cli/console.ts';
 
 test.each([
   [['ls\r'], 'ls\r', false],

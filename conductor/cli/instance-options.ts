@@ -1,6 +1,6 @@
 import type { ApiClient, Json } from '#conductor/cli/api-client.ts';
-import { type CommandInput, type CommandOption, textOption, usageError } from '#conductor/cli/command.ts';
-import { readInputFile } from '#conductor/cli/read-input-file.ts';
+import { type CommandInput, type CommandOption, flagOption, textOption, usageError } from '#conductor/cli/command.ts';
+import { readInputFile } from '#conductor/cli/input-files.ts';
 
 /** What an operator says of the image to write. */
 export const imageOptions = {
@@ -64,4 +64,18 @@ export async function readConfigDrive(file: string): Promise<Json | string> {
   } catch (cause) {
     throw usageError(`--config-drive: ${file}: it must be a JSON object`, { cause });
   }
+}
+
+export const wipeOptions = {
+  wipe: { meaning: 'wipe all disks, prove it, and sign a receipt, in place of the usual cleaning' },
+  'preserve-local-storage': {
+    goesWith: 'wipe',
+    meaning: 'with --wipe: only the disk with the operating system, every other stays as it is',
+  },
+} as const satisfies Record<string, CommandOption>;
+
+/** As requests and plans have it. */
+export function wipeOf(input: CommandInput): { readonly wipe?: object } {
+  if (!flagOption(input, 'wipe')) return {};
+  return { wipe: { preserve_local_storage: flagOption(input, 'preserve-local-storage') } };
 }

@@ -1,16 +1,137 @@
+import { getNode, type Json, listAll, readOfNode } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toPatch } from '#conductor/cli/assignments.ts';
 import {
   type Command,
   type CommandContext,
   type CommandInput,
+  type CommandOption,
+  numberOption,
   pathOperand,
   requiredOption,
+  textOption,
+  usageError,
 } from '#conductor/cli/command.ts';
-import { forEachOperand } from '#conductor/cli/for-each.ts';
-import { getNode, noNode } from '#conductor/cli/get-node.ts';
-import { onNodes } from '#conductor/cli/on-nodes.ts';
-import { fieldTable, print } from '#conductor/cli/print.ts';
-import { readDocument } from '#conductor/cli/read-input-file.ts';
+import { readDocument } from '#conductor/cli/input-files.ts';
+import { forEachOperand, onNodes } from '#conductor/cli/on-nodes.ts';
+import { cell, columnsOf, fieldTable, print } from '#conductor/cli/print.ts';
+import { isNodeField, type NodeField, nodeFieldVersions } from '#conductor/model/node-field-names.ts';
+import { didYouMean, nearestWord } from '#shared/nearest-word.ts';
+
+const nodeFields = Object.keys(nodeFieldVersions);
+
+const byDefault: readonly NodeField[] = [
+  'uuid',
+  'name',
+  'provision_state',
+  'target_provision_state',
+  'power_state',
+  'maintenance',
+];
+
+/** `-o wide` shows these too. */
+const further: readonly NodeField[] = ['resource_class', 'conductor_group', 'driver', 'instance_uuid'];
+/** What is left out first where a terminal is too narrow for all. */
+const leastWorth: readonly NodeField[] = ['uuid', 'target_provision_state', 'maintenance'];
+
+/** Option → the API's filter, value and meaning. */
+const filters = {
+  state: { query: 'provision_state', value: 'STATE', meaning: 'only nodes in this provision state' },
+  class: { query: 'resource_class', value: 'CLASS', meaning: 'only of this resource class' },
+  owner: { query: 'owner', value: 'PROJECT', meaning: 'only of this owner' },
+  lessee: { query: 'lessee', value: 'PROJECT', meaning: 'only lent to this lessee' },
+  driver: { query: 'driver', value: 'DRIVER', meaning: 'only with this driver' },
+  group: { query: 'conductor_group', value: 'GROUP', meaning: 'only of this conductor group' },
+  shard: { query: 'shard', value: 'SHARD', meaning: 'only of this shard' },
+  fault: { query: 'fault', value: 'FAULT', meaning: 'only with this fault, like "power failure"' },
+  maintenance: { query: 'maintenance', value: 'true|false', meaning: 'only in maintenance, or not' },
+  retired: { query: 'retired', value: 'true|false', meaning: 'only retired, or not' },
+  allocated: { query: 'associated', value: 'true|false', meaning: 'only with an instance, or without' },
+} as const satisfies Record<string, CommandOption & { query: string }>;
+
+function readColumns(input: CommandInput): NodeField[] {
+  const text = textOption(input, 'columns');
+  const all = textOption(input, 'output') === 'wide' ? [...byDefault, ...further] : [...byDefault];
+  const names = text === undefined ? all : text.split(',').map((name) => name.trim());
+  const unknown = names.filter((name) => !isNodeField(name));
+  if (unknown[0] !== undefined) {
+    throw usageError(`--columns: a node has no field ${unknown.join(', ')}${didYouMean(unknown[0], nodeFields)}`);
+  }
+  return names.filter(isNodeField);
+}
+
+function requireOutput(input: CommandInput): void {
+  const output = textOption(input, 'output') ?? 'text';
+  if (!['wide', 'name', 'json', 'yaml', 'text'].includes(output))
+    throw usageError('node list: -o: it must be json, yaml or text, wide or name');
+}
+
+async function list(context: CommandContext, input: CommandInput): Promise<void> {
+  const columns = readColumns(input);
+  requireOutput(input);
+  const sort = textOption(input, 'sort')?.split(':');
+  if (sort && (sort.length > 2 || !['asc', 'desc', undefined].includes(sort[1]))) {
+    throw usageError('--sort: it must be FIELD, FIELD:asc or FIELD:desc');
+  }
+  const [key] = sort ?? [];
+  // what else the conductor sorts by it knows itself; this is a slip of the hand
+  if (key !== undefined && !isNodeField(key) && nearestWord(key, nodeFields) !== undefined) {
+    throw usageError(`--sort: a node has no field ${key}${didYouMean(key, nodeFields)}`);
+  }
+  const query: Record<string, string | undefined> = {
+    // pages go on behind the last one's uuid
+    fields: [...new Set(['uuid', 'name', ...columns])].join(','),
+    sort_key: key,
+    sort_dir: sort?.[1],
+  };
+  for (const [name, { query: filter }] of Object.entries(filters)) query[filter] = textOption(input, name);
+  const most = numberOption(input, 'limit');
+  const nodes = await listAll(context.client, { path: '/v1/nodes', key: 'nodes' }, query, most);
+  const json = nodes.map((node) => Object.fromEntries(columns.map((name) => [name, node[name] ?? null])));
+  print(context, input, { json, text: textOf(context, input, { nodes, columns }) });
+}
+
+interface Listed {
+  readonly nodes: readonly Json[];
+  readonly columns: readonly NodeField[];
+}
+
+function textOf({ screen }: CommandContext, input: CommandInput, { nodes, columns }: Listed): string {
+  const output = textOption(input, 'output');
+  if (output === 'name') return nodes.map((node) => `${cell(node['name'] ?? node['uuid'])}\n`).join('');
+  const isChosen = output === 'wide' || textOption(input, 'columns') !== undefined;
+  const whole = tableOf({ nodes, columns });
+  return screen.isTerminal && !isChosen ? fitTable(whole, { nodes, columns }, screen.size().columns) : whole;
+}
+
+function tableOf({ nodes, columns }: Listed): string {
+  return columnsOf(nodes, columns);
+}
+
+/** A line each, as long as there is a column that can be done without; a node without a name needs its UUID. */
+function fitTable(whole: string, { nodes, columns }: Listed, width: number): string {
+  const isNamed = nodes.every((node) => typeof node['name'] === 'string');
+  const dropped = leastWorth.find((name) => columns.includes(name) && (name !== 'uuid' || isNamed));
+  if (dropped === undefined || whole.split('\n').every((line) => line.length <= width)) return whole;
+  const rest = { nodes, columns: columns.filter((name) => name !== dropped) };
+  return fitTable(tableOf(rest), rest, width);
+}
+
+export const nodeListCommand: Command = {
+  words: 'node list',
+  options: {
+    ...filters,
+    columns: { value: 'FIELD,…', meaning: `fields to show (default: ${byDefault.join(',')})` },
+    sort: { value: 'FIELD[:desc]', meaning: 'in the order of this field' },
+    output: {
+      value: 'wide|name|json|yaml|text',
+      short: 'o',
+      meaning: 'wide: more fields; name: names alone, a line each',
+    },
+    limit: { value: 'COUNT', meaning: 'no more than these; default: all' },
+  },
+  meaning: 'nodes with their states',
+  run: list,
+};
 
 const raidForm = '{"logical_disks": […]}, JSON or YAML';
 
@@ -73,9 +194,7 @@ function changeTraits(method: 'PUT' | 'DELETE', done: string): Command['run'] {
 }
 
 async function listTraits(context: CommandContext, input: CommandInput): Promise<void> {
-  const answer = await context.client.call('GET', `/v1/nodes/${pathOperand(input)}/traits`);
-  if (!answer) throw noNode(pathOperand(input));
-  const traits = answer['traits'] as string[];
+  const traits = (await readOfNode(context.client, pathOperand(input), '/traits'))['traits'] as string[];
   print(context, input, { json: traits, text: traits.map((trait) => `${trait}\n`).join('') });
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { CommandContext } from '#conductor/cli/command.ts';
-import { nodeListCommand } from '#conductor/cli/node-list-command.ts';
+import { nodeListCommand } from '#conductor/cli/node-commands.ts';
 import { parseInput } from '#conductor/cli/parse-input.ts';
 
 const uuid = '6f0e2f6e-0000-4000-8000-000000000000';

@@ -1,4 +1,4 @@
-import type { Json } from '#conductor/cli/api-client.ts';
+import { type Json, listAll } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -9,11 +9,43 @@ import {
   textOption,
   usageError,
 } from '#conductor/cli/command.ts';
-import { listAll } from '#conductor/cli/list-all.ts';
 import { cell, print } from '#conductor/cli/print.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { rackOf } from '#conductor/model/node-rack.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+
+interface Outcome {
+  readonly json: Readonly<Record<string, unknown>>;
+  readonly text: string;
+}
+
+/**
+ * Does the same to each operand, one after another, and goes on where one fails. Prints a line each, or a list.
+ * @throws AppError the one error, or `command_failed` with all of them
+ */
+export async function forEachOperand(
+  context: CommandContext,
+  input: CommandInput,
+  act: (name: string, ident: string) => Promise<Outcome>,
+): Promise<void> {
+  const failures: { readonly name: string; readonly error: unknown }[] = [];
+  const documents: unknown[] = [];
+  for (const name of input.operands) {
+    const outcome = await act(name, encodeURIComponent(name)).catch((error: unknown) => {
+      failures.push({ name, error });
+      return { json: { name, error: errorChain(error) }, text: '' };
+    });
+    documents.push(outcome.json);
+    // each at once: the next may take long
+    if (input.document === undefined) context.screen.write(outcome.text);
+  }
+  if (input.document !== undefined) print(context, input, { json: documents, text: '' });
+  const [first] = failures;
+  if (!first) return;
+  if (input.operands.length === 1) throw first.error;
+  const lines = failures.map(({ name, error }) => `  ${name}: ${errorChain(error)}`);
+  throw new AppError('command_failed', `${failures.length} of ${input.operands.length} failed:\n${lines.join('\n')}`);
+}
 
 /** Which nodes, in place of their names. */
 const selectors = {

@@ -1,6 +1,6 @@
 import type { PluginAnswer, PluginDetailAnswer, PluginOrderAnswer } from '#conductor/api/sites.ts';
-import { adviseOnRevision } from '#conductor/cli/advise-on-revision.ts';
 import type { Json } from '#conductor/cli/api-client.ts';
+import { callFor, withQuery } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -10,6 +10,7 @@ import {
   textOption,
 } from '#conductor/cli/command.ts';
 import { cell, print, table, tableFor } from '#conductor/cli/print.ts';
+import { adviseOnRevision } from '#conductor/cli/site-revision-commands.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const path = '/api/v1.0/plugins';
@@ -61,15 +62,9 @@ async function remove(context: CommandContext, input: CommandInput): Promise<voi
 }
 
 async function order(context: CommandContext, input: CommandInput): Promise<void> {
-  const query = new URLSearchParams();
-  if (input.operands.length > 0) query.set('plugins', input.operands.join(','));
-  for (const name of ['version', 'role']) {
-    const value = textOption(input, name);
-    if (value !== undefined) query.set(name, value);
-  }
-  const answer = (await context.client.call('GET', `${path}/order?${query.toString()}`)) as
-    | (Json & PluginOrderAnswer)
-    | undefined;
+  const [version, role] = [textOption(input, 'version'), textOption(input, 'role')];
+  const query = { plugins: input.operands.join(',') || undefined, version, role };
+  const answer = await callFor<PluginOrderAnswer>(context.client, 'GET', withQuery(`${path}/order`, query));
   if (!answer) throw new AppError('not_found', await noSuchPlugins(context, input));
   print(context, input, { json: answer, text: renderPluginOrder(answer, flagOption(input, 'ranges'), context.screen) });
 }

@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { z } from 'zod';
 import { usageError } from '#conductor/cli/command.ts';
-import { readDocument } from '#conductor/cli/read-input-file.ts';
+import { readDocument } from '#conductor/cli/input-files.ts';
 import { expected } from '#conductor/model/expected.ts';
 
 /** Fuel's `metadata.yaml`; what else it has there says nothing here. */

@@ -1,4 +1,4 @@
-import type { Json } from '#conductor/cli/api-client.ts';
+import { type Json, readOfNode } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -7,9 +7,7 @@ import {
   flagOption,
   textOption,
 } from '#conductor/cli/command.ts';
-import { forEachOperand } from '#conductor/cli/for-each.ts';
-import { noNode } from '#conductor/cli/get-node.ts';
-import { onNodes } from '#conductor/cli/on-nodes.ts';
+import { forEachOperand, onNodes } from '#conductor/cli/on-nodes.ts';
 import { cell } from '#conductor/cli/print.ts';
 import { readTimeout } from '#conductor/cli/provision.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -26,11 +24,8 @@ async function waitForPower(context: CommandContext, input: CommandInput, ident:
   const timeoutMs = readTimeout(input);
   const began = context.clock.now().getTime();
   for (;;) {
-    const node = await context.client.call(
-      'GET',
-      `/v1/nodes/${ident}?fields=name,power_state,target_power_state,last_error`,
-    );
-    if (!node) throw noNode(ident);
+    const fields = 'name,power_state,target_power_state,last_error';
+    const node = await readOfNode(context.client, ident, `?fields=${fields}`);
     if (!node['target_power_state']) return node;
     if (timeoutMs !== undefined && context.clock.now().getTime() - began > timeoutMs) {
       throw new AppError('timeout', `wait for the power of node ${decodeURIComponent(ident)}: it goes on`);

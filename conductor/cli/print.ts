@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import type { CommandContext, CommandInput } from '#conductor/cli/command.ts';
-import { printable } from '#conductor/cli/fit-screen.ts';
+import { printable } from '#conductor/cli/screen.ts';
 
 /** Prints a command's outcome: the document after `-o json` and `-o yaml`, else the text. */
 export function print(
@@ -40,6 +40,15 @@ export function table(given: readonly (readonly string[])[]): string {
           .trimEnd()}\n`,
     )
     .join('');
+}
+
+/** The same fields of each object, `-` for those that it lacks. @param titles of the columns; default: the fields' names */
+export function columnsOf(
+  objects: readonly Readonly<Record<string, unknown>>[],
+  fields: readonly string[],
+  titles: readonly string[] = fields,
+): string {
+  return table([titles, ...objects.map((object) => fields.map((field) => cell(object[field])))]);
 }
 
 /** A table whose last column stands below its row where a terminal is too narrow for both. */

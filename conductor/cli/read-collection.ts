@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { LineCounter, parseAllDocuments } from 'yaml';
 import { usageError } from '#conductor/cli/command.ts';
-import { readInputFile } from '#conductor/cli/read-input-file.ts';
+import { readInputFile } from '#conductor/cli/input-files.ts';
 import type { FileOf } from '#conductor/cli/render-status.ts';
 
 /** A text that is uploaded, and how faults of it are told. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readFault } from '#conductor/cli/read-fault.ts';
+import { readFault } from '#conductor/cli/render-status.ts';
 
 test.each([
   ['{"error_message": "{\\"faultstring\\": \\"no node\\", \\"faultcode\\": \\"Client\\"}"}', 'no node'],

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { describeActionChanges } from '#conductor/cli/describe-action-changes.ts';
+import { describeActionChanges, renderActionReport } from '#conductor/cli/follow-action.ts';
 import { renderAction, renderBar } from '#conductor/cli/render-action.ts';
-import { renderActionReport } from '#conductor/cli/render-action-report.ts';
 import {
   actionAnswer,
   groupAnswer,

@@ -1,8 +1,8 @@
 import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer, ActionStepAnswer } from '#conductor/api/actions.ts';
 import { describeForCli } from '#conductor/cli/cli-words.ts';
 import { type TreeLine, treeOfGroups } from '#conductor/cli/draw-groups.ts';
-import type { ScreenSize } from '#conductor/cli/fit-screen.ts';
 import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
+import type { ScreenSize } from '#conductor/cli/screen.ts';
 import type { GroupStage, NodeStatus } from '#conductor/model/site-run.ts';
 
 const stepMarks: Readonly<Record<ActionStepAnswer['state'], string>> = {

@@ -28,7 +28,7 @@ export function renderFlow(flow: FlowView, now: Date): string[] {
 }
 
 /** What keeps a flow from going on as planned: `on hold: …`, `restarted 2 times`. */
-export function flowRemarks(flow: FlowView): string[] {
+function flowRemarks(flow: FlowView): string[] {
   if (flow.ended_at !== null) return [];
   return [
     ...(flow.held ? [`held: ${flow.held}`] : []),
@@ -51,7 +51,7 @@ function rank(event: FlowView['boot'][number] | undefined): number {
 }
 
 /** `DHCP 10.1.0.50`, `script ramdisk`, `kernel 8.2 MB`. */
-export function describeBoot({ event, detail, bytes }: FlowView['boot'][number]): string {
+function describeBoot({ event, detail, bytes }: FlowView['boot'][number]): string {
   const word = event === 'dhcp' ? 'DHCP' : event;
   return [word, detail, bytes === null ? null : formatBytes(bytes)].filter((part) => part !== null).join(' ');
 }
@@ -95,12 +95,12 @@ function remark(step: FlowStepView, now: Date): string {
 }
 
 /** What the agent has reported; `undefined` before it has. */
-export function progressOf(step: FlowStepView): Progress | undefined {
+function progressOf(step: FlowStepView): Progress | undefined {
   return Progress.safeParse(step.progress).data;
 }
 
 /** `writing image 50.0 MB of 200 MB (25 %), 12.5 MB/s`. */
-export function renderProgress(progress: Progress | undefined): string {
+function renderProgress(progress: Progress | undefined): string {
   if (!progress) return '';
   const { done_bytes: done, total_bytes: total, rate } = progress;
   const amount =
@@ -128,4 +128,54 @@ function progressBar({ done_bytes: done, total_bytes: total }: Progress): string
   if (done === undefined || !total) return '';
   const full = Math.min(barWidth, Math.floor((done / total) * barWidth));
   return `${'█'.repeat(full)}${'░'.repeat(barWidth - full)} `;
+}
+
+/** What happened between two looks at a flow, a line each; for logs, where nothing can be drawn over. Pure. */
+export function describeFlowChanges(before: FlowView | undefined, after: FlowView, now: Date): string[] {
+  const known = before?.uuid === after.uuid ? before : undefined;
+  const lines = known ? [] : [`${after.kind} started`];
+  lines.push(...after.boot.slice(known?.boot.length ?? 0).map((event) => `boot: ${describeBoot(event)}`));
+  for (const step of after.steps) {
+    const old = known?.steps.find((each) => each.uuid === step.uuid);
+    lines.push(...stepChanges(old, step, now).map((change) => `${stepName(step)} (${step.priority}) ${change}`));
+  }
+  const [old, remarks] = [known ? flowRemarks(known) : [], flowRemarks(after)];
+  lines.push(...remarks.filter((remark) => !old.includes(remark)).map((remark) => `${after.kind} is ${remark}`));
+  if (rests(known) && !rests(after)) lines.push(`${after.kind} goes on`);
+  // what to do after the end is told with the failure
+  if (after.advice !== null && after.ended_at === null && after.advice !== known?.advice)
+    lines.push(`→ ${after.advice}`);
+  if (after.ended_at !== null && known?.ended_at !== after.ended_at) {
+    const took = formatDuration(spanMs(after.started_at, after.ended_at, now));
+    lines.push(`${after.kind} ${after.state} after ${took}${after.error ? `: ${after.error}` : ''}`);
+  }
+  return lines;
+}
+
+function rests(flow: FlowView | undefined): boolean {
+  return flow !== undefined && (flow.held !== null || flow.on_hold !== null);
+}
+
+function stepChanges(old: FlowStepView | undefined, step: FlowStepView, now: Date): string[] {
+  const lines: string[] = [];
+  const turned = old?.state !== step.state;
+  if (turned && step.state === 'running') lines.push('started');
+  if (turned && (step.state === 'succeeded' || step.state === 'failed' || step.state === 'skipped')) {
+    const took = step.started_at ? ` after ${formatDuration(spanMs(step.started_at, step.ended_at, now))}` : '';
+    lines.push(`${step.state}${took}${step.error ? `: ${step.error}` : ''}`);
+  }
+  if (step.state !== 'running' && step.state !== 'waiting') return lines;
+  if (step.waiting_for !== null && step.waiting_for !== old?.waiting_for) lines.push(`waits for ${step.waiting_for}`);
+  if (isWorthALine(old, step)) lines.push(renderProgress(progressOf(step)));
+  return lines;
+}
+
+/** A new phase, or another tenth of the image. */
+function isWorthALine(old: FlowStepView | undefined, step: FlowStepView): boolean {
+  const [before, after] = [old && progressOf(old), progressOf(step)];
+  if (!after) return false;
+  if (before?.phase !== after.phase) return true;
+  const tenth = ({ done_bytes: done, total_bytes: total }: typeof after): number =>
+    done && total ? Math.floor((done / total) * 10) : 0;
+  return tenth(after) > tenth(before);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { PlanView } from '#conductor/api/flows.ts';
-import { renderPlan } from '#conductor/cli/render-plan.ts';
+import { renderPlan } from '#conductor/cli/deploy-commands.ts';
 
 const step = {
   position: 1,

@@ -1,7 +1,59 @@
 import { z } from 'zod';
 import { adviceOn, describeForCli } from '#conductor/cli/cli-words.ts';
-import { printable } from '#conductor/cli/fit-screen.ts';
+import type { ClientSettings } from '#conductor/cli/client-settings.ts';
+import { printable } from '#conductor/cli/screen.ts';
 import { isRemark, type Remark } from '#conductor/model/remark.ts';
+import { AppError, type ErrorCode } from '#shared/errors/app-error.ts';
+
+const Inner = z.object({
+  faultstring: z.string().optional(),
+  description: z.string().optional(),
+  error_code: z.literal('node_locked').optional().catch(undefined),
+});
+type Inner = z.infer<typeof Inner>;
+const Outer = z.object({ error_message: z.union([z.string(), Inner]) });
+
+const StatusFault = z.object({
+  kind: z.literal('Status'),
+  message: z.string(),
+  details: z.object({ cause: z.string().optional() }).default({}),
+});
+
+export interface Fault {
+  readonly message: string | undefined;
+  /** Of Ironic's error bodies by Baton: of the conflicts the one that passes by itself. */
+  readonly code?: 'node_locked' | undefined;
+  /** Of a Status object: `NoKubernetesCluster`, `TimeUp`. */
+  readonly cause?: string | undefined;
+}
+
+/** A Status object, which a site's API answers, or else Ironic's error body. */
+export function readFault(body: string): Fault {
+  const status = StatusFault.safeParse(parseJson(body));
+  if (status.success) return { message: status.data.message, cause: status.data.details.cause };
+  const inner = readIronicFault(body);
+  return { message: inner?.faultstring ?? inner?.description, code: inner?.error_code };
+}
+
+/**
+ * What an Ironic error body has within: a JSON document inside a JSON document, `{"error_message": "{\"faultstring\": …}"}`,
+ * or the object itself. `undefined` for anything else.
+ */
+function readIronicFault(body: string): Inner | undefined {
+  const outer = Outer.safeParse(parseJson(body));
+  if (!outer.success) return undefined;
+  const { error_message: message } = outer.data;
+  return typeof message === 'string' ? Inner.safeParse(parseJson(message)).data : message;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
 
 const Message = z.object({
   message: z.string(),
@@ -66,7 +118,7 @@ function firstLines(lines: readonly string[]): string[] {
 }
 
 /** The same of the text of a refusal. */
-export function renderRefusal(text: string): string | undefined {
+function renderRefusal(text: string): string | undefined {
   try {
     return renderStatus(JSON.parse(text));
   } catch (error) {
@@ -95,4 +147,34 @@ function placeOf({ documents: [document] }: Message, fileOf: FileOf): string {
 function lineOf(place: string, { path, message }: Message): string {
   const where = [place, path ?? ''].filter((part) => part !== '').join(', ');
   return where === '' ? message : `${where}: ${message}`;
+}
+
+const codes: Readonly<Partial<Record<number, ErrorCode>>> = {
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not_found',
+  406: 'not_acceptable',
+  409: 'conflict',
+  // a proxy without a conductor behind it, one that can't just now, and one that has given up waiting
+  502: 'unavailable',
+  503: 'unavailable',
+  504: 'unavailable',
+};
+
+function credentialAdvice(authorization: string | undefined): string {
+  if (authorization === undefined) {
+    return 'it asks who you are: set BATON_TOKEN or BATON_TOKEN_FILE, or BATON_USERNAME and BATON_PASSWORD';
+  }
+  if (!authorization.startsWith('Bearer ')) return 'it does not know this user and password';
+  return 'it does not know this token: that of BATON_TOKEN, which wins over BATON_TOKEN_FILE';
+}
+
+/** What the conductor has answered in place of what was asked for, in its own words. */
+export function refusal(status: number, text: string, { authorization }: ClientSettings): AppError {
+  const fault = readFault(text);
+  const words = renderRefusal(text) ?? fault.message ?? `${status}: ${text}`;
+  const message = status === 401 ? `${words}\n→ ${credentialAdvice(authorization)}` : words;
+  const code = fault.code ?? codes[status] ?? (status >= 500 ? 'command_failed' : 'invalid_argument');
+  // whoever watches looks once more, also at what a crash has answered
+  return new AppError(code, message, { retryable: status >= 500, details: { status, cause: fault.cause } });
 }

@@ -1,9 +1,8 @@
-import type { Json } from '#conductor/cli/api-client.ts';
+import { type Json, listAll } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toPatch } from '#conductor/cli/assignments.ts';
 import { type Command, type CommandOption, pathOperand, textOption } from '#conductor/cli/command.ts';
-import { forEachOperand } from '#conductor/cli/for-each.ts';
-import { listAll } from '#conductor/cli/list-all.ts';
-import { cell, fieldTable, print, table } from '#conductor/cli/print.ts';
+import { forEachOperand } from '#conductor/cli/on-nodes.ts';
+import { columnsOf, fieldTable, print } from '#conductor/cli/print.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A collection of the API. */
@@ -35,8 +34,7 @@ export function listCommand(resource: Resource, meaning: string): Command {
       const query: Record<string, string | undefined> = { fields: columns.join(',') };
       for (const [name, filter] of Object.entries(filters)) query[filter.query] = textOption(input, name);
       const rows = await listAll(context.client, resource, query);
-      const text = table([[...columns], ...rows.map((row) => columns.map((name) => cell(row[name])))]);
-      print(context, input, { json: rows.map(shown), text });
+      print(context, input, { json: rows.map(shown), text: columnsOf(rows, columns) });
     },
   };
 }

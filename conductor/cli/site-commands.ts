@@ -1,5 +1,8 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import { z } from 'zod';
 import type { CollectionRow } from '#conductor/api/sites.ts';
-import { callFor, type Json } from '#conductor/cli/api-client.ts';
+import { callFor, type Json, withQuery } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -8,11 +11,81 @@ import {
   textOption,
   usageError,
 } from '#conductor/cli/command.ts';
-import { findCheckedOutSite } from '#conductor/cli/find-checked-out-site.ts';
+import { countNodes, drawGroups, drawings } from '#conductor/cli/draw-groups.ts';
+import { readDocument } from '#conductor/cli/input-files.ts';
 import { print } from '#conductor/cli/print.ts';
 import { type CollectionText, readCollection } from '#conductor/cli/read-collection.ts';
+import { printable } from '#conductor/cli/screen.ts';
+import { adviseOnRevision } from '#conductor/cli/site-revision-commands.ts';
 import { bufferModes } from '#conductor/model/buffer-modes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+/** What Airship's Pegleg reads of a site: `site/NAME/site-definition.yaml`, of schema `pegleg/SiteDefinition/v1`. */
+const SiteDefinition = z.object({
+  data: z.object({
+    site_type: z.string().optional(),
+    repositories: z.record(z.string(), z.unknown()).nullish(),
+  }),
+});
+
+interface CheckedOutSite {
+  readonly name: string;
+  readonly folders: readonly string[];
+  /** What belongs to the site and is not below this directory, for people. */
+  readonly missing: readonly string[];
+}
+
+/**
+ * The folders of a site's documents: what all sites share, what those of its type share, and its own. A directory that is
+ * laid out in another way is one site, all of it.
+ * @param wanted which of several
+ * @throws AppError `invalid_argument` naming the sites that there are, or the file that can't be read.
+ */
+async function findCheckedOutSite(directory: string, wanted: string | undefined): Promise<CheckedOutSite> {
+  const sites = await listSites(directory);
+  if (wanted === undefined && sites.length === 0) {
+    return { name: basename(resolve(directory)), folders: [directory], missing: [] };
+  }
+  const [name, another] = wanted === undefined ? sites : sites.filter((each) => each === wanted);
+  if (name === undefined || another !== undefined) {
+    throw usageError(
+      `--site: ${wanted === undefined ? 'must be given' : `there is no site ${wanted}`}; below ${join(directory, 'site')} there are ${sites.join(', ') || 'none'}`,
+    );
+  }
+  const file = join(directory, 'site', name, 'site-definition.yaml');
+  const parsed = SiteDefinition.safeParse(await readDocument('DIR', file));
+  if (!parsed.success) throw usageError(`${file}: it must have data with site_type, text, and repositories, a mapping`);
+  const { site_type: type, repositories } = parsed.data.data;
+  const typeFolder = type === undefined ? undefined : join(directory, 'type', type);
+  if (typeFolder !== undefined && !(await isThere(typeFolder))) {
+    throw usageError(`${file}: site_type is ${type}, and there is no ${typeFolder}`);
+  }
+  const shared = join(directory, 'global');
+  return {
+    name,
+    folders: [
+      ...((await isThere(shared)) ? [shared] : []),
+      ...(typeFolder === undefined ? [] : [typeFolder]),
+      join(directory, 'site', name),
+    ],
+    missing: Object.keys(repositories ?? {}).map(
+      (repository) => `repository ${repository}, which ${file} names: check it out, and import its documents, too`,
+    ),
+  };
+}
+
+async function listSites(directory: string): Promise<string[]> {
+  const names = await readdir(join(directory, 'site')).catch(() => []);
+  const found = await Promise.all(names.map((name) => isThere(join(directory, 'site', name, 'site-definition.yaml'))));
+  return names.filter((_, index) => found[index]).sort();
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
 
 const configdocs = '/api/v1.0/configdocs';
 const commitPath = '/api/v1.0/commitconfigdocs';
@@ -48,8 +121,7 @@ async function send(
   if (mode !== undefined && !bufferModes.some((each) => each === mode)) {
     throw usageError(`--mode: ${mode}: it must be ${bufferModes.join(', ')}`);
   }
-  const query = new URLSearchParams({ ...(mode === undefined ? {} : { buffermode: mode }), ...more.query }).toString();
-  const path = `${configdocs}/${encodeURIComponent(more.collection)}${query === '' ? '' : `?${query}`}`;
+  const path = withQuery(`${configdocs}/${encodeURIComponent(more.collection)}`, { buffermode: mode, ...more.query });
   try {
     return (await context.client.call('POST', path, more.collected.text, yaml)) ?? {};
   } catch (error) {
@@ -107,11 +179,9 @@ async function validate(context: CommandContext, input: CommandInput): Promise<v
 
 async function commit(context: CommandContext, input: CommandInput): Promise<void> {
   const isDryRun = flagOption(input, 'dry-run');
-  const query = new URLSearchParams({
-    ...(flagOption(input, 'force') ? { force: 'true' } : {}),
-    ...(isDryRun ? { dryrun: 'true' } : {}),
-  }).toString();
-  const status = (await context.client.call('POST', `${commitPath}${query === '' ? '' : `?${query}`}`)) ?? {};
+  const force = flagOption(input, 'force') ? 'true' : undefined;
+  const path = withQuery(commitPath, { force, dryrun: isDryRun ? 'true' : undefined });
+  const status = (await context.client.call('POST', path)) ?? {};
   await printStatus(context, input, status);
   if (isDryRun && status['status'] !== 'Success') throw new AppError('command_failed', 'the documents have errors');
 }
@@ -165,3 +235,36 @@ export const siteCommands: readonly Command[] = [
     run: commit,
   },
 ];
+
+interface PlannedGroup {
+  readonly name: string;
+  readonly critical: boolean;
+  readonly depends_on: readonly string[];
+  readonly members: readonly string[];
+}
+
+async function show(context: CommandContext, input: CommandInput): Promise<void> {
+  const wanted = textOption(input, 'format') ?? 'text';
+  const drawing = drawings.find((each) => each === wanted);
+  if (drawing === undefined) throw usageError(`--format: it must be ${drawings.join(', ')}`);
+  const version = textOption(input, 'version');
+  const plan = await context.client.call('GET', withQuery('/api/v1.0/site/groups', { version }));
+  if (!plan) throw new AppError('not_found', await adviseOnRevision(context, version ?? 'committed'));
+  const groups = (plan['groups'] as PlannedGroup[]).map((group) => ({
+    ...group,
+    name: printable(group.name),
+    depends_on: group.depends_on.map(printable),
+    remark: countNodes(group.members.length),
+  }));
+  print(context, input, { json: plan, text: drawGroups(groups, drawing) });
+}
+
+export const siteGroupsCommand: Command = {
+  words: 'site groups',
+  options: {
+    version: { value: 'REVISION', meaning: 'a number, or committed (default), buffer, last-site-action, …' },
+    format: { value: drawings.join('|'), meaning: 'a tree (default), Graphviz or Mermaid' },
+  },
+  meaning: 'the groups of the site in their order, each beneath what it comes after',
+  run: show,
+};

@@ -1,6 +1,6 @@
 import { parseAllDocuments } from 'yaml';
 import type { CollectionRow, SiteDiff } from '#conductor/api/sites.ts';
-import { callFor, type Json } from '#conductor/cli/api-client.ts';
+import { type ApiClient, callFor, type Json, withQuery } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toObject } from '#conductor/cli/assignments.ts';
 import {
   type Command,
@@ -13,24 +13,45 @@ import {
 } from '#conductor/cli/command.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
 import { rollbackModes } from '#conductor/model/buffer-modes.ts';
+import { describeNoRevision, parseVersion } from '#conductor/model/revision-roles.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+interface RevisionAnswer {
+  readonly id: number;
+  readonly roles: readonly string[];
+}
+
+/**
+ * That no revision of the site is this one, and what there is; the API's 404 has no words here.
+ * @param version as it was typed
+ */
+export async function adviseOnRevision({ client }: { readonly client: ApiClient }, version: string): Promise<string> {
+  const answer = await client.call('GET', '/api/v1.0/revisions?order=desc');
+  const rows = (answer?.['results'] ?? []) as readonly RevisionAnswer[];
+  const idOf = (role: string) => rows.find(({ roles }) => roles.includes(role))?.id;
+  const wanted = parseVersion(version) ?? version;
+  const message = describeNoRevision(wanted);
+  const upload = '`baton site upload COLLECTION FILE` fills it';
+  if (wanted === 'buffer') {
+    const committed = idOf('committed');
+    return committed === undefined
+      ? `${message}, and nothing is committed: ${upload}`
+      : `${message}: ${upload}; without --version it is revision ${committed}, which is committed`;
+  }
+  const buffer = idOf('buffer');
+  return buffer === undefined ? message : `${message}; the buffer has revision ${buffer}: --version buffer`;
+}
 
 const airship = '/api/v1.0';
 const versionValue = 'VERSION';
 const versionMeaning = 'buffer, committed, successful-site-action, last-site-action or a number';
 
-/** `?base-version=committed`, of the options that were given. */
-function queryOf(input: CommandInput, ...names: readonly string[]): string {
-  const given = names.flatMap((name) => {
-    const text = textOption(input, name);
-    return text === undefined ? [] : [[name, text] as const];
-  });
-  return given.length === 0 ? '' : `?${new URLSearchParams(Object.fromEntries(given)).toString()}`;
-}
-
 /** @throws AppError `not_found` for a version that is not there */
-async function listCollections({ client }: CommandContext, query: string): Promise<readonly CollectionRow[]> {
-  const path = `${airship}/configdocs${query}`;
+async function listCollections(
+  { client }: CommandContext,
+  query: Readonly<Record<string, string | undefined>> = {},
+): Promise<readonly CollectionRow[]> {
+  const path = withQuery(`${airship}/configdocs`, query);
   return (await callFor<readonly CollectionRow[]>(client, 'GET', path, undefined, { isRequired: true })) ?? [];
 }
 
@@ -40,8 +61,8 @@ function titleOf({ version, revision }: { readonly version: unknown; readonly re
 }
 
 async function diff(context: CommandContext, input: CommandInput): Promise<void> {
-  const query = queryOf(input, 'base-version', 'diff-version');
-  const [row] = await listCollections(context, query);
+  const versions = ['base-version', 'diff-version'].map((name) => [name, textOption(input, name)] as const);
+  const [row] = await listCollections(context, Object.fromEntries(versions));
   if (!row) {
     print(context, input, { json: {}, text: 'there are no documents\n' });
     return;
@@ -56,8 +77,7 @@ async function diff(context: CommandContext, input: CommandInput): Promise<void>
 }
 
 async function revisions(context: CommandContext, input: CommandInput): Promise<void> {
-  const tag = textOption(input, 'tag');
-  const path = `${airship}/revisions?order=desc${tag === undefined ? '' : `&tag=${encodeURIComponent(tag)}`}`;
+  const path = withQuery(`${airship}/revisions`, { order: 'desc', tag: textOption(input, 'tag') });
   const rows = ((await context.client.call('GET', path))?.['results'] ?? []) as Json[];
   const joined = (value: unknown): string => (value as readonly string[]).join(',') || '-';
   const text = table([
@@ -77,8 +97,7 @@ async function revisions(context: CommandContext, input: CommandInput): Promise<
 
 /** The collections that one version has: all that is new in it against nothing. */
 async function showVersion(context: CommandContext, input: CommandInput, version: string): Promise<void> {
-  const query = new URLSearchParams({ 'base-version': '0', 'diff-version': version }).toString();
-  const rows = await listCollections(context, `?${query}`);
+  const rows = await listCollections(context, { 'base-version': '0', 'diff-version': version });
   const cells = rows.map((row) => [cell(row['collection_name']), cell(row['new_revision'])]);
   print(context, input, { json: rows, text: table([['collection', 'revision'], ...cells]) });
 }
@@ -96,18 +115,16 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
       await showVersion(context, input, version);
       return;
     }
-    const rows = await listCollections(context, '');
+    const rows = await listCollections(context);
     const cells = rows.map((row) => [cell(row['collection_name']), cell(row['base_status']), cell(row['new_status'])]);
     print(context, input, { json: rows, text: table([['collection', 'committed', 'in the buffer'], ...cells]) });
     return;
   }
   const path = isRendered ? 'renderedconfigdocs' : `configdocs/${pathOperand(input)}`;
   const version = textOption(input, 'version');
-  const query = new URLSearchParams({
-    ...(version === undefined ? {} : { version }),
-    ...(flagOption(input, 'cleartext-secrets') ? { 'cleartext-secrets': 'true' } : {}),
-  }).toString();
-  const { content } = await context.client.download(`${airship}/${path}${query === '' ? '' : `?${query}`}`);
+  const cleartext = flagOption(input, 'cleartext-secrets') ? 'true' : undefined;
+  const query = { version, 'cleartext-secrets': cleartext };
+  const { content } = await context.client.download(withQuery(`${airship}/${path}`, query));
   const text = new TextDecoder().decode(content);
   const json = (): unknown[] => parseAllDocuments(text).map((document) => document.toJS() as unknown);
   print(context, input, { json: input.document === undefined ? undefined : json(), text });
@@ -120,7 +137,7 @@ async function rollback(context: CommandContext, input: CommandInput): Promise<v
   }
   const path = `${airship}/rollback/${pathOperand(input)}?buffermode=${mode}`;
   const made = (await context.client.call('POST', path)) ?? {};
-  const isCommitted = (await listCollections(context, '')).every((row) => row.new_status === 'unmodified');
+  const isCommitted = (await listCollections(context)).every((row) => row.new_status === 'unmodified');
   const next = isCommitted ? 'as what is committed does: there is nothing to commit' : '`baton site commit` commits it';
   const text = `revision ${cell(made['id'])} says what revision ${input.operands[0]} said${isCommitted ? ',' : ';'} ${next}\n`;
   print(context, input, { json: made, text });

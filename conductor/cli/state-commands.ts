@@ -7,11 +7,10 @@ import {
   textOption,
   usageError,
 } from '#conductor/cli/command.ts';
+import { readInputFile, readSteps } from '#conductor/cli/input-files.ts';
+import { wipeOf, wipeOptions } from '#conductor/cli/instance-options.ts';
 import { onNodes } from '#conductor/cli/on-nodes.ts';
-import { provision, readTimeout, report, waitOptions } from '#conductor/cli/provision.ts';
-import { readInputFile, readSteps } from '#conductor/cli/read-input-file.ts';
-import { watchFlow } from '#conductor/cli/watch-flow.ts';
-import { wipeOf, wipeOptions } from '#conductor/cli/wipe-options.ts';
+import { provision, readTimeout, report, waitOptions, watchFlow } from '#conductor/cli/provision.ts';
 
 /** A verb that takes nothing but the node. */
 function verb(words: string, target: string, meaning: string): Command {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
-import { renderFleet } from '#conductor/cli/render-fleet.ts';
+import { renderFleet } from '#conductor/cli/status-command.ts';
 import { createRecordingTerminal } from '#conductor/cli/testing/recording-terminal.ts';
 
 const now = new Date('2026-11-22T12:00:00Z');

@@ -1,6 +1,6 @@
-import type { FlowSummaryView } from '#conductor/api/flows.ts';
+import { type FlowSummaryView, flowStatuses } from '#conductor/api/flows.ts';
 import type { FleetView } from '#conductor/api/node-parts.ts';
-import { callFor } from '#conductor/cli/api-client.ts';
+import { callFor, listAll, lookPatiently } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -8,12 +8,92 @@ import {
   flagOption,
   usageError,
 } from '#conductor/cli/command.ts';
-import { listAll } from '#conductor/cli/list-all.ts';
-import { lookPatiently } from '#conductor/cli/look-patiently.ts';
-import { createPainter } from '#conductor/cli/paint-lines.ts';
+import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
+import { wrapPieces } from '#conductor/cli/help-text.ts';
 import { print } from '#conductor/cli/print.ts';
-import { type FleetPicture, renderFleet } from '#conductor/cli/render-fleet.ts';
+import { createPainter, printable } from '#conductor/cli/screen.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+/** What goes as it should: counted, not listed. */
+const asPlanned: ReadonlySet<FlowSummaryView['status']> = new Set(['waiting', 'working']);
+
+interface FleetPicture {
+  readonly fleet: FleetView;
+  readonly flows: readonly FlowSummaryView[];
+  /** List what goes as planned, too. */
+  readonly all: boolean;
+}
+
+/**
+ * The fleet on one screen: nodes by state, then the flows that need somebody, the worst first and the longest of each
+ * status before the others, with the whole reason. Pure.
+ * @param columns of the terminal; reasons wrap there
+ */
+export function renderFleet({ fleet, flows, all }: FleetPicture, now: Date, columns: number): string[] {
+  const states = Object.entries(fleet.provision_states).map(([state, count]) => `${count} ${state}`);
+  const maintenance = fleet.in_maintenance > 0 ? `; ${fleet.in_maintenance} in maintenance` : '';
+  const total = `${fleet.nodes} ${fleet.nodes === 1 ? 'node' : 'nodes'}${states.length > 0 ? ': ' : ''}`;
+  const head = wrapPieces(`${total}${states.join(', ')}${maintenance}`.split(' '), columns, '  ');
+  const listed = flows
+    .filter(({ status }) => all || !asPlanned.has(status))
+    .sort((a, b) => rank(a) - rank(b) || a.since.localeCompare(b.since));
+  const widest = Math.max(0, ...listed.map((flow) => nameOf(flow).length));
+  const rest = flows.length - listed.length;
+  return [
+    ...head,
+    ...(listed.length > 0 ? [''] : []),
+    ...listed.flatMap((flow) => renderFlowSummary(flow, now, { columns, widest })),
+    ...(rest > 0 ? ['', `${countStatuses(flows)}, as planned: baton status --all lists them`] : []),
+    ...(flows.length === 0 ? ['nothing is under way'] : []),
+  ];
+}
+
+const rank = ({ status }: FlowSummaryView): number => flowStatuses.indexOf(status);
+const nameOf = ({ node_name: name, node_uuid: uuid }: FlowSummaryView): string => name ?? uuid;
+
+function countStatuses(flows: readonly FlowSummaryView[]): string {
+  return [...asPlanned]
+    .map((status) => [flows.filter((flow) => flow.status === status).length, status] as const)
+    .filter(([count]) => count > 0)
+    .map(([count, status]) => `${count} ${status}`)
+    .join(', ');
+}
+
+const statusWidth = Math.max(...flowStatuses.map((status) => status.length));
+const indent = ' '.repeat(statusWidth + 2);
+
+function renderFlowSummary(
+  flow: FlowSummaryView,
+  now: Date,
+  { columns, widest }: { readonly columns: number; readonly widest: number },
+): string[] {
+  const took = formatDuration(spanMs(flow.since, null, now));
+  const facts = [
+    flow.step ?? flow.kind,
+    flow.status === 'failed' ? `${took} ago` : took,
+    ...(flow.status === 'retrying' ? [`attempt ${flow.attempt}`] : []),
+    ...(flow.next_attempt_at === null
+      ? []
+      : [`again in ${formatDuration(spanMs(now.toISOString(), flow.next_attempt_at, now))}`]),
+    ...(flow.until === null ? [] : [`gives up in ${formatDuration(spanMs(now.toISOString(), flow.until, now))}`]),
+  ];
+  const name = printable(nameOf(flow)).padEnd(widest);
+  const lines = [
+    ...wrapPieces(
+      [
+        `${flow.status.padEnd(statusWidth)}  ${name}  ${facts[0]},`,
+        ...facts.slice(1).map((fact, index) => (index === facts.length - 2 ? fact : `${fact},`)),
+      ],
+      columns,
+      indent,
+    ),
+  ];
+  if (flow.reason === null) return lines;
+  return [
+    ...lines,
+    ...wrapPieces(printable(flow.reason).split(' '), columns - indent.length).map((line) => `${indent}${line}`),
+  ];
+}
 
 const watchMs = 2_000;
 

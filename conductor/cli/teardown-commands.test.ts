@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ApiClient, CallOptions } from '#conductor/cli/api-client.ts';
 import { runCommand } from '#conductor/cli/commands.ts';
 import { exitCodeOf } from '#conductor/cli/run-baton.ts';
-import { teardownVerbs } from '#conductor/cli/teardown-verbs.ts';
+import { teardownVerbs } from '#conductor/cli/teardown-commands.ts';
 import { etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

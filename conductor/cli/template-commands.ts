@@ -4,11 +4,20 @@ import {
   type CommandContext,
   type CommandInput,
   type CommandOption,
+  flagOption,
   pathOperand,
   requiredOption,
+  usageError,
 } from '#conductor/cli/command.ts';
+import { readDocument, readSteps } from '#conductor/cli/input-files.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
-import { readSteps } from '#conductor/cli/read-input-file.ts';
+import {
+  deleteCommand,
+  listCommand,
+  type Resource,
+  setCommand,
+  showCommand,
+} from '#conductor/cli/resource-commands.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const path = '/v1/deploy_templates';
@@ -86,4 +95,81 @@ export const templateCommands: readonly Command[] = [
     run: change,
   },
   { words: 'template delete', operands: ['NAME'], meaning: 'forget a deploy template', run: remove },
+];
+
+const runbooks: Resource = {
+  words: 'runbook',
+  operand: 'RUNBOOK',
+  path: '/v1/runbooks',
+  key: 'runbooks',
+  columns: ['uuid', 'name', 'public', 'owner'],
+};
+
+const createRunbook: Command = {
+  words: 'runbook create',
+  operands: ['NAME'],
+  options: {
+    steps: {
+      value: 'FILE',
+      required: 'what it does',
+      meaning: 'JSON or YAML: a list of {interface, step, args, order}; the lowest order runs first',
+    },
+    public: { meaning: 'for every project' },
+    'disable-ramdisk': { meaning: 'its steps need no ramdisk' },
+  },
+  meaning: 'write down steps for nodes with the trait NAME, CUSTOM_…',
+  run: async (context, input) => {
+    const body = {
+      name: input.operands[0],
+      steps: await readSteps('--steps', requiredOption(input, 'steps'), 'steps'),
+      ...(flagOption(input, 'public') ? { public: true } : {}),
+      ...(flagOption(input, 'disable-ramdisk') ? { disable_ramdisk: true } : {}),
+    };
+    const runbook = (await context.client.call('POST', runbooks.path, body)) ?? {};
+    print(context, input, { json: runbook, text: `runbook ${cell(runbook['name'])} created\n` });
+  },
+};
+
+export const runbookCommands: readonly Command[] = [
+  listCommand(runbooks, 'runbooks: steps for baton clean and service'),
+  showCommand(runbooks, 'a runbook with its steps'),
+  createRunbook,
+  setCommand(runbooks, 'change a runbook'),
+  deleteCommand(runbooks, 'forget runbooks'),
+];
+
+const rules: Resource = {
+  words: 'inspection rule',
+  operand: 'UUID',
+  path: '/v1/inspection_rules',
+  key: 'inspection_rules',
+  columns: ['uuid', 'description', 'priority', 'sensitive'],
+};
+
+const createRule: Command = {
+  words: 'inspection rule create',
+  options: {
+    file: {
+      value: 'FILE',
+      required: 'the rule',
+      meaning: "JSON or YAML: {description, priority, sensitive, conditions, actions}, as Ironic's",
+    },
+  },
+  meaning: 'have inspections change what they find of nodes',
+  run: async (context, input) => {
+    const file = requiredOption(input, 'file');
+    const rule = await readDocument('--file', file);
+    if (typeof rule !== 'object' || rule === null || Array.isArray(rule))
+      throw usageError(`--file: ${file}: it must be one rule, an object`);
+    const made = (await context.client.call('POST', rules.path, rule)) ?? {};
+    print(context, input, { json: made, text: `inspection rule ${cell(made['uuid'])} created\n` });
+  },
+};
+
+export const inspectionRuleCommands: readonly Command[] = [
+  listCommand(rules, 'inspection rules'),
+  showCommand(rules, 'an inspection rule; of a sensitive one not what it does'),
+  createRule,
+  setCommand(rules, 'change an inspection rule'),
+  deleteCommand(rules, 'forget inspection rules'),
 ];

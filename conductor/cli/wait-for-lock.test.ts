@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ApiClient } from '#conductor/cli/api-client.ts';
-import { waitForLock } from '#conductor/cli/wait-for-lock.ts';
+import { type ApiClient, waitForLock } from '#conductor/cli/api-client.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const locked = new AppError(

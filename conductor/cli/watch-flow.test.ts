@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { ApiClient } from '#conductor/cli/api-client.ts';
+import { watchFlow } from '#conductor/cli/provision.ts';
 import { flowView, stepView } from '#conductor/cli/testing/flow-views.ts';
 import { createNodeTerminal, type NodeTerminal } from '#conductor/cli/testing/node-terminal.ts';
-import { watchFlow } from '#conductor/cli/watch-flow.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 let terminal: NodeTerminal;

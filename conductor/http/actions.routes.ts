@@ -9,10 +9,8 @@ import {
 } from '#conductor/api/actions.ts';
 import { getAction, listActions } from '#conductor/flows/actions/action-store.ts';
 import { airshipList, airshipQuery } from '#conductor/http/airship-values.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, answersOther, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
-import { originOf } from '#conductor/http/links.ts';
+import { type ApiApp, answers, answersOther, originOf, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { getNote, readActionLog } from '#conductor/sites/actions/action-notes.ts';
@@ -149,9 +147,8 @@ function requireFirstTry(given: string | undefined): void {
 }
 
 /** `/api/v1.0/actions` and `/api/v1.0/site_statuses`, in Shipyard's manner (airship.md §4). */
-export function actionRoutes(context: HttpContext): ApiApp {
+export function actionRoutes(app: ApiApp, context: HttpContext): void {
   const { db } = context;
-  const app = newApiApp();
 
   app.openapi(create, async (c) => {
     const { name, parameters } = c.req.valid('json');
@@ -222,5 +219,4 @@ export function actionRoutes(context: HttpContext): ApiApp {
       throw new AppError('not_supported', `workflows: actions have no workflow engine; see ${path} and its steps`);
     });
   }
-  return app;
 }

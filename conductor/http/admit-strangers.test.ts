@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { admitStrangers } from '#conductor/http/admit-strangers.ts';
-import { newApiApp } from '#conductor/http/api-app.ts';
+import { newApiApp } from '#conductor/http/define-routes.ts';
 import { readConfig } from '#conductor/start/config.ts';
 import { silentLog } from '#shared/log.ts';
 

@@ -5,10 +5,9 @@ import { recordHeartbeat } from '#conductor/agents/record-heartbeat.ts';
 import { recordProgress } from '#conductor/agents/record-progress.ts';
 import { AgentLookup } from '#conductor/api/node-parts.ts';
 import { lookupNode } from '#conductor/flows/lookup-node.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
-import { addressOf } from '#conductor/http/caller-source.ts';
+import { addressOf } from '#conductor/http/admit-strangers.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
+import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -90,8 +89,7 @@ export function parseHeartbeat(body: Readonly<Record<string, unknown>>, version:
 }
 
 /** What a ramdisk calls. No authentication: lookups tell strangers nothing, the rest needs the boot's token. */
-export function agentRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
+export function agentRoutes(app: ApiApp, context: HttpContext): void {
   const heartbeats = createHeartbeatStore(context.db);
   const findNeighbours = createNeighbourFinder(context, heartbeats);
 
@@ -136,6 +134,4 @@ export function agentRoutes(context: HttpContext): ApiApp {
   });
 
   app.openapi(neighbours, async (c) => c.json(await findNeighbours(c.req.valid('param').node, c.req.valid('json'))));
-
-  return app;
 }

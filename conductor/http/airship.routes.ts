@@ -1,9 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { Versions } from '#conductor/api/service.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
+import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts';
 import { inTime } from '#conductor/kernel/in-time.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
@@ -22,9 +21,7 @@ const health = route.get(`${airshipPath}/health`, 'Say whether the conductor can
 });
 
 /** `/versions` and `/api/v1.0/health` (airship.md §4). */
-export function airshipRoutes({ db, log, stopping }: Pick<HttpContext, 'db' | 'log' | 'stopping'>): ApiApp {
-  const app = newApiApp();
-
+export function airshipRoutes(app: ApiApp, { db, log, stopping }: Pick<HttpContext, 'db' | 'log' | 'stopping'>): void {
   app.openapi(versions, (c) => c.json({ 'v1.0': { path: airshipPath, status: 'stable' } }));
 
   app.openapi(health, async (c) => {
@@ -36,6 +33,4 @@ export function airshipRoutes({ db, log, stopping }: Pick<HttpContext, 'db' | 'l
       return c.body(null, 503);
     }
   });
-
-  return app;
 }

@@ -6,12 +6,17 @@ import { createAllocations, namedNode, tryAllocation } from '#conductor/allocati
 import { Allocation, AllocationRequest, allocationFields } from '#conductor/api/allocations.ts';
 import { AllocationTrial, NewAllocation } from '#conductor/api/node-parts.ts';
 import { pageOf } from '#conductor/api/values.ts';
-import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, fieldsQuery, routesOf } from '#conductor/http/define-routes.ts';
-import { chooseFieldsAt } from '#conductor/http/field-choice.ts';
-import { linksTo, originOf } from '#conductor/http/links.ts';
-import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
+import {
+  type ApiApp,
+  type ApiEnv,
+  answers,
+  fieldsQuery,
+  linksTo,
+  originOf,
+  routesOf,
+} from '#conductor/http/define-routes.ts';
+import { chooseFieldsAt, nextPage, pagingQuery, parsePaging } from '#conductor/http/list-queries.ts';
 import { notAllowed, requireEndpoint, requireMethod, requireVersion } from '#conductor/http/versions.ts';
 import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import { JsonPatch } from '#conductor/kernel/json-patch.ts';
@@ -92,9 +97,8 @@ function answer(c: Context<ApiEnv>, row: AllocationRow, fields?: readonly string
 }
 
 /** `/v1/allocations`. */
-export function allocationRoutes(context: HttpContext): ApiApp {
+export function allocationRoutes(app: ApiApp, context: HttpContext): void {
   const { db } = context;
-  const app = newApiApp();
   app.use(path, async (c, next) => {
     if (c.req.method === 'POST') requireMethod(c.get('version'), since.resource);
     await next();
@@ -162,13 +166,10 @@ export function allocationRoutes(context: HttpContext): ApiApp {
     await releaseAllocation(context, uuid, c.get('caller'));
     return c.body(null, 204);
   });
-
-  return app;
 }
 
 /** `/v1/nodes/{node}/allocation`. */
-export function nodeAllocationRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
+export function nodeAllocationRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(showOfNode, async (c) => {
     requireEndpoint(c.get('version'), since.resource);
     const fields = chooseFieldsAt(c.req.valid('query').fields, allocationFields, c.get('version'));
@@ -185,7 +186,6 @@ export function nodeAllocationRoutes(context: HttpContext): ApiApp {
     requireEndpoint(c.get('version'), since.resource);
     throw notAllowed("A node's allocation is shown and deleted without naming it.");
   });
-  return app;
 }
 
 /** @throws AppError `not_found` without an allocation, `invalid_argument` for an instance that has none (seed 003). */

@@ -5,79 +5,60 @@ import { bootMediumParams } from '#conductor/flows/boot-medium-answer.ts';
 import { giveBootSecrets } from '#conductor/flows/boot-secrets.ts';
 import { actionRoutes } from '#conductor/http/actions.routes.ts';
 import { admitCallers } from '#conductor/http/admit-callers.ts';
-import { admitMachines } from '#conductor/http/admit-machines.ts';
+import { admitMachines } from '#conductor/http/admit-strangers.ts';
 import { agentRoutes } from '#conductor/http/agent.routes.ts';
 import { airshipRoutes } from '#conductor/http/airship.routes.ts';
 import { allocationRoutes, nodeAllocationRoutes } from '#conductor/http/allocations.routes.ts';
-import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import { describeApi } from '#conductor/http/api-document.ts';
-import { boardRoutes } from '#conductor/http/board.routes.ts';
 import { bootRoutes } from '#conductor/http/boot.routes.ts';
-import { chassisRoutes } from '#conductor/http/chassis.routes.ts';
-import { commitConfigdocsRoutes } from '#conductor/http/commit-configdocs.routes.ts';
-import { conductorRoutes } from '#conductor/http/conductors.routes.ts';
-import { configdocsRoutes } from '#conductor/http/configdocs.routes.ts';
-import { consoleRoutes } from '#conductor/http/console.routes.ts';
-import { consoleStateRoutes } from '#conductor/http/console-state.routes.ts';
+import { conductorRoutes, driverRoutes, shardRoutes } from '#conductor/http/conductors.routes.ts';
+import {
+  commitConfigdocsRoutes,
+  configdocsRoutes,
+  renderedConfigdocsRoutes,
+} from '#conductor/http/configdocs.routes.ts';
+import { consoleRoutes, consoleStateRoutes } from '#conductor/http/console.routes.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { credentialRoutes } from '#conductor/http/credentials.routes.ts';
 import { decommissionRoutes } from '#conductor/http/decommission.routes.ts';
-import { deployTemplateRoutes } from '#conductor/http/deploy-templates.routes.ts';
-import { docsRoutes } from '#conductor/http/docs.routes.ts';
-import { driverRoutes } from '#conductor/http/drivers.routes.ts';
-import { answerError } from '#conductor/http/error-handler.ts';
+import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/define-routes.ts';
+import { answerError, frameworkFault } from '#conductor/http/error-answers.ts';
 import { etcdRoutes } from '#conductor/http/etcd.routes.ts';
-import { eventRoutes } from '#conductor/http/events.routes.ts';
-import { frameworkFault } from '#conductor/http/fault.ts';
-import { flowRoutes } from '#conductor/http/flows.routes.ts';
-import { healthRoutes } from '#conductor/http/health.routes.ts';
+import { eventRoutes, flowRoutes, nodeFlowRoutes } from '#conductor/http/flows.routes.ts';
 import { imageRoutes } from '#conductor/http/images.routes.ts';
-import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
-import { inspectionRuleRoutes } from '#conductor/http/inspection-rules.routes.ts';
-import { jsonSuffix } from '#conductor/http/json-suffix.ts';
 import { kubernetesTeardownRoutes } from '#conductor/http/kubernetes-teardown.routes.ts';
-import { nodeBiosRoutes } from '#conductor/http/node-bios.routes.ts';
-import { nodeBootModeRoutes } from '#conductor/http/node-boot-mode.routes.ts';
 import { nodeFilterRoutes } from '#conductor/http/node-filter.routes.ts';
-import { nodeFirmwareRoutes } from '#conductor/http/node-firmware.routes.ts';
-import { nodeFlowRoutes } from '#conductor/http/node-flow.routes.ts';
-import { nodeHardwareRoutes } from '#conductor/http/node-hardware.routes.ts';
-import { nodeHistoryRoutes } from '#conductor/http/node-history.routes.ts';
-import { nodeIndicatorRoutes } from '#conductor/http/node-indicators.routes.ts';
-import { nodeLogRoutes } from '#conductor/http/node-logs.routes.ts';
-import { nodeManagementRoutes } from '#conductor/http/node-management.routes.ts';
-import { nodeNetworkRoutes } from '#conductor/http/node-network.routes.ts';
+import {
+  nodeBiosRoutes,
+  nodeFirmwareRoutes,
+  nodeHardwareRoutes,
+  nodeIndicatorRoutes,
+} from '#conductor/http/node-hardware.routes.ts';
+import { nodeBootModeRoutes, nodeManagementRoutes, nodeRaidRoutes } from '#conductor/http/node-management.routes.ts';
+import { nodeNetworkRoutes, nodeVifRoutes } from '#conductor/http/node-networks.routes.ts';
 import { nodePlanRoutes } from '#conductor/http/node-plan.routes.ts';
-import { nodeRaidRoutes } from '#conductor/http/node-raid.routes.ts';
+import { inspectionRoutes, nodeHistoryRoutes, nodeLogRoutes } from '#conductor/http/node-records.routes.ts';
 import { nodeStateRoutes } from '#conductor/http/node-states.routes.ts';
 import { nodeTraitRoutes } from '#conductor/http/node-traits.routes.ts';
-import { nodeVifRoutes } from '#conductor/http/node-vifs.routes.ts';
 import { nodeVmediaRoutes } from '#conductor/http/node-vmedia.routes.ts';
 import { nodeRoutes } from '#conductor/http/nodes.routes.ts';
-import { observeRequests } from '#conductor/http/observe-requests.ts';
+import { boardRoutes, docsRoutes } from '#conductor/http/pages.routes.ts';
 import { pluginRoutes } from '#conductor/http/plugins.routes.ts';
-import { portgroupRoutes } from '#conductor/http/portgroups.routes.ts';
-import { portRoutes } from '#conductor/http/ports.routes.ts';
 import { receiptRoutes } from '#conductor/http/receipts.routes.ts';
-import { refuseUnknownQuery } from '#conductor/http/refuse-unknown-query.ts';
-import { renderedConfigdocsRoutes } from '#conductor/http/rendered-configdocs.routes.ts';
-import { revisionTagRoutes } from '#conductor/http/revision-tags.routes.ts';
-import { revisionRoutes } from '#conductor/http/revisions.routes.ts';
-import { rootRoutes } from '#conductor/http/root.routes.ts';
-import { runbookRoutes } from '#conductor/http/runbooks.routes.ts';
+import { jsonSuffix, observeRequests, refuseUnknownQuery } from '#conductor/http/request-middleware.ts';
+import { resourceRoutes } from '#conductor/http/resources.routes.ts';
+import { revisionRoutes, revisionTagRoutes } from '#conductor/http/revisions.routes.ts';
+import { healthRoutes, rootRoutes, settingsRoutes } from '#conductor/http/service.routes.ts';
 import { sessionRoutes } from '#conductor/http/session.routes.ts';
-import { settingsRoutes } from '#conductor/http/settings.routes.ts';
-import { shardRoutes } from '#conductor/http/shards.routes.ts';
 import { tokenRoutes } from '#conductor/http/tokens.routes.ts';
 import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
 import { microversions } from '#conductor/http/versions.ts';
-import { volumeRoutes } from '#conductor/http/volumes.routes.ts';
 import { webhookRoutes } from '#conductor/http/webhooks.routes.ts';
 import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** In order: `/v1/nodes/validate` must stand before `/v1/nodes/{node}`, and what is not built comes last. */
-const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
+const routeTables: readonly ((app: ApiApp, context: HttpContext) => void)[] = [
   boardRoutes,
   rootRoutes,
   healthRoutes,
@@ -102,18 +83,12 @@ const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   consoleRoutes,
   consoleStateRoutes,
   inspectionRoutes,
-  inspectionRuleRoutes,
   nodeLogRoutes,
-  portRoutes,
-  portgroupRoutes,
-  chassisRoutes,
+  resourceRoutes,
   shardRoutes,
   driverRoutes,
   allocationRoutes,
   nodeAllocationRoutes,
-  deployTemplateRoutes,
-  runbookRoutes,
-  volumeRoutes,
   imageRoutes,
   webhookRoutes,
   tokenRoutes,
@@ -161,11 +136,8 @@ export function createApp(context: HttpContext): ApiApp {
   // Airship's clients send parameters to every operation
   app.use('/v1/*', refuseUnknownQuery(app));
 
-  for (const routes of routeTables) app.route('/', routes(context));
-  app.route(
-    '/',
-    docsRoutes(() => describeApi(app)),
-  );
+  for (const mount of routeTables) mount(app, context);
+  docsRoutes(app, () => describeApi(app));
   // they have a port of their own, which a firewall shows to machines alone
   if (context.config.boot.port !== undefined)
     app.all('/boot/*', () => {

@@ -13,7 +13,7 @@ import {
 import { ramdiskFiles } from '#conductor/boot/ramdisk-files.ts';
 import { secretsArchive } from '#conductor/boot/secrets-archive.ts';
 import { notFound, sendContent, sendFile } from '#conductor/boot/send-file.ts';
-import { addressOf } from '#conductor/http/caller-source.ts';
+import { addressOf } from '#conductor/http/admit-strangers.ts';
 import type { BootEvent, BootEventName } from '#conductor/model/boot.ts';
 import type { Log } from '#shared/log.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';

@@ -1,22 +1,46 @@
 import type { Context } from 'hono';
 import { z } from 'zod';
+import { Driver, Meanings, Shards } from '#conductor/api/node-parts.ts';
 import { Conductor as ConductorAnswer } from '#conductor/api/records.ts';
 import { pageOf } from '#conductor/api/values.ts';
-import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import type { DriverDefinition } from '#conductor/drivers/interfaces.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
-import { chooseFields, chooseListFields, type FieldSet, plainListQuery } from '#conductor/http/field-choice.ts';
-import { linksTo, originOf } from '#conductor/http/links.ts';
-import { nextPage, parsePaging } from '#conductor/http/paging.ts';
-import { requireEndpoint } from '#conductor/http/versions.ts';
+import {
+  type ApiApp,
+  type ApiEnv,
+  answers,
+  linksTo,
+  originOf,
+  queryFlag,
+  routesOf,
+} from '#conductor/http/define-routes.ts';
+import {
+  chooseFields,
+  chooseListFields,
+  type FieldSet,
+  nextPage,
+  parsePaging,
+  plainListQuery,
+} from '#conductor/http/list-queries.ts';
+import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import { type Conductor, findConductor, listConductorPage } from '#conductor/kernel/conductors/conductor-store.ts';
+import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
+import { countShards } from '#conductor/nodes/count-shards.ts';
+import { supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const route = routesOf('conductors');
+/** @throws AppError `not_found` in Ironic's words. */
+export function requireDriver({ drivers }: Pick<HttpContext, 'drivers'>, name: string): DriverDefinition {
+  const type = drivers.hardwareTypes.find((each) => each.name === name);
+  if (!type) throw new AppError('not_found', `Could not find the following driver(s) or hardware type(s): ${name}.`);
+  return type;
+}
+
+const conductorRoute = routesOf('conductors');
 const conductorVersion = 49;
 
-const list = route.get(
+const conductorList = conductorRoute.get(
   '/v1/conductors',
   'List the conductors that have ever registered, dead ones too',
   answers(
@@ -27,7 +51,7 @@ const list = route.get(
   { query: z.strictObject(plainListQuery) },
 );
 
-const show = route.get(
+const showConductor = conductorRoute.get(
   '/v1/conductors/{hostname}',
   'Show a conductor',
   answers(200, 'the conductor', ConductorAnswer),
@@ -58,8 +82,7 @@ function view(c: Context<ApiEnv>, conductor: Conductor, fields: readonly Conduct
 }
 
 /** `/v1/conductors` (ironic-api.md §2). */
-export function conductorRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
+export function conductorRoutes(app: ApiApp, context: HttpContext): void {
   const { conductorTimeoutMs } = context.config;
   const find = async (hostname: string): Promise<Conductor> => {
     const conductor = await findConductor(context.db, hostname, conductorTimeoutMs);
@@ -67,7 +90,7 @@ export function conductorRoutes(context: HttpContext): ApiApp {
     return conductor;
   };
 
-  app.openapi(list, async (c) => {
+  app.openapi(conductorList, async (c) => {
     requireEndpoint(c.get('version'), conductorVersion);
     const { marker, ...query } = c.req.valid('query');
     const fields = chooseListFields(query, fieldSet);
@@ -86,11 +109,136 @@ export function conductorRoutes(context: HttpContext): ApiApp {
     });
   });
 
-  app.openapi(show, async (c) => {
+  app.openapi(showConductor, async (c) => {
     requireEndpoint(c.get('version'), conductorVersion);
     const fields = chooseFields(c.req.valid('query').fields, fieldSet);
     return c.json(view(c, await find(c.req.valid('param').hostname), fields));
   });
+}
 
-  return app;
+const driverRoute = routesOf('drivers');
+const dynamicVersion = 30;
+const fieldsVersion = 77;
+
+const listDrivers = driverRoute.get(
+  '/v1/drivers',
+  'List the hardware types',
+  answers(200, 'drivers', z.strictObject({ drivers: z.array(Driver) })),
+  { query: z.strictObject({ type: z.string().optional(), detail: queryFlag, fields: z.string().optional() }) },
+);
+
+const showDriver = driverRoute.get(
+  '/v1/drivers/{driver}',
+  'Show a hardware type and the interfaces of its nodes',
+  answers(200, 'the driver', Driver),
+  { query: z.strictObject({ fields: z.string().optional() }) },
+);
+
+const properties = driverRoute.get(
+  '/v1/drivers/{driver}/properties',
+  'Explain the driver_info of a hardware type',
+  answers(200, 'meaning by property', Meanings),
+);
+
+/** Microversions that added kinds to a driver's answer. */
+const kindVersions: Readonly<Record<string, number>> = { bios: 40, firmware: 86, rescue: 38, storage: 33 };
+
+function viewDriver(
+  type: DriverDefinition,
+  options: {
+    readonly origin: string;
+    readonly hosts: readonly string[];
+    readonly version: number;
+    readonly detail: boolean;
+  },
+): Record<string, unknown> {
+  const { origin, version } = options;
+  const view = {
+    name: type.name,
+    hosts: options.hosts,
+    links: linksTo(origin, `drivers/${type.name}`),
+    properties: linksTo(origin, `drivers/${type.name}/properties`),
+  };
+  if (version < dynamicVersion) return view;
+  if (!options.detail) return { ...view, type: 'dynamic' };
+  const kinds = interfaceKinds.filter((kind) => (kindVersions[kind] ?? dynamicVersion) <= version);
+  const interfaces = kinds.flatMap((kind) => {
+    const names = supportedInterfaces(type.name, kind);
+    return [
+      [`default_${kind}_interface`, names[0]],
+      [`enabled_${kind}_interfaces`, names],
+    ];
+  });
+  return { ...view, type: 'dynamic', ...Object.fromEntries(interfaces) };
+}
+
+/** The fields of `?fields=a,b`, and the links. @throws AppError `invalid_argument` for one that does not exist. */
+function onlyFields(view: Record<string, unknown>, fields: string | undefined): Record<string, unknown> {
+  if (fields === undefined) return view;
+  const names = fields.split(',').map((name) => name.trim());
+  const unknown = names.find((name) => !Object.hasOwn(view, name));
+  if (unknown !== undefined) throw new AppError('invalid_argument', `fields: a driver has no field '${unknown}'`);
+  return Object.fromEntries([...names, 'links'].map((name) => [name, view[name]]));
+}
+
+/** `/v1/drivers`. */
+export function driverRoutes(app: ApiApp, context: HttpContext): void {
+  const hostsOf = (driver: string): string[] =>
+    context.conductors
+      .recent()
+      .filter(({ drivers }) => drivers.includes(driver))
+      .map(({ hostname }) => hostname);
+
+  app.openapi(listDrivers, async (c) => {
+    await context.conductors.live();
+    const query = c.req.valid('query');
+    const { type: wanted, detail = false, fields } = query;
+    const version = c.get('version');
+    for (const name of ['type', 'detail'] as const) {
+      if (query[name] !== undefined) requireVersion(version, dynamicVersion, `query argument '${name}'`);
+    }
+    if (fields !== undefined) requireVersion(version, fieldsVersion, "query argument 'fields'");
+    if (detail && fields !== undefined) {
+      throw new AppError('invalid_argument', 'Can not specify ?detail=True and fields in the same request.');
+    }
+    // all hardware types are what Ironic calls dynamic
+    const types = wanted === undefined || wanted === 'dynamic' ? context.drivers.hardwareTypes : [];
+    const options = { origin: originOf(c), version, detail: detail || fields !== undefined };
+    const views = types.map((type) => viewDriver(type, { ...options, hosts: hostsOf(type.name) }));
+    return c.json({ drivers: views.map((view) => onlyFields(view, fields)) });
+  });
+
+  app.openapi(showDriver, async (c) => {
+    const type = requireDriver(context, c.req.valid('param').driver);
+    const { fields } = c.req.valid('query');
+    const version = c.get('version');
+    if (fields !== undefined) requireVersion(version, fieldsVersion, "query argument 'fields'");
+    await context.conductors.live();
+    const view = viewDriver(type, { origin: originOf(c), hosts: hostsOf(type.name), version, detail: true });
+    return c.json(onlyFields(view, fields));
+  });
+
+  app.openapi(properties, (c) => {
+    const { fields } = requireDriver(context, c.req.valid('param').driver);
+    return c.json(Object.fromEntries(Object.entries(fields).map(([name, { meaning }]) => [name, meaning])));
+  });
+}
+
+const shardRoute = routesOf('shards');
+
+const shardsVersion = 82;
+
+const listShards = shardRoute.get(
+  '/v1/shards',
+  'Count the nodes of each shard',
+  answers(200, 'shards; nodes without one count under the name None, as in Ironic', Shards),
+);
+
+/** `/v1/shards`. */
+export function shardRoutes(app: ApiApp, { db }: Pick<HttpContext, 'db'>): void {
+  app.openapi(listShards, async (c) => {
+    requireEndpoint(c.get('version'), shardsVersion);
+    const shards = await countShards(db);
+    return c.json({ shards: shards.map(({ shard, count }) => ({ name: shard ?? 'None', count })) });
+  });
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Status } from '#conductor/api/faults.ts';
-import { Collection } from '#conductor/api/sites.ts';
+import { Collection, Documents } from '#conductor/api/sites.ts';
 import {
   airshipFlag,
   airshipList,
@@ -12,20 +12,23 @@ import {
   VersionQuery,
   wantsSecrets,
 } from '#conductor/http/airship-values.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, answersOther, routesOf } from '#conductor/http/define-routes.ts';
-import { answerStatus, type StatusParts } from '#conductor/http/status-object.ts';
+import { type ApiApp, answers, answersOther, routesOf } from '#conductor/http/define-routes.ts';
+import { answerStatus, type StatusParts } from '#conductor/http/error-answers.ts';
 import { bufferModes } from '#conductor/model/buffer-modes.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
+import { renderDocuments } from '#conductor/sites/documents/merge-designs.ts';
 import { parseUpload } from '#conductor/sites/documents/parse-upload.ts';
+import { renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';
 import { checkDocuments, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
+import { type CommitOutcome, commitBuffer } from '#conductor/sites/revisions/commit-buffer.ts';
 import {
   chooseVersions,
   compareVersions,
   findCollection,
   readVersion,
+  resolveVersion,
 } from '#conductor/sites/revisions/compare-versions.ts';
 import {
   isSecretContent,
@@ -33,6 +36,7 @@ import {
   shownDocument,
   storedDocument,
 } from '#conductor/sites/revisions/encrypted-documents.ts';
+import { openRevisionDocuments, readRoles } from '#conductor/sites/revisions/revision-store.ts';
 import {
   type CollectionUpload,
   documentsWithUpload,
@@ -94,8 +98,7 @@ const show = route.get(
 );
 
 /** `/api/v1.0/configdocs` (airship.md §5). */
-export function configdocsRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
+export function configdocsRoutes(app: ApiApp, context: HttpContext): void {
   const { db } = context;
 
   app.openapi(list, async (c) => {
@@ -142,8 +145,6 @@ export function configdocsRoutes(context: HttpContext): ApiApp {
     log.info({ collection: c.req.valid('param').collection, user: c.get('caller').user }, 'encrypted documents shown');
     return answerYaml(c, openText(secrets, content));
   });
-
-  return app;
 }
 
 /** @throws AppError `invalid_argument` with the faults of each document. */
@@ -183,4 +184,85 @@ function describeErrors(faults: readonly SiteFault[]): string {
   const count = faults.filter(({ level }) => level === 'Error').length;
   if (count === 0) return 'no errors';
   return count === 1 ? '1 error' : `${count} errors`;
+}
+
+const commit = route.post(
+  `${airshipPath}/commitconfigdocs`,
+  'Commit the buffer, after its documents are checked',
+  {
+    ...answers(200, 'a Status with what was found', Status),
+    400: { description: 'the documents have errors: a Status with all of them' },
+    409: { description: 'the buffer is empty, or has changed meanwhile' },
+  },
+  {
+    query: airshipQuery({
+      force: airshipFlag.describe('commit it with its errors'),
+      dryrun: airshipFlag.describe('check and report, and change nothing; overrides force'),
+    }),
+  },
+);
+
+/** `/api/v1.0/commitconfigdocs` (airship.md §5). */
+export function commitConfigdocsRoutes(app: ApiApp, context: HttpContext): void {
+  app.openapi(commit, async (c) => {
+    const { force = false, dryrun: dryRun = false } = c.req.valid('query');
+    return answerStatus(c, statusOf(await commitBuffer(context, { force, dryRun, user: c.get('caller').user })));
+  });
+}
+
+/** Shipyard's words, with the revision behind them. */
+function statusOf({ outcome, faults, revisionId: revision }: CommitOutcome): StatusParts {
+  const isFaulty = faults.some(({ level }) => level === 'Error');
+  const found = isFaulty ? 'its documents have errors' : 'its documents have no errors';
+  const messages: Readonly<Record<CommitOutcome['outcome'], string>> = {
+    committed: `Revision ${revision} is committed; ${found}.`,
+    forced: `FORCED SUCCESS: revision ${revision} is committed; ${found}.`,
+    'dry run': `DRYRUN: revision ${revision} is not committed; ${found}.`,
+    refused: `Revision ${revision} is not committed: ${found}.`,
+  };
+  return {
+    status: isFaulty ? 'Failure' : 'Success',
+    code: outcome === 'refused' ? 400 : 200,
+    message: messages[outcome],
+    reason: outcome === 'refused' ? 'InvalidConfigurationDocuments' : 'Validation',
+    faults,
+    revision,
+  };
+}
+
+const showRendered = route.get(
+  `${airshipPath}/renderedconfigdocs`,
+  'Show all documents as they are worked from: nodes with what they have from their host profiles',
+  {
+    ...answers(200, 'YAML, or a list with Accept: application/json', Documents),
+    400: { description: 'the documents have errors: a Status with all of them' },
+  },
+  { query: VersionQuery },
+);
+
+/** `/api/v1.0/renderedconfigdocs` (airship.md §5). */
+export function renderedConfigdocsRoutes(app: ApiApp, context: HttpContext): void {
+  app.openapi(showRendered, async (c) => {
+    const { version } = c.req.valid('query');
+    const { db } = context;
+    const id = await resolveVersion(db, {
+      roles: await readRoles(db),
+      version: version === undefined ? 'buffer' : readVersion('version', version),
+      isNamed: version !== undefined,
+    });
+    const isClear = wantsSecrets(c, c.req.valid('query'));
+    const documents = await openRevisionDocuments(context, id);
+    const { site, faults } = await checkDocuments(context, documents);
+    if (!site) {
+      const message = `Revision ${id} can't be rendered: its documents have errors.`;
+      throw new AppError('invalid_argument', message, { details: { faults, reason: 'InvalidConfigurationDocuments' } });
+    }
+    const { documents: clear, shown } = renderSite(documents);
+    if (isClear) context.log.info({ revision: id, user: c.get('caller').user }, 'encrypted documents shown');
+    const rendered = renderDocuments(isClear ? clear : shown);
+    return answerDocuments(
+      c,
+      rendered.map(({ schema, metadata, data }) => ({ schema, metadata, data })),
+    );
+  });
 }

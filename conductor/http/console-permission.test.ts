@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { whyForbidden } from '#conductor/http/console-permission.ts';
+import { whyForbidden } from '#conductor/http/console.routes.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

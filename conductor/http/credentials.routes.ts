@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { Credential } from '#conductor/api/sites.ts';
 import { airshipFlag, airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
+import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import {
   deleteCredential,
@@ -56,8 +55,7 @@ const remove = route.delete(
 );
 
 /** `/api/v1.0/credentials`. */
-export function credentialRoutes(context: Pick<HttpContext, 'db' | 'secrets' | 'log'>): ApiApp {
-  const app = newApiApp();
+export function credentialRoutes(app: ApiApp, context: Pick<HttpContext, 'db' | 'secrets' | 'log'>): void {
   const { db, log } = context;
 
   app.openapi(list, async (c) => c.json({ credentials: (await listCredentials(db)).map(view) }));
@@ -78,8 +76,6 @@ export function credentialRoutes(context: Pick<HttpContext, 'db' | 'secrets' | '
     log.info({ credential, user: c.get('caller').user }, 'site credential deleted');
     return c.body(null, 204);
   });
-
-  return app;
 }
 
 async function getView({ db }: Pick<HttpContext, 'db'>, name: string) {

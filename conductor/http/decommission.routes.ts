@@ -12,14 +12,12 @@ import {
 } from '#conductor/cluster/kubernetes/node-steps.ts';
 import { requireNoFlowOn } from '#conductor/flows/require-no-flow.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
+import { type ApiApp, answers, originsOf, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
+import { answerStatus } from '#conductor/http/error-answers.ts';
 import { DesignBody } from '#conductor/http/etcd.routes.ts';
 import { forceFlag, graceMeaning, wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
-import { originsOf } from '#conductor/http/links.ts';
 import { recordByHand } from '#conductor/http/record-by-hand.ts';
-import { answerStatus } from '#conductor/http/status-object.ts';
 import { drainGracePeriod, etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { withCredentials } from '#conductor/sites/credentials.ts';
 import { whyNeededByEtcd } from '#conductor/sites/nodes/find-impossible.ts';
@@ -70,8 +68,7 @@ function decommissionRoute<Prefix extends string>(prefix: Prefix) {
 }
 
 /** Seed 001's `POST /nodes/{node_id}/decommission`, bare and below `/api/v1.0`; synchronous as its steps are. */
-export function decommissionRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
+export function decommissionRoutes(app: ApiApp, context: HttpContext): void {
   for (const prefix of ['/v1', airshipPath] as const) {
     app.openapi(decommissionRoute(prefix), async (c) => {
       const { node_id: node } = c.req.valid('param');
@@ -89,7 +86,6 @@ export function decommissionRoutes(context: HttpContext): ApiApp {
       return answerStatus(c, { status: 'Success', code: 200, message, messages });
     });
   }
-  return app;
 }
 
 /** Before its pods leave, and before its labels go: etcd must be able to do without it. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, request } from 'node:http';
 import { expect, test } from 'vitest';
-import { drain } from '#conductor/http/drain.ts';
+import { drain } from '#conductor/http/listen.ts';
 
 async function serve() {
   const stopping = new AbortController();

@@ -4,13 +4,11 @@ import { readEtcdHealth } from '#conductor/cluster/etcd/etcd-health.ts';
 import { removeEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
 import { requireNoFlowOn } from '#conductor/flows/require-no-flow.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
+import { type ApiApp, answers, originsOf, routesOf } from '#conductor/http/define-routes.ts';
+import { answerStatus } from '#conductor/http/error-answers.ts';
 import { wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
-import { originsOf } from '#conductor/http/links.ts';
 import { recordByHand } from '#conductor/http/record-by-hand.ts';
-import { answerStatus } from '#conductor/http/status-object.ts';
 import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { withCredentials } from '#conductor/sites/credentials.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
@@ -75,9 +73,7 @@ function healthRoute<Prefix extends string>(prefix: Prefix) {
 }
 
 /** Seed 001's operations on a site's etcd clusters, under its bare paths and below `/api/v1.0`. */
-export function etcdRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
-
+export function etcdRoutes(app: ApiApp, context: HttpContext): void {
   for (const prefix of ['/v1', airshipPath] as const) {
     app.openapi(removeRoute(prefix), async (c) => {
       const { node_id: node } = c.req.valid('param');
@@ -120,6 +116,4 @@ export function etcdRoutes(context: HttpContext): ApiApp {
       return answerStatus(c, { status: 'Success', code: 200, message, messages });
     });
   }
-
-  return app;
 }

@@ -3,12 +3,18 @@ import { FlowSummary, flowStatuses } from '#conductor/api/flows.ts';
 import { Fleet } from '#conductor/api/node-parts.ts';
 import { pageOf } from '#conductor/api/values.ts';
 import { listFlows } from '#conductor/flows/list-flows.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { retryNow, skipStep } from '#conductor/flows/push-flow.ts';
+import { createFleetWatch } from '#conductor/flows/watch-fleet.ts';
+import { sourceOf } from '#conductor/http/admit-strangers.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
-import { nextPage, parsePaging } from '#conductor/http/paging.ts';
+import { type ApiApp, answers, answersOther, routesOf } from '#conductor/http/define-routes.ts';
+import { openEventStream } from '#conductor/http/event-stream.ts';
+import { nextPage, parsePaging } from '#conductor/http/list-queries.ts';
+import { credentialsOf } from '#conductor/http/session.routes.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { countNodes } from '#conductor/nodes/count-nodes.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const path = '/v1/flows';
 const route = routesOf("fleet (Baton's own)");
@@ -39,9 +45,7 @@ const list = route.get(
 const fleet = route.get('/v1/fleet', 'Count the nodes by provision state', answers(200, 'counts', Fleet));
 
 /** `/v1/flows` and `/v1/fleet`. */
-export function flowRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
-
+export function flowRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(list, async (c) => {
     const { status, kind, ...query } = c.req.valid('query');
     const paging = parsePaging(query);
@@ -58,6 +62,95 @@ export function flowRoutes(context: HttpContext): ApiApp {
       provision_states: Object.fromEntries(states.map(({ state, nodes }) => [state, nodes])),
     });
   });
+}
 
-  return app;
+const maxStreams = 1000;
+const maxStreamsOfUser = 50;
+
+const events = route.get(
+  '/v1/events',
+  'Follow the changes of nodes, flows and actions, as server-sent events',
+  answersOther(200, 'the stream', 'text/event-stream'),
+  {
+    description:
+      'Events are node, flow and action, each with the whole state as it is now, and gone. The first is hello: fetch lists ' +
+      'after it. reload says that events were missed: fetch lists again. beat comes every ten seconds. logout and bye are ' +
+      'the last. Last-Event-ID resumes, at any conductor. Callers of a project get what is theirs.',
+  },
+);
+
+/** `GET /v1/events`. */
+export function eventRoutes(app: ApiApp, context: HttpContext): void {
+  const { auth, config } = context;
+  const watch = createFleetWatch(context);
+  const open = new Map<string, number>();
+
+  app.openapi(events, async (c) => {
+    const { user: login, project, role } = c.get('caller');
+    // callers without a login are distinguished by their addresses
+    const user = login ?? sourceOf(c);
+    const ofUser = open.get(user) ?? 0;
+    const all = [...open.values()].reduce((sum, count) => sum + count, 0);
+    if (all >= maxStreams || ofUser >= maxStreamsOfUser)
+      throw new AppError(
+        'busy',
+        `${all} streams of events are open here, ${ofUser} of yours; close some, or try later`,
+      );
+    open.set(user, ofUser + 1);
+    const onEnd = (): void => {
+      const left = (open.get(user) ?? 1) - 1;
+      if (left > 0) open.set(user, left);
+      else open.delete(user);
+    };
+    const isAllowed = async (): Promise<boolean> => {
+      if (auth.unproven) return true;
+      const credentials = await credentialsOf(c, { config, sessions: auth.sessions });
+      const caller = credentials && (auth.recall(credentials) ?? (await auth.check(credentials)));
+      return caller?.role === role && caller.project === project;
+    };
+    const id = c.req.header('last-event-id');
+    try {
+      const since = id === undefined ? undefined : /^\d{1,15}$/.test(id) ? Number(id) : 0;
+      const { stopping } = context;
+      const stream = await openEventStream({ watch, project, since, isAllowed, stopping, onEnd });
+      return c.body(stream, 200, {
+        'Content-Type': 'text/event-stream',
+        'Cache-Control': 'no-store, no-transform',
+        'X-Accel-Buffering': 'no',
+      });
+    } catch (error) {
+      onEnd();
+      throw error;
+    }
+  });
+}
+
+const workRoute = routesOf("flows and plans (Baton's own)");
+
+const retry = workRoute.post(
+  '/v1/nodes/{node}/flow/retry',
+  'Try at once what the flow under way waits for; its limits stay',
+  answers(202, 'accepted'),
+);
+
+const skip = workRoute.post(
+  '/v1/nodes/{node}/flow/skip',
+  'Leave out a step that a request, a template or a plugin asks for, before it runs or while it is retried',
+  answers(202, 'accepted'),
+  { body: z.strictObject({ step: z.guid({ error: "must be a step's UUID, as GET …/flow has it" }) }) },
+);
+
+/** `/v1/nodes/{node}/flow/retry` and `/skip`. */
+export function nodeFlowRoutes(app: ApiApp, context: HttpContext): void {
+  app.openapi(retry, async (c) => {
+    const node = await getNode(context.db, c.req.valid('param').node);
+    await retryNow(context, node, c.get('caller'));
+    return c.body(null, 202);
+  });
+
+  app.openapi(skip, async (c) => {
+    const node = await getNode(context.db, c.req.valid('param').node);
+    await skipStep(context, node, c.req.valid('json').step.toLowerCase(), c.get('caller'));
+    return c.body(null, 202);
+  });
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApp } from '#conductor/http/app.ts';
-import { healthRoutes, sharing } from '#conductor/http/health.routes.ts';
+import { newApiApp } from '#conductor/http/define-routes.ts';
+import { healthRoutes, sharing } from '#conductor/http/service.routes.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -20,7 +21,9 @@ test('healthz and readyz say what they have checked', async () => {
 test('a conductor that stops, or has lost its database, is not ready but lives', async () => {
   const lost = { execute: () => Promise.reject(new Error('connection lost')) } as unknown as TestApi['context']['db'];
   const ask = async (context: TestApi['context'], path: string) => {
-    const answer = await healthRoutes(context).request(path);
+    const app = newApiApp();
+    healthRoutes(app, context);
+    const answer = await app.request(path);
     const { checks, causes } = (await answer.json()) as { checks: unknown; causes?: unknown };
     return [answer.status, checks, ...(causes === undefined ? [] : [causes])];
   };

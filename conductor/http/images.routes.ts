@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { Image, type ImageAnswer, ImagePrune, MeasuredImage, PrunedImages } from '#conductor/api/images.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
+import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts';
 import {
   getImage,
   listImages,
@@ -47,8 +46,10 @@ const prune = route.post(
 );
 
 /** `/v1/images`. */
-export function imageRoutes({ db, clock, config, log }: Pick<HttpContext, 'db' | 'clock' | 'config' | 'log'>): ApiApp {
-  const app = newApiApp();
+export function imageRoutes(
+  app: ApiApp,
+  { db, clock, config, log }: Pick<HttpContext, 'db' | 'clock' | 'config' | 'log'>,
+): void {
   const directory = config.imagesDirectory;
   const viewAll = async (images: readonly StoredImage[]): Promise<readonly ImageAnswer[]> => {
     const users = await findImageUsers(db);
@@ -88,8 +89,6 @@ export function imageRoutes({ db, clock, config, log }: Pick<HttpContext, 'db' |
     log.info({ images, user: c.get('caller').user }, 'images were pruned');
     return c.json({ ...answer, ...(await sweepChunks(directory, clock.now())) });
   });
-
-  return app;
 }
 
 function view({ name, sha256, addedAt, index }: StoredImage, users: readonly ImageUser[]): ImageAnswer {

@@ -16,11 +16,10 @@ import {
 import { rehearseDrain } from '#conductor/cluster/kubernetes/rehearse-drain.ts';
 import { requireNoFlowOn } from '#conductor/flows/require-no-flow.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
-import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
+import { type ApiApp, type ApiEnv, answers, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
+import { answerStatus } from '#conductor/http/error-answers.ts';
 import { recordByHand } from '#conductor/http/record-by-hand.ts';
-import { answerStatus } from '#conductor/http/status-object.ts';
 import { drainGracePeriod, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 
 const route = routesOf("teardown of a site's nodes (Promenade's)");
@@ -89,10 +88,10 @@ function stepRoute<Prefix extends string, Verb extends string, Query extends z.Z
  * synchronous: each answers when all is done, or time is up; who hangs up stops it at the next round.
  */
 export function kubernetesTeardownRoutes(
+  app: ApiApp,
   context: Pick<HttpContext, 'config' | 'db' | 'log' | 'secrets' | 'stopping'>,
-): ApiApp {
+): void {
   const { config, stopping } = context;
-  const app = newApiApp();
 
   const run = async <Step extends NodeStep>(
     c: Context<ApiEnv>,
@@ -169,8 +168,6 @@ export function kubernetesTeardownRoutes(
         }),
     );
   }
-
-  return app;
 }
 
 async function rehearse(

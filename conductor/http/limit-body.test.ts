@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { expect, test } from 'vitest';
 import { accessRules } from '#conductor/auth/access-rules.ts';
-import type { ApiEnv } from '#conductor/http/api-app.ts';
+import type { ApiEnv } from '#conductor/http/define-routes.ts';
 import { limitStrangersBodies } from '#conductor/http/limit-body.ts';
 import { listen } from '#conductor/http/listen.ts';
 

@@ -1,9 +1,9 @@
 import type { Context, Next } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { AccessRule } from '#conductor/auth/access-rules.ts';
-import type { ApiEnv } from '#conductor/http/api-app.ts';
-import { sourceOf } from '#conductor/http/caller-source.ts';
-import { applicationFault } from '#conductor/http/fault.ts';
+import { sourceOf } from '#conductor/http/admit-strangers.ts';
+import type { ApiEnv } from '#conductor/http/define-routes.ts';
+import { applicationFault } from '#conductor/http/error-answers.ts';
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;

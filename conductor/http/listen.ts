@@ -1,13 +1,98 @@
-import type { Server } from 'node:http';
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
-import { drain } from '#conductor/http/drain.ts';
-import type { TlsFiles } from '#conductor/http/tls-files.ts';
+import type { TlsConfig } from '#conductor/auth/auth-settings.ts';
+import { readPrivateFile } from '#conductor/kernel/private-file.ts';
+import { unreadable, watchFiles } from '#conductor/kernel/watched-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
 import { urlHost } from '#shared/peers/address-ranges.ts';
 import { acceptWebSockets } from '#shared/web-socket/accept.ts';
 import { maxConsoleMessageBytes } from '#shared/wire/console.ts';
+
+export interface TlsCertificate {
+  readonly cert: string;
+  readonly key: string;
+  readonly minVersion: 'TLSv1.2';
+}
+
+/** The API's certificate, which is renewed while the conductor runs. */
+export interface TlsFiles {
+  current(): TlsCertificate;
+  onChange(listener: (certificate: TlsCertificate) => void): void;
+  close(): void;
+}
+
+/**
+ * A new pair counts once both files are there and belong together; until then the old one does.
+ * @throws AppError `invalid_argument` naming the file that can't be used.
+ */
+export async function openTlsFiles(
+  { certFile, keyFile }: TlsConfig,
+  options: { readonly log: Log; readonly everyMs?: number },
+): Promise<TlsFiles> {
+  const read = async (): Promise<TlsCertificate> => {
+    const cert = await readFile(certFile, 'utf8').catch(unreadable('BATON_TLS_CERT_FILE', certFile));
+    const key = await readPrivateFile(keyFile).catch(unreadable('BATON_TLS_KEY_FILE', keyFile));
+    const certificate = { cert, key, minVersion: 'TLSv1.2' } as const;
+    try {
+      createSecureContext(certificate);
+    } catch (cause) {
+      throw new AppError(
+        'invalid_argument',
+        `BATON_TLS_CERT_FILE: ${certFile} and ${keyFile} are not a matching pair in PEM`,
+        {
+          cause,
+        },
+      );
+    }
+    return certificate;
+  };
+  const listeners: ((certificate: TlsCertificate) => void)[] = [];
+  const files = await watchFiles([certFile, keyFile], read, {
+    ...options,
+    onChange: (certificate) => listeners.forEach((listener) => listener(certificate)),
+  });
+  return { ...files, onChange: (listener) => listeners.push(listener) };
+}
+
+/** For the requests under way; a node that fetches an image then fetches the rest elsewhere. */
+const requestsMs = 30_000;
+const sweepMs = 50;
+
+/**
+ * Ends an HTTP server without breaking a request. Once `stopping` aborts, each answer says `Connection: close`: a client
+ * that used the connection again at the moment of its end could not know whether its request was heard.
+ */
+export function drain(server: Server, stopping: AbortSignal): { readonly close: () => Promise<void> } {
+  const underWay = new Set<ServerResponse>();
+  const sayClose = (response: ServerResponse): void => {
+    response.shouldKeepAlive = false;
+  };
+  server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
+    if (stopping.aborted) sayClose(response);
+    underWay.add(response);
+    response.once('close', () => underWay.delete(response));
+  });
+  stopping.addEventListener('abort', () => underWay.forEach(sayClose));
+  return {
+    close: () =>
+      new Promise((resolve, reject) => {
+        underWay.forEach(sayClose);
+        const sweep = setInterval(() => server.closeIdleConnections(), sweepMs);
+        const limit = setTimeout(() => server.closeAllConnections(), requestsMs);
+        server.close((error) => {
+          clearInterval(sweep);
+          clearTimeout(limit);
+          if (error) reject(error);
+          else resolve();
+        });
+      }),
+  };
+}
 
 /** A config drive of 64 MiB comes within it; after it, and after so long for the headers, who sends slowly is cut off. */
 const requestTimeout = 120_000;

@@ -1,9 +1,13 @@
 import type { Context } from 'hono';
-import type { ApiApp, ApiEnv } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { chooseFieldsAt, chooseListFieldsAt, requireFields } from '#conductor/http/field-choice.ts';
-import { linksTo, originOf } from '#conductor/http/links.ts';
-import { nextPage, parsePaging } from '#conductor/http/paging.ts';
+import { type ApiApp, type ApiEnv, linksTo, originOf } from '#conductor/http/define-routes.ts';
+import {
+  chooseFieldsAt,
+  chooseListFieldsAt,
+  nextPage,
+  parsePaging,
+  requireFields,
+} from '#conductor/http/list-queries.ts';
 import { describeRoutes, type ListBelow, type ListQuery, type ResourcePlace } from '#conductor/http/resource-routes.ts';
 import { requireEndpoint, requireMethod, requireVersion } from '#conductor/http/versions.ts';
 import { patchRoots } from '#conductor/kernel/json-patch.ts';

@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { SiteGroups } from '#conductor/api/sites.ts';
 import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
-import { originsOf } from '#conductor/http/links.ts';
+import { type ApiApp, answers, originsOf, routesOf } from '#conductor/http/define-routes.ts';
 import { filterNodes, readNodeFilter } from '#conductor/sites/documents/node-filter.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
@@ -34,9 +32,7 @@ const groups = route.get(
 );
 
 /** What a site's documents choose and plan, before anything is done: `/api/v1.0/nodefilter`, `/api/v1.0/site/groups`. */
-export function nodeFilterRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
-
+export function nodeFilterRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(filter, async (c) => {
     const { design_ref: reference, node_filter: nodeFilter } = c.req.valid('json');
     const wanted = readNodeFilter(nodeFilter, 'node_filter');
@@ -54,6 +50,4 @@ export function nodeFilterRoutes(context: HttpContext): ApiApp {
       groups: plan.groups.map(({ definition, members }) => ({ ...definition, members })),
     });
   });
-
-  return app;
 }

@@ -3,8 +3,9 @@ import { gzipSync } from 'node:zlib';
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { saveAgentLogs } from '#conductor/agents/agent-log-store.ts';
-import { answerError } from '#conductor/http/error-handler.ts';
-import { nodeLogRoutes } from '#conductor/http/node-logs.routes.ts';
+import { newApiApp } from '#conductor/http/define-routes.ts';
+import { answerError } from '#conductor/http/error-answers.ts';
+import { nodeLogRoutes } from '#conductor/http/node-records.routes.ts';
 import { agentLogs } from '#conductor/kernel/db/schema/agent-log.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
@@ -32,7 +33,8 @@ async function save(content: Buffer): Promise<string> {
 }
 
 async function fetchLogs(query = ''): Promise<Response> {
-  const app = nodeLogRoutes(api.context);
+  const app = newApiApp();
+  nodeLogRoutes(app, api.context);
   app.onError(answerError({ log: silentLog, metrics: createMetrics() }));
   return app.request(`http://api.example/v1/nodes/n1/flow/logs${query}`);
 }

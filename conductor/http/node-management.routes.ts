@@ -1,38 +1,48 @@
 import { z } from 'zod';
-import { BootDevice, BootDevices, Validation } from '#conductor/api/node-parts.ts';
+import { looseBoolean } from '#conductor/api/node-description.ts';
+import { BootDevice, BootDevices, Meanings, Validation } from '#conductor/api/node-parts.ts';
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import { validateNode } from '#conductor/flows/validate-node.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { requireDriver } from '#conductor/http/conductors.routes.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
+import { type ApiApp, answers, originOf, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
+import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { setMaintenance } from '#conductor/nodes/change-node.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
+import { changeTargetRaidConfig } from '#conductor/nodes/change-raid-config.ts';
 import { setLastingBootDevice } from '#conductor/nodes/lasting-boot-device.ts';
 import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
+import { requestBootMode } from '#conductor/nodes/request-boot-mode.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { LogicalDisk } from '#shared/raid/target-raid-config.ts';
 
-const route = routesOf('node management');
+const managementRoute = routesOf('node management');
 
-const validate = route.get(
+const validate = managementRoute.get(
   '/v1/nodes/{node}/validate',
   'Say for each interface whether the node is described well enough to use it',
   answers(200, 'result and reason by interface', Validation),
 );
 
-const validateByQuery = route.get(
+const validateByQuery = managementRoute.get(
   '/v1/nodes/validate',
   'The older form of /v1/nodes/{node}/validate',
   answers(200, 'result and reason by interface', Validation),
   { query: z.strictObject({ node: z.string().optional(), node_uuid: z.string().optional() }) },
 );
 
-const maintenanceOn = route.put('/v1/nodes/{node}/maintenance', 'Take the node out of service', answers(202, 'done'), {
-  body: { content: { 'application/json': { schema: z.strictObject({ reason: z.string().nullish() }) } } },
-});
+const maintenanceOn = managementRoute.put(
+  '/v1/nodes/{node}/maintenance',
+  'Take the node out of service',
+  answers(202, 'done'),
+  {
+    body: { content: { 'application/json': { schema: z.strictObject({ reason: z.string().nullish() }) } } },
+  },
+);
 
-const maintenanceOff = route.delete(
+const maintenanceOff = managementRoute.delete(
   '/v1/nodes/{node}/maintenance',
   'Put the node back into service',
   answers(202, 'done'),
@@ -40,25 +50,24 @@ const maintenanceOff = route.delete(
 
 const bootDevicePath = '/v1/nodes/{node}/management/boot_device';
 
-const getBootDevice = route.get(
+const getBootDevice = managementRoute.get(
   bootDevicePath,
   'Ask the BMC for the boot device',
   answers(200, 'boot_device and persistent, null where the BMC does not report it', BootDevice),
 );
 
-const supportedBootDevices = route.get(
+const supportedBootDevices = managementRoute.get(
   `${bootDevicePath}/supported`,
   'List the boot devices that can be set',
   answers(200, 'supported_boot_devices', BootDevices),
 );
 
-const setBootDevice = route.put(bootDevicePath, 'Set the boot device', answers(204, 'done'), {
+const setBootDevice = managementRoute.put(bootDevicePath, 'Set the boot device', answers(204, 'done'), {
   body: z.strictObject({ boot_device: z.string(), persistent: queryFlag }),
 });
 
 /** `validate`, `maintenance` and `management` of a node. */
-export function nodeManagementRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
+export function nodeManagementRoutes(app: ApiApp, context: HttpContext): void {
   const find = (ident: string): Promise<NodeRow> => getNode(context.db, ident);
   const managementOf = (node: NodeRow): ManagementInterface =>
     context.drivers.connect(node, { node: node.uuid }).management;
@@ -113,6 +122,114 @@ export function nodeManagementRoutes(context: HttpContext): ApiApp {
     await writeChangeNote(context.db, node.uuid, changeNote(context, c.get('caller'), event));
     return c.body(null, 204);
   });
+}
 
-  return app;
+const stateRoute = routesOf('node states');
+
+const bootModeVersion = 76;
+const nmiVersion = 29;
+
+const setBootMode = stateRoute.put(
+  '/v1/nodes/{node}/states/boot_mode',
+  'Ask for a boot mode, which holds from the next boot on',
+  answers(202, 'accepted; boot_mode changes later'),
+  { body: z.strictObject({ target: z.enum(['uefi', 'bios'], { error: 'must be uefi or bios' }) }) },
+);
+
+const setSecureBoot = stateRoute.put(
+  '/v1/nodes/{node}/states/secure_boot',
+  'Ask for secure boot on or off, which holds from the next boot on',
+  answers(202, 'accepted; secure_boot changes later'),
+  { body: z.strictObject({ target: looseBoolean }) },
+);
+
+const injectNmi = managementRoute.put(
+  '/v1/nodes/{node}/management/inject_nmi',
+  'Send a non-maskable interrupt, for a dump of a system that hangs',
+  answers(204, 'sent'),
+  { body: { content: { 'application/json': { schema: z.strictObject({}, { error: 'must be empty or {}' }) } } } },
+);
+
+/** `states/boot_mode`, `states/secure_boot` and `management/inject_nmi` of a node. */
+export function nodeBootModeRoutes(app: ApiApp, context: HttpContext): void {
+  app.openapi(setBootMode, async (c) => {
+    requireEndpoint(c.get('version'), bootModeVersion);
+    const ident = c.req.valid('param').node;
+    const { uuid } = await getNode(context.db, ident);
+    await requestBootMode(context, uuid, { bootMode: c.req.valid('json').target }, c.get('caller'));
+    c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
+    return c.body(null, 202);
+  });
+
+  app.openapi(setSecureBoot, async (c) => {
+    requireEndpoint(c.get('version'), bootModeVersion);
+    const ident = c.req.valid('param').node;
+    const { uuid } = await getNode(context.db, ident);
+    await requestBootMode(context, uuid, { secureBoot: c.req.valid('json').target }, c.get('caller'));
+    c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
+    return c.body(null, 202);
+  });
+
+  app.openapi(injectNmi, async (c) => {
+    requireEndpoint(c.get('version'), nmiVersion);
+    const node = await getNode(context.db, c.req.valid('param').node);
+    const { management } = context.drivers.connect(node, { node: node.uuid });
+    if (!management.injectNmi) {
+      throw new AppError('not_supported', `Driver ${node.driver} does not support inject_nmi.`);
+    }
+    await withNodeLock(context, node.uuid, (signal) => management.injectNmi?.({ signal }) ?? Promise.resolve());
+    await writeChangeNote(context.db, node.uuid, changeNote(context, c.get('caller'), 'NMI sent'));
+    return c.body(null, 204);
+  });
+}
+
+const driverRoute = routesOf('drivers');
+
+const since = 12;
+
+const put = stateRoute.put(
+  '/v1/nodes/{node}/states/raid',
+  'Say what RAID the node shall have; {} = none',
+  answers(204, 'kept; cleaning with raid.create_configuration builds it'),
+  { body: z.record(z.string(), z.unknown(), { error: 'must be a JSON object' }) },
+);
+
+const explain = driverRoute.get(
+  '/v1/drivers/{driver}/raid/logical_disk_properties',
+  'Explain the keys of a logical disk',
+  answers(200, 'meaning by key', Meanings),
+);
+
+const logicalDiskProperties: Readonly<Record<keyof LogicalDisk, string>> = {
+  controller:
+    "'software' = made by the agent with md. Anything else is left to a RAID controller, which no driver here speaks " +
+    'to. Optional.',
+  disk_type: "The type of disks to use: 'hdd' or 'ssd'. Optional.",
+  interface_type: "The interface of the disks to use: 'sata', 'scsi' or 'sas'. Optional.",
+  is_root_volume: 'Whether the operating system goes here; true for one logical disk at most. Default: false.',
+  number_of_physical_disks: 'How many disks to use. Default: what the RAID level needs. Optional.',
+  physical_disks:
+    'The disks to use: names, or for software RAID at least two objects of root device hints. Needs controller. Optional.',
+  raid_level:
+    "RAID level: 'JBOD', '0', '1', '2', '5', '6', '1+0', '5+0' or '6+0'; software RAID has '0', '1', '1+0', '5', '6'. " +
+    'Required.',
+  share_physical_disks: 'Whether other logical disks may use the same disks. Default: false. Optional.',
+  size_gb: "Size in GiB, an integer, or 'MAX' for all that is left. Required.",
+  volume_name: "The volume's name. Made up where it is missing. Optional.",
+};
+
+/** `PUT /v1/nodes/{node}/states/raid`, and what may stand in it. */
+export function nodeRaidRoutes(app: ApiApp, context: HttpContext): void {
+  app.openapi(put, async (c) => {
+    requireVersion(c.get('version'), since, 'RAID');
+    const { uuid } = await getNode(context.db, c.req.valid('param').node);
+    await changeTargetRaidConfig(context, uuid, c.req.valid('json'), c.get('caller'));
+    return c.body(null, 204);
+  });
+
+  app.openapi(explain, (c) => {
+    requireVersion(c.get('version'), since, 'RAID');
+    requireDriver(context, c.req.valid('param').driver);
+    return c.json(logicalDiskProperties);
+  });
 }

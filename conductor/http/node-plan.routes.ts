@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { Plan } from '#conductor/api/flows.ts';
 import { jsonDocument } from '#conductor/api/node-description.ts';
 import { viewPlan } from '#conductor/flows/view-plan.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
+import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts';
 import { requestedSteps, stepLists } from '#conductor/http/step-lists.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
@@ -52,8 +51,7 @@ const plan = route.post(
 );
 
 /** `POST /v1/nodes/{node}/plan`. */
-export function nodePlanRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
+export function nodePlanRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(plan, async (c) => {
     const body = c.req.valid('json');
     const { kind, list } = targets[body.target];
@@ -86,7 +84,6 @@ export function nodePlanRoutes(context: HttpContext): ApiApp {
     const wipe = body.target === 'provide' ? wipeOf(node, { verb: 'provide', wipe: asked }) : undefined;
     return c.json(await viewPlan(context, node, { kind: wipe ? 'wipe' : kind, requested, disableRamdisk, wipe }));
   });
-  return app;
 }
 
 /** @throws AppError as a PATCH of the node would be refused with. */

@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { States } from '#conductor/api/resources.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
-import { originOf } from '#conductor/http/links.ts';
-import { redactNode } from '#conductor/http/node-answer.ts';
+import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/define-routes.ts';
+import { redactNode } from '#conductor/http/node-queries.ts';
 import { requestedSteps, stepLists } from '#conductor/http/step-lists.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import { type PowerTarget, powerTargets } from '#conductor/model/power-states.ts';
@@ -114,9 +112,7 @@ function checkProvisionKeys(body: ProvisionBody, verb: ProvisionVerb, version: n
 const softPowerVersion = 27;
 
 /** `/v1/nodes/{node}/states`: show, power, provision. */
-export function nodeStateRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
-
+export function nodeStateRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(show, async (c) => {
     const node = await getNode(context.db, c.req.valid('param').node);
     const version = c.get('version');
@@ -183,6 +179,4 @@ export function nodeStateRoutes(context: HttpContext): ApiApp {
     c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
     return c.body(null, 202);
   });
-
-  return app;
 }

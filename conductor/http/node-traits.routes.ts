@@ -1,10 +1,8 @@
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { Traits } from '#conductor/api/node-parts.ts';
-import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
-import { originOf } from '#conductor/http/links.ts';
+import { type ApiApp, type ApiEnv, answers, originOf, routesOf } from '#conductor/http/define-routes.ts';
 import { requireEndpoint, requireMethod, requireVersion } from '#conductor/http/versions.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
@@ -33,8 +31,7 @@ const removeAll = route.delete(path, 'Remove all traits', answers(204, 'done'));
 const remove = route.delete(`${path}/{trait}`, 'Remove a trait', answers(204, 'done'), { params: OneTrait });
 
 /** `/v1/nodes/{node}/traits`. */
-export function nodeTraitRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
+export function nodeTraitRoutes(app: ApiApp, context: HttpContext): void {
   const { db } = context;
   const change = async (
     c: Context<ApiEnv>,
@@ -90,6 +87,4 @@ export function nodeTraitRoutes(context: HttpContext): ApiApp {
     });
     return c.body(null, 204);
   });
-
-  return app;
 }

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { VirtualMedia } from '#conductor/api/node-parts.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, fieldsQuery, routesOf } from '#conductor/http/define-routes.ts';
+import { type ApiApp, answers, fieldsQuery, routesOf } from '#conductor/http/define-routes.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
 import { checkFetched } from '#conductor/nodes/image-urls.ts';
@@ -43,8 +42,7 @@ const detach = route.delete(path, "Empty the machine's virtual CD drive", answer
 });
 
 /** `/v1/nodes/{node}/vmedia` (Ironic, 1.89; reading 1.93). A flow that boots the node from virtual media has the drive for itself. */
-export function nodeVmediaRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
+export function nodeVmediaRoutes(app: ApiApp, context: HttpContext): void {
   const find = async (ident: string) => {
     const node = await getNode(context.db, ident);
     const { virtualMedia } = context.drivers.connect(node, { node: node.uuid });
@@ -85,8 +83,6 @@ export function nodeVmediaRoutes(context: HttpContext): ApiApp {
     await writeChangeNote(context.db, node.uuid, changeNote(context, c.get('caller'), 'virtual media is detached'));
     return c.body(null, 204);
   });
-
-  return app;
 }
 
 /** Whoever has its address has this boot's token. */

@@ -5,22 +5,27 @@ import { Node } from '#conductor/api/resources.ts';
 import { pageOf } from '#conductor/api/values.ts';
 import { requireFieldRights } from '#conductor/auth/patch-rules.ts';
 import { removeNode } from '#conductor/flows/remove-node.ts';
-import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
-import { chooseFieldsAt, chooseListFieldsAt, requireFields } from '#conductor/http/field-choice.ts';
-import { originOf } from '#conductor/http/links.ts';
+import { type ApiApp, type ApiEnv, answers, originOf, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
+import {
+  chooseFieldsAt,
+  chooseListFieldsAt,
+  nextPage,
+  parsePaging,
+  requireFields,
+} from '#conductor/http/list-queries.ts';
 import { requireUuid } from '#conductor/http/mount-resource.ts';
 import {
   allNodeFields,
   answerNode,
   answerNodes,
   type NodeFieldChoice,
+  NodeFilterQuery,
   nodeFieldChoice,
   nodeFieldSet,
-} from '#conductor/http/node-answer.ts';
-import { NodeFilterQuery, requireKnownNodeFilters, toNodeFilter } from '#conductor/http/node-filter-query.ts';
-import { nextPage, parsePaging } from '#conductor/http/paging.ts';
+  requireKnownNodeFilters,
+  toNodeFilter,
+} from '#conductor/http/node-queries.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import { accessDenied, type Caller } from '#conductor/kernel/caller.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
@@ -104,8 +109,7 @@ function chosenInList(c: Context<ApiEnv>, query: z.infer<typeof NodeFilterQuery>
 }
 
 /** `/v1/nodes`: create, list, show, change, delete. */
-export function nodeRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
+export function nodeRoutes(app: ApiApp, context: HttpContext): void {
   mountLists(app, context);
   app.openapi(create, async (c) => {
     const body = c.req.valid('json');
@@ -146,7 +150,6 @@ export function nodeRoutes(context: HttpContext): ApiApp {
     await removeNode(context, uuid, c.get('caller'));
     return c.body(null, 204);
   });
-  return app;
 }
 
 function mountLists(app: ApiApp, context: HttpContext): void {

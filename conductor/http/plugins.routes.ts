@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { Plugin, PluginDetail, PluginOrder } from '#conductor/api/sites.ts';
 import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
+import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { isFor, pluginFault } from '#conductor/sites/plugins/plugin-steps.ts';
 import { getPlugin, listPlugins } from '#conductor/sites/plugins/plugin-store.ts';
@@ -64,8 +63,7 @@ const remove = route.delete(
 );
 
 /** `/api/v1.0/plugins`. */
-export function pluginRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
+export function pluginRoutes(app: ApiApp, context: HttpContext): void {
   const { db, log } = context;
 
   app.openapi(list, async (c) => c.json({ plugins: (await listPlugins(db)).map(viewPlugin) }));
@@ -96,6 +94,4 @@ export function pluginRoutes(context: HttpContext): ApiApp {
     log.info({ plugin, user: c.get('caller').user }, 'plugin deleted');
     return c.body(null, 204);
   });
-
-  return app;
 }

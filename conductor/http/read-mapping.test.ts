@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readMapping } from '#conductor/http/read-mapping.ts';
+import { readMapping } from '#conductor/http/airship-values.ts';
 
 test.each(['&a [*a]', 'a: &a {b: *a}', '<<: *x', 'a: {<<: 1}', '- 1', '"text"'])('%j is no mapping', (text) => {
   expect(() => readMapping(text)).toThrow('body: it must be a mapping, as JSON or YAML');

@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { Receipt, ReceiptEnvelope, ReceiptKey } from '#conductor/api/records.ts';
 import { pageOf } from '#conductor/api/values.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
-import { nextPage, parsePaging } from '#conductor/http/paging.ts';
+import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts';
+import { nextPage, parsePaging } from '#conductor/http/list-queries.ts';
 import { findReceipt, listReceipts, viewReceipt, viewReceiptKey } from '#conductor/receipts/receipt-store.ts';
 import { listReceiptKeys, rotateSigningKey } from '#conductor/receipts/signing-key-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -48,8 +47,7 @@ const rotate = route.post(
 );
 
 /** `/api/v1.0/receipts` and `/api/v1.0/receipt-keys`. */
-export function receiptRoutes(context: Pick<HttpContext, 'db' | 'secrets' | 'log'>): ApiApp {
-  const app = newApiApp();
+export function receiptRoutes(app: ApiApp, context: Pick<HttpContext, 'db' | 'secrets' | 'log'>): void {
   const { db } = context;
 
   app.openapi(list, async (c) => {
@@ -83,6 +81,4 @@ export function receiptRoutes(context: Pick<HttpContext, 'db' | 'secrets' | 'log
     if (!made) throw new AppError('internal', `read receipt key ${fingerprint} back`);
     return c.json(viewReceiptKey(made), 201);
   });
-
-  return app;
 }

@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import { expect, test } from 'vitest';
-import { requireKnownHost } from '#conductor/http/require-known-host.ts';
+import { requireKnownHost } from '#conductor/http/admit-strangers.ts';
 
 async function ask(headers: Record<string, string>, allowUnauthenticated = false): Promise<number> {
   const app = new Hono();

@@ -1,8 +1,7 @@
-import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { pageOf } from '#conductor/api/values.ts';
-import { answers, fieldsQuery, jsonBody, queryFlag } from '#conductor/http/define-routes.ts';
-import { pagingQuery } from '#conductor/http/paging.ts';
+import { answers, fieldsQuery, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
+import { pagingQuery } from '#conductor/http/list-queries.ts';
 import { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import type { Resource, ResourceRow } from '#conductor/nodes/resources/resource.ts';
 
@@ -17,7 +16,8 @@ export interface ResourcePlace<Row extends ResourceRow> {
   readonly param: string;
   /** `port groups` */
   readonly plural: string;
-  readonly tag: string;
+  /** Default: `plural`. */
+  readonly tag?: string;
   readonly answer: z.ZodType;
   readonly body: z.ZodObject;
   readonly summaries: { readonly create: string; readonly change: string; readonly remove: string };
@@ -55,93 +55,54 @@ export interface ListBelow {
 
 const listQuery = { ...pagingQuery, fields: fieldsQuery, detail: queryFlag };
 /** Of the lists below another object. */
-export const PlainQuery = z.strictObject(listQuery);
-export type PlainQuery = z.infer<typeof PlainQuery>;
+const PlainQuery = z.strictObject(listQuery);
+type PlainQuery = z.infer<typeof PlainQuery>;
 
 /** The queries' form is the same for all resources, but for their filters: `filters` of the place names them. */
 export type ListQuery = PlainQuery & Readonly<Record<string, unknown>>;
 
+/** Of lists that have all fields: there is nothing to choose. */
+function withoutChoice(query: typeof PlainQuery) {
+  return query.omit({ fields: true, detail: true });
+}
+
 export function describeRoutes<Row extends ResourceRow>(place: ResourcePlace<Row>) {
-  const { path, key, param, plural, answer, summaries, resource } = place;
+  const { path, key, param, plural, answer, body, summaries, resource, tag = plural } = place;
   const { what } = resource;
-  const tags = [place.tag];
+  const route = routesOf(tag);
   const one = `${path}/{${param}}`;
   const params = z.object({ [param]: z.string() });
   const filters = Object.fromEntries(Object.keys(place.filters ?? {}).map((name) => [name, z.string().optional()]));
-  const Query = z.strictObject({ ...listQuery, ...filters });
+  const query = z.strictObject({ ...listQuery, ...filters });
   const page = pageOf(key, answer);
-  const full = `${plural}, and the address of the next page when this one is full`;
-  const list = createRoute({
-    method: 'get',
-    path,
-    tags,
-    summary: `List ${plural}`,
-    request: { query: Query },
-    responses: answers(200, full, page),
-  });
+  const full = answers(200, `${plural}, and the address of the next page when this one is full`, page);
   return {
-    list,
-    listDetail: createRoute({
-      ...list,
-      path: `${path}/detail`,
-      summary: `List ${plural} with all fields`,
-      request: { query: Query.omit({ fields: true, detail: true }) },
-    }),
+    list: route.get(path, `List ${plural}`, full, { query }),
+    listDetail: route.get(`${path}/detail`, `List ${plural} with all fields`, full, { query: withoutChoice(query) }),
     below: (place.lists ?? []).map((below) => ({ ...below, ...describeBelow(place, below, page) })),
-    create: createRoute({
-      method: 'post',
-      path,
-      tags,
-      summary: summaries.create,
-      request: { body: jsonBody(place.body) },
-      responses: answers(201, `the ${what}`, answer),
+    create: route.post(path, summaries.create, answers(201, `the ${what}`, answer), { body }),
+    show: route.get(one, `Show a ${what}`, answers(200, `the ${what}`, answer), {
+      params,
+      query: z.strictObject({ fields: z.string().optional() }),
     }),
-    show: createRoute({
-      method: 'get',
-      path: one,
-      tags,
-      summary: `Show a ${what}`,
-      request: { params, query: z.strictObject({ fields: z.string().optional() }) },
-      responses: answers(200, `the ${what}`, answer),
-    }),
-    change: createRoute({
-      method: 'patch',
-      path: one,
-      tags,
-      summary: summaries.change,
-      request: { params, body: jsonBody(JsonPatch) },
-      responses: answers(200, `the whole ${what}`, answer),
-    }),
-    remove: createRoute({
-      method: 'delete',
-      path: one,
-      tags,
-      summary: summaries.remove,
-      request: { params },
-      responses: answers(204, 'gone'),
-    }),
+    change: route.patch(one, summaries.change, answers(200, `the whole ${what}`, answer), { params, body: JsonPatch }),
+    remove: route.delete(one, summaries.remove, answers(204, 'gone'), { params }),
   };
 }
 
 function describeBelow(
-  { tag, plural }: Pick<ResourcePlace<ResourceRow>, 'tag' | 'plural'>,
+  { plural, tag = plural }: Pick<ResourcePlace<ResourceRow>, 'tag' | 'plural'>,
   { parents, param, path, summary }: ListBelow,
   page: z.ZodType,
 ) {
   const params = z.object({ [param]: z.string() });
-  const route = createRoute({
-    method: 'get',
-    path: `/v1/${parents}/{${param}}/${path}`,
-    tags: [tag],
-    summary,
-    request: { params, query: PlainQuery },
-    responses: answers(200, plural, page),
-  });
-  const detail = createRoute({
-    ...route,
-    path: `/v1/${parents}/{${param}}/${path}/detail`,
-    summary: `${summary}, with all fields`,
-    request: { params, query: PlainQuery.omit({ fields: true, detail: true }) },
-  });
-  return { route, detail };
+  const route = routesOf(tag);
+  const list = `/v1/${parents}/{${param}}/${path}`;
+  return {
+    route: route.get(list, summary, answers(200, plural, page), { params, query: PlainQuery }),
+    detail: route.get(`${list}/detail`, `${summary}, with all fields`, answers(200, plural, page), {
+      params,
+      query: withoutChoice(PlainQuery),
+    }),
+  };
 }

@@ -1,20 +1,21 @@
 import type { Context } from 'hono';
 import { z } from 'zod';
-import { CollectionChanges, DocumentChanges, Documents, Revision, Revisions } from '#conductor/api/sites.ts';
+import { CollectionChanges, DocumentChanges, Documents, Revision, Revisions, Tags } from '#conductor/api/sites.ts';
 import {
   airshipFlag,
   airshipPath,
   airshipQuery,
   answerDocuments,
+  readMapping,
+  readText,
   revisionNumber,
 } from '#conductor/http/airship-values.ts';
-import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
-import { originOf } from '#conductor/http/links.ts';
+import { type ApiApp, type ApiEnv, answers, originOf, routesOf } from '#conductor/http/define-routes.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { SiteRevisionRow } from '#conductor/kernel/db/schema/site.ts';
 import { rollbackModes } from '#conductor/model/buffer-modes.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { rollBack } from '#conductor/sites/revisions/commit-buffer.ts';
 import { compareDocuments } from '#conductor/sites/revisions/compare-documents.ts';
 import { compareCollections } from '#conductor/sites/revisions/compare-versions.ts';
@@ -29,8 +30,10 @@ import {
   readContent,
   readRoles,
 } from '#conductor/sites/revisions/revision-store.ts';
-import { viewListedRevision, viewRevision } from '#conductor/sites/revisions/revision-view.ts';
+import { removeTag, removeTags, setTag } from '#conductor/sites/revisions/revision-tags.ts';
+import { viewListedRevision, viewRevision, viewTags } from '#conductor/sites/revisions/revision-view.ts';
 import type { SiteDocument } from '#conductor/sites/site-document.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const route = routesOf("site revisions (Airship's)");
 const path = `${airshipPath}/revisions` as const;
@@ -111,8 +114,7 @@ const rollback = route.post(
 );
 
 /** `/api/v1.0/revisions`, `/api/v1.0/rollback` (Deckhand, airship.md §5). */
-export function revisionRoutes({ db, log, secrets }: Pick<HttpContext, 'db' | 'log' | 'secrets'>): ApiApp {
-  const app = newApiApp();
+export function revisionRoutes(app: ApiApp, { db, log, secrets }: Pick<HttpContext, 'db' | 'log' | 'secrets'>): void {
   const shownDocuments = async (id: number, collection?: string) =>
     (await listRevisionDocuments(db, id, collection)).map((document) => shownDocument(secrets, document));
 
@@ -181,8 +183,6 @@ export function revisionRoutes({ db, log, secrets }: Pick<HttpContext, 'db' | 'l
     const row = await rollBack(db, c.req.valid('param').revision, c.get('caller').user, mode);
     return c.json(await viewOne(db, c, row), 201);
   });
-
-  return app;
 }
 
 async function viewOne(db: Queryable, c: Context<ApiEnv>, row: SiteRevisionRow) {
@@ -198,4 +198,74 @@ function plainDocument({ schema, metadata, data }: SiteDocument) {
 /** @throws AppError `not_found`; 0 is none and stands for an empty one. */
 async function requireRevisions(db: Queryable, ids: readonly number[]): Promise<void> {
   for (const id of ids) if (id !== 0) await getRevision(db, id);
+}
+
+const tagsPath = `${airshipPath}/revisions/{revision}/tags` as const;
+const tagPath = `${tagsPath}/{tag}` as const;
+
+const TagParams = z.object({
+  revision: revisionNumber,
+  tag: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be up to 64 letters, digits and . _ -'),
+});
+
+const tagList = route.get(tagsPath, "List a revision's tags", answers(200, 'tag → its data', Tags), {
+  params: RevisionParams,
+});
+
+const tagShow = route.get(tagPath, "Show a revision's tag", answers(200, 'tag → its data', Tags), {
+  params: TagParams,
+});
+
+const tagSet = route.post(tagPath, 'Tag a revision, or give its tag other data', answers(201, 'tag → its data', Tags), {
+  params: TagParams,
+  body: { content: { 'application/x-yaml': { schema: z.record(z.string(), z.unknown()) } } },
+});
+
+const tagRemove = route.delete(tagPath, "Remove a revision's tag", answers(204, 'gone'), { params: TagParams });
+
+const tagsRemove = route.delete(
+  tagsPath,
+  "Remove a revision's tags, but for those that Baton sets",
+  answers(204, 'gone'),
+  {
+    params: RevisionParams,
+  },
+);
+
+/** `/api/v1.0/revisions/{revision}/tags` (Deckhand, airship.md §5). */
+export function revisionTagRoutes(app: ApiApp, { db, log }: Pick<HttpContext, 'db' | 'log'>): void {
+  app.openapi(tagList, async (c) => {
+    const { id } = await getRevision(db, c.req.valid('param').revision);
+    return c.json(viewTags(await listTags(db, id)));
+  });
+
+  app.openapi(tagShow, async (c) => {
+    const { revision, tag } = c.req.valid('param');
+    const { id } = await getRevision(db, revision);
+    const found = (await listTags(db, id)).filter((row) => row.tag === tag);
+    if (found.length === 0) throw new AppError('not_found', `Revision ${id} has no tag ${tag}.`);
+    return c.json(viewTags(found));
+  });
+
+  app.openapi(tagSet, async (c) => {
+    const { revision, tag } = c.req.valid('param');
+    const data: JsonObject = readMapping(await readText(c));
+    await setTag(db, { revisionId: revision, tag, data, user: c.get('caller').user });
+    log.info({ revision, tag, user: c.get('caller').user }, 'revision tagged');
+    return c.json({ [tag]: data }, 201);
+  });
+
+  app.openapi(tagRemove, async (c) => {
+    const { revision, tag } = c.req.valid('param');
+    await removeTag(db, revision, tag);
+    log.info({ revision, tag, user: c.get('caller').user }, 'tag of a revision removed');
+    return c.body(null, 204);
+  });
+
+  app.openapi(tagsRemove, async (c) => {
+    const { revision } = c.req.valid('param');
+    await removeTags(db, revision);
+    log.info({ revision, user: c.get('caller').user }, 'tags of a revision removed');
+    return c.body(null, 204);
+  });
 }

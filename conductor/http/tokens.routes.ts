@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { NewToken, Token, type TokenAnswer } from '#conductor/api/records.ts';
 import { listApiTokens } from '#conductor/auth/api-token-store.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
+import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts';
 import { roles } from '#conductor/kernel/caller.ts';
 import type { ApiTokenRow } from '#conductor/kernel/db/schema/api-token.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
@@ -55,9 +54,7 @@ function viewToken(row: ApiTokenRow): TokenAnswer {
 }
 
 /** `/v1/tokens`: for administrators (`conductor/auth/access-rules.ts`). */
-export function tokenRoutes({ auth, clock, db }: Pick<HttpContext, 'auth' | 'clock' | 'db'>): ApiApp {
-  const app = newApiApp();
-
+export function tokenRoutes(app: ApiApp, { auth, clock, db }: Pick<HttpContext, 'auth' | 'clock' | 'db'>): void {
   app.openapi(list, async (c) => c.json({ tokens: (await listApiTokens(db)).map((row) => viewToken(row)) }));
 
   app.openapi(create, async (c) => {
@@ -79,6 +76,4 @@ export function tokenRoutes({ auth, clock, db }: Pick<HttpContext, 'auth' | 'clo
     await auth.tokens.remove(c.req.valid('param').token);
     return c.body(null, 204);
   });
-
-  return app;
 }

@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { Children, Nothing } from '#conductor/api/service.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { requireDriver } from '#conductor/http/conductors.routes.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
-import { originOf } from '#conductor/http/links.ts';
-import { requireDriver } from '#conductor/http/require-driver.ts';
+import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/define-routes.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -38,8 +36,7 @@ const unbuilt: readonly Unbuilt[] = [
 ];
 
 /** What Baton has not built: empty lists, and refusals that say so. Mounted last. */
-export function unbuiltRoutes(context: HttpContext): ApiApp {
-  const app = newApiApp();
+export function unbuiltRoutes(app: ApiApp, context: HttpContext): void {
   mountEmptyAnswers(app, context);
   for (const { path, since, instead } of unbuilt) {
     for (const each of [path, `${path}/*`]) {
@@ -50,7 +47,6 @@ export function unbuiltRoutes(context: HttpContext): ApiApp {
       });
     }
   }
-  return app;
 }
 
 function mountEmptyAnswers(app: ApiApp, context: HttpContext): void {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { canonicalPath } from '#conductor/http/api-app.ts';
+import { canonicalPath } from '#conductor/http/define-routes.ts';
 import { askedVersion, negotiateVersion } from '#conductor/http/versions.ts';
 
 const asked = (headers: Record<string, string>) => askedVersion((name) => headers[name]);

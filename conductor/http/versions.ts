@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import type { ApiEnv } from '#conductor/http/api-app.ts';
-import { frameworkFault } from '#conductor/http/fault.ts';
+import type { ApiEnv } from '#conductor/http/define-routes.ts';
+import { frameworkFault } from '#conductor/http/error-answers.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Microversions 1.1 … 1.96 (ironic-api.md §1.1); docs/api.md says why 96. */

@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { Webhook, WebhookDelivery, WebhookTest } from '#conductor/api/records.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, routesOf } from '#conductor/http/define-routes.ts';
-import { originOf } from '#conductor/http/links.ts';
-import { parsePaging } from '#conductor/http/paging.ts';
+import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/define-routes.ts';
+import { parsePaging } from '#conductor/http/list-queries.ts';
 import { JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import { deliveryStates } from '#conductor/model/delivery-states.ts';
@@ -75,8 +73,7 @@ const deliveries = route.get(
 );
 
 /** `/v1/webhooks`. */
-export function webhookRoutes(context: Pick<HttpContext, 'db' | 'secrets' | 'config'>): ApiApp {
-  const app = newApiApp();
+export function webhookRoutes(app: ApiApp, context: Pick<HttpContext, 'db' | 'secrets' | 'config'>): void {
   const { db } = context;
   const rules = context.config.webhooks.outbound;
 
@@ -125,8 +122,6 @@ export function webhookRoutes(context: Pick<HttpContext, 'db' | 'secrets' | 'con
     const rows = await listDeliveries(db, uuid, { state, before: marker, limit: parsePaging({ limit }).limit });
     return c.json({ deliveries: rows.map(viewDelivery) });
   });
-
-  return app;
 }
 
 /** @throws AppError `invalid_argument`, `forbidden` naming the field. */

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readFault } from '#conductor/cli/read-fault.ts';
+import { readFault } from '#conductor/cli/render-status.ts';
 import { type ApiDocument, type FuzzedRequest, requestsOf } from '#test/fuzz/api-requests.ts';
 import { fuzzRuns, reportFuzz } from '#test/fuzz/fuzz-runs.ts';
 import { hostileText } from '#test/fuzz/schema-values.ts';

@@ -1,7 +1,6 @@
 import type { WriteStream } from 'node:tty';
 import type { FlowView } from '#conductor/api/flows.ts';
-import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
-import { renderFlow } from '#conductor/cli/render-flow.ts';
+import { describeFlowChanges, renderFlow } from '#conductor/cli/render-flow.ts';
 
 /** Shows what the lab does: drawn over and over on a terminal, as plain lines of text anywhere else. */
 export interface Screen {

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type ApiApp, canonicalPath } from '#conductor/http/api-app.ts';
+import { type ApiApp, canonicalPath } from '#conductor/http/define-routes.ts';
 
 interface Operation {
   readonly method: string;

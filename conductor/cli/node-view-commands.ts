@@ -1,0 +1,118 @@
+import { writeFile } from 'node:fs/promises';
+import { type Json, readOfNode, withQuery } from '#conductor/cli/api-client.ts';
+import {
+  type Command,
+  type CommandContext,
+  type CommandInput,
+  numberOption,
+  pathOperand,
+  textOption,
+  usageError,
+} from '#conductor/cli/command.ts';
+import { formatBytes } from '#conductor/cli/format-units.ts';
+import { cell, columnsOf, print, table } from '#conductor/cli/print.ts';
+
+interface NodeList {
+  readonly words: string;
+  /** What is read below the node, and its key in the answer. */
+  readonly key: string;
+  readonly fields: readonly string[];
+  readonly titles?: readonly string[];
+  readonly meaning: string;
+  readonly details?: string;
+}
+
+function listOfNode({ key, fields, titles, ...command }: NodeList): Command {
+  return {
+    ...command,
+    operands: ['NODE'],
+    run: async ({ client, ...context }, input) => {
+      const entries = (await readOfNode(client, pathOperand(input), `/${key}`))[key] as Json[];
+      print(context, input, { json: entries, text: columnsOf(entries, fields, titles) });
+    },
+  };
+}
+
+export const hardwareCommands: readonly Command[] = [
+  listOfNode({
+    words: 'sensors',
+    key: 'sensors',
+    fields: ['name', 'value', 'unit', 'health'],
+    meaning: "what the machine's sensors read now, by its BMC",
+  }),
+  listOfNode({
+    words: 'sel',
+    key: 'event_log',
+    fields: ['at', 'severity', 'message'],
+    meaning: "the newest entries of the BMC's system event log",
+  }),
+];
+
+export const firmwareCommand: Command = listOfNode({
+  words: 'firmware',
+  key: 'firmware',
+  fields: ['component', 'current_version', 'initial_version', 'last_version_flashed'],
+  titles: ['component', 'version', 'at first', 'updated to'],
+  meaning: "versions of a node's firmware as last read, and what an update has written",
+  details: 'Update it with the step firmware.update, which takes components by these names (docs/hardware.md).',
+});
+
+export const historyCommand: Command = {
+  words: 'history',
+  operands: ['NODE'],
+  options: {
+    limit: { value: 'COUNT', meaning: 'only the newest of them' },
+    severity: { value: 'INFO|ERROR', meaning: 'only these' },
+  },
+  meaning: 'what happened to a node, and who asked for it; the newest last',
+  run: async (context, input) => {
+    const answer = await readOfNode(context.client, pathOperand(input), '/history?detail=true');
+    const severity = textOption(input, 'severity')?.toUpperCase();
+    const all = (answer['history'] as Json[]).filter(
+      (entry) => severity === undefined || entry['severity'] === severity,
+    );
+    const entries = all.slice(-(numberOption(input, 'limit') ?? all.length));
+    const rows = entries.map((entry) => [
+      cell(entry['created_at']),
+      cell(entry['severity']),
+      cell(entry['user'] || '-'),
+      // the chain of causes may have lines of its own
+      cell(entry['event']).replaceAll('\n', ' '),
+    ]);
+    print(context, input, { json: entries, text: table([['time', 'severity', 'who', 'event'], ...rows]) });
+  },
+};
+
+async function logs(context: CommandContext, input: CommandInput): Promise<void> {
+  const path = withQuery(`/v1/nodes/${pathOperand(input)}/flow/logs`, { flow: textOption(input, 'flow') });
+  const { content, fileName } = await context.client.download(path);
+  const asked =
+    input.document !== undefined || textOption(input, 'output') === 'text' ? undefined : textOption(input, 'output');
+  const toPipe = asked === '-' || (asked === undefined && input.document === undefined && !context.screen.isTerminal);
+  if (toPipe) {
+    context.screen.write(content);
+    return;
+  }
+  const file = asked ?? fileName;
+  await writeFile(file, content).catch((cause: unknown) => {
+    throw usageError(`-o: write ${file}`, { cause });
+  });
+  print(context, input, {
+    json: { file, bytes: content.length },
+    text: `${file}: ${formatBytes(content.length)}; tar -xzf unpacks it\n`,
+  });
+}
+
+export const logCommands: readonly Command[] = [
+  {
+    words: 'logs',
+    operands: ['NODE'],
+    options: {
+      output: { value: 'FILE', short: 'o', meaning: 'where to write it; - = standard output; json as everywhere' },
+      flow: { value: 'UUID', meaning: 'of this flow; default: the newest' },
+    },
+    meaning: "the agent's logs of a flow that failed, a gzipped tar",
+    details: 'Without -o: a file here, named by node and time; into a pipe, the tar itself.',
+    run: logs,
+  },
+];
