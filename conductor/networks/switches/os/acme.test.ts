@@ -1,24 +1,11 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { commandLineDriver } from '#conductor/networks/switches/command-line/command-line-driver.ts';
-import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { acme } from '#conductor/networks/switches/os/testing/acme.ts';
 import { testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
 import { startTextSwitch, type TextSystem } from '#test/simulators/switch/text-switch.ts';
 import { textSystems } from '#test/simulators/switch/text-systems.ts';
 import { cutsOf, split } from '#test/simulators/switch/under-test.ts';
 
-/** The README's operating system passes the contract, as it stands there. */
-
-const readme = await readFile(join(import.meta.dirname, 'README.md'), 'utf8');
-const source = /```ts\n([\s\S]*?)```/.exec(readme)?.[1];
-if (source === undefined) throw new Error('README.md has no example');
-const folder = join(import.meta.dirname, '../../build/readme-example');
-const file = join(folder, `acme-${process.pid}.ts`);
-await mkdir(folder, { recursive: true });
-await writeFile(file, source);
-const { acme } = (await import(file)) as { acme: SwitchOs };
-afterAll(() => rm(file));
+/** The example of an operating system passes the contract. */
 
 const named = (wanted: string): TextSystem => {
   const system = textSystems.find(({ name }) => name === wanted);
@@ -42,7 +29,7 @@ const system: TextSystem = {
 };
 const ports = Array.from({ length: 48 }, (_, index) => system.port(index + 1));
 
-testSwitchDriver('the README’s example', async () => {
+testSwitchDriver('the example', async () => {
   const simulated = await startTextSwitch(system);
   return {
     driver: commandLineDriver(acme),
