@@ -11,6 +11,7 @@ import { dhcpProblems, readDhcpConfig } from '#conductor/boot/dhcp/dhcp-settings
 import { conductorProblems, readConductorSettings } from '#conductor/kernel/conductors/conductor-settings.ts';
 import { describeSettingProblems } from '#conductor/kernel/describe-setting-problems.ts';
 import { keyFileProblems } from '#conductor/kernel/secrets/key-file.ts';
+import { readTraceConfig, traceProblems } from '#conductor/kernel/traces/trace-settings.ts';
 import type { ConductorConfig } from '#conductor/start/context.ts';
 import { Environment } from '#conductor/start/environment.ts';
 import { settingsInForce } from '#conductor/start/settings-in-force.ts';
@@ -18,6 +19,7 @@ import { readWebhookConfig, webhookProblems } from '#conductor/webhooks/webhook-
 import { AppError } from '#shared/errors/app-error.ts';
 import { didYouMean } from '#shared/nearest-word.ts';
 import { urlHost } from '#shared/peers/address-ranges.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 
 /** What `baton` reads: operators have it in the shell from which they start a conductor, too. */
 const clientSettings: ReadonlySet<string> = new Set([
@@ -49,6 +51,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
           ...conductorProblems(parsed.data),
           ...authProblems(parsed.data),
           ...webhookProblems(parsed.data),
+          ...traceProblems(parsed.data),
           ...dhcpProblems(parsed.data, readBootConfig(parsed.data, publicUrlOf(parsed.data)).url),
         ]
       : []),
@@ -115,6 +118,7 @@ function toConfig(env: z.infer<typeof Environment>): Omit<ConductorConfig, 'sett
     etcdTlsDirectory: env.BATON_ETCD_TLS_DIR,
     metrics: env.BATON_METRICS,
     webhooks: readWebhookConfig(env),
+    traces: readTraceConfig(env, packageJson.version),
     kubeconfigFile: env.BATON_KUBECONFIG,
   };
 }

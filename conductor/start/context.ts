@@ -1,6 +1,7 @@
 import type { Allocator } from '#conductor/allocations/allocator.ts';
 import type { DhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import type { HttpConfig, HttpContext } from '#conductor/http/context.ts';
+import type { TraceConfig } from '#conductor/kernel/traces/trace-settings.ts';
 
 export interface ConductorConfig extends HttpConfig {
   readonly logLevel: string;
@@ -18,6 +19,8 @@ export interface ConductorConfig extends HttpConfig {
   readonly caDirectory: string;
   readonly powerSyncIntervalMs: number;
   readonly switchLookIntervalMs: number;
+  /** Where flows go as traces; `undefined` = nowhere. */
+  readonly traces: TraceConfig | undefined;
 }
 
 /** Everything that a conductor's parts share, each of which declares what it needs: made once, by `openContext`. */

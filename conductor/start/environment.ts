@@ -6,6 +6,7 @@ import { authEnvironment } from '#conductor/auth/auth-settings.ts';
 import { dhcpEnvironment } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { clusterEnvironment } from '#conductor/cluster/cluster-settings.ts';
 import { conductorEnvironment } from '#conductor/kernel/conductors/conductor-settings.ts';
+import { traceEnvironment } from '#conductor/kernel/traces/trace-settings.ts';
 import { webhookEnvironment } from '#conductor/webhooks/webhook-settings.ts';
 
 const seconds = (fallback: number) => z.coerce.number().positive().default(fallback);
@@ -158,6 +159,7 @@ export const Environment = z.object({
     .describe('who may read `/metrics`: callers with the role `reader`, `anybody`, or nobody (`off`)'),
   ...clusterEnvironment,
   ...webhookEnvironment,
+  ...traceEnvironment,
 });
 
 /** Setting, meaning and default, in the order of the table; for `baton settings` and the docs. */

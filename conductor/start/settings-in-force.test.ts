@@ -7,6 +7,7 @@ test('each setting says its value and where that is from, and no secret', () => 
     DATABASE_URL: 'postgres://baton:hunter2@db.example/baton?password=hunter2&sslmode=require',
     BATON_KERNEL_PARAMS: 'console=ttyS0 my_token=hunter2',
     BATON_PORT: '',
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20hunter2,x-key=hunter2',
     HOME: '/root',
   });
   expect(settings.map(({ name }) => name)).toEqual(Object.keys(Environment.shape));
@@ -17,5 +18,6 @@ test('each setting says its value and where that is from, and no secret', () => 
     from: 'environment',
   });
   expect(byName.get('BATON_KERNEL_PARAMS')?.value).toBe('console=ttyS0 my_token=******');
+  expect(byName.get('OTEL_EXPORTER_OTLP_HEADERS')?.value).toBe('authorization=******,x-key=******');
   expect(byName.get('BATON_PORT')).toMatchObject({ value: '6385', default: '6385', from: 'default' });
 });

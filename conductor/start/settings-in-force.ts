@@ -9,7 +9,11 @@ const secret = /(\b\w*(?:password|passwd|secret|token)\w*=)[^&#\s]+/gi;
 export function settingsInForce(environment: Readonly<Record<string, string | undefined>>): SettingInForce[] {
   return describeSettings().map(({ name, meaning, default: fallback }) => {
     const given = environment[name] ?? '';
-    const value = given === '' ? fallback : maskUrlLogins(given).replaceAll(secret, '$1******');
+    const isAllSecret = name.endsWith('_HEADERS');
+    const masked = isAllSecret
+      ? given.replaceAll(/=[^,]*/g, '=******')
+      : maskUrlLogins(given).replaceAll(secret, '$1******');
+    const value = given === '' ? fallback : masked;
     return { name, value, default: fallback, from: given === '' ? 'default' : 'environment', meaning };
   });
 }

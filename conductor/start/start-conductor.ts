@@ -10,11 +10,13 @@ import { pruneFlows } from '#conductor/flows/prune-flows.ts';
 import { repairSwitchPorts } from '#conductor/flows/repair-switch-ports.ts';
 import type { Scheduler } from '#conductor/flows/scheduler.ts';
 import { syncPower } from '#conductor/flows/sync-power.ts';
+import { exportTraces } from '#conductor/flows/traces/export-traces.ts';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { listen, openTlsFiles } from '#conductor/http/listen.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import { collectProcessMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/kernel/periodic.ts';
+import type { TraceConfig } from '#conductor/kernel/traces/trace-settings.ts';
 import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import { listPortAddresses } from '#conductor/nodes/ports/port-store.ts';
 import { pruneActions } from '#conductor/sites/actions/prune-actions.ts';
@@ -92,6 +94,12 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
   };
 }
 
+const traceMs = 5000;
+
+function sendTraces(context: ConductorContext, traces: TraceConfig): PeriodicTask {
+  return { name: 'send traces', periodMs: traceMs, run: (signal) => exportTraces(context, traces, signal) };
+}
+
 function periodicTasks(context: ConductorContext, scheduler: Scheduler): PeriodicTask[] {
   const { config } = context;
   return [
@@ -116,6 +124,7 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
         ),
     },
     ...(config.dhcp?.knownRanges.length ? [listKnownMachines(config.dhcp, () => listPortAddresses(context.db))] : []),
+    ...(config.traces ? [sendTraces(context, config.traces)] : []),
     { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },
   ];
 }

@@ -58,6 +58,8 @@ export const flows = pgTable(
     held: text(),
     /** Since when; that time counts for no limit. */
     heldSince: timestamp({ withTimezone: true, precision: 3 }),
+    /** An OpenTelemetry collector has taken it; null = none has, or none is wanted. */
+    isTraced: boolean(),
     /** When a conductor should look at it again. */
     nextCheckAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
     /** Grows with each heartbeat and request: a nudge that comes while a conductor works on the flow is not lost. */
@@ -73,6 +75,7 @@ export const flows = pgTable(
     index('flows_to_check').on(table.nextCheckAt).where(sql`ended_at is null`),
     index().on(table.nodeUuid),
     index('failed_flows').on(table.nodeUuid).where(sql`state in ('failed', 'aborted') and ended_at is not null`),
+    index('flows_to_trace').on(table.endedAt).where(sql`is_traced is null and ended_at is not null`),
     index().on(table.actionId).where(sql`action_id is not null`),
   ],
 );
