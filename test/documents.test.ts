@@ -93,7 +93,7 @@ test('provision states', async () => {
   await expectDocument(text, 'docs/reference/provision-states.md');
 });
 
-function teardownTables(states: readonly ProvisionState[], names: readonly NodeCaseName[]): string[] {
+function teardownLists(states: readonly ProvisionState[], names: readonly NodeCaseName[]): string[] {
   const stages: readonly [string, readonly FlowKindName[]][] = [
     ['### at first', []],
     ['### out of its clusters', ['decommission']],
@@ -103,24 +103,32 @@ function teardownTables(states: readonly ProvisionState[], names: readonly NodeC
   return stages.flatMap(([title, succeeded]) => {
     const cell = (state: ProvisionState, name: NodeCaseName) =>
       nameDecision(teardownCase(factsOf(state, name), { succeeded }));
-    return [title, decisionTable(states, names, cell)];
+    return [title, decisionList(states, names, cell)];
   });
 }
 
-/** Rows with the same cells are one; a column that says the same everywhere is a sentence. */
-function decisionTable(
+/** States with the same decisions are one line; a case that is decided alike everywhere is a sentence. */
+function decisionList(
   states: readonly ProvisionState[],
   names: readonly NodeCaseName[],
   cell: (state: ProvisionState, name: NodeCaseName) => string,
 ): string {
   const decisionsOf = (name: NodeCaseName) => new Set(states.map((state) => cell(state, name)));
   const varied = names.filter((name) => decisionsOf(name).size > 1);
-  const sentences = names
-    .filter((name) => !varied.includes(name))
-    .map((name) => `${name}: always ${[...decisionsOf(name)].join('')}`);
-  const rows = states.map((state) => [state, ...varied.map((name) => cell(state, name))]);
+  const always = Map.groupBy(
+    names.filter((name) => !varied.includes(name)),
+    (name) => [...decisionsOf(name)].join(''),
+  );
+  const describe = (state: ProvisionState) => {
+    const byDecision = [...Map.groupBy(varied, (name) => cell(state, name))];
+    return byDecision.map(([decision, of]) => (byDecision.length > 1 ? `${decision} (${of.join(', ')})` : decision));
+  };
+  const lines = [...Map.groupBy(states, (state) => describe(state).join('; '))].map(
+    ([decisions, same]) => `- ${same.join(', ')}: ${decisions}`,
+  );
+  const sentences = [...always].map(([decision, of]) => `${of.join(', ')}: always ${decision}`);
   return [
-    ...(varied.length > 0 ? [table(['state', ...varied], mergeRows(rows, ', '))] : []),
+    ...(varied.length > 0 ? [lines.join('\n')] : []),
     ...(sentences.length > 0 ? [`${sentences.join('; ')}.`] : []),
   ].join('\n\n');
 }
@@ -128,18 +136,18 @@ function decisionTable(
 test('what sites do with nodes', async () => {
   const names = Object.keys(nodeCases) as NodeCaseName[];
   const states = provisionStates.filter((state) => !transientStates.has(state));
-  const tableOf = (phase: 'prepare' | 'deploy') =>
-    decisionTable(states, names, (state, name) => nameDecision(nodeCase(factsOf(state, name), { phase })));
+  const listOf = (phase: 'prepare' | 'deploy') =>
+    decisionList(states, names, (state, name) => nameDecision(nodeCase(factsOf(state, name), { phase })));
   const text = [
     `${generated}# What comes next for a node`,
     'Of a node that matches its document, is not in maintenance, has no flow under way and has not failed in this action (else: `failed`). README.md explains.',
     '## prepare',
-    tableOf('prepare'),
+    listOf('prepare'),
     '## deploy',
-    tableOf('deploy'),
+    listOf('deploy'),
     '## prepare, when it is torn down first',
     'For `redeploy_server` with Kubernetes and etcd, by what the action has done to the node. `wiping`: its disks are wiped in place of automated cleaning.',
-    ...teardownTables(states, names),
+    ...teardownLists(states, names),
     '',
   ].join('\n\n');
   await expectDocument(text, 'conductor/sites/nodes/next-moves.md');
