@@ -12,3 +12,8 @@ export interface SiteFault {
   /** Within it: `data.groups[2].success_criteria.percent_successful_nodes`. */
   readonly path?: string;
 }
+
+/** What is wrong, without what is only worth knowing. Pure. */
+export function errorsIn(faults: readonly SiteFault[]): string[] {
+  return faults.filter(({ level }) => level === 'Error').map(({ message }) => message);
+}

@@ -22,7 +22,7 @@ import {
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import { errorsIn, type SiteFault } from '#conductor/model/site-fault.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
 import { addNotes, type Note, notifyOfAction } from '#conductor/sites/actions/action-notes.ts';
 import { findTargetRevision } from '#conductor/sites/actions/find-target-revision.ts';
@@ -147,7 +147,7 @@ async function checkRequest(
   if (isTrueUp && between.length > 0 && !allowIntermediateCommits) throw commitsBetween(between, revisionId);
   const { site, faults } = await check(context, revisionId);
   if (!site) {
-    const errors = faults.filter(({ level }) => level === 'Error').length;
+    const errors = errorsIn(faults).length;
     const message = `The documents of revision ${revisionId} have faults: ${errors}`;
     throw new AppError('invalid_argument', message, { details: { reason: 'InvalidConfigurationDocuments', faults } });
   }

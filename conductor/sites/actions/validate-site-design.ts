@@ -6,6 +6,7 @@ import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { actionTable, readActionParameters } from '#conductor/model/action-table.ts';
 import type { ActionClusters, ActionName } from '#conductor/model/site-actions.ts';
+import { errorsIn } from '#conductor/model/site-fault.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes } from '#conductor/sites/actions/note-changes.ts';
@@ -46,7 +47,7 @@ export async function validateSiteDesign({ context, operations, action }: Action
   const { site, faults } = await operations.checkRevision(context, revisionId);
   const validations = [...faults];
   if (!site) {
-    const errors = faults.filter(({ level }) => level === 'Error').map(({ message }) => message);
+    const errors = errorsIn(faults);
     return {
       event: 'failed',
       error: `the documents of revision ${revisionId} have faults: ${errors.join('; ')}`,

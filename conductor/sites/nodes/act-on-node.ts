@@ -52,7 +52,7 @@ export async function actOnNode(
   const caller = siteCaller(action);
   const wanted = order.node;
   const isOfTeardown = order.teardown !== undefined && order.phase === 'prepare';
-  if (act.kind === 'enrol') return enrolNode(context, action, wanted);
+  if (act.kind === 'enrol') return enrolNode(context, { action, wanted });
   if (act.kind === 'forget reservation') {
     if (facts.allocation) await releaseAllocation(context, facts.allocation.uuid, caller);
     return;
@@ -97,7 +97,7 @@ export async function actOnNode(
   if (act.kind === 'enter service') return requestService(context, row, { ...work, order, seen });
   if (!design) throw new AppError('internal', `${act.kind} ${wanted.name}: nothing was read of it`);
   if (act.kind === 'renew access') return renewAccess(context, action, design);
-  if (act.kind === 'align') return alignNode(context, action, { wanted, design });
+  if (act.kind === 'align') return alignNode(context, { action, wanted, design });
   return deployNode(context, { action, wanted, design, seen, steps: await work.pluginSteps(wanted.tags) });
 }
 

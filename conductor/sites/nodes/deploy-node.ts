@@ -13,11 +13,10 @@ import { changeNode } from '#conductor/nodes/change-node.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { attachNetwork, detachNetwork } from '#conductor/nodes/vifs/attach-network.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
-import { requestVersion, type SiteWork, siteCaller } from '#conductor/sites/nodes/node-order.ts';
+import { type NodeWork, requestVersion, siteCaller } from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
 import { noteBeforeDeploy } from '#conductor/sites/nodes/request-cluster-flow.ts';
 import { instanceInfoOf, wantedVifs } from '#conductor/sites/nodes/why-undeployable.ts';
-import type { SiteNode } from '#conductor/sites/site.ts';
 
 /**
  * Image, networks and config drive from the documents, then the deploy, with the plugins' tasks for the node's roles.
@@ -26,9 +25,7 @@ import type { SiteNode } from '#conductor/sites/site.ts';
  */
 export async function deployNode(
   context: SitesContext,
-  work: {
-    readonly action: SiteWork['action'];
-    readonly wanted: SiteNode;
+  work: NodeWork & {
     readonly design: NodeDesign;
     /** The plugins' tasks for its roles. */
     readonly steps: readonly RequestedStep[];
@@ -61,14 +58,8 @@ export async function deployNode(
 /** One network for all ports of the node, or one for each port. */
 async function attachNetworks(
   context: SitesContext,
-  work: {
-    readonly action: SiteWork['action'];
-    readonly wanted: SiteNode;
-    readonly node: NodeRow;
-    readonly attached: readonly Vif[];
-  },
+  { node, attached, ...work }: NodeWork & { readonly node: NodeRow; readonly attached: readonly Vif[] },
 ): Promise<void> {
-  const { node, attached } = work;
   if (node.networkInterface === 'noop') return;
   const caller = siteCaller(work.action);
   const wanted = wantedVifs(work.wanted.ports, await listNodePorts(context.db, node.uuid));

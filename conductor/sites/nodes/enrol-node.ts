@@ -9,16 +9,16 @@ import { setTraits } from '#conductor/nodes/traits/change-traits.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { withLogin } from '#conductor/sites/credentials.ts';
 import { describedDocuments } from '#conductor/sites/nodes/compare-node.ts';
-import { requestVersion, type SiteWork, siteCaller } from '#conductor/sites/nodes/node-order.ts';
+import { type NodeWork, requestVersion, type SiteWork, siteCaller } from '#conductor/sites/nodes/node-order.ts';
 import { type NodeDesign, openCredentials, whyNoLogin } from '#conductor/sites/nodes/read-design.ts';
-import type { SiteNode, SitePort } from '#conductor/sites/site.ts';
+import type { SitePort } from '#conductor/sites/site.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /**
  * Makes the node of a document, with its ports and traits; what a crash leaves out is brought in line afterwards.
  * @throws AppError `invalid_argument` for a credential or a field that can't be, `conflict` for what somebody else has.
  */
-export async function enrolNode(context: SitesContext, action: SiteWork['action'], wanted: SiteNode): Promise<void> {
+export async function enrolNode(context: SitesContext, { action, wanted }: NodeWork): Promise<void> {
   const caller = siteCaller(action);
   const credentials = await openCredentials(context, [wanted]);
   const noLogin = whyNoLogin(wanted, credentials);
@@ -35,7 +35,7 @@ export async function enrolNode(context: SitesContext, action: SiteWork['action'
     },
     { version: requestVersion, caller },
   );
-  for (const port of wanted.ports) await addPort(context, { action, node: wanted, nodeUuid: node.uuid }, port);
+  for (const port of wanted.ports) await addPort(context, { action, wanted, nodeUuid: node.uuid }, port);
   if (wanted.traits.length > 0) await setTraits(context, node.uuid, wanted.traits, caller);
   if (wanted.targetRaid) await changeTargetRaidConfig(context, node.uuid, wanted.targetRaid, caller);
 }
@@ -43,15 +43,14 @@ export async function enrolNode(context: SitesContext, action: SiteWork['action'
 /** Everything that differs. @throws AppError `conflict` where the node's state does not allow it. */
 export async function alignNode(
   context: SitesContext,
-  action: SiteWork['action'],
-  { wanted, design }: { readonly wanted: SiteNode; readonly design: NodeDesign },
+  { action, wanted, design }: NodeWork & { readonly design: NodeDesign },
 ): Promise<void> {
   const caller = siteCaller(action);
   const { row, changes } = design;
   const patch = [...changes.patch, ...changes.relabelling];
   if (patch.length > 0)
     await changeNode(context, row.uuid, patch, { version: requestVersion, caller, isUnowned: true });
-  for (const port of changes.newPorts) await addPort(context, { action, node: wanted, nodeUuid: row.uuid }, port);
+  for (const port of changes.newPorts) await addPort(context, { action, wanted, nodeUuid: row.uuid }, port);
   for (const port of changes.portChanges) await changeResource(context, portResource, port.uuid, port.patch, caller);
   if (changes.traits) await setTraits(context, row.uuid, changes.traits, caller);
   if (changes.targetRaid) await changeTargetRaidConfig(context, row.uuid, changes.targetRaid, caller);
@@ -70,11 +69,7 @@ export async function renewAccess(
 /** One that another conductor has added meanwhile will do. */
 async function addPort(
   context: SitesContext,
-  {
-    action,
-    node,
-    nodeUuid,
-  }: { readonly action: SiteWork['action']; readonly node: SiteNode; readonly nodeUuid: string },
+  { action, wanted, nodeUuid }: NodeWork & { readonly nodeUuid: string },
   port: SitePort,
 ): Promise<void> {
   try {
@@ -94,6 +89,6 @@ async function addPort(
     if (errorCode(error) !== 'conflict') throw error;
     const [row] = await context.db.select().from(ports).where(eq(ports.address, port.address));
     if (row?.nodeUuid === nodeUuid) return;
-    throw new AppError('invalid_argument', `add port ${port.address} to ${node.name}`, { cause: error });
+    throw new AppError('invalid_argument', `add port ${port.address} to ${wanted.name}`, { cause: error });
   }
 }

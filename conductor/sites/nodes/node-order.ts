@@ -51,6 +51,12 @@ export interface SiteWork {
   readonly site: Site;
 }
 
+/** One of its nodes. */
+export interface NodeWork {
+  readonly action: SiteWork['action'];
+  readonly wanted: SiteNode;
+}
+
 /** Of an action that only looks at nodes, or describes them again: `done` = all is as it should be, or has been made so. */
 export type NodeReport = Exclude<NodeOutcome, { readonly state: 'working' }> & {
   /** One line each: what was found, or changed. */

@@ -4,11 +4,11 @@ import { newRemark } from '#conductor/model/remark-words.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';
 import { setTraits } from '#conductor/nodes/traits/change-traits.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
-import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
+import { reportEach } from '#conductor/sites/nodes/act-in-turn.ts';
 import { whyForeign } from '#conductor/sites/nodes/node-decision.ts';
 import { type NodeReport, requestVersion, type SiteWork, siteCaller } from '#conductor/sites/nodes/node-order.ts';
 import { inItsName } from '#conductor/sites/nodes/own-name.ts';
-import { type ReadNode, readFacts } from '#conductor/sites/nodes/read-facts.ts';
+import type { ReadNode } from '#conductor/sites/nodes/read-facts.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 const atOnce = 16;
@@ -19,22 +19,13 @@ const atOnce = 16;
  */
 export async function relabelNodes(
   context: SitesContext,
-  { action, site, names }: SiteWork & { readonly names: readonly string[] },
+  work: SiteWork & { readonly names: readonly string[] },
 ): Promise<ReadonlyMap<string, NodeReport>> {
-  const wanted = names.flatMap((name) => site.nodes.get(name) ?? []);
-  const read = await readFacts(
-    context,
-    { action, site },
-    wanted.map((node) => ({ node, phase: 'prepare' })),
-  );
-  const relabel = async (name: string): Promise<NodeReport> => {
-    const { facts, design } = read.get(name) ?? {};
-    if (!facts) return failure(newRemark('not-in-documents'));
+  return reportEach(context, work, atOnce, async (_node, { facts, design }) => {
     if (!facts.node || !design) return failure(newRemark('not-enrolled-enrols'));
     const foreign = whyForeign({ facts }, facts.node);
-    return foreign === undefined ? relabelNode(context, action, design) : failure(foreign);
-  };
-  return actInTurn(names, relabel, { atOnce, budgetMs: Number.POSITIVE_INFINITY });
+    return foreign === undefined ? relabelNode(context, work.action, design) : failure(foreign);
+  });
 }
 
 function failure(error: Remark): NodeReport {

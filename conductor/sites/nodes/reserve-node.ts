@@ -15,8 +15,7 @@ import { addHistory } from '#conductor/nodes/node-history.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { requireUnowned } from '#conductor/nodes/require-unowned.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
-import { requestVersion, type SiteWork, siteCaller } from '#conductor/sites/nodes/node-order.ts';
-import type { SiteNode } from '#conductor/sites/site.ts';
+import { type NodeWork, requestVersion, siteCaller } from '#conductor/sites/nodes/node-order.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /** Seconds that a reservation waits for what holds the node for moments; then it says what stands against it. */
@@ -29,11 +28,7 @@ const reservationWait = 60;
  */
 export async function reserveNode(
   context: SitesContext,
-  {
-    action,
-    wanted,
-    nodeUuid,
-  }: { readonly action: SiteWork['action']; readonly wanted: SiteNode; readonly nodeUuid: string },
+  { action, wanted, nodeUuid }: NodeWork & { readonly nodeUuid: string },
 ): Promise<void> {
   const reservation = {
     resource_class: wanted.resourceClass,
@@ -63,21 +58,14 @@ export async function reserveNode(
  */
 export async function makeAvailable(
   context: SitesContext,
-  {
-    action,
-    wanted,
-    nodeUuid,
-    reserves,
-    isTeardown,
-  }: {
-    readonly action: SiteWork['action'];
-    readonly wanted: SiteNode;
+  work: NodeWork & {
     readonly nodeUuid: string;
     readonly reserves: boolean;
     /** Else it belongs to a phase, which a pause lets end. */
     readonly isTeardown: boolean;
   },
 ): Promise<void> {
+  const { action, wanted, nodeUuid, reserves, isTeardown } = work;
   const { id: actionId, token } = action;
   const { user, project, via } = siteCaller(action);
   const options = { conductor: context.config.conductorName, user, project, via };
@@ -99,11 +87,7 @@ export async function makeAvailable(
 async function reserve(
   tx: Transaction,
   node: NodeRow,
-  {
-    action,
-    wanted,
-    conductor,
-  }: { readonly action: SiteWork['action']; readonly wanted: SiteNode; readonly conductor: string },
+  { action, wanted, conductor }: NodeWork & { readonly conductor: string },
 ): Promise<void> {
   const uuid = randomUUID();
   // whoever has taken the name before does not keep the site from its own nodes

@@ -2,14 +2,14 @@ import { textRemark } from '#conductor/model/remark.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { withLogin } from '#conductor/sites/credentials.ts';
-import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
+import { reportEach } from '#conductor/sites/nodes/act-in-turn.ts';
 import { designHash } from '#conductor/sites/nodes/compare-node.ts';
 import { alreadyThere, nameOutdated } from '#conductor/sites/nodes/decide-prepare.ts';
 import { isSites, whyForeign } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts, ObservedNode } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { openCredentials, whyNoLogin } from '#conductor/sites/nodes/read-design.ts';
-import { type ReadNode, readFacts } from '#conductor/sites/nodes/read-facts.ts';
+import type { ReadNode } from '#conductor/sites/nodes/read-facts.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
@@ -22,25 +22,19 @@ const bmcTimeoutMs = 15_000;
 /** Looks whether nodes are what the documents say, and whether their BMCs answer; touches nothing. */
 export async function verifyNodes(
   context: SitesContext,
-  { action, site, names }: SiteWork & { readonly names: readonly string[] },
+  work: SiteWork & { readonly names: readonly string[] },
 ): Promise<ReadonlyMap<string, NodeReport>> {
-  const wanted = names.flatMap((name) => site.nodes.get(name) ?? []);
-  const credentials = await openCredentials(context, wanted);
-  const read = await readFacts(
+  const { site, names } = work;
+  const credentials = await openCredentials(
     context,
-    { action, site },
-    wanted.map((node) => ({ node, phase: 'prepare' })),
+    names.flatMap((name) => site.nodes.get(name) ?? []),
   );
   const chosen = planSite(site).nodes;
-  const verify = async (name: string): Promise<NodeReport> => {
-    const node = site.nodes.get(name);
-    if (!node) return { state: 'failed', error: newRemark('not-in-documents'), findings: [] };
-    const { facts, design } = read.get(name) ?? { facts: {}, design: undefined };
+  return reportEach(context, work, atOnce, async (node, { facts, design }) => {
     const login = withLogin(node, credentials);
-    const answer = whyNoLogin(node, credentials) ?? (await askBmc(context, node, design, login));
-    return judgeNode({ facts, designHash: () => designHash(site, node), isWanted: chosen.has(name), bmc: answer });
-  };
-  return actInTurn(names, verify, { atOnce, budgetMs: Number.POSITIVE_INFINITY });
+    const bmc = whyNoLogin(node, credentials) ?? (await askBmc(context, node, design, login));
+    return judgeNode({ facts, designHash: () => designHash(site, node), isWanted: chosen.has(node.name), bmc });
+  });
 }
 
 type BmcAnswer = Parameters<typeof judgeNode>[0]['bmc'];

@@ -2,7 +2,7 @@ import { and, asc, eq } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { plugins, siteNodes } from '#conductor/kernel/db/schema/site.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import { errorsIn, type SiteFault } from '#conductor/model/site-fault.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { listCredentials } from '#conductor/sites/credentials.ts';
 import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site.ts';
@@ -110,7 +110,7 @@ export async function readRevisionSite(reader: DocumentReader, id: number, known
 export async function readRevision(reader: DocumentReader, id: number): Promise<Site> {
   const { site, faults } = await readRevisionSite(reader, id, {});
   if (site) return site;
-  const errors = faults.filter(({ level }) => level === 'Error').map(({ message }) => message);
+  const errors = errorsIn(faults);
   throw new AppError('invalid_argument', `the documents of revision ${id} have faults: ${errors.join('; ')}`);
 }
 

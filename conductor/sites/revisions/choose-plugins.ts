@@ -1,5 +1,6 @@
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import { describeNoRevision, parseRole } from '#conductor/model/revision-roles.ts';
+import { errorsIn } from '#conductor/model/site-fault.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { listPlugins, loadPluginTasks, type PluginKey } from '#conductor/sites/plugins/plugin-store.ts';
 import type { PluginTasks } from '#conductor/sites/plugins/plugin-task.ts';
@@ -63,6 +64,6 @@ async function findRevision({ db }: SitesContext, version: string | undefined): 
 async function pluginsOf(context: SitesContext, revision: number): Promise<readonly PluginKey[]> {
   const { site, faults } = await checkRevision(context, revision);
   if (site) return site.plugins;
-  const errors = faults.filter(({ level }) => level === 'Error').map(({ message }) => message);
+  const errors = errorsIn(faults);
   throw remarkError('invalid_argument', newRemark('revision-faults', { revision, faults: errors }), { faults });
 }

@@ -1,4 +1,5 @@
 import { describeNoRevision, parseRole, type RevisionRole, revisionRoles } from '#conductor/model/revision-roles.ts';
+import { errorsIn } from '#conductor/model/site-fault.ts';
 import { type CheckContext, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
@@ -24,7 +25,7 @@ export async function findDesign(
   }
   const { site, faults } = await checkRevision(context, revision);
   if (site) return { site, revision };
-  const errors = faults.filter(({ level }) => level === 'Error').length;
+  const errors = errorsIn(faults).length;
   throw new AppError(
     'invalid_argument',
     `${field}: the documents of revision ${revision} are no site: ${errors === 1 ? '1 fault' : `${errors} faults`}`,

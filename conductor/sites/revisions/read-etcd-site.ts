@@ -1,5 +1,5 @@
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import { errorsIn, type SiteFault } from '#conductor/model/site-fault.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
@@ -63,7 +63,7 @@ async function readCommitted(reader: DocumentReader, id: number): Promise<Omit<E
   const concerned = /^promenade\/EtcdClusters\/v1$|^drydock\/BaremetalNode\/v1$/;
   const faults: SiteFault[] = rendered.faults.filter(({ document }) => concerned.test(document?.schema ?? ''));
   const etcdClusters = readEtcdClusters(of('promenade/EtcdClusters/v1'), {}, newSuggestNames(), faults);
-  const errors = faults.filter(({ level }) => level === 'Error').map(({ message }) => message);
+  const errors = errorsIn(faults);
   if (errors.length > 0) {
     throw new AppError(
       'invalid_argument',
