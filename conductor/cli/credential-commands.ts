@@ -27,7 +27,7 @@ export const credentialCommands: readonly Command[] = [
   {
     words: 'credential set',
     operands: ['NAME', 'FIELD=VALUE...'],
-    meaning: 'store user and password of BMCs under a name, which documents give: `oob: {credential: NAME}`',
+    meaning: 'store user and password of BMCs or switches under a name, which documents and the networks file give',
     details:
       'username=admin password=@FILE (@- = standard input): a password among the arguments can be read by others.',
     run: set,

@@ -1,16 +1,28 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApp } from '#conductor/http/app.ts';
+import { portVlans } from '#conductor/model/port-vlans.ts';
 import { openCredential } from '#conductor/sites/credentials.ts';
 import { createLog } from '#shared/log.ts';
+import { startEosApi } from '#test/simulators/switch/eos.ts';
 import { nodeDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 const path = '/api/v1.0/credentials';
 let api: TestApi;
+let eos: Awaited<ReturnType<typeof startEosApi>>;
 beforeAll(async () => {
-  api = await openTestApi();
+  eos = await startEosApi({ ports: ['Ethernet1'], vlans: [1, 100] });
+  const { endpoint, certificate } = eos;
+  const entry = { switchId: 'leaf1', driver: 'eos', endpoint, certificate, credential: 'leafs', ports: ['Ethernet1'] };
+  const defaults = { provisioning: 'blue', cleaning: 'blue', tenant: 'blue' };
+  api = await openTestApi({
+    networks: { switches: [entry], networks: [{ name: 'blue', vlans: portVlans(100) }], defaults },
+  });
 });
-afterAll(() => api.close());
+afterAll(async () => {
+  await api?.close();
+  await eos?.stop();
+});
 
 const call = (method: string, rest: string, body?: unknown) => api.call(method, `${path}${rest}`, body, '');
 
@@ -38,11 +50,42 @@ test('one that documents name stays, unless it is forced', async () => {
   const refused = await call('DELETE', '/rack');
   expect([refused.status, refused.fault]).toEqual([
     409,
-    'Credential rack is named by drydock/BaremetalNode/v1/n1; change the documents first, or delete it with force=true.',
+    'Credential rack is named by drydock/BaremetalNode/v1/n1; change those first, or delete it with force=true.',
   ]);
   expect((await call('DELETE', '/rack?force')).status).toBe(204);
   const commit = await api.call('POST', '/api/v1.0/commitconfigdocs', undefined, '');
   expect(JSON.stringify(commit.body)).toContain('UnknownCredential');
+});
+
+test('a switch is logged in to with the one that it names, as it is now, and that one stays', async () => {
+  const { networks } = api.context;
+  const port = {
+    uuid: 'p',
+    address: '52:54:00:00:00:01',
+    pxeEnabled: true,
+    portgroupUuid: null,
+    physicalNetwork: null,
+  };
+  const ports = [{ ...port, localLinkConnection: { switch_id: 'leaf1', port_id: 'Ethernet1' } }];
+  const move = () =>
+    networks.connect({
+      nodeUuid: 'n',
+      networkInterface: 'switchport',
+      ports,
+      destination: { purpose: 'provisioning' },
+    });
+  await expect(move()).rejects.toThrow(
+    'switch leaf1: there is no credential leafs: store it by baton credential set leafs username=USER password=@FILE',
+  );
+  await call('PUT', '/leafs', { username: eos.username, password: 'hunter22' });
+  await expect(move()).rejects.toThrow('refused the login of baton');
+  await call('PUT', '/leafs', { username: eos.username, password: eos.password });
+  expect(await move()).toMatchObject([{ network: 'blue', vlan: 100 }]);
+  const refused = await call('DELETE', '/leafs');
+  expect([refused.status, refused.fault]).toEqual([
+    409,
+    'Credential leafs is named by switch leaf1 of the networks file; change those first, or delete it with force=true.',
+  ]);
 });
 
 test.each([

@@ -36,7 +36,7 @@ const show = route.get(onePath, 'Show a credential, without its password', answe
 
 const put = route.put(
   onePath,
-  'Store a user and password of BMCs under a name; the password is never shown again',
+  'Store a user and password of BMCs or switches under a name; the password is never shown again',
   { ...answers(200, 'it was replaced', Credential), ...answers(201, 'it is new', Credential) },
   {
     params: CredentialParams,
@@ -50,12 +50,12 @@ const put = route.put(
 const remove = route.delete(
   onePath,
   'Forget a credential',
-  { ...answers(204, 'gone'), 409: { description: 'documents name it' } },
+  { ...answers(204, 'gone'), 409: { description: 'documents or switches name it' } },
   { params: CredentialParams, query: airshipQuery({ force: airshipFlag.describe('also one that documents name') }) },
 );
 
 /** `/api/v1.0/credentials`. */
-export function credentialRoutes(app: ApiApp, context: Pick<HttpContext, 'db' | 'secrets' | 'log'>): void {
+export function credentialRoutes(app: ApiApp, context: Pick<HttpContext, 'db' | 'secrets' | 'log' | 'networks'>): void {
   const { db, log } = context;
 
   app.openapi(list, async (c) => c.json({ credentials: (await listCredentials(db)).map(view) }));
@@ -84,14 +84,21 @@ async function getView({ db }: Pick<HttpContext, 'db'>, name: string) {
   return view(found);
 }
 
-/** @throws AppError `conflict` naming the first documents that name it. */
-async function requireUnusedCredential(context: DocumentReader, name: string): Promise<void> {
-  const users = await findCredentialUsers(context, name);
+/** @throws AppError `conflict` naming the first switches and documents that name it. */
+async function requireUnusedCredential(
+  context: DocumentReader & Pick<HttpContext, 'networks'>,
+  name: string,
+): Promise<void> {
+  const switches = context.networks.networks.switches.filter(({ credential }) => credential === name);
+  const users = [
+    ...switches.map(({ switchId }) => `switch ${switchId} of the networks file`),
+    ...(await findCredentialUsers(context, name)),
+  ];
   if (users.length === 0) return;
   const more = users.length > 3 ? ` and ${users.length - 3} more` : '';
   throw new AppError(
     'conflict',
-    `Credential ${name} is named by ${users.slice(0, 3).join(', ')}${more}; change the documents first, or delete it with force=true.`,
+    `Credential ${name} is named by ${users.slice(0, 3).join(', ')}${more}; change those first, or delete it with force=true.`,
   );
 }
 

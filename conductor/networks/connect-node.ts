@@ -14,7 +14,7 @@ import type { NeutronGroup } from '#conductor/networks/neutron/binding.ts';
 import { createNeutronConnector, type NeutronConnector } from '#conductor/networks/neutron/connect-by-neutron.ts';
 import type { PortGroup } from '#conductor/networks/place-bonds.ts';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
-import { switchAccess } from '#conductor/networks/switch-access.ts';
+import { type OpenCredential, switchAccess } from '#conductor/networks/switch-access.ts';
 import {
   type LldpPort,
   type SwitchConnection,
@@ -88,18 +88,20 @@ const switchesAtOnce = 4;
 /**
  * Keeps one connection per switch.
  * @param oneWriter Default: there is no other conductor.
+ * @param openCredential Default: none is stored.
  */
 export function createNetworkConnector(
   networks: Networks,
   switchDriver: (name: string) => SwitchDriver,
   oneWriter: OneWriter = (_switchId, _signal, work) => work(),
+  openCredential: OpenCredential = async () => undefined,
 ): NetworkConnector {
   const switches = new Map<string, KnownSwitch>();
   const switchOf = ({ switchEntry }: SwitchPortTarget): KnownSwitch => {
     const { switchId, driver } = switchEntry;
     const known = switches.get(switchId);
     if (known) return known;
-    const connection = switchDriver(driver).connect(switchAccess(switchEntry));
+    const connection = switchDriver(driver).connect(switchAccess(switchEntry, openCredential));
     const opened = { connection, rounds: createSwitchRounds(switchId, connection, oneWriter) };
     switches.set(switchId, opened);
     return opened;

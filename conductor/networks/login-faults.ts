@@ -5,7 +5,7 @@ const keysOf: Readonly<Record<SwitchTransport, readonly string[]>> = {
   netconf: ['key_file', 'host_key'],
   https: ['certificate', 'ca_file'],
 };
-const keysOfAny = ['username', 'password_file', 'enable_password_file', 'create_vlans'];
+const keysOfAny = ['credential', 'username', 'password_file', 'enable_password_file', 'create_vlans'];
 
 /** What is wrong with how a switch of the networks file is logged in to, each with its path. Pure. */
 export function loginFaults(
@@ -17,18 +17,33 @@ export function loginFaults(
   const all = [...keysOfAny, ...new Set(Object.values(keysOf).flat())];
   if (!transports) return given(all).map((key) => `${path}.${key}: driver ${name} does not log in and takes none`);
   const faults: string[] = [];
+  const accountFaults = (): string[] => {
+    const isAlone = (entry['password_file'] === undefined) !== (entry['key_file'] === undefined);
+    return [
+      ...(entry['username'] === undefined ? [`${path}.username: driver ${name} needs one, or a credential`] : []),
+      ...(transport === 'https' && entry['password_file'] === undefined
+        ? [`${path}.password_file: needed over https, or a credential`]
+        : []),
+      ...(transport === 'https' || isAlone
+        ? []
+        : [`${path}: driver ${name} needs one of password_file, key_file and credential`]),
+    ];
+  };
   const { endpoint } = entry;
   const transport = transports.find((each) => typeof endpoint === 'string' && endpoint.startsWith(`${each}:`));
   if (transport === undefined && typeof endpoint === 'string') {
     const forms = transports.map((each) => `${each}:HOST or ${each}:HOST:PORT`).join(', ');
     faults.push(`${path}.endpoint: driver ${name} takes ${forms}`);
   }
-  if (entry['username'] === undefined) faults.push(`${path}.username: driver ${name} needs one`);
-  if (transport === 'https') {
-    if (entry['password_file'] === undefined) faults.push(`${path}.password_file: needed over https`);
-    if (given(keysOf.https).length === 2) faults.push(`${path}: has both certificate and ca_file; one of them decides`);
-  } else if ((entry['password_file'] === undefined) === (entry['key_file'] === undefined)) {
-    faults.push(`${path}: driver ${name} needs one of password_file and key_file`);
+  faults.push(
+    ...(entry['credential'] === undefined
+      ? accountFaults()
+      : given(['username', 'password_file', 'key_file']).map(
+          (key) => `${path}.${key}: must go, the credential has user and password`,
+        )),
+  );
+  if (transport === 'https' && given(keysOf.https).length === 2) {
+    faults.push(`${path}: has both certificate and ca_file; one of them decides`);
   }
   if (transport !== undefined) {
     const idle = given([...new Set(Object.values(keysOf).flat())]).filter((key) => !keysOf[transport].includes(key));

@@ -208,7 +208,7 @@ describe('parseNetworksFile', () => {
       'driver: ovs',
       'driver: eos',
       'switches[0].endpoint: driver eos takes ssh:HOST or ssh:HOST:PORT, https:HOST or https:HOST:PORT; ' +
-        'switches[0].username: driver eos needs one; switches[0]: driver eos needs one of password_file and key_file; ' +
+        'switches[0].username: driver eos needs one, or a credential; switches[0]: driver eos needs one of password_file, key_file and credential; ' +
         'switches[0].ports: driver eos needs the ports that may be moved, such as ["Ethernet{1-46}"]',
     ],
     [
@@ -221,7 +221,13 @@ describe('parseNetworksFile', () => {
       'a host key and a key over HTTPS',
       /driver: ovs\n.*endpoint: .*/,
       'driver: eos\n    endpoint: https://192.0.2.11\n    username: x\n    key_file: /k\n    ports: [p]',
-      'switches[0].password_file: needed over https; switches[0].key_file: means nothing over https',
+      'switches[0].password_file: needed over https, or a credential; switches[0].key_file: means nothing over https',
+    ],
+    [
+      'a credential and a password',
+      /driver: ovs\n.*endpoint: .*/,
+      'driver: eos\n    endpoint: ssh:192.0.2.11\n    credential: leafs\n    username: x\n    password_file: /p\n    ports: [p]',
+      'switches[0].username: must go, the credential has user and password; switches[0].password_file: must go, the',
     ],
     [
       'a certificate that is none',
@@ -260,7 +266,7 @@ describe('parseNetworksFile', () => {
       'driver: ovs',
       'driver: eos\n    bond_numbers: 1-9',
       'switches[0].endpoint: driver eos takes ssh:HOST or ssh:HOST:PORT, https:HOST or https:HOST:PORT; ' +
-        'switches[0].username: driver eos needs one; switches[0]: driver eos needs one of password_file and key_file; ' +
+        'switches[0].username: driver eos needs one, or a credential; switches[0]: driver eos needs one of password_file, key_file and credential; ' +
         'switches[0].ports: driver eos needs the ports that may be moved, such as ["Ethernet{1-46}"]; ' +
         "switches[0].bond_numbers: driver eos makes no bonds; name the switch's own in bonds",
     ],

@@ -15,7 +15,8 @@ export interface SwitchEntry extends BondRules {
   /** A name in the switch driver table. */
   readonly driver: string;
   readonly endpoint: string;
-  /** For drivers that log in: files of mode 0600, read at each login. */
+  /** For drivers that log in: a stored user and password by name, or files of mode 0600, read at each login. */
+  readonly credential?: string | undefined;
   readonly username?: string | undefined;
   readonly passwordFile?: string | undefined;
   readonly keyFile?: string | undefined;
@@ -95,6 +96,7 @@ const SwitchInFile = z.strictObject({
   switch_id: words,
   driver: z.string(),
   endpoint: z.string().min(1, 'must not be empty'),
+  credential: words.optional(),
   username: z.string().min(1, 'must not be empty').optional(),
   password_file: file,
   key_file: file,
@@ -167,6 +169,7 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
       switchId: entry.switch_id,
       driver: entry.driver,
       endpoint: entry.endpoint,
+      credential: entry.credential,
       username: entry.username,
       passwordFile: entry.password_file,
       keyFile: entry.key_file,

@@ -1,19 +1,25 @@
 import { readFile } from 'node:fs/promises';
 import { readPrivateFile } from '#conductor/kernel/private-file.ts';
 import type { SwitchEntry } from '#conductor/networks/networks-file.ts';
-import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
+import type { SwitchAccess, SwitchCredential } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
+/** A stored user and password; `undefined` where there is none of that name. */
+export type OpenCredential = (name: string) => Promise<SwitchCredential | undefined>;
+
 /** How a driver gets at the switch. Secrets are read when it logs in, and are kept nowhere. */
-export function switchAccess(entry: SwitchEntry): SwitchAccess {
-  const { endpoint, username, passwordFile, keyFile, enablePasswordFile, caFile, bondNumbers } = entry;
+export function switchAccess(entry: SwitchEntry, openCredential: OpenCredential): SwitchAccess {
+  const { endpoint, credential, username = '', passwordFile, keyFile, enablePasswordFile, caFile, bondNumbers } = entry;
   const plain = { endpoint, ...(bondNumbers ? { bondNumbers } : {}) };
-  if (username === undefined) return plain;
+  if (credential === undefined && username === '') return plain;
   return {
     ...plain,
     createVlans: entry.createVlans ?? false,
     login: {
       username,
+      ...(credential === undefined
+        ? {}
+        : { credential: async () => (await openCredential(credential)) ?? noCredential(entry, credential) }),
       hostKey: entry.hostKey,
       certificate: entry.certificate,
       ...(caFile === undefined
@@ -31,6 +37,13 @@ export function switchAccess(entry: SwitchEntry): SwitchAccess {
 /** A password is a line: editors end it. */
 function secretIn(entry: SwitchEntry, key: string, file: string): () => Promise<string> {
   return async () => (await readSecret(entry, key, file)).replace(/\r?\n$/, '');
+}
+
+function noCredential({ switchId }: SwitchEntry, name: string): never {
+  throw new AppError(
+    'invalid_argument',
+    `switch ${switchId}: there is no credential ${name}: store it by baton credential set ${name} username=USER password=@FILE`,
+  );
 }
 
 async function readSecret(entry: SwitchEntry, key: string, file: string): Promise<string> {

@@ -60,8 +60,10 @@ export interface SwitchConnection {
 /** How to log in to a switch. Secrets are read when they are used: a file that changes needs no restart. */
 export interface SwitchLogin {
   readonly username: string;
-  /** One of the two; a key is in OpenSSH's or PEM form, without a passphrase. */
+  /** One of the three; a key is in OpenSSH's or PEM form, without a passphrase. */
   readonly password?: () => Promise<string>;
+  /** With a user in place of `username`. */
+  readonly credential?: () => Promise<SwitchCredential>;
   readonly privateKey?: () => Promise<string>;
   /** Asked for by `enable`, where the login alone does not do. */
   readonly enablePassword?: () => Promise<string>;
@@ -70,6 +72,17 @@ export interface SwitchLogin {
   /** Over HTTPS: SHA-256 of the switch's certificate in hexadecimal; or the authorities that may have signed it, PEM. */
   readonly certificate?: string | undefined;
   readonly certificateAuthority?: () => Promise<string>;
+}
+
+export interface SwitchCredential {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** Who logs in, as it is said now. */
+export async function readAccount(login: SwitchLogin): Promise<Partial<SwitchCredential> & { username: string }> {
+  if (login.credential) return login.credential();
+  return { username: login.username, ...(login.password ? { password: await login.password() } : {}) };
 }
 
 export interface SwitchAccess {

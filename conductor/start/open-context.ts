@@ -23,6 +23,7 @@ import { releaseStaleLeases } from '#conductor/nodes/node-lease.ts';
 import { capacityChannel } from '#conductor/nodes/notify-capacity.ts';
 import { openActionRunner } from '#conductor/sites/actions/action-runner.ts';
 import { type SiteOperations, siteOperations } from '#conductor/sites/actions/action-work.ts';
+import { openCredential } from '#conductor/sites/credentials.ts';
 import { createPluginFiles } from '#conductor/sites/plugins/plugin-store.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
@@ -119,7 +120,12 @@ async function openOn(database: Database, configured: Configured): Promise<Opene
     drivers,
     conductors,
     metrics,
-    networks: createNetworkConnector(networks, (name) => findSwitchDriver(name), oneSwitchWriter(database)),
+    networks: createNetworkConnector(
+      networks,
+      (name) => findSwitchDriver(name),
+      oneSwitchWriter(database),
+      (name) => openCredential({ db: database.db, secrets }, name),
+    ),
     inspectionRules,
     agents: createAgentClients(secrets, config.outbound.agents),
     pluginFiles: createPluginFiles(database.db),

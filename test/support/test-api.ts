@@ -19,6 +19,7 @@ import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import type { Networks } from '#conductor/networks/networks-file.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
+import { openCredential } from '#conductor/sites/credentials.ts';
 import { createPluginFiles } from '#conductor/sites/plugins/plugin-store.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import { readConfig } from '#conductor/start/config.ts';
@@ -103,7 +104,12 @@ async function openEngine(
     agents: createAgentClients(testSecrets, config.outbound.agents),
     pluginFiles: createPluginFiles(database.db),
     steps: createStepTable(conductorSteps),
-    networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
+    networks: createNetworkConnector(
+      networks,
+      (name) => findSwitchDriver(name),
+      undefined,
+      (name) => openCredential({ db: database.db, secrets: testSecrets }, name),
+    ),
     metrics,
     stopping: new AbortController().signal,
     checkpoint: () => undefined,

@@ -1,5 +1,5 @@
 import ssh2 from 'ssh2';
-import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
+import { readAccount, type SwitchAccess } from '#conductor/networks/switch-driver.ts';
 import { requireEndpoint } from '#conductor/networks/switches/command-line/endpoint.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { fingerprint } from '#shared/peers/host-key.ts';
@@ -27,8 +27,8 @@ const keepaliveIntervalMs = 10_000;
 export async function openSsh(access: SwitchAccess, signal: AbortSignal | undefined): Promise<SshClient> {
   const { endpoint, login } = access;
   const { host, port } = requireEndpoint(endpoint, ['ssh', 'netconf']);
-  if (!login) throw new AppError('invalid_argument', `switch ${endpoint} has no username`);
-  const [password, privateKey] = await Promise.all([login.password?.(), login.privateKey?.()]);
+  if (!login) throw new AppError('invalid_argument', `switch ${endpoint} has no login`);
+  const [{ username, password }, privateKey] = await Promise.all([readAccount(login), login.privateKey?.()]);
   const client = new ssh2.Client();
   const listeners = new Set<(reason: AppError) => void>();
   const state: { closedBy?: AppError; hostKeyFault?: AppError | undefined } = {};
@@ -57,7 +57,7 @@ export async function openSsh(access: SwitchAccess, signal: AbortSignal | undefi
       settle();
       resolve();
     });
-    client.on('error', (cause) => close(state.hostKeyFault ?? connectionFault(endpoint, login.username, cause)));
+    client.on('error', (cause) => close(state.hostKeyFault ?? connectionFault(endpoint, username, cause)));
     client.on('close', () => close(new AppError('unavailable', `switch ${endpoint} hung up`)));
     // some switches ask for the password by a dialogue of one question
     client.on('keyboard-interactive', (_name, _instructions, _language, prompts, finish) => {
@@ -69,7 +69,7 @@ export async function openSsh(access: SwitchAccess, signal: AbortSignal | undefi
     client.connect({
       host,
       port,
-      username: login.username,
+      username,
       readyTimeout: connectTimeoutMs,
       keepaliveInterval: keepaliveIntervalMs,
       hostVerifier,

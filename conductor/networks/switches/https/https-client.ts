@@ -1,6 +1,6 @@
 import type { TLSSocket } from 'node:tls';
 import { Agent, buildConnector } from 'undici';
-import type { SwitchAccess, SwitchLogin } from '#conductor/networks/switch-driver.ts';
+import { readAccount, type SwitchAccess } from '#conductor/networks/switch-driver.ts';
 import { commandTimeoutMs } from '#conductor/networks/switches/command-line/command-line.ts';
 import { requireEndpoint } from '#conductor/networks/switches/command-line/endpoint.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -9,6 +9,7 @@ import { askPeer, type PeerAnswer, type PeerRequest } from '#shared/peers/ask-pe
 
 /** One connection to a switch's HTTPS server, whose certificate was looked at before anything secret is sent. */
 export interface HttpsClient {
+  readonly username: string;
   readonly password: string;
   /** Of each request, where the switch has no sessions. */
   readonly basic: string;
@@ -36,8 +37,11 @@ const keepAliveMs = 5_000;
 export async function openHttps(access: SwitchAccess): Promise<HttpsClient> {
   const { endpoint, login } = access;
   const { host, port } = requireEndpoint(endpoint, ['https']);
-  if (!login?.password) throw new AppError('invalid_argument', `switch ${endpoint} has no username and password_file`);
-  const [password, ca] = await Promise.all([login.password(), login.certificateAuthority?.()]);
+  const [account, ca] = await Promise.all([login && readAccount(login), login?.certificateAuthority?.()]);
+  if (!login || account?.password === undefined) {
+    throw new AppError('invalid_argument', `switch ${endpoint} has no credential, nor username and password_file`);
+  }
+  const { username, password } = account;
   const agent = connectTo(endpoint, login.certificate, ca);
   const state = { isClosed: false };
   const close = (): void => {
@@ -45,8 +49,9 @@ export async function openHttps(access: SwitchAccess): Promise<HttpsClient> {
     void agent.destroy();
   };
   return {
+    username,
     password,
-    basic: `Basic ${Buffer.from(`${login.username}:${password}`).toString('base64')}`,
+    basic: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
     ask: async ({ method, path, headers, body, inSession }, signal) => {
       try {
         const answer = await askPeer('switch', `https://${urlHost(host)}:${port}${path}`, {
@@ -58,7 +63,7 @@ export async function openHttps(access: SwitchAccess): Promise<HttpsClient> {
           signal,
           timeoutMs: commandTimeoutMs,
         });
-        return requireWelcome(answer, endpoint, login, inSession);
+        return requireWelcome(answer, endpoint, username, inSession);
       } catch (cause) {
         if (cause instanceof AppError && !cause.retryable) throw cause;
         close();
@@ -81,7 +86,7 @@ export async function openHttps(access: SwitchAccess): Promise<HttpsClient> {
 function requireWelcome(
   answer: PeerAnswer,
   endpoint: string,
-  { username }: SwitchLogin,
+  username: string,
   inSession: true | undefined,
 ): PeerAnswer {
   const { status } = answer;

@@ -1,4 +1,3 @@
-import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
 import { type OpenCommandLine, shortened } from '#conductor/networks/switches/command-line/command-line.ts';
 import { type HttpsClient, openHttps } from '#conductor/networks/switches/https/https-client.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -13,7 +12,7 @@ export function restSession(base: string): OpenCommandLine {
   return async (access, signal) => {
     const { endpoint } = access;
     const https = await openHttps(access);
-    const headers = await logIn(https, base, access, signal).catch((error: unknown) => {
+    const headers = await logIn(https, base, endpoint, signal).catch((error: unknown) => {
       https.close();
       throw error;
     });
@@ -88,7 +87,7 @@ function alike(commands: readonly string[]): readonly string[] {
 async function logIn(
   https: HttpsClient,
   base: string,
-  { endpoint, login }: SwitchAccess,
+  endpoint: string,
   signal: AbortSignal | undefined,
 ): Promise<Readonly<Record<string, string>>> {
   const answer = await https.ask(
@@ -96,7 +95,7 @@ async function logIn(
       method: 'POST',
       path: `${base}/login`,
       headers: { 'content-type': 'application/x-www-form-urlencoded', 'x-use-csrf-token': 'true' },
-      body: new URLSearchParams({ username: login?.username ?? '', password: https.password }).toString(),
+      body: new URLSearchParams({ username: https.username, password: https.password }).toString(),
     },
     signal,
   );
