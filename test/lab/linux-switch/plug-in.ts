@@ -17,6 +17,8 @@ interface LinuxSwitchPlan {
 const Learned = z.array(z.object({ mac: z.string(), vlan: z.number().optional() }));
 const PortVlans = z.array(z.object({ vlans: z.array(z.object({ vlan: z.number() })) }));
 const sshPort = 2222;
+/** In no network. Not protected: no cable leads from one of those to another. */
+const dark = ['vlan_mode=trunk', 'trunks=4095'];
 
 /**
  * Puts a Linux switch between the machines and the networks: Open vSwitch is cables from card to port then, and what is
@@ -30,7 +32,7 @@ export async function plugInLinuxSwitch(
   const ports = names.map((name, index) => ({ name, tap: `switch${index}` }));
   const { provisioning, tenant } = labAddresses;
   await network.plugTap('uplink', 'vlan_mode=trunk', `trunks=${provisioning.vlan},${tenant.vlan}`);
-  for (const { tap } of ports) await network.plugTap(tap);
+  for (const { tap } of ports) await network.plugTap(tap, ...dark);
   const linux = await startLinuxSwitch({
     directory: lab.path,
     namespace: lab.namespace,
@@ -59,7 +61,7 @@ export async function plugInLinuxSwitch(
       ports: names,
     },
     addMachinePort: async (name) => {
-      await network.addMachinePort(name);
+      await network.plugTap(name, ...dark);
       const tap = ports.find((port) => port.name === name)?.tap ?? '';
       await cable(name, tap);
       await cable(tap, name);
