@@ -55,6 +55,7 @@ export const coreTests: readonly CoreTest[] = [
     file: 'system/tenant-networks.test.ts',
     proves: "several networks a node, trunks, what others change, by Ironic's client and Open vSwitch",
   },
+  { file: 'system/killed-amid-move.test.ts', proves: "a conductor killed amid a switch's change over HTTPS" },
   { file: 'system/lldp.test.ts', proves: 'LLDP on real cables' },
   {
     file: 'system/dhcp.test.ts',

@@ -75,7 +75,10 @@ export async function startHttpsSwitch(
           isKnown: request.headers.authorization === basic,
         })
       : {};
-    if (isCut) return void request.socket.destroy();
+    if (isCut) {
+      await cutAt.kill?.();
+      return void request.socket.destroy();
+    }
     response.writeHead(answer.status ?? 200, { 'content-type': 'application/json', ...answer.headers });
     response.end(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body ?? {}));
   };

@@ -32,8 +32,8 @@ export interface SwitchFaults {
   /** Milliseconds that a login and each command take. */
   loginMs: number;
   commandMs: number;
-  /** Hang up at that command, counted from now on and from 1; `done` = it takes effect first. */
-  cutAt: { command: number; done: boolean } | undefined;
+  /** Hang up at that command, counted from now on and from 1; `done` = it takes effect first; then `kill` is waited for. */
+  cutAt: { command: number; readonly done: boolean; readonly kill?: () => Promise<void> } | undefined;
   /** Lines that come in between (a log), and the bytes that are written at once. */
   chatter: string;
   chunkBytes: number;
@@ -239,6 +239,7 @@ async function command<Result>(
   if (isCut) faults.cutAt = undefined;
   const result = isCut && !cutAt.done ? undefined : await run();
   if (!isCut) return result;
+  await cutAt.kill?.();
   client.end();
   return undefined;
 }
