@@ -160,6 +160,16 @@ export const Plan = z
         }),
       )
       .meta({ description: 'Where switch ports will be while the instance runs.' }),
+    kept: z
+      .strictObject({
+        image: z.string(),
+        bytes: whole,
+        of_bytes: whole,
+      })
+      .optional()
+      .meta({
+        description: 'What the image has in common with the one that was written last: it may stay on the disk.',
+      }),
     warnings: z.array(z.string()),
   })
   .meta({ id: 'Plan' });

@@ -43,6 +43,7 @@ export function renderPlan(plan: PlanView): string {
     ...argsPart(plan),
     ...networksPart(plan),
     ...destroysPart(plan),
+    ...keptPart(plan),
     summary(plan),
     ...(plan.warnings.length === 0 ? [] : [plan.warnings.map((warning) => `! ${warning}\n`).join('')]),
     `hash ${plan.hash}\n`,
@@ -86,6 +87,14 @@ function destroysPart(plan: PlanView): string[] {
     `by ${disk.by.join(', ')}`,
   ]);
   return [`DESTROYS what is on:\n${table(rows)}`];
+}
+
+function keptPart({ kept }: PlanView): string[] {
+  if (!kept) return [];
+  const percent = Math.floor((100 * kept.bytes) / kept.of_bytes);
+  return [
+    `KEEPS on the disk up to ${formatBytes(kept.bytes)} (${percent} % of the image): chunks of image ${kept.image}, which was written last\n`,
+  ];
 }
 
 function summary(plan: PlanView): string {

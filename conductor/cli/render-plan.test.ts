@@ -121,3 +121,10 @@ test('what is not known is not made up', () => {
   expect(text).toContain('deploy: 0 steps, 0 reboots, uefi boot, time not known');
   expect(text).not.toContain('DESTROYS');
 });
+
+test('a plan says what stays of the image before', () => {
+  const kept = { image: 'debian-12', bytes: 1_900_000_000, of_bytes: 2_000_000_000 };
+  expect(renderPlan({ ...plan, kept })).toContain(
+    '\nKEEPS on the disk up to 1.9 GB (95 % of the image): chunks of image debian-12, which was written last\n',
+  );
+});

@@ -19,6 +19,8 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly boot: { readonly url: string; readonly insecureAgents: boolean };
   readonly kernelParams: string;
   readonly ramdiskDirectory: string;
+  /** Served below `/images/`. */
+  readonly imagesDirectory: string;
   /** Seconds, as the wire has it. */
   readonly heartbeatTimeout: number;
   readonly callbackTimeoutMs: number;

@@ -2,14 +2,16 @@ import type { PlanView } from '#conductor/api/flows.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { planWarnings } from '#conductor/flows/plan-warnings.ts';
-import { readPlan } from '#conductor/flows/read-plan.ts';
+import { type Plan, readPlan } from '#conductor/flows/read-plan.ts';
 import type { PlanRequest } from '#conductor/flows/read-plan-facts.ts';
 import { predictSeconds, typicalSeconds } from '#conductor/flows/step-durations.ts';
 import { tenantMoves } from '#conductor/flows/tenant-moves.ts';
+import { erasingSteps, findKeptChunks } from '#conductor/images/kept-chunks.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
+import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
-import type { PlannedStep } from '#conductor/model/planned-step.ts';
+import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
 import { settingOf } from '#conductor/networks/connect-node.ts';
 import { describePort } from '#conductor/networks/switch-driver.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
@@ -31,6 +33,7 @@ export async function viewPlan(
   const switching = plan.steps.some(({ step }) => step === 'switch_to_tenant_network')
     ? await viewMoves(context, node)
     : { switch_ports: [] };
+  const kept = await viewKept(context, node, plan);
   return {
     node: node.uuid,
     kind: request.kind,
@@ -49,6 +52,7 @@ export async function viewPlan(
     })),
     switch_ports: switching.switch_ports,
     steps: plan.steps.map((step, index) => viewStep(step, index + 1, seconds.each[index] ?? null)),
+    ...(kept ? { kept } : {}),
     warnings: [
       ...(switching.warning ?? []),
       ...planWarnings(plan, request, {
@@ -59,6 +63,18 @@ export async function viewPlan(
       }),
     ],
   };
+}
+
+async function viewKept(
+  { db, config, secrets }: Pick<EngineContext, 'db' | 'config' | 'secrets'>,
+  node: NodeRow,
+  { steps }: Pick<Plan, 'steps'>,
+): Promise<PlanView['kept']> {
+  const writes = steps.some((step) => stepKey(step) === 'deploy.write_image');
+  if (!writes || steps.some(({ step }) => erasingSteps.includes(step))) return undefined;
+  const instanceInfo = openNodeDocument(secrets, node, 'instanceInfo');
+  const kept = await findKeptChunks(db, config.imagesDirectory, { ...node, instanceInfo });
+  return kept && { image: kept.image, bytes: kept.bytes, of_bytes: kept.ofBytes };
 }
 
 /** A plan does not wait for switches. Milliseconds. */

@@ -10,7 +10,6 @@ export interface HttpConfig extends SitesConfig, WebhooksConfig {
   readonly port: number;
   /** What links, `next` and `Location` begin with: the public URL when it is set; `undefined` = as the client wrote. */
   readonly apiUrl: string | undefined;
-  readonly imagesDirectory: string;
   /** Holds iPXE. */
   readonly ipxeDirectory: string;
   readonly metrics: 'reader' | 'anybody' | 'off';

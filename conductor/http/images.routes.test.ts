@@ -2,8 +2,11 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteContents, siteRevisionCollections, siteRevisions } from '#conductor/kernel/db/schema/site.ts';
 import { writeStore } from '#shared/chunks/write-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -43,8 +46,23 @@ async function* piecesOf(...parts: readonly Uint8Array[]): AsyncGenerator<Uint8A
 const urlOf = (name: string): string => `http://192.0.2.1/images/${name}.caibx?x=1`;
 
 async function useByNode(name: string, instanceInfo: object): Promise<string> {
-  const { uuid } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name, instance_info: instanceInfo });
+  const body = { driver: 'fake-hardware', deploy_interface: 'direct', name, instance_info: instanceInfo };
+  const { uuid } = await api.call('POST', '/v1/nodes', body);
   return uuid;
+}
+
+function writtenStep(flowUuid: string) {
+  return {
+    uuid: randomUUID(),
+    flowUuid,
+    phase: 'main',
+    position: 0,
+    interface: 'deploy',
+    step: 'write_image',
+    priority: 80,
+    origin: 'agent',
+    inBand: true,
+  } as const;
 }
 
 async function chunkFiles(): Promise<number> {
@@ -82,18 +100,7 @@ test('an image that is used is not removed, and not pruned with what is young or
   const flowUuid = randomUUID();
   const { db } = api.context;
   await db.insert(flows).values({ uuid: flowUuid, nodeUuid: uuid, kind: 'deploy', state: 'running' });
-  await db.insert(flowSteps).values({
-    uuid: randomUUID(),
-    flowUuid,
-    phase: 'main',
-    position: 0,
-    interface: 'deploy',
-    step: 'write_image',
-    priority: 80,
-    origin: 'agent',
-    inBand: true,
-    args: { url: urlOf('of-a-flow') },
-  });
+  await db.insert(flowSteps).values({ ...writtenStep(flowUuid), args: { url: urlOf('of-a-flow') } });
   const [revision] = await db.insert(siteRevisions).values({ kind: 'upload' }).returning();
   await db.insert(siteContents).values({ hash: 'h', text: '', documents: [{ image: urlOf('of-a-site') }] });
   await db
@@ -122,3 +129,65 @@ test('an image that is used is not removed, and not pruned with what is young or
   expect((await api.call('DELETE', '/v1/images/young')).status).toBe(204);
   expect((await api.call('POST', '/v1/images/prune', {})).body).toMatchObject({ images: [], chunks: 0 });
 });
+
+test('a plan says what stays on the disk of the image that was written last, unless it was erased since', async () => {
+  const own = randomBytes(1024 * 1024);
+  const former = await add('former', own);
+  const next = await add('next');
+  const instance = (name: string, sha256: string) => ({
+    image_source: urlOf(name),
+    image_checksum: `sha256:${sha256}`,
+  });
+  const uuid = await useByNode('n1', instance('next', next));
+  const { db } = api.context;
+  const deploy = randomUUID();
+  const ended = { nodeUuid: uuid, state: 'succeeded', endedAt: new Date() } as const;
+  await db.insert(flows).values({ ...ended, uuid: deploy, kind: 'deploy', startedAt: new Date('2026-01-01') });
+  const unknown = { wwn: null, wwn_with_extension: null, wwn_vendor_extension: null, model: null, by_path: null };
+  const disk = { name: '/dev/vda', serial: 's', size: 1, ...unknown };
+  const osDisk = { disks: [disk], array_uuid: null, flow: deploy, image: { name: 'former', sha256: former } };
+  await db.update(nodes).set({ osDisk }).where(eq(nodes.uuid, uuid));
+  await saveAgentSteps(db, {
+    nodeUuid: uuid,
+    kind: 'deploy',
+    steps: [writeImageStep, { ...writeImageStep, step: 'erase_devices', priority: 0 }],
+    hardwareManagerVersion: {},
+  });
+  // chunks that reach into the first MiB are always fetched
+  const plan = async (request = {}) => {
+    const { status, body } = await api.call('POST', '/v1/nodes/n1/plan', request);
+    expect([status, body]).toEqual([200, expect.anything()]);
+    return body['kept'] as { readonly bytes: number } | undefined;
+  };
+
+  const kept = await plan();
+  expect(kept).toMatchObject({ image: 'former', of_bytes: 4 * 1024 * 1024 });
+  expect(kept?.bytes).toBeGreaterThan(0);
+  expect(kept?.bytes).toBeLessThanOrEqual(2 * 1024 * 1024);
+  const same = await plan({ instance_info: instance('former', former) });
+  expect(same?.bytes).toBeGreaterThanOrEqual(2 * 1024 * 1024);
+  expect(same?.bytes).toBeLessThanOrEqual(3 * 1024 * 1024);
+  // not the image of that checksum, or not ours
+  expect(await plan({ instance_info: instance('former', 'f'.repeat(64)) })).toBeUndefined();
+  expect(await plan({ instance_info: instance('elsewhere', next) })).toBeUndefined();
+  const erase = { interface: 'deploy', step: 'erase_devices', args: {}, priority: 90 };
+  expect(await plan({ deploy_steps: [erase] })).toBeUndefined();
+
+  const clean = randomUUID();
+  await db.insert(flows).values({ ...ended, uuid: clean, kind: 'clean', startedAt: new Date('2026-02-01') });
+  expect(await plan()).toEqual(kept);
+  await db.insert(flowSteps).values({
+    ...writtenStep(clean),
+    step: 'erase_devices',
+    startedAt: new Date('2026-02-01'),
+  });
+  expect(await plan()).toBeUndefined();
+});
+
+const writeImageStep = {
+  step: 'write_image',
+  interface: 'deploy',
+  priority: 80,
+  reboot_requested: false,
+  abortable: false,
+};

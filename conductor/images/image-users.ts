@@ -46,7 +46,7 @@ export async function findImageUsers(db: Queryable): Promise<ReadonlyMap<string,
 }
 
 /** Their names, in any text that has their URLs. */
-function imagesIn(text: string): ReadonlySet<string> {
+export function imagesIn(text: string): ReadonlySet<string> {
   return new Set([...text.matchAll(/([^/"'\\?#\s]+)\.caibx/g)].map(([, name = '']) => decode(name)));
 }
 

@@ -12,6 +12,14 @@ export interface KnownDisk extends Disk {
 export interface RecordedOsDisk extends OsDisk {
   /** The deploy's uuid: a conductor of an older release deploys to another disk without recording it. */
   readonly flow?: string;
+  /** What was written, where that was an image in chunks. */
+  readonly image?: WrittenImage;
+}
+
+export interface WrittenImage {
+  readonly name: string;
+  /** Of its index. */
+  readonly sha256: string;
 }
 
 /** A disk that a wipe has preserved, by what it is known again. */

@@ -35,20 +35,20 @@ async function end(output: unknown, hardware: () => Promise<CommandResult>) {
     }),
     step: { uuid, step: 'write_image', interface: 'deploy' },
     flow: { uuid: 'f', kind: 'deploy' },
-    node: { uuid },
+    node: { uuid, instanceInfo: { image_source: 'http://x/images/debian.caibx', image_checksum: 'a'.repeat(64) } },
     log: silentLog,
     record: (write: (to: Transaction) => Promise<void>) => write(tx),
   } as unknown as StepContext;
   return { outcome: await writeImage.resume?.(context), recorded };
 }
 
-test('records which disk the image was written to', async () => {
+test('records which disk the image was written to, and which image in chunks it was', async () => {
   const output = 'image (demo) written to device /dev/sda root_uuid=0x1';
   const { outcome, recorded } = await end(output, () => Promise.resolve(succeeded('get_hardware_info', inventory)));
   expect(outcome).toEqual({ kind: 'done', output });
-  expect(recorded).toMatchObject([
-    { os_disk: { flow: 'f', array_uuid: null, disks: [{ name: '/dev/sda', serial: 'OS', size: 10 }] } },
-  ]);
+  const disks = [{ name: '/dev/sda', serial: 'OS', size: 10 }];
+  const image = { name: 'debian', sha256: 'a'.repeat(64) };
+  expect(recorded).toMatchObject([{ os_disk: { flow: 'f', array_uuid: null, disks, image } }]);
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { askForInventory } from '#conductor/agents/ask-for-inventory.ts';
 import { checkAgentStep, resumeAgentStep, sendAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import { imageOf } from '#conductor/images/kept-chunks.ts';
 import { openConfigDrive, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { toKnownDisk } from '#conductor/model/known-disk.ts';
@@ -82,7 +83,8 @@ async function findTarget(context: StepContext, instanceInfo: JsonObject): Promi
 async function recordOsDisk(context: StepContext, outcome: ConductorStepOutcome): Promise<ConductorStepOutcome> {
   if (outcome.kind !== 'done') return outcome;
   const found = await findOsDisk(context, outcome.output);
-  const osDisk = found && { ...found, flow: context.flow.uuid };
+  const image = imageOf(context.node.instanceInfo);
+  const osDisk = found && { ...found, flow: context.flow.uuid, ...(image ? { image } : {}) };
   await context.record((tx) => updateNode(tx, context.node.uuid, { osDisk }));
   return outcome;
 }

@@ -1,0 +1,89 @@
+import { and, eq, gt, inArray, isNotNull } from 'drizzle-orm';
+import { listImages, type StoredImage } from '#conductor/images/image-store.ts';
+import { imagesIn } from '#conductor/images/image-users.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import type { WrittenImage } from '#conductor/model/known-disk.ts';
+import { zeroChunkId } from '#shared/chunks/chunk-index.ts';
+
+/** What a deploy leaves on the disk of what an earlier one has written. */
+export interface KeptChunks {
+  /** The earlier image. */
+  readonly image: string;
+  /** Of chunks that both images have, at most: what has changed on the disk since is fetched. */
+  readonly bytes: number;
+  readonly ofBytes: number;
+}
+
+/** Always fetched, and written last. */
+const headBytes = 1024 * 1024;
+/** Nothing of what was on the disk is relied on after these. */
+export const erasingSteps: readonly string[] = [
+  'erase_devices',
+  'erase_devices_express',
+  'wipe_disks',
+  'burnin_disk',
+  'apply_configuration',
+  'create_configuration',
+  'delete_configuration',
+];
+
+/** The image in chunks that `instance_info` names, if it does. */
+export function imageOf(instanceInfo: JsonObject): WrittenImage | undefined {
+  const { image_source: source } = instanceInfo;
+  if (typeof source !== 'string' || !/\.caibx([?#]|$)/.test(source)) return undefined;
+  const [name] = imagesIn(source);
+  const sum = [instanceInfo['image_os_hash_value'], instanceInfo['image_checksum']].find(isText);
+  const sha256 = sum?.replace(/^sha256:/i, '').toLowerCase();
+  return name !== undefined && sha256 !== undefined && /^[0-9a-f]{64}$/.test(sha256) ? { name, sha256 } : undefined;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+/**
+ * What the image that is to be deployed has in common with the one that was written last; `undefined` where that was
+ * erased since, or one of them is not among this conductor's images, which are open to everyone.
+ */
+export async function findKeptChunks(
+  db: Queryable,
+  directory: string,
+  node: Pick<NodeRow, 'uuid' | 'osDisk' | 'instanceInfo'>,
+): Promise<KeptChunks | undefined> {
+  const former = node.osDisk?.image;
+  const wanted = imageOf(node.instanceInfo);
+  if (!former || !wanted || node.osDisk?.flow === undefined) return undefined;
+  if (await wasErasedSince(db, node.uuid, node.osDisk.flow)) return undefined;
+  const images = await listImages(directory);
+  const find = ({ name, sha256 }: WrittenImage): StoredImage['index'] =>
+    images.find((image) => image.name === name && image.sha256 === sha256)?.index;
+  const [from, to] = [find(former), find(wanted)];
+  if (!from || !to) return undefined;
+  const has = new Set(from.chunks.map(({ id }) => id));
+  has.delete(zeroChunkId(from));
+  const kept = to.chunks.filter(({ id, offset }) => offset >= headBytes && has.has(id));
+  const bytes = kept.reduce((sum, { length }) => sum + length, 0);
+  return bytes === 0 ? undefined : { image: former.name, bytes, ofBytes: to.imageBytes };
+}
+
+async function wasErasedSince(db: Queryable, nodeUuid: string, flowUuid: string): Promise<boolean> {
+  const [wrote] = await db.select({ startedAt: flows.startedAt }).from(flows).where(eq(flows.uuid, flowUuid));
+  if (!wrote) return true; // long ago
+  const [erased] = await db
+    .select({ uuid: flowSteps.uuid })
+    .from(flowSteps)
+    .innerJoin(flows, eq(flows.uuid, flowSteps.flowUuid))
+    .where(
+      and(
+        eq(flows.nodeUuid, nodeUuid),
+        gt(flows.startedAt, wrote.startedAt),
+        inArray(flowSteps.step, [...erasingSteps]),
+        isNotNull(flowSteps.startedAt),
+      ),
+    )
+    .limit(1);
+  return erased !== undefined;
+}
