@@ -10,11 +10,13 @@ import {
   type Subject,
   skipAction,
 } from '#conductor/board/board-actions.ts';
-import { type Fleet, followFleet } from '#conductor/board/follow-fleet.ts';
+import { countWork, type Fleet, followFleet, uuidByName } from '#conductor/board/follow-fleet.ts';
 import { allocationsView, conductorsView, settingsView } from '#conductor/board/list-views.ts';
+import { onLogin } from '#conductor/board/login-form.ts';
 import { createNodePage } from '#conductor/board/node-page.ts';
 import { askToEnable, type ConsoleKind, closeConsole, openConsole } from '#conductor/board/open-console.ts';
 import { browser, document, element, location, type PageEvent, paint } from '#conductor/board/page.ts';
+import { racksView } from '#conductor/board/racks-view.ts';
 import { arrangeRows, type BoardNode, type BoardRow, countFleet, renderCounts } from '#conductor/board/render-board.ts';
 import { renderButtons, renderNode } from '#conductor/board/render-node.ts';
 import { type OpenView, openView, type View, type Viewer } from '#conductor/board/show-view.ts';
@@ -31,6 +33,7 @@ const tickMs = 1000;
 /** `#site/`; of the fleet the address has the filter, in which a slash is escaped. */
 const views: Readonly<Record<string, View>> = {
   attention: attentionView,
+  racks: racksView,
   site: siteView,
   allocations: allocationsView,
   conductors: conductorsView,
@@ -85,26 +88,14 @@ function route(): void {
   const viewer: Viewer = {
     ...session,
     fleet,
-    uuidOf: uuidByName,
+    uuidOf: (name) => uuidByName(fleet, name),
     nameOf: (uuid) => fleet.nodes.get(uuid)?.name ?? uuid,
-    countWork,
+    countWork: () => countWork(fleet),
   };
   const onRead = (): void => {
     element('message').textContent = '';
   };
   state.view = openView(named.view, named.rest, { viewer, onTrouble: report, onRead });
-}
-
-function uuidByName(name: string): string | undefined {
-  for (const node of fleet.nodes.values()) if (node.name === name) return node.uuid;
-  return undefined;
-}
-
-function countWork(): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { conductor, ended_at: end } of fleet.flows.values())
-    if (conductor !== null && end === null) counts.set(conductor, (counts.get(conductor) ?? 0) + 1);
-  return counts;
 }
 
 function show(): void {
@@ -216,24 +207,23 @@ async function begin(authorization?: string): Promise<void> {
   }
 }
 
-element('login').addEventListener('submit', (event) => {
-  event.preventDefault();
-  const [user, token] = [element('user').value, element('token').value];
-  const bytes = new TextEncoder().encode(`${user}:${token}`);
-  const authorization = user === '' ? `Bearer ${token.trim()}` : `Basic ${btoa(String.fromCharCode(...bytes))}`;
-  element('token').value = '';
-  void begin(authorization);
-});
+onLogin((authorization) => void begin(authorization));
 element('logout').addEventListener('click', () => {
   send({ method: 'DELETE', path: 'v1/session' }).then(() => askForLogin(''), report);
 });
-element('filter').value = openNode() === undefined && !namedView() ? decodeURIComponent(location.hash.slice(1)) : '';
+/** Of a link; one to the whole fleet leaves what was typed. */
+function readFilter(): void {
+  const filter = decodeURIComponent(location.hash.slice(1));
+  if (filter !== '' && openNode() === undefined && !namedView()) element('filter').value = filter;
+}
+readFilter();
 element('filter').addEventListener('input', () => {
   location.hash = encodeURIComponent(element('filter').value);
   show();
 });
 browser.addEventListener('hashchange', () => {
   nodePage.forget();
+  readFilter();
   element('refusal').textContent = '';
   route();
   change();

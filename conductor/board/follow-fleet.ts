@@ -123,3 +123,16 @@ function forget({ nodes, flows }: Fleet, kind: string, uuid: string): string | u
   if (kind === 'flow') flows.delete(uuid);
   return nodeUuid;
 }
+
+export function uuidByName(fleet: Fleet, name: string): string | undefined {
+  for (const node of fleet.nodes.values()) if (node.name === name) return node.uuid;
+  return undefined;
+}
+
+/** Nodes that each conductor works on, by its name. */
+export function countWork(fleet: Fleet): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { conductor, ended_at: end } of fleet.flows.values())
+    if (conductor !== null && end === null) counts.set(conductor, (counts.get(conductor) ?? 0) + 1);
+  return counts;
+}

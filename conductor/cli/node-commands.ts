@@ -5,6 +5,7 @@ import {
   type CommandContext,
   type CommandInput,
   type CommandOption,
+  listOption,
   numberOption,
   pathOperand,
   requiredOption,
@@ -14,7 +15,9 @@ import {
 import { readDocument } from '#conductor/cli/input-files.ts';
 import { forEachOperand, onNodes } from '#conductor/cli/on-nodes.ts';
 import { cell, columnsOf, fieldTable, print } from '#conductor/cli/print.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { isNodeField, type NodeField, nodeFieldVersions } from '#conductor/model/node-field-names.ts';
+import { rackOf } from '#conductor/model/node-rack.ts';
 import { didYouMean, nearestWord } from '#shared/nearest-word.ts';
 
 const nodeFields = Object.keys(nodeFieldVersions);
@@ -65,6 +68,29 @@ function requireOutput(input: CommandInput): void {
     throw usageError('node list: -o: it must be json, yaml or text, wide or name');
 }
 
+/** What the API has no filter for. */
+const chosenHere = {
+  rack: { value: 'RACK', meaning: 'only nodes whose properties.rack, else extra.rack, is this' },
+  trait: { value: 'TRAIT', repeats: true, meaning: 'only with all of these traits' },
+} as const satisfies Record<string, CommandOption>;
+
+interface Chosen {
+  /** What it takes to tell. */
+  readonly fields: readonly NodeField[];
+  readonly isWanted: (node: Json) => boolean;
+}
+
+function readChoice(input: CommandInput): Chosen {
+  const [rack, traits] = [textOption(input, 'rack'), listOption(input, 'trait')];
+  const ofRack: NodeField[] = rack === undefined ? [] : ['properties', 'extra'];
+  return {
+    fields: [...ofRack, ...(traits.length > 0 ? (['traits'] as const) : [])],
+    isWanted: ({ properties, extra, traits: known }) =>
+      (rack === undefined || rackOf({ properties: properties as JsonObject, extra: extra as JsonObject }) === rack) &&
+      traits.every((trait) => (known as readonly string[]).includes(trait)),
+  };
+}
+
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
   const columns = readColumns(input);
   requireOutput(input);
@@ -77,15 +103,19 @@ async function list(context: CommandContext, input: CommandInput): Promise<void>
   if (key !== undefined && !isNodeField(key) && nearestWord(key, nodeFields) !== undefined) {
     throw usageError(`--sort: a node has no field ${key}${didYouMean(key, nodeFields)}`);
   }
+  const chosen = readChoice(input);
   const query: Record<string, string | undefined> = {
     // pages go on behind the last one's uuid
-    fields: [...new Set(['uuid', 'name', ...columns])].join(','),
+    fields: [...new Set(['uuid', 'name', ...columns, ...chosen.fields])].join(','),
     sort_key: key,
     sort_dir: sort?.[1],
   };
   for (const [name, { query: filter }] of Object.entries(filters)) query[filter] = textOption(input, name);
   const most = numberOption(input, 'limit');
-  const nodes = await listAll(context.client, { path: '/v1/nodes', key: 'nodes' }, query, most);
+  // how many have to be read for so many is not known before
+  const read = chosen.fields.length > 0 ? undefined : most;
+  const all = await listAll(context.client, { path: '/v1/nodes', key: 'nodes' }, query, read);
+  const nodes = all.filter(chosen.isWanted).slice(0, most);
   const json = nodes.map((node) => Object.fromEntries(columns.map((name) => [name, node[name] ?? null])));
   print(context, input, { json, text: textOf(context, input, { nodes, columns }) });
 }
@@ -120,6 +150,7 @@ export const nodeListCommand: Command = {
   words: 'node list',
   options: {
     ...filters,
+    ...chosenHere,
     columns: { value: 'FIELD,…', meaning: `fields to show (default: ${byDefault.join(',')})` },
     sort: { value: 'FIELD[:desc]', meaning: 'in the order of this field' },
     output: {

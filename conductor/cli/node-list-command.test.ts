@@ -43,3 +43,16 @@ test('-o name: a line each, for scripts', async () => {
   expect(await list(80, [named, { ...named, name: null }], '-o', 'name')).toBe(`rack1-a\n${uuid}\n`);
   await expect(list(80, [], '-o', 'xml')).rejects.toThrow('it must be json, yaml or text, wide or name');
 });
+
+test('racks and traits are chosen here, and so many are counted after that', async () => {
+  const nodes = [
+    { ...named, name: 'a', properties: { rack: 'r1' }, extra: {}, traits: ['CUSTOM_GPU', 'CUSTOM_X'] },
+    { ...named, name: 'b', properties: {}, extra: { rack: 'r1' }, traits: [] },
+    { ...named, name: 'c', properties: {}, extra: {}, traits: ['CUSTOM_GPU'] },
+  ];
+  const names = async (...args: string[]) => (await list(80, nodes, '-o', 'name', ...args)).trim().split('\n');
+  expect(await names('--rack', 'r1')).toEqual(['a', 'b']);
+  expect(await names('--trait', 'CUSTOM_GPU')).toEqual(['a', 'c']);
+  expect(await names('--trait', 'CUSTOM_GPU', '--trait', 'CUSTOM_X')).toEqual(['a']);
+  expect(await names('--rack', 'r1', '--limit', '1')).toEqual(['a']);
+});

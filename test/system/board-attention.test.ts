@@ -104,7 +104,12 @@ test('who takes them leaves a note, which the others see', { timeout }, async ()
 });
 
 test('a step that was asked for is left out, before it begins', { timeout: 2 * timeout }, async () => {
-  await call('POST', '/v1/nodes', { name: 'rests', driver: 'fake-hardware', driver_info: { fake_id: 'rests' } });
+  await call('POST', '/v1/nodes', {
+    name: 'rests',
+    driver: 'fake-hardware',
+    driver_info: { fake_id: 'rests' },
+    extra: { rack: 'r7' },
+  });
   await provision('rests', { target: 'manage' });
   const state = async () => (await call('GET', '/v1/nodes/rests'))['provision_state'];
   await expect.poll(state, { timeout }).toBe('manageable');
@@ -133,4 +138,22 @@ test('a reader sees it all, and is offered nothing', { timeout }, async () => {
   await page.keyboard.press('Enter');
   await troubles().filter({ hasText: '3 nodes' }).waitFor({ timeout });
   expect(await troubles().getByRole('button').count()).toBe(0);
+});
+
+test('racks are cards with a shape for each node, and one rack is acted on', { timeout }, async () => {
+  await page.getByRole('link', { name: 'Racks' }).click();
+  await see('↻ 3 retrying');
+  expect(await page.locator('.racks > li').count()).toBe(2);
+  expect(await page.locator('.racks').textContent()).toContain(hostile);
+  await browser.pictures('racks');
+  await page.locator('.racks').getByRole('link', { name: hostile }).click();
+  await page.locator('.members', { hasText: 'away-3' }).waitFor({ timeout });
+  expect(await browser.accessibilityFaults()).toEqual([]);
+  expect(await page.locator('#do-act').count()).toBe(0);
+  await page.getByRole('link', { name: 'All racks' }).click();
+  await page.locator('.racks').getByRole('link', { name: 'r7', exact: true }).click();
+  await page.getByRole('link', { name: 'as a list' }).click();
+  await page.locator('#rows').getByRole('link', { name: 'rests' }).waitFor({ timeout });
+  expect(await page.locator('#rows tr').count()).toBe(1);
+  expect(browser.faults).toEqual([]);
 });
