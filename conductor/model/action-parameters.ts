@@ -7,6 +7,19 @@ import {
 import { AppError } from '#shared/errors/app-error.ts';
 import { nearestWord } from '#shared/nearest-word.ts';
 
+export type ActionName =
+  | 'deploy_site'
+  | 'update_site'
+  | 'redeploy_server'
+  | 'teardown_server'
+  | 'relabel_nodes'
+  | 'verify_site';
+
+export interface ActionClusters {
+  readonly kubernetes: boolean;
+  readonly etcd: boolean;
+}
+
 /** `true`, or the text that `--param` sends. */
 const flag = z
   .union([z.boolean(), z.enum(['true', 'false'])], { error: 'must be true or false' })
@@ -33,7 +46,7 @@ const revisionRoles = ['committed', 'successful-site-action', 'last-site-action'
 export type TargetRevision = (typeof revisionRoles)[number];
 
 /** All that actions are told; `action-table.ts` says which one has which. */
-export const parameters = {
+const parameters = {
   'allow-intermediate-commits': flag.optional(),
   'clear-labels-timeout': seconds(1).optional(),
   'continue-on-fail': flag.optional(),

@@ -1,4 +1,5 @@
 import {
+  type ActionName,
   type ActionParameters,
   type ParameterName,
   parseParameters,
@@ -6,7 +7,6 @@ import {
   type SiteDefaults,
   type TargetRevision,
 } from '#conductor/model/action-parameters.ts';
-import type { ActionName } from '#conductor/model/site-actions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { nearestWord } from '#shared/nearest-word.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
 import type { ActionAnswer } from '#conductor/api/actions.ts';
-import { isReady } from '#conductor/cluster/kubernetes/cordon.ts';
 import { applyDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
+import { isReady } from '#conductor/cluster/kubernetes/objects.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { type Announce, type ClusterChange, makeChanges } from '#conductor/cluster/cluster-changes.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/cluster.ts';
-import { isCordoned } from '#conductor/cluster/kubernetes/cordon.ts';
 import { named } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import { addedLabels, allowsNode, decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
 import {
   type ClusterNode,
+  isCordoned,
   isFinished,
   listPodsOf,
   nodesPath,

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
-import { isReady } from '#conductor/cluster/kubernetes/cordon.ts';
 import { evictionVersion } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import { meets } from '#conductor/cluster/kubernetes/node-labels.ts';
-import { isFinished, listAll, type PodOutline, Requirement } from '#conductor/cluster/kubernetes/objects.ts';
+import { isFinished, isReady, listAll, type PodOutline, Requirement } from '#conductor/cluster/kubernetes/objects.ts';
 
 const Budget = z.looseObject({
   metadata: z.looseObject({ name: z.string(), namespace: z.string() }),

@@ -1,11 +1,12 @@
 import type { Announce, ClusterChange } from '#conductor/cluster/cluster-changes.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
-import { cordon, isReady } from '#conductor/cluster/kubernetes/cordon.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type Evicted, evictionVersion, evictPods, named } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import {
   type ClusterNode,
+  cordon,
   isFinished,
+  isReady,
   listPodsOf,
   type Pod,
   podName,

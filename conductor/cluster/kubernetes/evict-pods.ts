@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { Announce, ClusterChange } from '#conductor/cluster/cluster-changes.ts';
 import { apiPath, type Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
-import { isReady } from '#conductor/cluster/kubernetes/cordon.ts';
-import { type Pod, parse, podName } from '#conductor/cluster/kubernetes/objects.ts';
+import { isReady, type Pod, parse, podName } from '#conductor/cluster/kubernetes/objects.ts';
 import { causesOf, isAbsent, type RefusalCause } from '#conductor/cluster/kubernetes/refusal.ts';
 import type { RoundMessage } from '#conductor/cluster/round.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';

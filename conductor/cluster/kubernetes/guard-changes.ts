@@ -1,8 +1,15 @@
 import type { Announce } from '#conductor/cluster/cluster-changes.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
-import { isCordoned, isReady } from '#conductor/cluster/kubernetes/cordon.ts';
 import { findLeaving } from '#conductor/cluster/kubernetes/drain-node.ts';
-import { ClusterNode, listAll, listPodsOf, nodesPath, type Pod } from '#conductor/cluster/kubernetes/objects.ts';
+import {
+  ClusterNode,
+  isCordoned,
+  isReady,
+  listAll,
+  listPodsOf,
+  nodesPath,
+  type Pod,
+} from '#conductor/cluster/kubernetes/objects.ts';
 import { controllerOf } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import {
   daemonSetRight,

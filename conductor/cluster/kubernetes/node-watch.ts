@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
-import { isReady } from '#conductor/cluster/kubernetes/cordon.ts';
-import { ClusterNode, nodesPath, readNode } from '#conductor/cluster/kubernetes/objects.ts';
+import { ClusterNode, isReady, nodesPath, readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import type { WatchChange } from '#conductor/cluster/kubernetes/watch.ts';
 import { AppError } from '#shared/errors/app-error.ts';

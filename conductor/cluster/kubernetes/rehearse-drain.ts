@@ -1,10 +1,10 @@
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
-import { isCordoned } from '#conductor/cluster/kubernetes/cordon.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type KeptPod, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
 import { findLastReady, findMissingNodeRights } from '#conductor/cluster/kubernetes/guard-changes.ts';
 import {
   ClusterNode,
+  isCordoned,
   listAll,
   listPodsOf,
   nodesPath,

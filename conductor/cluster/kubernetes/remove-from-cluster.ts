@@ -2,12 +2,13 @@ import { type Announce, makeChanges } from '#conductor/cluster/cluster-changes.t
 import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
 import { takeLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
 import { apiPath, type Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
-import { cordon, isCordoned } from '#conductor/cluster/kubernetes/cordon.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { named } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import { addedLabels, decommissionLabel, decommissionValue } from '#conductor/cluster/kubernetes/node-labels.ts';
 import {
   type ClusterNode,
+  cordon,
+  isCordoned,
   listPodsOf,
   nodesPath,
   type Pod,

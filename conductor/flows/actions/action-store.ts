@@ -2,8 +2,8 @@ import { and, asc, desc, eq, getTableColumns, inArray, isNull, lt, sql } from 'd
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type FlowStepRow, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import type { ActionName } from '#conductor/model/action-parameters.ts';
 import { requestOf } from '#conductor/model/flow-states.ts';
-import type { ActionName } from '#conductor/model/site-actions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Conductors listen there: an action has come, or something about the one under way has changed. */

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { insertSteps } from '#conductor/flows/flow-store.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import type { ActionName } from '#conductor/model/action-parameters.ts';
 import { type ActionStepName, actionTable } from '#conductor/model/action-table.ts';
 import type { PlannedStep } from '#conductor/model/planned-step.ts';
-import type { ActionName } from '#conductor/model/site-actions.ts';
 
 /** The flow of an action that has been inserted before it, with all its steps. */
 export async function insertSiteFlow(

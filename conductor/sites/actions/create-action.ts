@@ -11,7 +11,7 @@ import type { Caller } from '#conductor/kernel/caller.ts';
 import { isOlderThan } from '#conductor/kernel/conductors/work-known.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
-import type { ActionParameters } from '#conductor/model/action-parameters.ts';
+import type { ActionName, ActionParameters } from '#conductor/model/action-parameters.ts';
 import {
   actionsLike,
   actionTable,
@@ -21,7 +21,6 @@ import {
 } from '#conductor/model/action-table.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
-import type { ActionName } from '#conductor/model/site-actions.ts';
 import { errorsIn, type SiteFault } from '#conductor/model/site-fault.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
 import { addNotes, type Note, notifyOfAction } from '#conductor/sites/actions/action-notes.ts';

@@ -1,7 +1,11 @@
-import { type ActionParameters, timeoutsOf } from '#conductor/model/action-parameters.ts';
+import {
+  type ActionClusters,
+  type ActionName,
+  type ActionParameters,
+  timeoutsOf,
+} from '#conductor/model/action-parameters.ts';
 import { actionTable, readActionParameters } from '#conductor/model/action-table.ts';
 import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
-import type { ActionClusters, ActionName } from '#conductor/model/site-actions.ts';
 import type { GroupDefinition, SiteRun } from '#conductor/model/site-run.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { Site } from '#conductor/sites/site.ts';

@@ -8,8 +8,7 @@ import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';
 import { planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';
 import { settleRun, workingNodes } from '#conductor/sites/actions/settle-run.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
-import type { NodeAct } from '#conductor/sites/nodes/node-decision.ts';
-import type { ObservedDeploy } from '#conductor/sites/nodes/node-facts.ts';
+import type { NodeAct, ObservedDeploy } from '#conductor/sites/nodes/node-decision.ts';
 import {
   inLine,
   nodeCase,

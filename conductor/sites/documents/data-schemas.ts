@@ -3,7 +3,7 @@ import draft4 from 'ajv-draft-04';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { documentFault, fieldFault } from '#conductor/sites/documents/schema-faults.ts';
 import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
-import { runWithin } from '#conductor/sites/rendering/run-within.ts';
+import { runWithin } from '#conductor/sites/rendering/substitute.ts';
 import { isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
 
 /** Deckhand's `DataSchema`: `metadata.name` is a kind of documents, whose `data` must match the JSON Schema in this one's `data`. */

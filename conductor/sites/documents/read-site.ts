@@ -1,8 +1,7 @@
 import { hideSecrets } from '#conductor/kernel/secrets/hide-secrets.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { Strategy } from '#conductor/model/site-run.ts';
-import { checkGroups } from '#conductor/sites/documents/check-groups.ts';
-import { checkNodes, type KnownToNodes } from '#conductor/sites/documents/check-nodes.ts';
+import { checkGroups, checkNodes, type KnownToNodes } from '#conductor/sites/documents/check-site.ts';
 import {
   defaultSettings,
   defaultTimeouts,

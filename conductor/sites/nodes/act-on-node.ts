@@ -12,8 +12,7 @@ import { designHash } from '#conductor/sites/nodes/compare-node.ts';
 import { deployNode, findRevision, recordDeploy } from '#conductor/sites/nodes/deploy-node.ts';
 import { alignNode, enrolNode, renewAccess } from '#conductor/sites/nodes/enrol-node.ts';
 import { findImpossible } from '#conductor/sites/nodes/find-impossible.ts';
-import type { NodeAct } from '#conductor/sites/nodes/node-decision.ts';
-import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
+import type { NodeAct, NodeFacts } from '#conductor/sites/nodes/node-decision.ts';
 import { type NodeOrder, type SiteWork, siteCaller, type TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
 import {

@@ -20,12 +20,13 @@ import {
   isSites,
   type NodeCase,
   type NodeDecision,
+  type ObservedFlow,
+  type ObservedNode,
   ownFailure,
   staysWhereItIs,
   whyForeign,
   working,
 } from '#conductor/sites/nodes/node-decision.ts';
-import type { ObservedFlow, ObservedNode } from '#conductor/sites/nodes/node-facts.ts';
 
 /** How long a node that is broken off may take to come to rest; then nothing more is done to it. */
 export const patienceMs = 10 * 60_000;

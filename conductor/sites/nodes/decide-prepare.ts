@@ -10,9 +10,10 @@ import {
   isSites,
   type NodeCase,
   type NodeDecision,
+  type NodeFacts,
+  type ObservedNode,
   working,
 } from '#conductor/sites/nodes/node-decision.ts';
-import type { NodeFacts, ObservedNode } from '#conductor/sites/nodes/node-facts.ts';
 
 type Rule = (given: NodeCase, node: ObservedNode) => NodeDecision;
 

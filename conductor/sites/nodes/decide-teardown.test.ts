@@ -4,7 +4,7 @@ import { legalVerbs, provisionStates, transientStates } from '#conductor/model/p
 import { inWords } from '#conductor/model/testing/in-words.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
 
-import type { NodeFacts, ObservedFlow, RestingFacts } from '#conductor/sites/nodes/node-facts.ts';
+import type { NodeFacts, ObservedFlow, RestingFacts } from '#conductor/sites/nodes/node-decision.ts';
 import {
   earlierAction,
   factsOf,

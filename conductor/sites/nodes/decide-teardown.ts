@@ -18,10 +18,10 @@ import {
   isSites,
   type NodeCase,
   type NodeDecision,
+  type ObservedNode,
   ownFailure,
   working,
 } from '#conductor/sites/nodes/node-decision.ts';
-import type { ObservedNode } from '#conductor/sites/nodes/node-facts.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 
 /** Something runs there, or has: it must be the site's. */

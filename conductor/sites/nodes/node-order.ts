@@ -1,5 +1,6 @@
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { DecommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
+import { isRemark, type Remark, type RemarkValue } from '#conductor/model/remark.ts';
 import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 
@@ -71,4 +72,41 @@ export const requestVersion = 96;
 /** In whose name an action asks for what it does: its user's, who is an administrator, or there would be no action. */
 export function siteCaller({ id, user }: SiteWork['action']): Caller {
   return { user: user ?? undefined, role: 'admin', project: undefined, via: `site action ${id}` };
+}
+
+interface Named {
+  readonly name: string;
+  /** Absent = it is not enrolled. */
+  readonly uuid?: string | undefined;
+}
+
+/**
+ * Flows and the API call a node by its UUID, as Ironic does; who has a site knows it by its name. Other UUIDs stay, those
+ * in URLs too. Pure.
+ */
+export function inItsName(text: string, { name, uuid }: Named): string {
+  if (uuid === undefined) return text;
+  return ['node', 'Node'].reduce(
+    (reported, word) => reported.replaceAll(`${word} ${uuid}`, () => `${word} ${name}`),
+    text,
+  );
+}
+
+/** The same of what has become of it, which is about this node. Pure. */
+export function aboutNode(outcome: NodeOutcome, node: Named): NodeOutcome {
+  if (outcome.state === 'working') return { ...outcome, doing: remarkOn(outcome.doing, node) };
+  if (outcome.state === 'failed') return { ...outcome, error: remarkOn(outcome.error, node) };
+  return outcome.remark === undefined ? outcome : { ...outcome, remark: remarkOn(outcome.remark, node) };
+}
+
+function remarkOn(remark: Remark, node: Named): Remark {
+  const named = (value: RemarkValue): RemarkValue => {
+    if (typeof value === 'string') return inItsName(value, node);
+    return isRemark(value) ? { ...value, arguments: mapArguments(value, named) } : value;
+  };
+  return { code: remark.code, subject: node.name, arguments: mapArguments(remark, named) };
+}
+
+function mapArguments({ arguments: given }: Remark, map: (value: RemarkValue) => RemarkValue): Remark['arguments'] {
+  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, map(value)]));
 }

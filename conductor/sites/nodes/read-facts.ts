@@ -1,8 +1,7 @@
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { nameChanges } from '#conductor/sites/nodes/compare-node.ts';
 import { readMemberships } from '#conductor/sites/nodes/membership-store.ts';
-import { isBusy } from '#conductor/sites/nodes/node-decision.ts';
-import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
+import { isBusy, type NodeFacts } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { type DesignContext, type NodeDesign, readDesigns } from '#conductor/sites/nodes/read-design.ts';
 import {

@@ -12,7 +12,7 @@ import type {
   ObservedFlow,
   ObservedNode,
   ObservedStep,
-} from '#conductor/sites/nodes/node-facts.ts';
+} from '#conductor/sites/nodes/node-decision.ts';
 import { Progress } from '#shared/wire/progress.ts';
 
 const nodeColumns = {

@@ -6,8 +6,13 @@ import { setTraits } from '#conductor/nodes/traits/change-traits.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { reportEach } from '#conductor/sites/nodes/act-in-turn.ts';
 import { whyForeign } from '#conductor/sites/nodes/node-decision.ts';
-import { type NodeReport, requestVersion, type SiteWork, siteCaller } from '#conductor/sites/nodes/node-order.ts';
-import { inItsName } from '#conductor/sites/nodes/own-name.ts';
+import {
+  inItsName,
+  type NodeReport,
+  requestVersion,
+  type SiteWork,
+  siteCaller,
+} from '#conductor/sites/nodes/node-order.ts';
 import type { ReadNode } from '#conductor/sites/nodes/read-facts.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 

@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
-import type { PluginTask, PluginTasks } from '#conductor/sites/plugins/plugin-task.ts';
-import { parseStage } from '#conductor/sites/plugins/task-stage.ts';
+import { type PluginTask, type PluginTasks, parseStage } from '#conductor/sites/plugins/plugin-task.ts';
 
 interface TaskOptions {
   readonly id?: string;

@@ -1,5 +1,12 @@
-import { type PluginTask, type PluginTasks, stageText } from '#conductor/sites/plugins/plugin-task.ts';
-import { compareDecimals, compareText, postfixOf, stageRank } from '#conductor/sites/plugins/task-stage.ts';
+import {
+  compareDecimals,
+  compareText,
+  type PluginTask,
+  type PluginTasks,
+  postfixOf,
+  stageRank,
+  stageText,
+} from '#conductor/sites/plugins/plugin-task.ts';
 import { nameSome } from '#shared/name-some.ts';
 
 export interface OrderedTask {

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { findSecrets } from '#conductor/model/secret-names.ts';
 import { parseYaml } from '#conductor/sites/documents/parse-yaml.ts';
-import type { PluginTask, TaskStage, TaskWork } from '#conductor/sites/plugins/plugin-task.ts';
-import { parseStage } from '#conductor/sites/plugins/task-stage.ts';
+import { type PluginTask, parseStage, type TaskStage, type TaskWork } from '#conductor/sites/plugins/plugin-task.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/name-some.ts';
 import { stepInterfaces } from '#shared/wire/step.ts';

@@ -2,8 +2,7 @@ import type { PluginAnswer, PluginDetailAnswer, PluginOrderAnswer, PluginTaskAns
 import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
 import type { OrderedTask } from '#conductor/sites/plugins/order-tasks.ts';
 import type { PluginSummary } from '#conductor/sites/plugins/plugin-store.ts';
-import { type PluginTask, stageText } from '#conductor/sites/plugins/plugin-task.ts';
-import { postfixRanges, rangeOf } from '#conductor/sites/plugins/task-stage.ts';
+import { type PluginTask, postfixRanges, rangeOf, stageText } from '#conductor/sites/plugins/plugin-task.ts';
 
 export function viewPlugin(row: PluginSummary): PluginAnswer {
   const { name, version, title, createdBy, createdAt } = row;

@@ -1,5 +1,5 @@
-import { isReady } from '#conductor/cluster/kubernetes/cordon.ts';
 import { applyDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
+import { isReady } from '#conductor/cluster/kubernetes/objects.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import { type BenchContext, type Figure, round } from '#test/bench/area.ts';
 import { loadAverage } from '#test/bench/process-figures.ts';

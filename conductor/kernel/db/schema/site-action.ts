@@ -12,8 +12,8 @@ import {
   timestamp,
 } from 'drizzle-orm/pg-core';
 import { remarkColumn } from '#conductor/kernel/db/remark-column.ts';
+import type { ActionClusters } from '#conductor/model/action-parameters.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { ActionClusters } from '#conductor/model/site-actions.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { GroupDefinition, GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/model/site-run.ts';
 

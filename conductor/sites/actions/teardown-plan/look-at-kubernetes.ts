@@ -7,10 +7,16 @@ import {
 } from '#conductor/api/teardown-plan.ts';
 import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
-import { isCordoned, isReady } from '#conductor/cluster/kubernetes/cordon.ts';
 import { findDaemonSets, hasDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type Budget, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
-import { listPodsOf, type PodOutline, podName, readNode } from '#conductor/cluster/kubernetes/objects.ts';
+import {
+  isCordoned,
+  isReady,
+  listPodsOf,
+  type PodOutline,
+  podName,
+  readNode,
+} from '#conductor/cluster/kubernetes/objects.ts';
 import { type DrainPlan, outlineOf, planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { findMissingRights, watchRight } from '#conductor/cluster/kubernetes/rights.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';

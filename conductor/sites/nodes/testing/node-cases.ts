@@ -2,14 +2,14 @@ import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import type { NodePhase } from '#conductor/model/site-run.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
-import type { NodeCase } from '#conductor/sites/nodes/node-decision.ts';
 import type {
+  NodeCase,
   NodeFacts,
   ObservedAllocation,
   ObservedFlow,
   ObservedNode,
   RestingFacts,
-} from '#conductor/sites/nodes/node-facts.ts';
+} from '#conductor/sites/nodes/node-decision.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 

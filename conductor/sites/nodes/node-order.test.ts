@@ -3,7 +3,7 @@ import { textRemark } from '#conductor/model/remark.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
 import type { NodeOutcome } from '#conductor/model/site-run.ts';
 import { inWords } from '#conductor/model/testing/in-words.ts';
-import { aboutNode, inItsName } from '#conductor/sites/nodes/own-name.ts';
+import { aboutNode, inItsName } from '#conductor/sites/nodes/node-order.ts';
 
 const uuid = '6f0e2f6e-0000-4000-8000-000000000001';
 const node = { name: 'n$&1', uuid };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { compareDecimals, parseDecimal, parseStage, postfixOf } from '#conductor/sites/plugins/task-stage.ts';
+import { compareDecimals, parseDecimal, parseStage, postfixOf } from '#conductor/sites/plugins/plugin-task.ts';
 
 test.each([
   ['pre_deployment', { name: 'pre_deployment' }],
