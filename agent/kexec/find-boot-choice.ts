@@ -4,8 +4,10 @@ import { type BootChoice, chooseGrubEntry } from '#agent/kexec/grub-menu.ts';
 import { notUnderstood } from '#agent/kexec/grub-script.ts';
 import { readGrubEnvironment, readLoaderEntries } from '#agent/kexec/loader-entries.ts';
 import { listImageNames, readImageText } from '#agent/kexec/read-image-file.ts';
+import { chooseSystemdBootEntry, readSystemdBoot, type SystemdBootEntry } from '#agent/kexec/systemd-boot.ts';
 import type { ProbedPartition } from '#agent/storage/block-device.ts';
 import { withMounted } from '#agent/storage/mount.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
 export interface FoundChoice extends BootChoice {
@@ -15,8 +17,6 @@ export interface FoundChoice extends BootChoice {
 
 /** Of the root file system, and of a file system for /boot. */
 const grubFolders = ['boot/grub', 'boot/grub2', 'grub', 'grub2'];
-/** On the EFI system partition: systemd-boot and unified kernel images. */
-const otherLoaders = ['loader/entries', 'EFI/Linux'];
 const readable: ReadonlySet<string> = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'vfat']);
 const maxEntries = 100;
 const maxEntryBytes = 64 * 1024;
@@ -25,26 +25,64 @@ const maxEntryBytes = 64 * 1024;
  * What the boot loader of a deployed system would start. Its file systems are mounted read-only, one after the other.
  * @throws AppError `not_supported` where that can't be known for certain; `storage_error`
  */
-export async function findBootChoice(run: Run, partitions: readonly ProbedPartition[]): Promise<FoundChoice> {
+export async function findBootChoice(
+  run: Run,
+  partitions: readonly ProbedPartition[],
+  sysRoot: string,
+): Promise<FoundChoice> {
   const found: FoundChoice[] = [];
+  const menu: FoundMenu = { entries: [], patterns: [], hasLoader: false };
   for (const partition of partitions.filter(({ fsType }) => readable.has(fsType ?? ''))) {
     await withMounted(run, partition.name, mountHarmless('ro'), async (root) => {
-      for (const folder of otherLoaders) {
-        if (partition.fsType !== 'vfat' || (await listImageNames(root, folder)).length === 0) continue;
-        throw notUnderstood(`${folder} on ${partition.name}: systemd-boot and unified kernel images are not supported`);
-      }
+      if (partition.fsType === 'vfat') await addSystemdBoot(menu, root, partition);
       for (const folder of grubFolders) {
         const choice = await readGrub(root, folder);
         if (choice) found.push({ ...choice, partition });
       }
     });
   }
+  if (menu.entries.length > 0) return chooseOfMenu(menu, found, sysRoot);
   const [only, another] = found;
   if (!only) throw notUnderstood(`there is no grub.cfg in ${grubFolders.join(', ')} of any file system`);
   if (another) {
     throw notUnderstood(`there are several grub.cfg, on ${found.map(({ partition }) => partition.name).join(', ')}`);
   }
   return only;
+}
+
+/** Of the EFI system partition, and of a partition for kernels beside it. */
+interface FoundMenu {
+  readonly entries: {
+    readonly id: string;
+    readonly kind: SystemdBootEntry['kind'];
+    readonly choice: FoundChoice | Error;
+  }[];
+  readonly patterns: string[];
+  hasLoader: boolean;
+}
+
+/** What is not understood of one entry counts once that is chosen. */
+async function addSystemdBoot(menu: FoundMenu, root: string, partition: ProbedPartition): Promise<void> {
+  const files = await readSystemdBoot(root);
+  menu.hasLoader ||= files.hasLoader;
+  if (files.pattern !== undefined) menu.patterns.push(files.pattern);
+  for (const { id, kind, read } of files.entries) {
+    const choice = await read().then(
+      (chosen): FoundChoice => ({ ...chosen, partition }),
+      (error: unknown) => (error instanceof AppError ? error : Promise.reject(error)),
+    );
+    menu.entries.push({ id, kind, choice });
+  }
+}
+
+async function chooseOfMenu(menu: FoundMenu, others: readonly FoundChoice[], sysRoot: string): Promise<FoundChoice> {
+  if (others.length > 0) throw notUnderstood('there are a grub.cfg and entries of systemd-boot');
+  if (!menu.hasLoader) throw notUnderstood('there are entries of systemd-boot, but no systemd-boot');
+  if ((await readBootMode(sysRoot)) !== 'uefi') throw notUnderstood('systemd-boot is started by UEFI alone');
+  const variables = await listImageNames(sysRoot, 'firmware/efi/efivars');
+  const { choice } = chooseSystemdBootEntry(menu.entries, menu.patterns[0], variables);
+  if (choice instanceof Error) throw choice;
+  return choice;
 }
 
 async function readGrub(root: string, folder: string): Promise<BootChoice | undefined> {

@@ -2,6 +2,7 @@ import { notUnderstood, parseGrubScript, type Statement, type Word } from '#agen
 import { evaluateTest, type Truth } from '#agent/kexec/grub-test.ts';
 import { expand, quoteForKernel, type Variables } from '#agent/kexec/grub-words.ts';
 import type { LoaderEntry } from '#agent/kexec/loader-entries.ts';
+import type { FilePart } from '#agent/kexec/unified-image.ts';
 
 /** What GRUB knows beside its configuration. */
 export interface GrubFacts {
@@ -26,6 +27,8 @@ export interface BootPath {
   /** `UUID=…`, `LABEL=…`, `hd0,gpt2`; `undefined` = the partition of the configuration. */
   readonly device: string | undefined;
   readonly path: string;
+  /** Of the file; absent = all of it. */
+  readonly part?: FilePart;
 }
 
 interface MenuEntry {

@@ -1,12 +1,11 @@
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { completeCommandLine, loadKernel } from '#agent/kexec/load-system.ts';
+import { completeCommandLine } from '#agent/kexec/load-system.ts';
 import { debian, debianUuid, rhel, rhelEntries, rhelUuid } from '#agent/kexec/testing/grub-configurations.ts';
+import { type Loaded, loadFrom, partition, putFile } from '#agent/kexec/testing/probed-disk.ts';
 import type { ProbedPartition } from '#agent/storage/block-device.ts';
-import { ranWell } from '#agent/testing/fake-services.ts';
-import type { Run } from '#shared/process/run.ts';
 
 let disk = '';
 beforeEach(async () => {
@@ -14,62 +13,11 @@ beforeEach(async () => {
 });
 afterEach(() => rm(disk, { recursive: true }));
 
-const partition = (
-  number: number,
-  fsUuid: string,
-  fsType = 'ext4',
-  fsLabel: string | null = null,
-): ProbedPartition => ({
-  name: `/dev/vda${number}`,
-  number,
-  sizeBytes: 1,
-  fsType,
-  fsLabel,
-  fsUuid,
-  partLabel: null,
-  partType: null,
-});
 const root = partition(2, debianUuid);
 
-/** A file of a partition of the disk, by the device's name. */
-async function put(device: ProbedPartition, path: string, content: string): Promise<void> {
-  const file = join(disk, basename(device.name), path);
-  await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, content);
-}
-
-interface Loaded {
-  readonly args: readonly string[];
-  readonly kernel: string;
-  readonly initrd: string;
-}
-
-/** Mounts are copies; what kexec gets is kept. */
-function machine(loads: Loaded[]): Run {
-  return async (command, args) => {
-    const [device = '', folder = ''] = args.slice(-2);
-    if (command === 'mount') {
-      await cp(join(disk, basename(device)), folder, { recursive: true, verbatimSymlinks: true });
-    } else if (command === 'umount') {
-      await rm(folder, { recursive: true });
-      await mkdir(folder);
-    } else if (command === 'kexec') {
-      const initrd = args.find((arg) => arg.startsWith('--initrd='))?.slice('--initrd='.length);
-      const names = args.map((arg) => arg.replace(/(?<=^|=)\/.*\//, ''));
-      const content = initrd === undefined ? '' : await readFile(initrd, 'utf8');
-      loads.push({ args: names, kernel: await readFile(args[2] ?? '', 'utf8'), initrd: content });
-    }
-    return ranWell();
-  };
-}
-
-async function load(...partitions: readonly ProbedPartition[]): Promise<Loaded> {
-  const loads: Loaded[] = [];
-  await loadKernel(machine(loads), partitions);
-  const [loaded] = loads;
-  if (!loaded) throw new Error('nothing was loaded');
-  return loaded;
-}
+const put = (device: ProbedPartition, path: string, content: string): Promise<void> =>
+  putFile(disk, device, path, content);
+const load = (...partitions: readonly ProbedPartition[]): Promise<Loaded> => loadFrom(disk, partitions);
 
 async function putDebian(): Promise<void> {
   await put(root, 'boot/grub/grub.cfg', debian);
@@ -139,13 +87,6 @@ describe('refused', () => {
     await putDebian();
     await put(root, 'boot/grub2/grub.cfg', debian);
     await expect(load(root)).rejects.toThrow('there are several grub.cfg, on /dev/vda2, /dev/vda2');
-  });
-
-  test('with another loader on the EFI system partition', async () => {
-    await putDebian();
-    const esp = partition(1, 'AB-CD', 'vfat');
-    await put(esp, 'EFI/Linux/a.efi', '');
-    await expect(load(esp, root)).rejects.toThrow('EFI/Linux on /dev/vda1: systemd-boot and unified kernel images');
   });
 
   test('for partitions that the disk does not have, or has twice', async () => {

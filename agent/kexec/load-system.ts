@@ -43,15 +43,22 @@ export async function loadSystem(context: Context): Promise<LoadedSystem> {
   return loaded;
 }
 
-export async function loadKernel(run: Run, partitions: readonly ProbedPartition[]): Promise<LoadedSystem> {
-  const { partition, title, kernel, initrds, commandLine: asked } = await findBootChoice(run, partitions);
+/** @param sysRoot differs only in tests */
+export async function loadKernel(
+  run: Run,
+  partitions: readonly ProbedPartition[],
+  sysRoot = '/sys',
+): Promise<LoadedSystem> {
+  const { partition, title, kernel, initrds, commandLine: asked } = await findBootChoice(run, partitions, sysRoot);
   const commandLine = completeCommandLine(asked, partitions);
   const folder = await mkdtemp(join(tmpdir(), 'baton-kexec-'));
   const file = (name: string): string => join(folder, name);
   try {
-    const copy = ({ device, path }: BootPath, to: Parameters<typeof appendImageFile>[2]): Promise<number> => {
+    const copy = ({ device, path, part }: BootPath, to: Parameters<typeof appendImageFile>[2]): Promise<number> => {
       const { name } = partitionOf(device, partitions, partition);
-      return withMounted(run, name, mountHarmless('ro'), (root) => appendImageFile(root, path, to));
+      return withMounted(run, name, mountHarmless('ro'), (root) =>
+        appendImageFile(root, path, part ? { ...to, part } : to),
+      );
     };
     await copy(kernel, { file: file('kernel'), maxBytes: maxKernelBytes, multipleOf: 1 });
     let left = maxInitrdBytes;

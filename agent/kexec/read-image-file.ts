@@ -1,7 +1,8 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { appendFile, lstat, readdir, readFile } from 'node:fs/promises';
+import { appendFile, lstat, open, readdir, readFile } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
+import type { FilePart } from '#agent/kexec/unified-image.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Files of a mounted file system that comes from anywhere: links are followed inside of it, sizes have bounds. */
@@ -33,15 +34,35 @@ export async function listImageNames(root: string, path: string): Promise<readon
 export async function appendImageFile(
   root: string,
   path: string,
-  to: { readonly file: string; readonly maxBytes: number; readonly multipleOf: 1 | 4 },
+  to: { readonly file: string; readonly maxBytes: number; readonly multipleOf: 1 | 4; readonly part?: FilePart },
 ): Promise<number> {
-  const file = await findFile(root, path, to.maxBytes);
-  if (!file) throw new AppError('not_found', `the image has no file ${path}`);
+  const file = await requireFile(root, path, to.part ? Infinity : to.maxBytes);
+  const { offset, length } = to.part ?? { offset: 0, length: file.size };
+  if (length > to.maxBytes) throw tooLarge(`a part of ${path}`, to.maxBytes);
   // no further than was looked at
-  const end = file.size - 1;
-  if (file.size > 0) await pipeline(createReadStream(file.path, { end }), createWriteStream(to.file, { flags: 'a' }));
-  await appendFile(to.file, Buffer.alloc((to.multipleOf - (file.size % to.multipleOf)) % to.multipleOf));
-  return file.size;
+  const range = { start: offset, end: offset + length - 1 };
+  if (length > 0) await pipeline(createReadStream(file.path, range), createWriteStream(to.file, { flags: 'a' }));
+  await appendFile(to.file, Buffer.alloc((to.multipleOf - (length % to.multipleOf)) % to.multipleOf));
+  return length;
+}
+
+/** @throws AppError `not_found`; `not_supported` for what is no file */
+export async function sizeOfImageFile(root: string, path: string): Promise<number> {
+  return (await requireFile(root, path, Infinity)).size;
+}
+
+/** All of it, or less at the file's end. @throws AppError as `sizeOfImageFile` */
+export async function readImagePart(root: string, path: string, { offset, length }: FilePart): Promise<Buffer> {
+  const { path: inside } = await requireFile(root, path, Infinity);
+  await using handle = await open(inside);
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, offset);
+  return buffer.subarray(0, bytesRead);
+}
+
+async function requireFile(root: string, path: string, maxBytes: number) {
+  const file = await findFile(root, path, maxBytes);
+  if (!file) throw new AppError('not_found', `the image has no file ${path}`);
+  return file;
 }
 
 async function findFile(root: string, path: string, maxBytes: number) {
@@ -50,14 +71,16 @@ async function findFile(root: string, path: string, maxBytes: number) {
     const { size, ...status } = await lstat(inside);
     // a pipe or a device would be waited for without end
     if ((status.mode & 0o170000) !== 0o100000) throw new AppError('not_supported', `${path} of the image is no file`);
-    if (size > maxBytes) {
-      throw new AppError('not_supported', `${path} of the image is larger than ${maxBytes} bytes`);
-    }
+    if (size > maxBytes) throw tooLarge(path, maxBytes);
     return { path: inside, size };
   } catch (error) {
     if (isAbsent(error)) return undefined;
     throw error;
   }
+}
+
+function tooLarge(what: string, maxBytes: number): AppError {
+  return new AppError('not_supported', `${what} of the image is larger than ${maxBytes} bytes`);
 }
 
 function isAbsent(error: unknown): boolean {
