@@ -18,6 +18,7 @@ export const noSurroundings: NodeSurroundings = {
   traits: [],
   currentStep: undefined,
   agent: undefined,
+  differing: [],
 };
 
 /** Each is one value per node, in the statement that reads the node: lists of thousands are one question. */
@@ -30,17 +31,20 @@ const surroundingColumns = {
     WHERE f.node_uuid = nodes.uuid AND f.ended_at IS NULL LIMIT 1)`,
   agent: `(SELECT json_build_object('callbackUrl', callback_url, 'version', version, 'lastHeartbeatAt', last_heartbeat_at)
     FROM agent_sessions a WHERE a.node_uuid = nodes.uuid)`,
+  differing: `(SELECT json_agg(json_build_object('address', p.address, 'network', s.network, 'vlans', s.found, 'bond', s.found_bond)
+      ORDER BY p.address)
+    FROM ports p JOIN switch_ports s ON s.port_uuid = p.uuid AND s.found IS NOT NULL WHERE p.node_uuid = nodes.uuid)`,
 } as const;
 type SurroundingColumn = keyof typeof surroundingColumns;
 
 /** What these fields are made from; the rest of a node stands in its row. */
-const columnOfField: Readonly<Partial<Record<NodeField, SurroundingColumn>>> = {
-  reservation: 'reservation',
-  conductor: 'reservation',
-  traits: 'traits',
-  clean_step: 'current_step',
-  deploy_step: 'current_step',
-  driver_internal_info: 'agent',
+const columnOfField: Readonly<Partial<Record<NodeField, readonly SurroundingColumn[]>>> = {
+  reservation: ['reservation'],
+  conductor: ['reservation'],
+  traits: ['traits'],
+  clean_step: ['current_step'],
+  deploy_step: ['current_step'],
+  driver_internal_info: ['agent', 'differing'],
 };
 const allSurroundings = Object.keys(surroundingColumns) as SurroundingColumn[];
 
@@ -92,6 +96,7 @@ interface SurroundingRow {
   readonly traits?: string[] | null;
   readonly current_step?: NonNullable<NodeSurroundings['currentStep']> | null;
   readonly agent?: { callbackUrl: string | null; version: string | null; lastHeartbeatAt: string | null } | null;
+  readonly differing?: NodeSurroundings['differing'] | null;
 }
 
 function surroundingsOf(row: SurroundingRow): NodeSurroundings {
@@ -103,5 +108,6 @@ function surroundingsOf(row: SurroundingRow): NodeSurroundings {
     agent: agent
       ? { ...agent, lastHeartbeatAt: agent.lastHeartbeatAt === null ? null : new Date(agent.lastHeartbeatAt) }
       : undefined,
+    differing: row.differing ?? [],
   };
 }

@@ -5,7 +5,10 @@ import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type NodeField, nodeFieldVersions } from '#conductor/model/node-field-names.ts';
+import type { FoundVlans } from '#conductor/model/port-vlans.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
+import type { FoundBond } from '#conductor/model/switch-bond.ts';
+import { describePort } from '#conductor/networks/switch-driver.ts';
 import { listMissing } from '#conductor/nodes/list-missing.ts';
 import { interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 
@@ -18,6 +21,16 @@ export interface NodeSurroundings {
     | (Pick<FlowStepRow, 'interface' | 'step' | 'args' | 'priority'> & { kind: FlowKindName })
     | undefined;
   readonly agent: Pick<AgentSessionRow, 'callbackUrl' | 'version' | 'lastHeartbeatAt'> | undefined;
+  /** Its ports whose switch ports are otherwise than Baton has set them, as last read. */
+  readonly differing: readonly DifferingPort[];
+}
+
+interface DifferingPort {
+  readonly address: string;
+  /** Where it was put; null = isolated. */
+  readonly network: string | null;
+  readonly vlans: FoundVlans;
+  readonly bond: FoundBond | null;
 }
 
 export interface NodeViewOptions {
@@ -75,8 +88,9 @@ const fieldValues: Readonly<
   description: (node) => node.description,
   driver: (node) => node.driver,
   driver_info: (node) => maskDocument(node.driverInfo),
-  driver_internal_info: (node, { agent }) => ({
+  driver_internal_info: (node, { agent, differing }) => ({
     ...internalInfo(agent),
+    ...switchPortInfo(differing),
     ...wipeInfo(node),
     ...missingInfo(node),
   }),
@@ -148,6 +162,18 @@ function wipeInfo({ osDisk, sparedDisks, owedWipe }: NodeRow): JsonObject {
 function missingInfo(node: NodeRow): JsonObject {
   const missing = node.provisionState === 'enroll' ? listMissing(node) : [];
   return missing.length === 0 ? {} : { baton_missing: missing };
+}
+
+/** What somebody else has done to its switch ports. */
+function switchPortInfo(differing: readonly DifferingPort[]): JsonObject {
+  if (differing.length === 0) return {};
+  return {
+    baton_switch_ports_differing: differing.map(({ address, network, vlans, bond }) => ({
+      address,
+      set: network === null ? 'isolated' : `network ${network}`,
+      found: describePort({ vlans, bond: bond ?? undefined }),
+    })),
+  };
 }
 
 /** The keys that clients read; the rest of Ironic's is private to it. */

@@ -195,11 +195,19 @@ test('a port that somebody else has changed is found, shown, and set again when 
   const reports = async () => (await events()).filter((event) => event.startsWith('switch port of'));
   expect(await reports()).toEqual([`${found}, set by Baton to VLAN 300 with tagged 301,310-311 (network blue)`]);
   expect(await (await fetch(`${conductor.url}/metrics`)).text()).toMatch(/^baton_switch_ports_differing 1$/m);
+  const shown = async () => {
+    const { driver_internal_info: info } = (await operator.node(name)) as { driver_internal_info: object };
+    return info;
+  };
+  expect(await shown()).toMatchObject({
+    baton_switch_ports_differing: [{ address: '52:54:00:00:b7:01', set: 'network blue', found: 'VLAN 999' }],
+  });
   const diff = await baton('network', 'diff', name);
   expect(diff).toContain('VLAN 999');
   expect(diff).toContain('ovs-vsctl set port p1 vlan_mode=native-untagged tag=300 trunks=301,310,311');
   expect(await baton('network', 'repair', name)).toContain(`node ${name}: switch ports are as Baton has set them`);
   expect(await switchPorts()).toEqual(Array(2).fill('native-untagged 300 [301, 310, 311]'));
+  expect(await shown()).not.toHaveProperty('baton_switch_ports_differing');
   expect(await baton('network', 'diff', name)).not.toContain('A repair would send');
   await real.vsctl('set', 'port', 'p1', 'tag=999');
   await look(signal);
