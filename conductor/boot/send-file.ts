@@ -41,7 +41,11 @@ export async function sendFile(request: Request, options: SendFileOptions): Prom
   return file === undefined ? notFound() : sendContent(request, file, { ...options, name });
 }
 
-type SendContentOptions = Pick<SendFileOptions, 'log' | 'onSent'> & { readonly name: string };
+type SendContentOptions = Pick<SendFileOptions, 'log' | 'onSent'> & {
+  readonly name: string;
+  /** Default `application/octet-stream`. */
+  readonly type?: string;
+};
 
 /** The same of any content, which is closed in every case; `name` is for the log. */
 export async function sendContent(request: Request, content: Content, options: SendContentOptions): Promise<Response> {
@@ -104,7 +108,7 @@ async function answer(request: Request, file: Content, options: SendContentOptio
     return new Response(null, { status, headers });
   };
   if (isUnchanged(request, file)) return bodiless(304, common);
-  const type = { 'content-type': 'application/octet-stream' };
+  const type = { 'content-type': options.type ?? 'application/octet-stream' };
   // a range is for GET alone (RFC 9110 §14.2)
   if (request.method === 'HEAD') return bodiless(200, { ...common, ...type, 'content-length': String(file.size) });
   const header = ifRangeHolds(request, file) ? (request.headers.get('range') ?? undefined) : undefined;

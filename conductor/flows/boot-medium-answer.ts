@@ -5,6 +5,7 @@ import { ramdiskParams } from '#conductor/boot/ipxe-script.ts';
 import { staticAddresses } from '#conductor/boot/static-addresses.ts';
 import { ramdiskOf } from '#conductor/flows/boot-answer.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import { findNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
@@ -19,12 +20,22 @@ export async function bootMediumParams(
   context: Pick<EngineContext, 'db' | 'config' | 'secrets'>,
   { path, nodeUuid }: { readonly path: string; readonly nodeUuid: string },
 ): Promise<BootMediumParams | undefined> {
-  const { config, db, secrets } = context;
+  const { db, secrets } = context;
   const session = isUuid(nodeUuid) ? await findAgentSession(db, nodeUuid) : undefined;
   if (!session) return undefined;
   const token = openAgentToken(secrets, session);
   const node = isSameSecret(path, bootMediumPath(nodeUuid, token)) ? await findNode(db, nodeUuid) : undefined;
   if (!node) return undefined;
+  return bootMediumParamsOf(context, node, { secrets: [`ipa-agent-token=${token}`] });
+}
+
+/** @param boot `mac`: of the card that it was loaded by, to be used where `network_data` names none */
+export function bootMediumParamsOf(
+  { config, secrets }: Pick<EngineContext, 'config' | 'secrets'>,
+  node: NodeRow,
+  boot: { readonly secrets: readonly string[]; readonly mac?: string },
+): BootMediumParams {
+  const addresses = staticAddresses(node.networkData);
   const parameters = ramdiskParams(
     {
       publicUrl: config.boot.url,
@@ -32,7 +43,7 @@ export async function bootMediumParams(
       defaultKernelParams: config.kernelParams,
       ...ramdiskOf(secrets, node),
     },
-    staticAddresses(node.networkData),
+    boot.mac === undefined || addresses.length > 0 ? addresses : [`BOOTIF=${boot.mac}`],
   );
-  return { parameters, secrets: [`ipa-agent-token=${token}`] };
+  return { parameters, secrets: boot.secrets };
 }

@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import { answerBoot } from '#conductor/flows/boot-answer.ts';
 import { bootMediumParams } from '#conductor/flows/boot-medium-answer.ts';
 import { giveBootSecrets } from '#conductor/flows/boot-secrets.ts';
+import { answerHttpBoot } from '#conductor/flows/http-boot.ts';
 import { actionRoutes } from '#conductor/http/actions.routes.ts';
 import { admitCallers } from '#conductor/http/admit-callers.ts';
 import { admitMachines } from '#conductor/http/admit-strangers.ts';
@@ -157,6 +158,7 @@ export function createBootApp(context: HttpContext): Hono {
     bootRoutes({
       answer: (mac) => answerBoot(context, mac),
       secrets: (client) => giveBootSecrets(context, client),
+      httpBoot: (client) => answerHttpBoot(context, client),
       mediumParams: (of) => bootMediumParams(context, of),
       ramdiskDirectory: config.ramdiskDirectory,
       imagesDirectory: config.imagesDirectory,

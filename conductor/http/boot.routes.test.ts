@@ -48,6 +48,7 @@ const app = (overrides: Partial<BootRoutesOptions> = {}) =>
     answer: async (mac) => known[mac] ?? { kind: 'unknown' },
     secrets: async ({ mac }) => (mac === '52:54:00:00:00:01' ? ['ipa-agent-token=t'] : undefined),
     mediumParams: async () => undefined,
+    httpBoot: () => Promise.resolve({ kind: 'iPXE' }),
     ramdiskDirectory: join(folder, 'ramdisk'),
     ipxeDirectory: join(folder, 'ramdisk'),
     imagesDirectory: images,

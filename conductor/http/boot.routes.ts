@@ -10,9 +10,11 @@ import {
   ramdiskScript,
   volumeScript,
 } from '#conductor/boot/ipxe-script.ts';
+import { macOfAddress } from '#conductor/boot/mac-of-address.ts';
 import { ramdiskFiles } from '#conductor/boot/ramdisk-files.ts';
 import { secretsArchive } from '#conductor/boot/secrets-archive.ts';
 import { notFound, sendContent, sendFile } from '#conductor/boot/send-file.ts';
+import type { HttpBootAnswer } from '#conductor/flows/http-boot.ts';
 import { addressOf } from '#conductor/http/admit-strangers.ts';
 import type { BootEvent, BootEventName } from '#conductor/model/boot.ts';
 import type { Log } from '#shared/log.ts';
@@ -23,6 +25,8 @@ export interface BootRoutesOptions {
   readonly answer: (mac: string) => Promise<BootAnswer>;
   /** What the machine is to know that no one else may, given once in a boot; `undefined` = nothing, or not to this one. */
   readonly secrets: (client: BootClient) => Promise<readonly string[] | undefined>;
+  /** What firmware that asks for iPXE by HTTP is to get. */
+  readonly httpBoot: (client: BootClient) => Promise<HttpBootAnswer>;
   /** The kernel parameters on the CD of one boot, or `undefined` where there is none. */
   readonly mediumParams: (of: {
     readonly path: string;
@@ -47,6 +51,9 @@ export interface BootRoutesOptions {
 }
 
 const ipxeFiles: readonly string[] = ['snponly.efi', 'undionly.kpxe', 'ipxe.efi', 'ipxe-arm64.efi'];
+
+/** By it firmware knows that it is to boot what is in the image (UEFI 2.10 §24.7.2). */
+const isoType = 'application/vnd.efi-iso';
 
 /** The script has machines say who they are as they fetch these. */
 const fileEvents: Readonly<Record<string, BootEventName>> = { vmlinuz: 'kernel', 'initrd.img': 'initrd' };
@@ -93,6 +100,18 @@ export function bootRoutes(options: BootRoutesOptions): Hono {
     if (params === undefined) return notFound();
     const medium = await openBootMedium(options.ramdiskDirectory, params);
     return sendContent(c.req.raw, medium, { name: `the boot medium of node ${nodeUuid}`, log });
+  });
+
+  app.get('/boot/snponly.efi', async (c, next) => {
+    const source = addressOf(c);
+    const mac = parseMacAddress(c.req.query('mac') ?? '') ?? (await macOfAddress(source));
+    const answer = mac === undefined ? undefined : await options.httpBoot({ mac, source });
+    if (!answer || answer.kind === 'iPXE') return next();
+    log.info({ mac, answer: answer.kind }, 'asked for by HTTP boot');
+    if (answer.kind === 'local disk') return notFound();
+    const medium = await openBootMedium(options.ramdiskDirectory, answer.params);
+    const onSent = (bytes: number): void => options.onFetched?.(mac ?? '', { event: 'initrd', bytes });
+    return sendContent(c.req.raw, medium, { name: `the ramdisk of ${mac}`, type: isoType, log, onSent });
   });
 
   const files = [

@@ -49,7 +49,7 @@ test("metal3's baremetal-operator takes a Redfish host from nothing to a deploym
       name: 'redfish',
       default_raid_interface: 'agent',
       enabled_raid_interfaces: ['agent', 'redfish', 'no-raid'],
-      enabled_boot_interfaces: ['ipxe', 'pxe', 'redfish-virtual-media'],
+      enabled_boot_interfaces: ['ipxe', 'pxe', 'redfish-virtual-media', 'http', 'http-ipxe'],
     }),
   );
   expect((await call('GET', '/v1/nodes/metal3~worker-0')).status).toBe(404);

@@ -1,5 +1,6 @@
 export const bootDevices = ['pxe', 'disk', 'cdrom', 'bios', 'safe'] as const;
-export type BootDevice = (typeof bootDevices)[number];
+/** `uefihttp`: the firmware's own HTTP boot, by Ironic's name; no IPMI has it. */
+export type BootDevice = (typeof bootDevices)[number] | 'uefihttp';
 
 export type BootMode = 'uefi' | 'bios';
 

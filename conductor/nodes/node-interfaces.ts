@@ -9,7 +9,7 @@ type InterfaceNames = Readonly<Record<InterfaceKind, readonly string[]>>;
 /** Names that any hardware type has, the default first. docs/api.md says what each one means here. */
 const commonNames: InterfaceNames = {
   bios: ['no-bios'],
-  boot: ['ipxe', 'pxe'],
+  boot: ['ipxe', 'pxe', 'http', 'http-ipxe'],
   console: ['no-console'],
   deploy: ['direct', 'custom-agent', 'ramdisk'],
   firmware: ['no-firmware'],
@@ -60,6 +60,16 @@ export function writesNoImage(node: Choosing): boolean {
 /** The ramdisk is booted from a CD that its BMC shows to the machine, not over the network. */
 export function bootsFromVirtualMedia(node: Choosing): boolean {
   return implementationOf(node, 'boot') === 'redfish-virtual-media';
+}
+
+/** Its firmware loads the ramdisk itself, by HTTP. */
+export function bootsByHttp(node: Choosing): boolean {
+  return interfaceOf(node, 'boot') === 'http';
+}
+
+/** What it boots over the network from: Ironic's `http` interfaces have the firmware's own HTTP boot do it. */
+export function networkBootDevice(node: Choosing): 'uefihttp' | 'pxe' {
+  return /^http(-ipxe)?$/.test(interfaceOf(node, 'boot')) ? 'uefihttp' : 'pxe';
 }
 
 /** Whether the operator has taken it away: `no-raid`, `no-rescue` … */

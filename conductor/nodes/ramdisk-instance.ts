@@ -1,7 +1,7 @@
 import type { BootedInstance } from '#conductor/boot/ipxe-script.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { bootsFromVirtualMedia, interfaceOf } from '#conductor/nodes/node-interfaces.ts';
+import { bootsFromVirtualMedia, interfaceOf, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 type InstanceNode = Parameters<typeof interfaceOf>[0] & Pick<NodeRow, 'instanceInfo'>;
@@ -16,6 +16,9 @@ export function runsFromRamdisk(node: Parameters<typeof interfaceOf>[0]): boolea
  * @throws AppError `invalid_argument` naming the missing or wrong field, `not_supported` for a ramdisk as a CD
  */
 export function ramdiskInstance(node: InstanceNode): BootedInstance {
+  if (networkBootDevice(node) === 'uefihttp') {
+    throw new AppError('not_supported', 'deploy_interface ramdisk needs boot_interface ipxe, pxe or virtual media');
+  }
   const info = node.instanceInfo;
   if (info['boot_iso'] !== undefined && info['boot_iso'] !== null) {
     return { kind: 'iso', url: fetchedUrl(info, 'boot_iso') };

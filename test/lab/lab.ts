@@ -13,7 +13,7 @@ import { openGate } from '#test/lab/gate.ts';
 import { createLabDirectory, type LabDirectory, removeLab, sweepDeadLabs } from '#test/lab/lab-directory.ts';
 import { plugInLinuxSwitch } from '#test/lab/linux-switch/plug-in.ts';
 import { type LabNetwork, labAddresses, startLabNetwork, switchId } from '#test/lab/network.ts';
-import type { DiskBus, Firmware } from '#test/lab/qemu-arguments.ts';
+import type { DiskBus, Firmware, LabBoot } from '#test/lab/qemu-arguments.ts';
 import { type ConductorProcess, startConductor } from '#test/lab/run-conductor.ts';
 import { createVirtualMachine, type VirtualMachine } from '#test/lab/virtual-machine.ts';
 import { startWatchdog } from '#test/lab/watchdog.ts';
@@ -24,7 +24,7 @@ export interface LabNodeOptions {
   readonly firmware: Firmware;
   readonly bmc: 'redfish' | 'ipmi';
   /** Default `pxe`. With `vmedia` its provisioning address is static; a lab of such nodes has no DHCP server there. */
-  readonly boot?: 'pxe' | 'vmedia';
+  readonly boot?: LabBoot;
   readonly memoryMib?: number;
   readonly cpus?: number;
   readonly disks?: readonly { readonly bus: DiskBus; readonly gib: number }[];
@@ -36,6 +36,7 @@ export interface LabNode {
   readonly name: string;
   readonly machine: VirtualMachine;
   readonly bmc: Bmc;
+  readonly bootInterface: string;
   /** Its address on the provisioning network, where it boots by virtual media. */
   readonly staticAddress: string | undefined;
 }
@@ -161,6 +162,12 @@ interface NodePlan {
   readonly options: LabNodeOptions;
 }
 
+const bootInterfaces: Readonly<Record<LabBoot, string>> = {
+  pxe: 'ipxe',
+  vmedia: 'redfish-virtual-media',
+  http: 'http',
+};
+
 const nameOf = ({ name }: LabNodeOptions, index: number): string => name ?? `node${index}`;
 
 async function startNode(plan: NodePlan, cleanUp: AsyncDisposableStack): Promise<LabNode> {
@@ -184,7 +191,7 @@ async function startNode(plan: NodePlan, cleanUp: AsyncDisposableStack): Promise
   cleanUp.defer(() => bmc.stop());
   const staticAddress =
     options.boot === 'vmedia' ? labAddresses.provisioning.prefix.replace(/0\/24$/, String(20 + index)) : undefined;
-  return { name, machine, bmc, staticAddress };
+  return { name, machine, bmc, bootInterface: bootInterfaces[options.boot ?? 'pxe'], staticAddress };
 }
 
 function writeNetworksFile(directory: LabDirectory, entry: LabNetwork['switchEntry']): string {

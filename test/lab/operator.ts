@@ -72,7 +72,8 @@ export async function enrollNode(
     properties: { capabilities: `boot_mode:${node.machine.firmware}` },
     automated_clean: false,
     resource_class: 'lab',
-    ...(node.staticAddress === undefined ? {} : bootByVirtualMedia(node.machine.mac, node.staticAddress)),
+    boot_interface: node.bootInterface,
+    ...(node.staticAddress === undefined ? {} : staticNetwork(node.machine.mac, node.staticAddress)),
   });
   await lab.api.call('POST', '/v1/ports', {
     node_uuid: created.uuid,
@@ -90,9 +91,8 @@ export async function enrollNode(
   return waitForState(lab, node, 'available');
 }
 
-function bootByVirtualMedia(mac: string, address: string): Record<string, unknown> {
+function staticNetwork(mac: string, address: string): Record<string, unknown> {
   return {
-    boot_interface: 'redfish-virtual-media',
     network_data: {
       links: [{ id: 'nic0', type: 'phy', ethernet_mac_address: mac }],
       networks: [{ link: 'nic0', type: 'ipv4', ip_address: address, netmask: '255.255.255.0' }],

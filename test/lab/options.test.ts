@@ -34,6 +34,7 @@ test.each([
   [['--firmware', 'efi'], "--firmware must be uefi or bios, not 'efi'"],
   [['--bmc', 'ilo'], "--bmc must be redfish or ipmi, not 'ilo'"],
   [['--boot', 'vmedia', '--bmc', 'ipmi'], '--boot vmedia needs --bmc redfish and no MODE'],
+  [['--boot', 'http', '--firmware', 'bios'], '--boot http needs --firmware uefi'],
   [['--boot', 'vmedia', '--raid1'], '--boot vmedia needs --bmc redfish and no MODE'],
   [['--switch', 'eos'], "--switch must be ovs or linux, not 'eos'"],
   [['--switch', 'linux', '--redeploy'], '--switch linux needs no --redeploy, which looks into Open vSwitch'],

@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { Firmware } from '#test/lab/qemu-arguments.ts';
+import type { Firmware, LabBoot } from '#test/lab/qemu-arguments.ts';
 
 export interface LabCommand {
   readonly firmware: Firmware;
   readonly bmc: 'redfish' | 'ipmi';
-  readonly boot: 'pxe' | 'vmedia';
+  readonly boot: LabBoot;
   readonly switch: 'ovs' | 'linux';
   readonly nodes: number;
   /** Onto software RAID, with a step of one's own and a change of BIOS settings. */
@@ -18,10 +18,11 @@ export interface LabCommand {
   readonly help: boolean;
 }
 
-export const labUsage = `npm run lab -- [--firmware uefi|bios] [--bmc redfish|ipmi] [--boot pxe|vmedia] [--switch ovs|linux] [--nodes 1..8] [MODE] [--keep]
+export const labUsage = `npm run lab -- [--firmware uefi|bios] [--bmc redfish|ipmi] [--boot pxe|vmedia|http] [--switch ovs|linux] [--nodes 1..8] [MODE] [--keep]
   --firmware  what the machines boot with (default uefi)
   --bmc       what their BMCs speak (default redfish)
-  --boot      how they get the ramdisk (default pxe); vmedia: as a CD that the BMC shows, without DHCP and TFTP
+  --boot      how they get the ramdisk (default pxe); vmedia: as a CD that the BMC shows, without DHCP and TFTP;
+              http: the firmware's HTTP boot, without iPXE and TFTP
   --switch    what they are plugged into (default ovs); linux: a Linux computer in QEMU, over SSH
   --nodes     how many machines are deployed at the same time (default 1)
   --keep      leave everything up afterwards, until Ctrl-C
@@ -54,9 +55,12 @@ export function parseLabCommand(args: readonly string[]): LabCommand {
     throw new AppError('invalid_argument', `--nodes must be a number from 1 to 8, not '${values.nodes}'`);
   }
   const bmc = oneOf('bmc', values.bmc, ['redfish', 'ipmi']);
-  const boot = oneOf('boot', values.boot, ['pxe', 'vmedia']);
-  if (boot === 'vmedia' && (bmc === 'ipmi' || mode !== undefined)) {
-    throw new AppError('invalid_argument', '--boot vmedia needs --bmc redfish and no MODE');
+  const boot = oneOf('boot', values.boot, ['pxe', 'vmedia', 'http']);
+  if (boot !== 'pxe' && (bmc === 'ipmi' || mode !== undefined)) {
+    throw new AppError('invalid_argument', `--boot ${boot} needs --bmc redfish and no MODE`);
+  }
+  if (boot === 'http' && values.firmware !== 'uefi') {
+    throw new AppError('invalid_argument', '--boot http needs --firmware uefi');
   }
   const plugged = oneOf('switch', values.switch, ['ovs', 'linux']);
   if (plugged === 'linux' && mode === 'redeploy') {

@@ -13,6 +13,7 @@ const machine: QemuMachine = {
     { path: '/lab/b.raw', bus: 'sata', serial: 'B' },
   ],
   mac: '52:54:00:aa:00:01',
+  httpOnly: false,
   tap: 'node0',
   variables: '/lab/variables.fd',
   serialLog: '/lab/serial.log',
@@ -34,4 +35,11 @@ test('only UEFI gets variables, only sata disks an AHCI controller', () => {
   expect(bios.join(' ')).not.toContain('pflash');
   expect(bios.join(' ')).not.toContain('ahci');
   expect(qemuArguments(machine, ['disk']).join(' ')).toContain('unit=1,format=raw,file=/lab/variables.fd');
+});
+
+test('a machine of HTTP boot alone has no PXE, and no driver from its card', () => {
+  const line = qemuArguments({ ...machine, httpOnly: true }, ['pxe', 'disk']).join(' ');
+  expect(line).toContain('bootindex=0,romfile=');
+  expect(line).toContain('opt/org.tianocore/IPv4PXESupport,string=n');
+  expect(qemuArguments(machine, ['pxe', 'disk']).join(' ')).not.toContain('PXESupport');
 });

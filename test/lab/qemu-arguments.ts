@@ -2,6 +2,8 @@
 
 export type Firmware = 'uefi' | 'bios';
 export type DiskBus = 'virtio' | 'nvme' | 'sata';
+/** How machines get the ramdisk. */
+export type LabBoot = 'pxe' | 'vmedia' | 'http';
 export type BootSource = 'pxe' | 'disk' | 'cdrom';
 
 export interface DiskSpec {
@@ -30,6 +32,8 @@ export interface QemuMachine {
   readonly cpus: number;
   readonly disks: readonly DiskSpec[];
   readonly mac: string;
+  /** What it boots over the network it loads by HTTP, by its firmware's own drivers. */
+  readonly httpOnly: boolean;
   readonly tap: string;
   /** UEFI variables, a copy of this machine's own. */
   readonly variables: string;
@@ -69,7 +73,11 @@ export function qemuArguments(
     ['-chardev', `file,id=serial0,path=${machine.serialLog},append=on`, '-serial', 'chardev:serial0'],
     ['-chardev', `socket,id=qmp0,path=${machine.qmpSocket},server=on,wait=off`, '-mon', 'chardev=qmp0,mode=control'],
     ['-netdev', `tap,id=net0,ifname=${machine.tap},script=no,downscript=no,vnet_hdr=off`],
-    ['-device', `virtio-net-pci,netdev=net0,mac=${machine.mac},host_mtu=${labMtu},bootindex=${bootIndex('pxe')}`],
+    [
+      '-device',
+      `virtio-net-pci,netdev=net0,mac=${machine.mac},host_mtu=${labMtu},bootindex=${bootIndex('pxe')}${machine.httpOnly ? ',romfile=' : ''}`,
+    ],
+    machine.httpOnly ? httpOnly : [],
     ['-device', 'virtio-rng-pci'],
     cdrom === undefined ? [] : cdromArguments(cdrom, bootOrder.includes('cdrom') ? bootIndex('cdrom') : undefined),
     machine.disks.some((disk) => disk.bus === 'sata') ? ['-device', 'ich9-ahci,id=ahci0'] : [],
@@ -82,6 +90,12 @@ export function qemuArguments(
     ['-action', 'reboot=shutdown'],
   ].flat();
 }
+
+/** OVMF without PXE. */
+const httpOnly = ['IPv4', 'IPv6'].flatMap((version) => [
+  '-fw_cfg',
+  `name=opt/org.tianocore/${version}PXESupport,string=n`,
+]);
 
 function firmwareFiles(variables: string): string[] {
   return [

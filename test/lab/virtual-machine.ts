@@ -8,6 +8,7 @@ import {
   type DiskBus,
   type DiskTrial,
   type Firmware,
+  type LabBoot,
   type QemuMachine,
 } from '#test/lab/qemu-arguments.ts';
 import { type QemuRun, startQemu } from '#test/lab/qemu-run.ts';
@@ -18,6 +19,8 @@ export interface VirtualMachineOptions {
   readonly uuid: string;
   readonly mac: string;
   readonly firmware: Firmware;
+  /** Default `pxe`. */
+  readonly boot?: LabBoot;
   readonly accelerator: 'kvm' | 'tcg';
   readonly memoryMib?: number;
   /** Default 1 without KVM: two processors have no common time stamp counter there, and a boot costs a sixth more. */
@@ -143,7 +146,7 @@ function createQueue(): (action: () => Promise<void>) => Promise<void> {
 
 function bootOrder(boot: SimulatedBoot): BootSource[] {
   if (boot.device === 'cdrom') return ['cdrom', 'disk', 'pxe'];
-  return boot.device === 'pxe' ? ['pxe', 'disk'] : ['disk', 'pxe'];
+  return boot.device === 'pxe' || boot.device === 'http' ? ['pxe', 'disk'] : ['disk', 'pxe'];
 }
 
 function prepareFiles(lab: LabDirectory, options: VirtualMachineOptions): QemuMachine {
@@ -167,6 +170,7 @@ function prepareFiles(lab: LabDirectory, options: VirtualMachineOptions): QemuMa
     cpus: options.cpus ?? (options.accelerator === 'kvm' ? 2 : 1),
     disks,
     mac: options.mac,
+    httpOnly: options.boot === 'http',
     tap: options.name,
     variables,
     serialLog,

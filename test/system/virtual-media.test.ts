@@ -147,3 +147,30 @@ test("network_data that the ramdisk can't honour is refused before anything is t
   );
   expect(asked()).toEqual([]);
 });
+
+test('firmware that boots by HTTP is given the same as an ISO, while it is to boot the ramdisk, and iPXE else', async () => {
+  const firmware = (mac: string, method = 'GET') =>
+    fetch(`${conductor.url}/boot/snponly.efi?mac=${mac.replaceAll(':', '-')}`, { method });
+  machine.faults.bootsNothing = true;
+  await enrolSimulatedNode(operator, machine, 'by-http', { boot_interface: 'http' });
+  expect((await firmware(machine.mac)).status).toBe(404);
+  await operator.provision('by-http', 'active');
+  await expect.poll(() => asked(), { timeout: 60_000 }).toEqual(['UefiHttp', 'On']);
+  const size = await firmware(machine.mac, 'HEAD');
+  expect([size.status, size.headers.get('content-type')]).toEqual([200, 'application/vnd.efi-iso']);
+  const iso = Buffer.from(await (await firmware(machine.mac)).arrayBuffer()).toString('latin1');
+  expect(iso.length).toBe(Number(size.headers.get('content-length')));
+  expect(iso).toMatch(new RegExp(`set baton_parameters='ipa-api-url=\\S+ .* BOOTIF=${machine.mac}`));
+  expect(iso).toMatch(/ipa-agent-token=[\w-]{43}\n/);
+  expect(iso).toContain(kernel);
+  expect((await firmware('52:54:00:ff:ff:ff')).headers.get('content-type')).not.toContain('iso');
+  await operator.provision('by-http', 'deleted');
+});
+
+test('a BMC that offers no HTTP boot has the machine boot from the network', async () => {
+  machine.bmc.quirks.bootTargets = ['None', 'Pxe', 'Hdd'];
+  await enrolSimulatedNode(operator, machine, 'by-network', { boot_interface: 'http' });
+  await operator.provision('by-network', 'active');
+  await operator.waitForState('by-network', 'active');
+  expect(asked().slice(0, 2)).toEqual(['Pxe', 'On']);
+});

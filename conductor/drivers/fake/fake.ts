@@ -60,7 +60,7 @@ export const fakeDriver: DriverDefinition<FakeOptions> = {
   },
   interfaces: {
     bios: ['fake', 'no-bios'],
-    boot: ['fake', 'ipxe', 'pxe'],
+    boot: ['fake', 'ipxe', 'pxe', 'http', 'http-ipxe'],
     console: ['fake', 'no-console'],
     deploy: ['fake', 'direct', 'custom-agent', 'ramdisk'],
     firmware: ['fake', 'no-firmware'],

@@ -15,7 +15,7 @@ export const idracDriver: DriverDefinition<RedfishOptions> = {
   name: 'idrac',
   interfaces: {
     bios: [...both, 'no-bios'],
-    boot: ['ipxe', 'pxe', 'idrac-redfish-virtual-media', 'redfish-virtual-media'],
+    boot: ['ipxe', 'pxe', 'idrac-redfish-virtual-media', 'redfish-virtual-media', 'http', 'http-ipxe'],
     console: ['no-console', 'redfish-serial'],
     firmware: ['redfish', 'no-firmware'],
     inspect: ['agent', ...both, 'no-inspect'],

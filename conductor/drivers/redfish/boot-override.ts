@@ -10,6 +10,7 @@ const targets: Readonly<Partial<Record<BootDevice, string>>> = {
   disk: 'Hdd',
   cdrom: 'Cd',
   bios: 'BiosSetup',
+  uefihttp: 'UefiHttp',
 };
 
 export const redfishBootDevices = Object.keys(targets) as readonly BootDevice[];

@@ -49,7 +49,7 @@ export const redfishDriver: DriverDefinition<RedfishOptions> = {
   bmc: { address: 'redfish_address', username: 'redfish_username', password: 'redfish_password' },
   interfaces: {
     bios: ['redfish', 'no-bios'],
-    boot: ['ipxe', 'pxe', 'redfish-virtual-media'],
+    boot: ['ipxe', 'pxe', 'redfish-virtual-media', 'http', 'http-ipxe'],
     console: ['no-console', 'redfish-serial'],
     firmware: ['redfish', 'no-firmware'],
     inspect: ['agent', 'redfish', 'no-inspect'],

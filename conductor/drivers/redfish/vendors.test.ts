@@ -7,6 +7,7 @@ import { firmwareBootContract } from '#conductor/drivers/firmware-boot.contract.
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import { type ManagementContract, managementContract } from '#conductor/drivers/management.contract.ts';
 import { powerContract } from '#conductor/drivers/power.contract.ts';
+import { redfishBootDevices } from '#conductor/drivers/redfish/boot-override.ts';
 import { redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
@@ -80,11 +81,13 @@ const bios = {
 };
 
 for (const vendor of vendorNames) {
-  const { hidesBootMode, noSecureBoot, noBiosAttributes } = vendors[vendor];
+  const { bootTargets = [], hidesBootMode, noSecureBoot, noBiosAttributes } = vendors[vendor];
   const make = (): Promise<Rig> => rig(vendor);
   const skip = managementSkips[vendor];
   powerContract({ name: vendor, make });
-  managementContract({ name: vendor, make, ...(skip ? { skip } : {}) });
+  // not every BMC has the firmware boot by HTTP
+  const bootDevices = redfishBootDevices.filter((each) => each !== 'uefihttp' || bootTargets.includes('UefiHttp'));
+  managementContract({ name: vendor, make, bootDevices, ...(skip ? { skip } : {}) });
   firmwareBootContract({
     name: vendor,
     make,

@@ -16,7 +16,7 @@ export async function insertBootMedium(context: StepContext): Promise<void> {
   const { node, signal } = context;
   const media = requireVirtualMedia(context);
   // before the drive is emptied: its answer would reach the BMC alone
-  await (await openBootMedium(context.config.ramdiskDirectory, { parameters: '', secrets: [] })).close();
+  await checkBootMedium(context);
   const token = randomBytes(32).toString('base64url');
   await context.record(async (tx) => {
     await forgetAgentSession(tx, node.uuid);
@@ -25,6 +25,11 @@ export async function insertBootMedium(context: StepContext): Promise<void> {
   const { external_http_url: own } = openNodeDocument(context.secrets, node, 'driverInfo');
   const base = typeof own === 'string' ? own : context.config.boot.url;
   await media.insert(`${base.replace(/\/+$/, '')}${bootMediumPath(node.uuid, token)}`, { signal });
+}
+
+/** @throws AppError `not_supported` where the ramdisk has none, which only its firmware would be told */
+export async function checkBootMedium({ config }: Pick<StepContext, 'config'>): Promise<void> {
+  await (await openBootMedium(config.ramdiskDirectory, { parameters: '', secrets: [] })).close();
 }
 
 /** @throws AppError `not_supported` */

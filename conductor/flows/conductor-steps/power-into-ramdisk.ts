@@ -1,13 +1,15 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
-import { insertBootMedium } from '#conductor/flows/conductor-steps/boot-medium.ts';
+import { checkBootMedium, insertBootMedium } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import { connectNode } from '#conductor/flows/conductor-steps/leave-network.ts';
 import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import type { BootDevice } from '#conductor/model/boot.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
-import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
+import { bootsByHttp, bootsFromVirtualMedia, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
 
 /**
  * Powers the machine into the ramdisk. The order matters: off first, so that whatever runs on the machine never sees
@@ -18,11 +20,8 @@ export async function powerIntoRamdisk(context: StepContext, reason: string): Pr
   await connectNode(context, { purpose: flowKinds[context.flow.kind].ramdiskNetwork });
   const isVirtual = bootsFromVirtualMedia(context.node);
   if (isVirtual) await insertBootMedium(context);
-  await context.bmc().management.setBootDevice(isVirtual ? 'cdrom' : 'pxe', {
-    persistent: false,
-    bootMode: bootModeOf(context.node),
-    signal: context.signal,
-  });
+  else if (bootsByHttp(context.node)) await checkBootMedium(context);
+  await setBootDeviceOnce(context, isVirtual ? 'cdrom' : networkBootDevice(context.node));
   // the device brought its mode along, where the BMC takes one
   const firmware = await readFirmwareBoot(context.bmc(), { log: context.log, signal: context.signal });
   await context.record(async (tx) => {
@@ -32,6 +31,21 @@ export async function powerIntoRamdisk(context: StepContext, reason: string): Pr
   });
   await setPower(context, 'power on', { fromSetDevice: true });
   return waitForAgent(context, reason);
+}
+
+async function setBootDeviceOnce(context: StepContext, device: BootDevice): Promise<void> {
+  const { management } = context.bmc();
+  const options = { persistent: false, bootMode: bootModeOf(context.node), signal: context.signal };
+  try {
+    if (device !== 'uefihttp' || management.supportedBootDevices.includes(device)) {
+      return void (await management.setBootDevice(device, options));
+    }
+  } catch (error) {
+    if (device !== 'uefihttp' || errorCode(error) !== 'not_supported') throw error;
+  }
+  // the firmware's own order of network boots decides then
+  context.log.info('the BMC does not offer HTTP boot: booting from the network');
+  await management.setBootDevice('pxe', options);
 }
 
 export function waitForAgent(context: StepContext, reason: string): ConductorStepOutcome {

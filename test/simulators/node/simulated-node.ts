@@ -142,7 +142,12 @@ function bootingMachine(boot: Boot): SimulatedMachine {
     },
     setPower: async (action: SimulatedPowerAction) => {
       const { device } = await memory.getBoot();
-      const from = device === 'cdrom' && media !== undefined ? { cd: media } : device === 'pxe' ? 'network' : 'disk';
+      const from =
+        device === 'cdrom' && media !== undefined
+          ? { cd: media }
+          : device === 'pxe' || device === 'http'
+            ? 'network'
+            : 'disk';
       const wasOn = (await memory.getPower()) === 'on';
       if (action === 'graceful' && boot.pressButton()) return;
       await memory.setPower(action);

@@ -167,7 +167,7 @@ export const standardQuirks: Readonly<Quirks> = {
   bootViaSettings: false,
   overrideEnabled: ['Disabled', 'Once', 'Continuous'],
   unlistedBootTimes: false,
-  bootTargets: ['None', 'Pxe', 'Hdd', 'Cd', 'BiosSetup'],
+  bootTargets: ['None', 'Pxe', 'Hdd', 'Cd', 'BiosSetup', 'UefiHttp'],
   systemBootTargets: undefined,
   hidesBootMode: false,
   rejectBootMode: false,

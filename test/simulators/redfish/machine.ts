@@ -1,6 +1,6 @@
 /** The machine behind a simulated BMC; the lab puts a QEMU machine here. */
 
-export const simulatedBootDevices = ['none', 'pxe', 'disk', 'cdrom', 'bios'] as const;
+export const simulatedBootDevices = ['none', 'pxe', 'http', 'disk', 'cdrom', 'bios'] as const;
 export type SimulatedBootDevice = (typeof simulatedBootDevices)[number];
 
 export interface SimulatedBoot {

@@ -26,6 +26,7 @@ export type SystemPowerState = 'On' | 'Off' | 'PoweringOn' | 'PoweringOff';
 export const bootTargets: Readonly<Record<SimulatedBootDevice, string>> = {
   none: 'None',
   pxe: 'Pxe',
+  http: 'UefiHttp',
   disk: 'Hdd',
   cdrom: 'Cd',
   bios: 'BiosSetup',
