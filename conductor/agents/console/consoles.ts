@@ -1,5 +1,6 @@
 import type { WebSocket } from 'ws';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { SessionLock } from '#conductor/kernel/db/session-lock.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
@@ -56,6 +57,8 @@ export function createConsoles(context: {
   readonly clock: Clock;
   readonly log: Log;
   readonly conductorName: string;
+  /** Among all conductors. */
+  readonly lock: (name: string) => SessionLock;
 }): Consoles {
   const open = new Map<WebSocket, Promise<void>>();
   const taken = new Map<string, string>();
@@ -75,7 +78,8 @@ export function createConsoles(context: {
       }
       if (onlyOne !== undefined) taken.set(onlyOne, request.by);
       socket.on('error', (err) => context.log.warn({ err }, 'console connection failed')); // `close` follows
-      const served = serveOne(context, socket, request).catch((error: unknown) => {
+      socket.pause();
+      const served = serveAlone(context, socket, request).catch((error: unknown) => {
         context.log.error({ node: request.nodeUuid, err: error }, 'console failed');
         endConsole(socket, { reason: errorChain(error) }, 1011);
       });
@@ -91,6 +95,22 @@ export function createConsoles(context: {
   };
 }
 
+/** One that there is one of ends with this conductor's connection to the database, whatever becomes of the conductor. */
+async function serveAlone(
+  context: Parameters<typeof createConsoles>[0],
+  operator: WebSocket,
+  request: ConsoleRequest,
+): Promise<void> {
+  if (request.onlyOne === undefined) return serveOne(context, operator, request);
+  const lock = context.lock(`serial console ${request.onlyOne}`);
+  try {
+    if (await lock.take()) await serveOne(context, operator, request);
+    else endConsole(operator, { reason: 'the console is in use through another conductor' }, 1013);
+  } finally {
+    await lock.release();
+  }
+}
+
 async function serveOne(
   context: Parameters<typeof createConsoles>[0],
   operator: WebSocket,
@@ -98,7 +118,6 @@ async function serveOne(
 ): Promise<void> {
   const { nodeUuid, by, user, project } = request;
   const { db, clock, log } = context;
-  operator.pause();
   const hasLeft = closing(operator, 'the connection to the operator was lost');
   const other = await request.open();
   const record = (event: string): Promise<void> =>
