@@ -13,8 +13,10 @@ export interface Allocator {
   kick(): void;
   /** At start: goes on with what an earlier life of this conductor has left. */
   resume(): Promise<void>;
-  /** Periodic: takes over what dead conductors have left, and looks for what a lost kick left behind. */
+  /** Periodic: looks for what a lost kick left behind. */
   lookAfter(): Promise<void>;
+  /** Periodic: takes over what dead conductors have left. */
+  takeOver(): Promise<void>;
   /** Resolves when nothing is under way; what waits for nodes is not. */
   idle(): Promise<void>;
   stop(): Promise<void>;
@@ -66,8 +68,13 @@ export function createAllocator(options: {
       kick();
     },
     lookAfter: async () => {
+      kick();
+      await state.loop?.idle();
+    },
+    takeOver: async () => {
       const left = await takeOverDead(context);
-      if (left > 0) context.log.info({ allocations: left }, 'took over allocations of dead conductors');
+      if (left === 0) return;
+      context.log.info({ allocations: left }, 'took over allocations of dead conductors');
       kick();
       await state.loop?.idle();
     },

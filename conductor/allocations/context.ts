@@ -4,6 +4,8 @@ import type { NodesConfig, NodesContext } from '#conductor/nodes/context.ts';
 
 export interface AllocationsConfig extends NodesConfig {
   readonly allocationErrorDays: number;
+  /** 0: what dead conductors have left stays theirs. */
+  readonly takeoverIntervalMs: number;
 }
 
 /** What allocations may use beyond what work on nodes may. */
@@ -17,6 +19,12 @@ export interface Allocating {
 }
 
 export const allocationEnvironment = {
+  BATON_TAKEOVER_INTERVAL: z.coerce
+    .number()
+    .min(0)
+    .max(86_400)
+    .default(5)
+    .describe('seconds between searches for the allocations of dead conductors; 0 = never'),
   BATON_ALLOCATION_ERROR_DAYS: z.coerce
     .number()
     .int()

@@ -22,6 +22,7 @@ test.each([
   ['BATON_HEARTBEAT_TIMEOUT', '-1', 'must be a number above 0'],
   ['BATON_STEP_TIMEOUT', '1h', 'must be a number, 0 or more'],
   ['BATON_MAX_ACTIVE_NODES', '1.5', 'must be a whole number above 0'],
+  ['BATON_TAKEOVER_INTERVAL', '-1', 'must be a number (0 to 86400)'],
   ['BATON_ALLOCATION_ERROR_DAYS', 'x', 'must be a whole number (0 to 36500)'],
   ['BATON_WEBHOOK_GIVE_UP', 'x', 'must be a '],
 ])('%s=%s is told with what would be right', (name, value, right) => {

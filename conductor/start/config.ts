@@ -103,6 +103,7 @@ function toConfig(env: z.infer<typeof Environment>): Omit<ConductorConfig, 'sett
     switchLookIntervalMs: env.BATON_SWITCH_LOOK_INTERVAL * 1000,
     leaseMs: env.BATON_LEASE_SECONDS * 1000,
     allocationErrorDays: env.BATON_ALLOCATION_ERROR_DAYS,
+    takeoverIntervalMs: env.BATON_TAKEOVER_INTERVAL * 1000,
     reconcileIntervalMs: env.BATON_RECONCILE_INTERVAL * 1000,
     siteBeatMs: env.BATON_SITE_BEAT_INTERVAL * 1000,
     maxActiveNodes: env.BATON_MAX_ACTIVE_NODES,

@@ -105,6 +105,10 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
   return [
     { name: 'reconcile', periodMs: config.reconcileIntervalMs, run: () => scheduler.reconcile() },
     { name: 'allocations', periodMs: config.reconcileIntervalMs, run: () => context.allocator.lookAfter() },
+    // 0: never
+    ...(config.takeoverIntervalMs > 0
+      ? [{ name: 'take over', periodMs: config.takeoverIntervalMs, run: () => context.allocator.takeOver() }]
+      : []),
     { name: 'prune allocations', periodMs: pruneIntervalMs, run: () => pruneFailedAllocations(context) },
     { name: 'prune flows', periodMs: pruneIntervalMs, run: () => pruneFlows(context) },
     { name: 'forget discovered machines', periodMs: pruneIntervalMs, run: () => forgetDiscovered(context) },

@@ -174,12 +174,12 @@ test('allocations of a conductor that is gone are taken over, and the one that c
   const before = await getAllocation(first.context.db, uuid);
   expect(before).toMatchObject({ conductor: 'third', state: 'allocating', token: 1 });
   // alive: nobody takes it
-  await first.context.allocator.lookAfter();
+  await first.context.allocator.takeOver();
   expect((await getAllocation(first.context.db, uuid)).conductor).toBe('third');
   await third.context.db.execute(
     sql`update conductors set updated_at = now() - interval '1 hour' where hostname = 'third'`,
   );
-  await Promise.all([first.context.allocator.lookAfter(), second.context.allocator.lookAfter()]);
+  await Promise.all([first.context.allocator.takeOver(), second.context.allocator.takeOver()]);
   const taken = await getAllocation(first.context.db, uuid);
   expect(['first', 'second']).toContain(taken.conductor);
   expect(taken.token).toBe(2);

@@ -66,6 +66,13 @@ test('secure boot keys are deleted, and put back', async () => {
   ]);
 });
 
+test('boot mode and Secure Boot are set, and known', async () => {
+  await cleanAll('boot_mode', { boot_mode: 'uefi' });
+  await cleanAll('secure_boot', { secure_boot: true });
+  expect(await operator.node(name)).toMatchObject({ boot_mode: 'uefi', secure_boot: true });
+  await expect(clean('boot_mode', { boot_mode: 'legacy' })).rejects.toThrow('uefi or bios');
+});
+
 test("Dell's job queue is cleared, under the names of Ironic's idrac; others have no such step", async () => {
   await expect(clean('clear_job_queue')).rejects.toThrow('clear_job_queue');
   const kinds = ['bios', 'management', 'power', 'raid', 'vendor'];

@@ -2,7 +2,7 @@ import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import { biosApplyConfiguration, biosFactoryReset } from '#conductor/flows/driver-steps/bios.ts';
 import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
 import { firmwareUpdate } from '#conductor/flows/driver-steps/firmware.ts';
-import { managementSteps } from '#conductor/flows/driver-steps/management.ts';
+import { firmwareBootSteps, managementSteps } from '#conductor/flows/driver-steps/management.ts';
 import { raidSteps } from '#conductor/flows/driver-steps/raid.ts';
 import type { StepKind } from '#shared/wire/step.ts';
 
@@ -12,6 +12,7 @@ export const driverSteps: readonly DriverStep[] = [
   biosFactoryReset,
   firmwareUpdate,
   ...managementSteps,
+  ...firmwareBootSteps,
   ...raidSteps,
 ];
 

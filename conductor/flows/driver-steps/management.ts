@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import type { Bmc } from '#conductor/drivers/interfaces.ts';
+import type { Bmc, FirmwareBootInterface } from '#conductor/drivers/interfaces.ts';
 import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
+import { readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 const pollMs = 10_000;
@@ -14,6 +15,9 @@ const ClockArgs = z.strictObject({
     .optional()
     .describe("ISO 8601 with its offset; default: the conductor's time"),
 });
+
+const ModeArgs = z.strictObject({ boot_mode: z.enum(['uefi', 'bios'], { error: 'must be uefi or bios' }) });
+const SecureArgs = z.strictObject({ secure_boot: z.boolean({ error: 'must be true or false' }) });
 
 type Call = 'resetBmc' | 'clearJobQueue' | 'setBmcClock' | 'resetSecureBootKeys';
 
@@ -78,6 +82,49 @@ export const managementSteps: readonly DriverStep[] = [
     run: (context) => resetKeys(context, 'maker'),
   },
 ];
+
+const firmwareBootStep = {
+  interface: 'management',
+  abortable: false,
+  priorities: { deploy: 0, clean: 0, service: 0 },
+  isOffered: ({ firmwareBoot }: Bmc) => firmwareBoot !== undefined,
+} as const satisfies Partial<DriverStep>;
+
+/** Ironic has them as verbs of `states` only. */
+export const firmwareBootSteps: readonly DriverStep[] = [
+  {
+    ...firmwareBootStep,
+    step: 'boot_mode',
+    description: 'Has the firmware boot by UEFI or BIOS from the next boot on.',
+    args: ModeArgs,
+    run: (context) =>
+      setFirmwareBoot(context, (firmware, { signal }) =>
+        firmware.setBootMode(ModeArgs.parse(stepArgs(context)).boot_mode, { signal }),
+      ),
+  },
+  {
+    ...firmwareBootStep,
+    step: 'secure_boot',
+    description: 'Switches Secure Boot on or off from the next boot on.',
+    args: SecureArgs,
+    run: (context) =>
+      setFirmwareBoot(context, (firmware, { signal }) =>
+        firmware.setSecureBoot(SecureArgs.parse(stepArgs(context)).secure_boot, { signal }),
+      ),
+  },
+];
+
+async function setFirmwareBoot(
+  context: StepContext,
+  set: (firmware: FirmwareBootInterface, context: StepContext) => Promise<void>,
+): Promise<ConductorStepOutcome> {
+  await set(
+    requireOffered(context, ({ firmwareBoot }) => firmwareBoot),
+    context,
+  );
+  const known = await readFirmwareBoot(context.bmc(), { log: context.log, signal: context.signal });
+  return { kind: 'done', record: () => Promise.resolve(known) };
+}
 
 const comesBack = {
   kind: 'wait',
