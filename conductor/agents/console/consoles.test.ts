@@ -20,8 +20,14 @@ beforeAll(async () => {
   for (const _ of [1, 2]) {
     databases.push(await openDatabase({ url: made.url, dataDirectory: '', log: silentLog }));
   }
-  conductors = databases.map(({ db, lock }, index) =>
-    createConsoles({ db, lock, clock: systemClock, log: silentLog, conductorName: `conductor-${index}` }),
+  conductors = databases.map((database, index) =>
+    createConsoles({
+      db: database.db,
+      lock: (name) => database.lock(name),
+      clock: systemClock,
+      log: silentLog,
+      conductorName: `conductor-${index}`,
+    }),
   );
   await databases[0]?.db
     .insert(nodes)
