@@ -120,14 +120,34 @@ test('an image that is used is not removed, and not pruned with what is young or
   expect(await chunkFiles()).toBe(chunks - Number(pruned['chunks']));
   expect(pruned['chunks']).toBeGreaterThan(0);
 
+  await add('free');
   await writeStore(piecesOf(randomBytes(1024 * 1024)), folder, 'young');
   await writeFile(join(folder, 'damaged.caibx'), 'no index');
   expect((await api.call('POST', '/v1/images/prune', {})).status).toBe(409);
+  expect((await api.call('GET', '/v1/images/free')).status).toBe(200);
+  expect((await api.call('DELETE', '/v1/images/free')).status).toBe(204);
   expect((await api.call('DELETE', '/v1/images/damaged')).status).toBe(204);
   expect((await api.call('POST', '/v1/images/prune', {})).body).toMatchObject({ images: [], chunks: 0 });
   // removed, and its chunks are younger than a day
   expect((await api.call('DELETE', '/v1/images/young')).status).toBe(204);
   expect((await api.call('POST', '/v1/images/prune', {})).body).toMatchObject({ images: [], chunks: 0 });
+});
+
+test('chunks of an index that was replaced stay while a machine may still fetch them', async () => {
+  const before = await add('debian');
+  const uuid = await useByNode('n1', { image_source: urlOf('debian'), image_checksum: before });
+  const { db } = api.context;
+  await db.insert(flows).values({ uuid: randomUUID(), nodeUuid: uuid, kind: 'deploy', state: 'running' });
+  await add('debian');
+  const chunks = await chunkFiles();
+  const refused = await api.call('POST', '/v1/images/prune', {});
+  expect(refused.status).toBe(409);
+  expect(JSON.stringify(refused.body)).toContain('n1: a flow is open there, and its image was added anew');
+  expect(await chunkFiles()).toBe(chunks);
+  await db.update(flows).set({ endedAt: new Date() }).where(eq(flows.nodeUuid, uuid));
+  const pruned = await api.call('POST', '/v1/images/prune', {});
+  expect(pruned.body).toMatchObject({ images: [], chunks: chunks - (await chunkFiles()) });
+  expect(pruned.body['chunks']).toBeGreaterThan(0);
 });
 
 test('a plan says what stays on the disk of the image that was written last, unless it was erased since', async () => {

@@ -7,10 +7,12 @@ import {
   listImages,
   measureImage,
   removeImage,
+  requireWhole,
   type StoredImage,
   sweepChunks,
 } from '#conductor/images/image-store.ts';
 import { findImageUsers, type ImageUser } from '#conductor/images/image-users.ts';
+import { findReplacedUnderway } from '#conductor/images/kept-chunks.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/name-some.ts';
@@ -79,12 +81,19 @@ export function imageRoutes(
   app.openapi(prune, async (c) => {
     const { older_than_days: days, dry_run: isDry } = c.req.valid('json');
     const before = clock.now().getTime() - days * dayMs;
-    const viewed = await viewAll(await listImages(directory));
+    const all = await listImages(directory);
+    const viewed = await viewAll(all);
     const isKept = ({ users, added_at }: ImageAnswer): boolean =>
       users.length > 0 || new Date(added_at).getTime() > before;
     const images = viewed.filter((image) => !isKept(image)).map(({ name }) => name);
     const answer = { images, kept: viewed.filter(isKept) };
     if (isDry) return c.json({ ...answer, chunks: 0, bytes: 0 });
+    requireWhole(all.filter(({ name }) => !images.includes(name)));
+    const underway = await findReplacedUnderway(db, all);
+    if (underway.length > 0) {
+      const message = `${nameSome(underway, 3)}: a flow is open there, and its image was added anew: prune once that has ended`;
+      throw new AppError('conflict', message);
+    }
     for (const name of images) await removeImage(directory, name);
     log.info({ images, user: c.get('caller').user }, 'images were pruned');
     return c.json({ ...answer, ...(await sweepChunks(directory, clock.now())) });

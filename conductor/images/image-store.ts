@@ -87,13 +87,7 @@ export async function removeImage(directory: string, name: string): Promise<void
  */
 export async function sweepChunks(directory: string, now: Date): Promise<SweptChunks> {
   const images = await listImages(directory);
-  const damaged = images.find(({ index }) => !index);
-  if (damaged) {
-    throw new AppError(
-      'conflict',
-      `the index of image ${damaged.name} is damaged: no chunk is removed before it is added again, or removed`,
-    );
-  }
+  requireWhole(images);
   const needed = idsOf(images);
   const store = join(directory, 'default.castr');
   const removed = { chunks: 0, bytes: 0 };
@@ -111,6 +105,16 @@ export async function sweepChunks(directory: string, now: Date): Promise<SweptCh
     }
   }
   return removed;
+}
+
+/** @throws AppError `conflict` */
+export function requireWhole(images: readonly StoredImage[]): void {
+  const damaged = images.find(({ index }) => !index);
+  if (!damaged) return;
+  throw new AppError(
+    'conflict',
+    `the index of image ${damaged.name} is damaged: no chunk is removed before it is added again, or removed`,
+  );
 }
 
 function idsOf(images: readonly StoredImage[]): ReadonlySet<string> {

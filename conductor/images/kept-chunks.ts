@@ -1,9 +1,9 @@
-import { and, eq, gt, inArray, isNotNull } from 'drizzle-orm';
+import { and, eq, gt, inArray, isNotNull, isNull } from 'drizzle-orm';
 import { listImages, type StoredImage } from '#conductor/images/image-store.ts';
 import { imagesIn } from '#conductor/images/image-users.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
-import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { WrittenImage } from '#conductor/model/known-disk.ts';
 import { zeroChunkId } from '#shared/chunks/chunk-index.ts';
@@ -67,6 +67,25 @@ export async function findKeptChunks(
   const kept = to.chunks.filter(({ id, offset }) => offset >= headBytes && has.has(id));
   const bytes = kept.reduce((sum, { length }) => sum + length, 0);
   return bytes === 0 ? undefined : { image: former.name, bytes, ofBytes: to.imageBytes };
+}
+
+/**
+ * Nodes at which a flow is open, and whose image's index has been replaced by another of its name: they may be fetching
+ * chunks of the one before, which nobody can list any more.
+ */
+export async function findReplacedUnderway(db: Queryable, images: readonly StoredImage[]): Promise<readonly string[]> {
+  const known = new Map(images.map(({ name, sha256 }) => [name, sha256]));
+  const rows = await db
+    .select({ uuid: nodes.uuid, name: nodes.name, instanceInfo: nodes.instanceInfo })
+    .from(nodes)
+    .innerJoin(flows, and(eq(flows.nodeUuid, nodes.uuid), isNull(flows.endedAt)))
+    .orderBy(nodes.id);
+  return rows
+    .filter(({ instanceInfo }) => {
+      const image = imageOf(instanceInfo);
+      return image !== undefined && known.has(image.name) && known.get(image.name) !== image.sha256;
+    })
+    .map(({ uuid, name }) => name ?? uuid);
 }
 
 async function wasErasedSince(db: Queryable, nodeUuid: string, flowUuid: string): Promise<boolean> {
