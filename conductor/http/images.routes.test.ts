@@ -127,7 +127,9 @@ test('an image that is used is not removed, and not pruned with what is young or
   expect((await api.call('GET', '/v1/images/free')).status).toBe(200);
   expect((await api.call('DELETE', '/v1/images/free')).status).toBe(204);
   expect((await api.call('DELETE', '/v1/images/damaged')).status).toBe(204);
-  expect((await api.call('POST', '/v1/images/prune', {})).body).toMatchObject({ images: [], chunks: 0 });
+  const swept = (await api.call('POST', '/v1/images/prune', {})).body;
+  expect(swept['images']).toEqual([]);
+  expect(swept['chunks']).toBeGreaterThan(0); // of the one that is free
   // removed, and its chunks are younger than a day
   expect((await api.call('DELETE', '/v1/images/young')).status).toBe(204);
   expect((await api.call('POST', '/v1/images/prune', {})).body).toMatchObject({ images: [], chunks: 0 });
