@@ -9,10 +9,6 @@ export function newUlid(now: Date): string {
   return Array.from({ length: 26 }, (_, place) => alphabet[Number((bits >> BigInt((25 - place) * 5)) & 31n)]).join('');
 }
 
-export function isUlid(text: string): boolean {
-  return /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(text);
-}
-
 /** The same 128 bits as a UUID, for what is addressed by UUIDs. */
 export function ulidAsUuid(ulid: string): string {
   const bits = Array.from(ulid).reduce((sum, letter) => (sum << 5n) | BigInt(alphabet.indexOf(letter)), 0n);
