@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isUlid, newUlid, ulidAsUuid } from '#conductor/sites/actions/ulid.ts';
+import { newUlid, ulidAsUuid } from '#conductor/sites/actions/ulid.ts';
 
 test('ULIDs have 26 characters, sort by time and differ', () => {
   const early = newUlid(new Date('2026-11-21T10:00:00Z'));
