@@ -17,6 +17,7 @@ import { deployCommands } from '#conductor/cli/deploy-commands.ts';
 import { flowCommands } from '#conductor/cli/flow-commands.ts';
 import { helpText, wrapPieces, wrapRows } from '#conductor/cli/help-text.ts';
 import { imageCommands } from '#conductor/cli/image-commands.ts';
+import { inventoryDiffCommand } from '#conductor/cli/inventory-command.ts';
 import { networkCommands, portCommands } from '#conductor/cli/network-commands.ts';
 import { nodeCommands, nodeListCommand } from '#conductor/cli/node-commands.ts';
 import { firmwareCommand, hardwareCommands, historyCommand, logCommands } from '#conductor/cli/node-view-commands.ts';
@@ -98,6 +99,7 @@ const groups: readonly CommandGroup[] = [
     commands: [
       statusCommand,
       nodeListCommand,
+      inventoryDiffCommand,
       historyCommand,
       firmwareCommand,
       ...hardwareCommands,

@@ -57,23 +57,26 @@ const selectors = {
   yes: { meaning: 'with a selector: act on the nodes; without it they are listed and left alone' },
 } as const satisfies Record<string, CommandOption>;
 
+const { yes: _, ...choosing } = selectors;
+
 const atOnce = 16;
 
 /**
  * A command for one node as one for several, named or selected, at the same time: each line that is printed begins with its
  * node, and one that fails does not stop the others.
+ * @param reads nothing is changed: selected nodes need no --yes
  */
-export function onNodes(command: Command): Command {
+export function onNodes(command: Command, { reads = false }: { readonly reads?: boolean } = {}): Command {
   const { operands = [], options = {} } = command;
   const [, ...others] = operands;
   if (others.length > 0) throw new AppError('internal', `${command.words} takes more than nodes`);
   return {
     ...command,
     operands: ['[NODE...]'],
-    options: { ...options, ...selectors },
+    options: { ...options, ...(reads ? choosing : selectors) },
     run: async (context, input) => {
       const isSelected = hasSelector(input);
-      const names = isSelected ? await selectNodes(context, input) : input.operands;
+      const names = isSelected ? await selectNodes(context, input, reads) : input.operands;
       if (names.length === 0) throw usageError(describeMissing(command));
       const [only] = names;
       if (only !== undefined && names.length === 1 && !isSelected) return command.run(context, input);
@@ -88,14 +91,13 @@ function describeMissing({ words }: Command): string {
 }
 
 function hasSelector(input: CommandInput): boolean {
-  const { yes, ...choosing } = selectors;
   const isSelected = Object.keys(choosing).some((name) => input.values[name] !== undefined);
   if (isSelected && input.operands.length > 0) throw usageError('name nodes or select them, not both');
-  if (!isSelected && flagOption(input, 'yes')) throw usageError(`--yes: ${yes.meaning}`);
+  if (!isSelected && flagOption(input, 'yes')) throw usageError(`--yes: ${selectors.yes.meaning}`);
   return isSelected;
 }
 
-async function selectNodes(context: CommandContext, input: CommandInput): Promise<string[]> {
+async function selectNodes(context: CommandContext, input: CommandInput, reads: boolean): Promise<string[]> {
   const traits = listOption(input, 'trait');
   const rack = textOption(input, 'rack');
   const query = {
@@ -110,7 +112,7 @@ async function selectNodes(context: CommandContext, input: CommandInput): Promis
     rack === undefined || rackOf({ properties: properties as JsonObject, extra: extra as JsonObject }) === rack;
   const names = nodes.filter((node) => hasAll(node) && isThere(node)).map((node) => cell(node['name'] ?? node['uuid']));
   if (names.length === 0) throw new AppError('not_found', 'no node is as selected');
-  if (flagOption(input, 'yes')) return names;
+  if (reads || flagOption(input, 'yes')) return names;
   throw usageError(`${names.length} selected, and nothing done: ${names.join(' ')}\n→ --yes acts on them`);
 }
 

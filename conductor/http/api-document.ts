@@ -49,6 +49,8 @@ const irregular: Readonly<Record<string, string>> = {
   'get /v1/nodes/validate': 'validateNodeByName',
   'get /v1/nodes/{node}/validate': 'validateNode',
   'post /v1/nodes/{node}/plan': 'planNode',
+  'post /v1/nodes/{node}/flow/retry': 'retryNodeFlow',
+  'post /v1/nodes/{node}/flow/skip': 'skipNodeFlowStep',
   'post /v1/nodes/{node}/network/repair': 'repairNodeNetwork',
   'post /v1/nodes/{node}/vifs': 'attachNodeVif',
   'delete /v1/nodes/{node}/vifs/{vif}': 'detachNodeVif',
@@ -130,6 +132,8 @@ const versionHeader = {
   required: false,
   description: `1.${minimumMinor} to 1.${maximumMinor}, or latest`,
   schema: { type: 'string', default: `1.${minimumMinor}` },
+  // what the page of the document fills in
+  example: `1.${maximumMinor}`,
 };
 
 const securitySchemes = {

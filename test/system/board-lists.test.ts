@@ -83,6 +83,17 @@ test('who may not see them has no way there, and is refused in words', { timeout
   await page.keyboard.press('Enter');
   await page.locator('#logout').waitFor({ timeout });
   const shown = await page.locator('#views a').filter({ visible: true }).allTextContents();
-  expect(shown).toEqual(['Fleet', 'Allocations']);
+  expect(shown).toEqual(['Fleet', 'Attention', 'Racks', 'Allocations']);
   await page.locator('#message', { hasText: 'baton:settings:get' }).waitFor({ timeout });
+});
+
+test('the API as a page fills in the newest version, and finds what only Baton has', { timeout }, async () => {
+  await page.goto(`${conductor.url}/docs`);
+  await page.locator('.operation-filter-input').fill('own');
+  await page.locator('.opblock-tag', { hasText: 'node states' }).waitFor({ timeout, state: 'detached' });
+  await page.locator('.opblock-tag', { hasText: 'flows and plans' }).click();
+  await page.locator('.opblock', { hasText: '/flow/retry' }).locator('button').first().click();
+  const version = page.getByPlaceholder('X-OpenStack-Ironic-API-Version').first();
+  await version.waitFor({ timeout });
+  expect(await version.inputValue()).toBe('1.96');
 });
