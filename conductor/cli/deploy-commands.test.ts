@@ -95,9 +95,8 @@ test('deploy takes a config drive as JSON or as it is, and waits', async () => {
   }
 });
 
-test("docs/first-rack.md's config drive is one that the conductor takes", async () => {
-  const readme = await readFile(new URL('../../docs/first-rack.md', import.meta.url), 'utf8');
-  const [, drive = ''] = /```json\n([\s\S]*?)```/.exec(readme) ?? [];
+test('docs/examples/config-drive.json is one that the conductor takes', async () => {
+  const drive = await readFile(new URL('../../docs/examples/config-drive.json', import.meta.url), 'utf8');
   const files = configDriveFiles(JSON.parse(drive), { uuid: 'u' });
   expect(Object.keys(files)).toEqual(['meta_data.json', 'network_data.json', 'user_data']);
 });

@@ -56,8 +56,8 @@ test('the example: seed 000’s strategy as it is printed there, over nodes, pro
   `);
 });
 
-test('docs/sites/example.yaml is a site without faults', async () => {
-  const yaml = await readFile(join(here, '../../../docs/sites/example.yaml'), 'utf8');
+test('docs/examples/site.yaml is a site without faults', async () => {
+  const yaml = await readFile(join(here, '../../../docs/examples/site.yaml'), 'utf8');
   const { site, faults } = readText(yaml, everything);
   expect(faults).toEqual([]);
   expect([...(site?.nodes.keys() ?? [])]).toEqual(['compute01']);

@@ -84,13 +84,12 @@ test('rules run by priority, and see what those before have changed', () => {
 });
 
 test("the manual's example is read", async () => {
-  const page = await readFile(new URL('../../../../docs/first-rack.md', import.meta.url), 'utf8');
-  const [, example = ''] = /BATON_INSPECTION_RULES_FILE`\.\n\n```\n([\s\S]*?)```/.exec(page) ?? [];
+  const example = await readFile(new URL('../../../../docs/examples/inspection-rules.yaml', import.meta.url), 'utf8');
   const lenovo = {
     ...subject,
     inventory: { system_vendor: { manufacturer: 'Lenovo', serial_number: 'J1' }, bmc_address: '10.2.1.9' },
   };
-  const { applied, patch } = planRules(parseRulesFile(example, 'first-rack.md'), lenovo);
+  const { applied, patch } = planRules(parseRulesFile(example, 'inspection-rules.yaml'), lenovo);
   expect(applied).toEqual(['Lenovos of rack 1']);
   expect(patch).toContainEqual({ op: 'add', path: '/name', value: 'r1-J1' });
 });
