@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { run } from '#shared/process/run.ts';
 import type { DhcpAnswer, DhcpRequest } from '#test/support/dhcp-client.ts';
+import type { Dhcp6Answer, Dhcp6Request } from '#test/support/dhcp6-client.ts';
 
 /** A cable between an interface of this machine and a client in a network namespace. */
 export interface ProvisioningNetwork {
@@ -11,18 +12,23 @@ export interface ProvisioningNetwork {
   readonly atServer: readonly string[];
   /** Its address. */
   readonly address: string;
+  /** `fd00:77:5::`, /64. */
+  readonly prefix6: string;
   /** `10.77.5.` of the client's and everybody else's addresses. */
   readonly prefix: string;
   /** Runs a command where the client is. */
   inside(command: string, ...args: readonly string[]): Promise<string>;
   /** Sends a request as a machine that boots; `undefined` when nobody answers. */
   ask(request: DhcpRequest): Promise<DhcpAnswer | undefined>;
+  /** The same by DHCPv6, again and again until somebody answers. */
+  ask6(request: Omit<Dhcp6Request, 'device'>): Promise<Dhcp6Answer | undefined>;
   /** Has a real client get an address; returns what it says. */
   lease(): Promise<string>;
   close(): Promise<void>;
 }
 
 const clientProgram = join(import.meta.dirname, 'dhcp-client.ts');
+const client6Program = join(import.meta.dirname, 'dhcp6-client.ts');
 
 /** With `isApart` the server's end is in a namespace as well, for servers that let no other have their port. */
 export async function openProvisioningNetwork({ isApart = false } = {}): Promise<ProvisioningNetwork> {
@@ -52,10 +58,15 @@ export async function openProvisioningNetwork({ isApart = false } = {}): Promise
     atServer,
     address,
     prefix,
+    prefix6: `fd00:77:${id}::`,
     inside,
     ask: async (request) =>
       (JSON.parse(await inside(process.execPath, clientProgram, JSON.stringify(request))) as DhcpAnswer | null) ??
       undefined,
+    ask6: async (request) =>
+      (JSON.parse(
+        await inside(process.execPath, client6Program, JSON.stringify({ ...request, device: peer })),
+      ) as Dhcp6Answer | null) ?? undefined,
     lease: async () => {
       const args = ['udhcpc', '-f', '-q', '-n', '-t', '5', '-T', '1', '-i', peer, '-s', '/bin/true'];
       return (await run('ip', ['netns', 'exec', namespace, 'busybox', ...args])).stderr;

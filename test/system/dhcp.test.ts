@@ -108,6 +108,30 @@ describe('as the server', () => {
   });
 });
 
+describe('as the server, by IPv6', () => {
+  beforeAll(async () => {
+    const { prefix, prefix6 } = network;
+    const ranges = `${prefix}100-${prefix}200,${prefix6}100-${prefix6}1ff`;
+    await conductor.start({ BATON_DHCP: 'server', BATON_DHCP_RANGES: ranges });
+  });
+  afterAll(() => conductor.kill('SIGTERM'));
+
+  test('gives each kind of firmware an address and the URL of its first file, and iPXE the first script', async () => {
+    const tftp = `tftp://[${network.prefix6}1]`;
+    for (const [request, bootFile] of [
+      [{ architecture: 7 }, `${tftp}/snponly.efi`],
+      [{ architecture: 11 }, `${tftp}/ipxe-arm64.efi`],
+      [{ architecture: 16 }, `${bootUrl}/boot/snponly.efi`],
+      [{ architecture: 19 }, `${bootUrl}/boot/ipxe-arm64.efi`],
+      [{ architecture: 7, isIpxe: true }, `${bootUrl}/boot/boot.ipxe`],
+    ] as const) {
+      const answer = await network.ask6(request);
+      expect({ request, bootFile: answer?.bootFile }).toEqual({ request, bootFile });
+      expect(answer?.address).toMatch(/^fd000077[0-9a-f]{4}0{17}1[0-9a-f]{2}$/);
+    }
+  });
+});
+
 describe('among strangers', () => {
   const known = '52:54:00:77:00:aa';
   const addressesFrom = (first: number) => Array.from({ length: 4 }, (_, index) => `${network.prefix}${first + index}`);
