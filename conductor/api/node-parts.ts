@@ -115,6 +115,16 @@ export const HistoryEntry = z
   .meta({ id: 'HistoryEntry' });
 
 export const ConsoleShell = z.strictObject({ console: z.literal('available'), during: line });
+const lines = z.array(z.string());
+export const RulesPreview = z.strictObject({
+  applied: lines,
+  changed: lines,
+  traits_added: lines,
+  traits_removed: lines,
+  logged: lines,
+  fails: z.string().nullable(),
+  faults: lines,
+});
 export const Inventory = z.strictObject({ inventory: json, plugin_data: json.nullable() });
 
 /** What an agent is answered: the node that it runs on, and how it is to work. */

@@ -71,6 +71,29 @@ test('a rule fills in what a discovered machine lacks', async () => {
   expect(history).not.toContain('hunter2');
 });
 
+test('what rules would do to a node is told by its inventory, and nothing is done', async () => {
+  const { body } = await report('Lenovo');
+  const path = `/v1/nodes/${String(body['uuid'])}`;
+  await api.call('PATCH', path, [{ op: 'remove', path: '/resource_class' }]);
+  const before = (await api.call('GET', path)).body;
+  const preview = (await api.call('GET', `${path}/inspection_rules`)).body;
+  expect(preview).toMatchObject({
+    applied: expect.arrayContaining(['login of the Lenovos']) as string[],
+    changed: expect.arrayContaining(['/driver_info/ipmi_username', '/driver_info/ipmi_password']) as string[],
+    traits_added: ['CUSTOM_LENOVO'],
+    fails: null,
+    faults: [],
+  });
+  expect(JSON.stringify(preview)).not.toContain('hunter2');
+  expect((await api.call('GET', path)).body).toEqual(before);
+});
+
+test('rules whose changes can not be made are told with the reason', async () => {
+  const { body } = await report('HPE');
+  const { body: preview } = await api.call('GET', `/v1/nodes/${String(body['uuid'])}/inspection_rules`);
+  expect(preview).toMatchObject({ applied: ['wrong'], faults: [expect.stringContaining('not a name')] });
+});
+
 test('without a rule the node names what is missing, until it is there', async () => {
   const { body } = await report('Dell');
   const path = `/v1/nodes/${String(body['uuid'])}`;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { findAgentLogs } from '#conductor/agents/agent-log-store.ts';
 import { Flow } from '#conductor/api/flows.ts';
-import { AgentLookup, HistoryEntry, Inventory } from '#conductor/api/node-parts.ts';
+import { AgentLookup, HistoryEntry, Inventory, RulesPreview } from '#conductor/api/node-parts.ts';
 import { uuid } from '#conductor/api/values.ts';
 import { latestFlow } from '#conductor/flows/flow-view.ts';
 import { answerAgent } from '#conductor/flows/lookup-node.ts';
@@ -10,6 +10,7 @@ import { type ApiApp, answers, answersOther, originOf, queryFlag, routesOf } fro
 import { minimumMinor, requireEndpoint } from '#conductor/http/versions.ts';
 import { continueInspection } from '#conductor/nodes/inspection/continue-inspection.ts';
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
+import { previewRules } from '#conductor/nodes/inspection/rules/apply-rules.ts';
 import { listHistory } from '#conductor/nodes/node-history.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
@@ -128,6 +129,12 @@ const showInventory = nodeRoute.get(
   answers(200, 'inventory and plugin_data', Inventory),
 );
 
+const previewRoute = nodeRoute.get(
+  '/v1/nodes/{node}/inspection_rules',
+  'Say what the inspection rules would change by the inventory that is kept; nothing is changed',
+  answers(200, 'descriptions of the rules that hold, paths of what they would change, what is wrong', RulesPreview),
+);
+
 const continueRoute = agentRoute.post(
   '/v1/continue_inspection',
   'Take what a ramdisk has found',
@@ -140,12 +147,24 @@ const continueRoute = agentRoute.post(
 
 /** The inventory, and what ramdisks report theirs to. No authentication there: strangers learn nothing. */
 export function inspectionRoutes(app: ApiApp, context: HttpContext): void {
+  const find = async (ident: string) => {
+    const { uuid } = await getNode(context.db, ident);
+    const row = await findInventory(context.db, uuid);
+    if (row) return row;
+    throw new AppError('not_found', `Node inventory record for node ${uuid} could not be found.`);
+  };
+
   app.openapi(showInventory, async (c) => {
     requireEndpoint(c.get('version'), inventoryVersion);
-    const { uuid } = await getNode(context.db, c.req.valid('param').node);
-    const row = await findInventory(context.db, uuid);
-    if (!row) throw new AppError('not_found', `Node inventory record for node ${uuid} could not be found.`);
-    return c.json({ inventory: row.inventory, plugin_data: row.pluginData });
+    const { inventory, pluginData } = await find(c.req.valid('param').node);
+    return c.json({ inventory, plugin_data: pluginData });
+  });
+
+  app.openapi(previewRoute, async (c) => {
+    const { nodeUuid, inventory, pluginData } = await find(c.req.valid('param').node);
+    const found = { nodeUuid, inventory, pluginData: pluginData ?? {} };
+    const { traitsAdded, traitsRemoved, fails, ...preview } = await previewRules(context.db, context, found);
+    return c.json({ ...preview, traits_added: traitsAdded, traits_removed: traitsRemoved, fails: fails ?? null });
   });
 
   app.openapi(continueRoute, async (c) => {
