@@ -9,6 +9,7 @@ interface OpenQuery {
   _accumulateRows: boolean;
   prepare(connection: Connection): void;
   handleRowDescription(message: unknown): void;
+  handleCommandComplete(message: unknown, connection: Connection): void;
 }
 const OpenQuery = Query as unknown as new (config: QueryConfig) => OpenQuery;
 
@@ -32,6 +33,11 @@ export class ArrayQuery extends OpenQuery {
     this._accumulateRows = true;
     this._result._parsers = parsers;
     super.prepare(Object.create(connection, { describe: { value: () => undefined } }) as Connection);
+  }
+
+  override handleCommandComplete(message: unknown, connection: Connection): void {
+    super.handleCommandComplete(message, connection);
+    if (!this.#known.has(this.name)) this.#known.set(this.name, []);
   }
 
   override handleRowDescription(message: unknown): void {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Connections, openConnections } from '#conductor/kernel/db/connections.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { statement } from '#conductor/kernel/db/statement.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import { makeTestDatabase, type TestDatabase } from '#test/support/test-database.ts';
 
@@ -78,6 +79,40 @@ test('statements sent together stay in their transaction when one of them fails'
     together([tx.execute(write('a')), tx.execute(sql`select 1 / 0`), tx.execute(write('b'))]),
   );
   await expect(failing).rejects.toMatchObject({ cause: { code: '22012' } });
+  expect(await words()).toEqual([]);
+});
+
+test('of statements sent together those after the one that fails have its error, and can be sent again', async () => {
+  const { db } = connect();
+  const selects = ['a', 'b'].map((word) =>
+    statement<{ n: number }>((value) => sql`select ${value('n')}::int, ${sql.raw(`'${word}'`)}`),
+  );
+  const fails = statement<{ n: number }>((value) => sql`select 1 / ${value('n')}::int`);
+  const outcomes = await db
+    .transaction(async (tx) => {
+      const outcome = Promise.allSettled([selects[0]?.(tx, { n: 1 }), fails(tx, { n: 0 }), selects[1]?.(tx, { n: 2 })]);
+      await expect(tx.transaction((inner) => inner.execute(sql`select 1`))).rejects.toMatchObject({
+        cause: { code: '22012' },
+      });
+      return outcome;
+    })
+    .catch((error: unknown) => error);
+  expect(outcomes).toMatchObject({ code: '22012' });
+  // the connection that has just been given back is the next one's
+  const again = await db.transaction((tx) => together(selects.map((select) => select(tx, { n: 3 }))));
+  expect(again).toEqual([[[3, 'a']], [[3, 'b']]]);
+});
+
+test('a transaction that is given up ends when what was asked in it has its answer', async () => {
+  const { db } = connect();
+  const insert = statement<{ word: string }>((value) => sql`insert into written values (${value('word')})`);
+  const asked: Promise<unknown>[] = [];
+  const given = db.transaction((tx) => {
+    asked.push(insert(tx, { word: 'a' }));
+    return Promise.reject(new Error('changed my mind'));
+  });
+  await expect(given).rejects.toThrow('changed my mind');
+  expect(await Promise.all(asked)).toEqual([[]]);
   expect(await words()).toEqual([]);
 });
 

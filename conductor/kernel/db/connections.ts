@@ -1,8 +1,18 @@
 import type { Writable } from 'node:stream';
 import { drizzle, NodePgDatabase, NodePgSession, NodePgTransaction } from 'drizzle-orm/node-postgres';
-import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryConfig, types } from 'pg';
+import {
+  Client,
+  type ClientBase,
+  type ClientConfig,
+  Pool,
+  type PoolClient,
+  type QueryConfig,
+  type QueryResult,
+  types,
+} from 'pg';
 import { ArrayQuery } from '#conductor/kernel/db/array-query.ts';
 import { collectRows, writeRows } from '#conductor/kernel/db/before-commit.ts';
+import { JoinedQuery, joinStatements } from '#conductor/kernel/db/joined-query.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { keepAliveInitialDelayMillis } from '#conductor/kernel/db/session.ts';
 import { casing, dialect, type Send, sendBy } from '#conductor/kernel/db/statement.ts';
@@ -68,7 +78,7 @@ export function openConnections(url: string, options: PoolOptions): Connections 
   });
   pool.on('error', () => undefined); // an idle connection was cut: the next statement opens another
   // no `schema`: with it every transaction makes an object for each table, which nobody reads
-  const db = Object.assign(drizzle(pool, { casing }), { transaction: transactionsOf(pool) });
+  const db = Object.assign(drizzle(pool, { casing }), { transaction: transactionsOf(pool, nameOf) });
   return {
     db: sendBy(db, senderOn(pool)),
     inOrder: inOrderOn(pool),
@@ -82,7 +92,7 @@ type Query = (config: unknown, values?: unknown, callback?: Callback) => Promise
 type Connect = (callback?: Callback) => Promise<unknown> | undefined;
 
 /** pg's client, with statements that have names, and errors that show whether the connection was lost. */
-function preparingClient(nameOf: (text: string) => string | undefined, onError: PoolOptions['onError']) {
+function preparingClient(nameOf: NameOf, onError: PoolOptions['onError']) {
   const failed = (error: unknown): unknown => {
     const known = withCode(error);
     onError?.(known);
@@ -106,9 +116,10 @@ function preparingClient(nameOf: (text: string) => string | undefined, onError: 
       Object.assign(this, {
         query: ((config, values, callback) => {
           writeAtOnce(this);
-          const prepared = prepare(config, values, nameOf);
+          const prepared = config instanceof JoinedQuery ? config : prepare(config, values, nameOf);
           if (callback) return query(prepared, values, after(callback));
-          if (!(prepared instanceof ArrayQuery)) return query(prepared, values)?.catch(rethrow);
+          if (!(prepared instanceof ArrayQuery || prepared instanceof JoinedQuery))
+            return query(prepared, values)?.catch(rethrow);
           return new Promise((resolve, reject) => {
             void query(prepared, undefined, (error, result) => (error ? reject(failed(error)) : resolve(result)));
           });
@@ -126,7 +137,7 @@ function writeAtOnce(client: Client): void {
   process.nextTick(() => stream.uncork());
 }
 
-function prepare(config: unknown, values: unknown, nameOf: (text: string) => string | undefined): unknown {
+function prepare(config: unknown, values: unknown, nameOf: NameOf): unknown {
   if (typeof config !== 'object' || config === null || !('text' in config) || typeof config.text !== 'string')
     return config;
   const typed = { ...config, types: parsers };
@@ -136,6 +147,7 @@ function prepare(config: unknown, values: unknown, nameOf: (text: string) => str
   return { ...typed, name: nameOf(config.text) };
 }
 
+type NameOf = (text: string) => string | undefined;
 type TypeId = (typeof types.builtins)[keyof typeof types.builtins];
 type Parser = (value: string) => unknown;
 const asText: Parser = (value) => value;
@@ -194,31 +206,36 @@ function inOrderOn(pool: Pool): InOrder {
  * `begin` fails, answers the failure of `rollback` in place of what went wrong, and reports success when a failed
  * statement was ignored. What is sent when the transaction has ended is refused: it would stand on its own.
  */
-function transactionsOf(pool: Pool): Queryable['transaction'] {
+function transactionsOf(pool: Pool, nameOf: NameOf): Queryable['transaction'] {
   const transaction = async (work: Work): Promise<unknown> => {
     const client = await pool.connect();
     client.on('error', ignore); // a connection may be lost between two statements: the next one is refused
     const state = { hasEnded: false, sent: 0 };
+    const statements = joinStatements((joined) => client.query(joined as never) as unknown as Promise<unknown>);
     const within = {
       query: (config: QueryConfig, values?: unknown[]) => {
         if (state.hasEnded)
           return Promise.reject(new AppError('internal', 'a statement was sent after its transaction had ended'));
         state.sent += 1;
-        return client.query(config, values);
+        return statements.ask(prepare(config, values, nameOf), values);
       },
     };
     const session = new NodePgSession<NoTables, NoTables>(within as PoolClient, dialect, undefined);
     try {
-      await client.query('begin');
+      const begun = statements.ask({ text: 'begin', name: 'begin' });
+      begun.catch(ignore); // whatever is sent with it fails, too
       const tx = collectRows(new NodePgTransaction(dialect, session, undefined) as unknown as Transaction);
       const result = await work(sendBy(tx, senderOn(within)));
       const written = writeRows(tx, () => state.sent);
       state.hasEnded = true;
-      const [{ command }] = await together([client.query('commit'), ...written]);
+      const commit = statements.ask({ text: 'commit', name: 'commit' }) as Promise<QueryResult>;
+      await together([...written, commit]);
+      const { command } = await commit;
       if (command !== 'COMMIT') throw new AppError('internal', 'a statement of the transaction had failed unnoticed');
       return result;
     } catch (error) {
       state.hasEnded = true;
+      await statements.settle();
       await client.query('rollback').catch(ignore); // of a lost connection: the server has done it
       throw error;
     } finally {

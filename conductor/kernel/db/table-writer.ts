@@ -45,6 +45,12 @@ export function tableWriter<Table extends PgTable, Computed = unknown, Only = un
         insert into ${table} (${list}) select ${list} from jsonb_populate_recordset(${row}, ${value('rows')}::text::jsonb)`,
     );
   });
+  const insertOne = onceFor((keys: readonly string[]) => {
+    const list = sql.join(keys.map(column), sql`, `);
+    return statement<Values>(
+      (value) => sql`insert into ${table} (${list}) values (${sql.join(keys.map(value), sql`, `)})`,
+    );
+  });
   const update = onceFor((keys: readonly string[]) =>
     statement<Values>((value) => {
       const set = keys
@@ -62,6 +68,10 @@ export function tableWriter<Table extends PgTable, Computed = unknown, Only = un
       const [first] = rows;
       if (!first) return;
       const keys = Object.keys(columns).filter((key) => Reflect.get(first, key) !== undefined);
+      if (rows.length === 1) {
+        await insertOne(keys)(db, Object.fromEntries(keys.map((key) => [key, stored(key, Reflect.get(first, key))])));
+        return;
+      }
       const records = rows.map((row) =>
         Object.fromEntries(keys.map((key) => [toSnakeCase(key), Reflect.get(row, key)])),
       );
