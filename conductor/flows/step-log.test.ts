@@ -19,7 +19,7 @@ test.each([
   const sent: SentQuery[] = [];
   const listener = sendBy({} as Queryable, (query) => Promise.resolve({ rows: [[sent.push(query)]] }));
   await recordStepEvents(listener, [event], lease);
-  const literal = (value: unknown) => (value === null ? 'null' : `'${String(value)}'`);
+  const literal = (value: unknown) => (value === null ? 'null' : `'${value as string}'`);
   const text = sent[0]?.text.replaceAll(/\$(\d+)/g, (_all, place) => literal(sent[0]?.values[Number(place) - 1]));
   const plan = rowsOf(await database.db.execute(sql.raw(`explain ${text}`))) as { readonly 'QUERY PLAN': string }[];
   const scans = plan.map((row) => row['QUERY PLAN']).filter((line) => / on flow_steps/.test(line));

@@ -266,9 +266,9 @@ test('a slow reader is kept the last states only, and then told to reload', asyn
   });
   // the first of them is taken at once, to be ready
   hear.put?.([change('first', '{}')], 2);
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  for (let turn = 0; turn < 100; turn += 1) hear.put?.([change('a', `{"uuid":"a","turn":${turn}}`)], turn);
   const events = readEvents(stream);
+  await events.until(() => true);
+  for (let turn = 0; turn < 100; turn += 1) hear.put?.([change('a', `{"uuid":"a","turn":${turn}}`)], turn);
   await events.until(({ data }) => data['turn'] === 99);
   expect(events.seen.filter(({ data }) => data['uuid'] === 'a').length).toBeLessThanOrEqual(2);
   hear.put?.(

@@ -9,7 +9,8 @@ import { askPostgresql, type PostgresServer, startPostgresql } from '#test/suppo
 let server: PostgresServer;
 let conductor: ConductorProcess;
 let operator: Operator;
-const leaseSeconds = 60;
+/** Whoever waits for one waits for ever. */
+const leaseSeconds = 86_400;
 
 beforeAll(async () => {
   server = await startPostgresql();
@@ -48,7 +49,7 @@ test('nodes at work go on once there are other connections, and wait for no leas
   })();
   await Promise.all(names.map((name) => operator.provision(name, 'active')));
   await cutting;
-  const cutAt = performance.now();
-  for (const name of names) await operator.waitForState(name, 'active', 90_000);
-  expect(performance.now() - cutAt).toBeLessThan((leaseSeconds * 1000) / 3);
+  for (const name of names) await operator.waitForState(name, 'active', 240_000);
+  const locked = await Promise.all(names.map(async (name) => (await operator.node(name))['reservation']));
+  expect(locked).toEqual(names.map(() => null));
 });

@@ -211,7 +211,7 @@ function transactionsOf(pool: Pool, nameOf: NameOf): Queryable['transaction'] {
     const client = await pool.connect();
     client.on('error', ignore); // a connection may be lost between two statements: the next one is refused
     const state = { hasEnded: false, sent: 0 };
-    const statements = joinStatements((joined) => client.query(joined as never) as unknown as Promise<unknown>);
+    const statements = joinStatements((joined) => client.query(joined as never));
     const within = {
       query: (config: QueryConfig, values?: unknown[]) => {
         if (state.hasEnded)

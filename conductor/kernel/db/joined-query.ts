@@ -7,7 +7,7 @@ interface OpenConnection {
   readonly submittedNamedStatements: Record<string, string>;
   sync(): void;
 }
-export interface Part {
+interface Part {
   name: string | undefined;
   text: string;
   readonly values?: readonly unknown[];
@@ -24,7 +24,7 @@ export interface Part {
 const OpenQuery = Query as unknown as new (config: QueryConfig, values?: unknown) => Part;
 
 /** A statement of pg's, to be sent together with others. @throws TypeError for values that are no JSON */
-export function partOf(config: unknown, values: unknown, callback: Callback): Part {
+function partOf(config: unknown, values: unknown, callback: Callback): Part {
   const part = config instanceof Query ? (config as unknown as Part) : new OpenQuery(config as QueryConfig, values);
   // amid the others it would be too late to find that one can't be sent
   return Object.assign(part, { callback, ...(part.values ? { values: part.values.map(asText) } : {}) });
