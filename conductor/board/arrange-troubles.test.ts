@@ -107,6 +107,17 @@ test('a trouble says whom, since when, until when, and what may be done', () => 
   expect(text).toContain('Try now… I take it… Act…');
 });
 
+test.each([
+  ['deploy', 'deploy failed', 'Deploy again…'],
+  ['inspect', 'inspect failed', 'Inspect again…'],
+  ['clean', 'clean failed', 'Manage again…'],
+  ['verify', 'enroll', 'Manage again…'],
+])('what has failed as %s in %s is tried again in two clicks', (kind, state, title) => {
+  const failed = flow('n1', { kind, status: 'failed', ended_at: '2026-01-01T00:06:00Z' });
+  const [trouble] = arrangeTroubles([failed], fleetOf(node('n1', { provision_state: state })));
+  expect(trouble && buttonsFor(trouble).map((button) => button.title)).toContain(title);
+});
+
 test('a quiet fleet says so, and who has which node in his hands', () => {
   const text = textOf(
     renderAttention(

@@ -43,17 +43,26 @@ export const attentionView: View = {
 /** Said at once, beside the choice of all. */
 const direct = /^(Try now|Skip |Go on|Begin maintenance)/;
 
+/** What is tried again after a failure, by the kind of flow, or by the state in which a node rests. */
+const again: readonly (readonly [failed: RegExp, title: string])[] = [
+  [/^deploy/, 'Deploy'],
+  [/^inspect/, 'Inspect'],
+  [/^(verify|enroll|clean|manual_clean|wipe)/, 'Manage'],
+];
+
 /** What may be done with its nodes. Pure. */
-export function buttonsFor({ key, rows }: Trouble): readonly ViewButton[] {
+export function buttonsFor({ key, status, kind, rows }: Trouble): readonly ViewButton[] {
+  const isOver = status === 'failed' || status === 'error';
+  const [, repeated] = (isOver && again.find(([failed]) => failed.test(kind))) || [];
   const actions = actionsForRows(rows);
   const button = (title: string, action: FleetAction): ViewButton => ({
     name: `${key}-${title.replaceAll(/\W+/g, '-')}`,
-    title: title === 'Begin maintenance' ? 'I take it…' : `${title}…`,
+    title: title === 'Begin maintenance' ? 'I take it…' : `${title}${title === repeated ? ' again' : ''}…`,
     isInRow: true,
     asks: questionAbout(action),
   });
   const buttons = Object.entries(actions).flatMap(([title, action]) =>
-    direct.test(title) ? [button(title, action)] : [],
+    direct.test(title) || title === repeated ? [button(title, action)] : [],
   );
   const all: ViewButton = {
     name: `${key}-act`,
