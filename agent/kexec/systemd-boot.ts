@@ -135,8 +135,8 @@ export function chooseSystemdBootEntry<Entry extends Pick<SystemdBootEntry, 'id'
   pattern: string | undefined,
   variables: readonly string[],
 ): Entry {
-  const told = variables.find((name) => /^LoaderEntry(OneShot|Default|Preferred)-/.test(name));
-  if (told !== undefined) throw notUnderstood(`the EFI variable ${told} chooses the entry`);
+  const choice = variables.find((name) => /^LoaderEntry(OneShot|Default|Preferred)-/.test(name));
+  if (choice !== undefined) throw notUnderstood(`the EFI variable ${choice} chooses the entry`);
   const counted = entries.find(({ id }) => /\+\d+(-\d+)?\.\w+$/.test(id));
   if (counted) throw notUnderstood(`boots of ${counted.id} are counted`);
   if (pattern !== undefined && /^@|[[\]\\]/.test(pattern)) throw notUnderstood(`default ${pattern} in loader.conf`);

@@ -144,7 +144,7 @@ test('chunks of an index that was replaced stay while a machine may still fetch 
   const chunks = await chunkFiles();
   const refused = await api.call('POST', '/v1/images/prune', {});
   expect(refused.status).toBe(409);
-  expect(JSON.stringify(refused.body)).toContain('n1: a flow is open there, and its image was added anew');
+  expect(JSON.stringify(refused.body)).toContain('n1: a flow is open there, and its image was added again');
   expect(await chunkFiles()).toBe(chunks);
   await db.update(flows).set({ endedAt: new Date() }).where(eq(flows.nodeUuid, uuid));
   const pruned = await api.call('POST', '/v1/images/prune', {});

@@ -91,7 +91,7 @@ export function imageRoutes(
     requireWhole(all.filter(({ name }) => !images.includes(name)));
     const underway = await findReplacedUnderway(db, all);
     if (underway.length > 0) {
-      const message = `${nameSome(underway, 3)}: a flow is open there, and its image was added anew: prune once that has ended`;
+      const message = `${nameSome(underway, 3)}: a flow is open there, and its image was added again: prune once that has ended`;
       throw new AppError('conflict', message);
     }
     for (const name of images) await removeImage(directory, name);
