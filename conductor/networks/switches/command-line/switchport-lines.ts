@@ -10,8 +10,8 @@ import {
 import { numberAfter } from '#conductor/networks/switches/command-line/interface-sections.ts';
 
 /**
- * Ports in the words that Cisco's family of command lines shares. The list of a trunk comes before its mode: in between it
- * would be a trunk of all VLANs.
+ * Ports in the words that Cisco's family of command lines shares. VLANs come before the mode: in between a port would be a
+ * trunk of all VLANs, or in VLAN 1.
  */
 
 /** @param opens `interface Ethernet1/1, Ethernet1/2` */
@@ -31,8 +31,8 @@ export function accessLines(opens: string, vlan: number): string[] {
   return [
     opens,
     'switchport',
-    'switchport mode access',
     `switchport access vlan ${vlan}`,
+    'switchport mode access',
     'switchport trunk allowed vlan none',
     'no switchport trunk native vlan',
     'exit',
