@@ -11,7 +11,7 @@ import {
 } from '#agent/testing/fake-conductor.ts';
 import { agentVersion } from '#agent/version.ts';
 import { silentLog } from '#shared/log.ts';
-import { Heartbeat } from '#shared/wire/heartbeat.ts';
+import { Heartbeat } from '#shared/wire/agent-calls.ts';
 
 const node: FoundNode = {
   uuid: fakeNodeUuid,

@@ -4,7 +4,7 @@ import { microversions } from '#agent/api/microversion.ts';
 import type { FoundNode } from '#agent/lookup.ts';
 import { agentVersion } from '#agent/version.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { Heartbeat } from '#shared/wire/heartbeat.ts';
+import type { Heartbeat } from '#shared/wire/agent-calls.ts';
 
 /**
  * Sends one heartbeat (agent-protocol.md §2.3). Fields that the API's version doesn't know are left out.

@@ -8,8 +8,7 @@ import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { type OutboundRules, parseOutboundAllowList } from '#shared/peers/outbound-url.ts';
 import { backOffMs, type Random, retry } from '#shared/retry.ts';
-import { bootTokenHeader } from '#shared/wire/boot-secrets.ts';
-import { LookupAnswer } from '#shared/wire/lookup.ts';
+import { bootTokenHeader, LookupAnswer } from '#shared/wire/agent-calls.ts';
 
 /** What a lookup tells: who this machine is and how to talk to its conductor. */
 export interface FoundNode {

@@ -13,7 +13,7 @@ import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { createLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
-import { bootSecretsFile } from '#shared/wire/boot-secrets.ts';
+import { bootSecretsFile } from '#shared/wire/agent-calls.ts';
 
 /** The agent's process: JSON log on stderr, what it is doing for people on stdout. Exits with 1 for init to restart it. */
 async function main(): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { limitAtOnce } from '#shared/limit-at-once.ts';
+import { limitAtOnce } from '#shared/in-parallel.ts';
 
 /** A task that ends when it is told to, and notes when it begins. */
 function task(begun: string[], name: string) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nameSome } from '#shared/name-some.ts';
+import { nameSome } from '#shared/words.ts';
 
 test.each([
   [[], ''],

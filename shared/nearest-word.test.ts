@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { didYouMean, nearestWord } from '#shared/nearest-word.ts';
+import { didYouMean, nearestWord } from '#shared/words.ts';
 
 test.each([
   ['contorl-nodes', 'control-nodes'],

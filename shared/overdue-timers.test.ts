@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { expect, test } from 'vitest';
-import { overdueTimers } from '#shared/overdue-timers.ts';
+import { overdueTimers } from '#shared/clock.ts';
 
 test('an answer that came in during a pause is looked at after the timers that ran out in it', async () => {
   const server = createServer((socket) => socket.end('answer'));

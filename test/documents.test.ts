@@ -6,15 +6,14 @@ import type { z } from 'zod';
 import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
 import { steps as agentSteps } from '#agent/steps/index.ts';
 import { type Access, accessRules } from '#conductor/auth/access-rules.ts';
-import { patchRules } from '#conductor/auth/patch-rules.ts';
+import { patchRules } from '#conductor/auth/authorize.ts';
 import { optionsOf } from '#conductor/cli/command.ts';
 import { commands } from '#conductor/cli/commands.ts';
 import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
-import { alerts } from '#conductor/kernel/metrics/alerts.ts';
-import { dashboard, dashboardQueries } from '#conductor/kernel/metrics/dashboard.ts';
+import { alerts, dashboard, dashboardQueries } from '#conductor/kernel/metrics/dashboard.ts';
 import { metricTable } from '#conductor/kernel/metrics/metric-table.ts';
 import { collectProcessMetrics, createMetrics } from '#conductor/kernel/metrics/metrics.ts';
-import { webhookEvents } from '#conductor/kernel/webhook-events.ts';
+import { webhookEvents } from '#conductor/kernel/outbox.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import {

@@ -1,10 +1,8 @@
 import type { WebSocket } from 'ws';
 import { errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
-import { joinSocket } from '#shared/terminal/join-socket.ts';
-import type { OpenTerminal, Terminal } from '#shared/terminal/terminal.ts';
-import { endConsole } from '#shared/web-socket/close-socket.ts';
-import { keepAlive } from '#shared/web-socket/keep-alive.ts';
+import { joinSocket, type OpenTerminal, type Terminal } from '#shared/terminal/terminal.ts';
+import { endConsole, keepAlive } from '#shared/web-socket/web-socket.ts';
 import type { ConsoleQuery } from '#shared/wire/console.ts';
 
 export interface ConsoleOptions {

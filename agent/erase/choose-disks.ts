@@ -1,5 +1,5 @@
 import type { BlockDevice } from '#agent/storage/block-device.ts';
-import { isVirtualMedium } from '#shared/disks/virtual-media.ts';
+import { isVirtualMedium } from '#shared/disks/disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
 

@@ -11,7 +11,7 @@ import { systemRoots } from '#agent/storage/device-identity.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
 import { addNvmeNamespaces } from '#agent/storage/nvme-namespaces.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
-import { readSkipList } from '#shared/disks/skip-list.ts';
+import { readSkipList } from '#shared/disks/choose-root-device.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { SkippedDisk } from '#shared/wire/erase-result.ts';

@@ -6,7 +6,7 @@ import type { Hono } from 'hono';
 import type { AgentConfig } from '#agent/config.ts';
 import type { ServerCertificate } from '#agent/tls.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { acceptWebSockets } from '#shared/web-socket/accept.ts';
+import { acceptWebSockets } from '#shared/web-socket/web-socket.ts';
 import { maxConsoleMessageBytes } from '#shared/wire/console.ts';
 
 export interface RunningServer {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
-import { type BytesByOrigin, describeOrigin } from '#shared/wire/image-origin.ts';
+import { type BytesByOrigin, describeOrigin } from '#shared/wire/progress.ts';
 
 /** The image that this boot of the ramdisk wrote last. */
 export interface WrittenImage {

@@ -10,8 +10,7 @@ import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
 import { withMounted } from '#agent/storage/mount.ts';
 import { probePartitions } from '#agent/storage/probe-partitions.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
-import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
-import { readSkipList } from '#shared/disks/skip-list.ts';
+import { chooseRootDevice, readSkipList } from '#shared/disks/choose-root-device.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /** One file of the step's result. */

@@ -2,7 +2,7 @@ import type { CommandNode } from '#agent/context.ts';
 import { assembleArrays } from '#agent/storage/mdadm.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import type { Run } from '#shared/process/run.ts';
-import { hasSoftwareRaid } from '#shared/raid/software-raid.ts';
+import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';
 
 const arrayUuid = /^(s==\s*)?[0-9a-f]{8}(:[0-9a-f]{8}){3}$/;
 

@@ -2,9 +2,12 @@ import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { partitionName } from '#agent/storage/partition-name.ts';
 import type { DiskTable, TableLabel, TablePartition } from '#agent/storage/sfdisk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { chooseRaidDisks } from '#shared/raid/choose-raid-disks.ts';
-import type { SoftwareLevel } from '#shared/raid/software-raid.ts';
-import type { LogicalDisk, TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
+import {
+  chooseRaidDisks,
+  type LogicalDisk,
+  type SoftwareLevel,
+  type TargetRaidConfig,
+} from '#shared/raid/target-raid-config.ts';
 
 export const raidPartitionType = { gpt: 'a19d880f-05fc-4d3b-a006-743f0f84911e', msdos: 'fd' } as const;
 

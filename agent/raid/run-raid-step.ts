@@ -4,8 +4,7 @@ import { createArrays } from '#agent/raid/create-arrays.ts';
 import { describeRaid, type RaidConfig } from '#agent/raid/raid-config.ts';
 import { readCapability } from '#agent/storage/capabilities.ts';
 import { runLsblk } from '#agent/storage/lsblk.ts';
-import { isSoftwareRaid } from '#shared/raid/software-raid.ts';
-import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
+import { isSoftwareRaid, parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
 /**
  * Makes the software RAID that `value` asks for.

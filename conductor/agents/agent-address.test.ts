@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isAgentAddress, leadsTo } from '#conductor/agents/agent-address.ts';
+import { isAgentAddress, leadsTo } from '#conductor/agents/record-heartbeat.ts';
 import { parseAddressRanges } from '#shared/peers/address-ranges.ts';
 
 const ranges = parseAddressRanges(['192.0.2.0/24', '2001:db8::/64']);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
-import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
+import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';

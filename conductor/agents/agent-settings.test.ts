@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { agentSettings } from '#conductor/agents/agent-settings.ts';
+import { agentSettings } from '#conductor/agents/agent-client.ts';
 
 test('the agent gets its settings', () => {
   const settings = {

@@ -1,10 +1,12 @@
-import { agentInstanceInfo, agentSettings } from '#conductor/agents/agent-settings.ts';
+import { type AgentClient, agentInstanceInfo, agentSettings } from '#conductor/agents/agent-client.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
+import { errorWithout, type Hide } from '#conductor/kernel/secrets/mask-document.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { propertiesIn } from '#conductor/nodes/spared-disks.ts';
+import type { CommandResult } from '#shared/wire/command.ts';
 
 /**
  * The `node` and `ports` parameters of the agent's commands, in the shape of Ironic's objects
@@ -55,4 +57,31 @@ export function dumpPorts(ports: readonly PortRow[]): Record<string, unknown>[] 
     extra: port.extra,
     internal_info: {},
   }));
+}
+
+/**
+ * An agent that fails may repeat what it was told, passwords among it: its words come without them. What its commands
+ * answer is left as it is, since things are decided from it (`record-outcome.ts` hides what it stores).
+ */
+export function hideInAnswers(agent: AgentClient, hide: Hide): AgentClient {
+  const withoutSecretsIn = async <T>(answer: Promise<T>): Promise<T> => {
+    try {
+      return await answer;
+    } catch (error) {
+      throw errorWithout(hide, error);
+    }
+  };
+  return {
+    post: async (command, options) => withoutSecrets(await withoutSecretsIn(agent.post(command, options)), hide),
+    list: async () => (await withoutSecretsIn(agent.list())).map((result) => withoutSecrets(result, hide)),
+  };
+}
+
+function withoutSecrets(result: CommandResult, hide: Hide): CommandResult {
+  const error = result.command_error;
+  if (!error) return result;
+  const words = Object.fromEntries(
+    Object.entries(error).map(([key, value]) => [key, typeof value === 'string' ? hide(value) : value]),
+  );
+  return { ...result, command_error: { ...error, ...words } };
 }

@@ -1,15 +1,47 @@
-import { leadsTo } from '#conductor/agents/agent-address.ts';
+import { isIPv6 } from 'node:net';
+import { and, eq, inArray } from 'drizzle-orm';
+import { getAgentSession } from '#conductor/agents/agent-session-store.ts';
 import type { AgentsConfig, AgentsContext } from '#conductor/agents/context.ts';
 import type { HeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
-import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
+import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
+import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { recordBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import type { Nudging } from '#conductor/nodes/context.ts';
+import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
+import { literalAddress } from '#shared/peers/address-ranges.ts';
 import { checkOutboundUrl, type OutboundRules } from '#shared/peers/outbound-url.ts';
-import type { Heartbeat } from '#shared/wire/heartbeat.ts';
+import type { Heartbeat } from '#shared/wire/agent-calls.ts';
+import type { ProgressReport } from '#shared/wire/progress.ts';
+
+/**
+ * Whether machines that boot, and their agents, may call from this address: whoever knows a MAC address could otherwise
+ * take a boot's token before the machine itself does. @param address `undefined` = not known.
+ */
+export function isAgentAddress({ allow }: Pick<OutboundRules, 'allow'>, address: string | undefined): boolean {
+  if (!allow) return true;
+  return address !== undefined && allow.ranges.has(plainAddress(address));
+}
+
+/** Whether an agent that calls from this address asks to be called back at it. */
+export function leadsTo(callbackUrl: string, address: string | undefined): boolean {
+  const host = URL.parse(callbackUrl)?.hostname;
+  const called = host === undefined ? undefined : literalAddress(host);
+  return called !== undefined && address !== undefined && canonical(called) === canonical(address);
+}
+
+/** A socket for both families has IPv4 addresses in IPv6's clothes. */
+function plainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
+}
+
+function canonical(address: string): string {
+  const [plain = ''] = plainAddress(address).split('%');
+  return isIPv6(plain) ? new URL(`http://[${plain}]`).hostname : plain;
+}
 
 /**
  * `POST /v1/heartbeat/{node}`: stores what the agent says and nudges; the work is done elsewhere. Texts that agents
@@ -96,4 +128,29 @@ function requireAllowedCallback(heartbeat: Heartbeat, rules: OutboundRules): voi
   } catch (cause) {
     throw new AppError('invalid_argument', 'An issue with the supplied "callback_url" has been detected', { cause });
   }
+}
+
+/**
+ * `POST /v1/progress/{node}` (Baton's own): shown to the operator, nothing is decided from it.
+ * @throws AppError `not_found`, `invalid_argument`.
+ */
+export async function recordProgress(
+  context: Pick<AgentsContext, 'db' | 'secrets'>,
+  ident: string,
+  report: ProgressReport,
+): Promise<void> {
+  const { nodeUuid, session } = await getAgentSession(context.db, ident);
+  checkToken(context.secrets, session, report.agent_token);
+  if (!isUuid(report.command_id)) throw new AppError('invalid_argument', 'command_id must be a UUID.');
+  const flowsOfNode = context.db.select({ uuid: flows.uuid }).from(flows).where(eq(flows.nodeUuid, nodeUuid));
+  await context.db
+    .update(flowSteps)
+    .set({ progress: report.progress })
+    .where(
+      and(
+        eq(flowSteps.uuid, report.command_id),
+        inArray(flowSteps.state, ['running', 'waiting']),
+        inArray(flowSteps.flowUuid, flowsOfNode),
+      ),
+    );
 }

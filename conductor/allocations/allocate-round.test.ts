@@ -5,7 +5,7 @@ import { allocateRound, type RoundOptions } from '#conductor/allocations/allocat
 import { allocationResource, deleteUnmatched, getAllocation } from '#conductor/allocations/allocation-store.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { type NodeInsert, nodes } from '#conductor/kernel/db/schema/node.ts';
-import { nodeTraits } from '#conductor/kernel/db/schema/node-trait.ts';
+import { nodeTraits } from '#conductor/kernel/db/schema/node-parts.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { listRows } from '#conductor/nodes/resources/resource-store.ts';

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { defineFields } from '#conductor/api/define-fields.ts';
 import { jsonDocument } from '#conductor/api/node-description.ts';
-import { json, line, links, time, uuid } from '#conductor/api/values.ts';
+import { defineFields, json, line, links, time, uuid } from '#conductor/api/values.ts';
 import { allocationStates } from '#conductor/model/allocation-states.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { statesOf } from '#conductor/model/transitions.ts';

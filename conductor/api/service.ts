@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { json, links } from '#conductor/api/values.ts';
+import { type Answer, json, line, links, RemarkAnswer, whole } from '#conductor/api/values.ts';
 
 /** What a conductor answers of itself. */
 
@@ -47,3 +47,56 @@ export const ConsoleState = z.strictObject({
   console_info: z.strictObject({ type: z.literal('websocket'), url: z.string() }).nullable(),
 });
 export const Nothing = z.strictObject({});
+
+/** The form of every error; the text inside is what operators read. */
+export const Fault = z.strictObject({
+  error_message: z.string().meta({
+    description:
+      'A JSON document as text: {"faultcode": "Client" or "Server", "faultstring": …, "debuginfo": null, ' +
+      '"error_code": "node_locked" of the conflict that passes by itself}; ' +
+      '{"code", "title", "description"} when the path or the version is not served.',
+  }),
+});
+
+/** Every error below `/api/`, and the answer to an upload or a commit of documents (airship.md §8). */
+export const Status = z
+  .strictObject({
+    kind: z.literal('Status'),
+    apiVersion: z.literal('v1.0'),
+    metadata: z.strictObject({}),
+    status: z.enum(['Success', 'Failure']),
+    message: z.string(),
+    reason: z.string().meta({ description: 'One word, for programs.' }),
+    details: z.strictObject({
+      errorCount: whole,
+      messageList: z.array(
+        z.strictObject({
+          message: z.string(),
+          error: z.boolean(),
+          kind: z.string().meta({
+            description:
+              'ValidationMessage of a document, else SimpleMessage, or of a teardown what `name` names: Pod, Label.',
+          }),
+          level: z.enum(['Error', 'Warning', 'Info']).exactOptional(),
+          name: z.string().exactOptional(),
+          remark: RemarkAnswer.exactOptional(),
+          summarized: z.literal(true).exactOptional().meta({ description: "The answer's own message says it too." }),
+          causes: z.array(z.string()).exactOptional().meta({ description: 'Of a cluster that could not be asked.' }),
+          documents: z
+            .array(z.strictObject({ schema: z.string(), name: z.string(), collection: z.string().exactOptional() }))
+            .exactOptional(),
+          path: line.exactOptional().meta({ description: 'Within the document: data.groups[2].critical.' }),
+        }),
+      ),
+      remark: RemarkAnswer.exactOptional().meta({ description: 'What message says, as data.' }),
+      cause: z
+        .string()
+        .exactOptional()
+        .meta({ description: 'What lies below the failure: TimeUp, NothingBegun, NoKubernetesCluster.' }),
+      revision: whole.exactOptional().meta({ description: "Of the site's documents." }),
+    }),
+    code: whole.meta({ description: 'The HTTP status.' }),
+    retry: z.literal(true).exactOptional().meta({ description: 'The same request may succeed later.' }),
+  })
+  .meta({ id: 'Status' });
+export type Status = Answer<typeof Status>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Answer, line, whole } from '#conductor/api/values.ts';
-import { nameSome } from '#shared/name-some.ts';
+import { nameSome } from '#shared/words.ts';
 
 const count = whole.nullable();
 

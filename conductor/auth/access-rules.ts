@@ -110,7 +110,7 @@ export const accessRules: readonly AccessRule[] = [
   ...scoped('node in query', [['GET', '/v1/nodes/validate', 'baremetal:node:validate', operate]]),
   ...scoped('node', [
     ['GET', node, 'baremetal:node:get', read],
-    // of what may be changed, `patch-rules.ts` has more
+    // of what may be changed, `authorize.ts` has more
     ['PATCH', node, 'baremetal:node:update', operate],
     ['DELETE', node, 'baremetal:node:delete', administerOwn],
     ['GET', `${node}/validate`, 'baremetal:node:validate', operate],

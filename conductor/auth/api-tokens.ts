@@ -1,10 +1,73 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
-import { deleteApiToken, findApiToken, insertApiToken, recordTokenUse } from '#conductor/auth/api-token-store.ts';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { asc, eq, sql } from 'drizzle-orm';
 import type { Caller, Role } from '#conductor/kernel/caller.ts';
+import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import type { ApiTokenRow } from '#conductor/kernel/db/schema/api-token.ts';
+import { type ApiTokenRow, apiTokens } from '#conductor/kernel/db/schema/access.ts';
+import { readPrivateFile, unreadable } from '#conductor/kernel/files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+
+export function listApiTokens(db: Queryable): Promise<ApiTokenRow[]> {
+  return db.select().from(apiTokens).orderBy(asc(apiTokens.id));
+}
+
+export async function findApiToken(db: Queryable, digest: string): Promise<ApiTokenRow | undefined> {
+  const [row] = await db.select().from(apiTokens).where(eq(apiTokens.digest, digest));
+  return row;
+}
+
+/** @throws AppError `conflict` for a name that is taken. */
+async function insertApiToken(db: Queryable, token: typeof apiTokens.$inferInsert): Promise<ApiTokenRow> {
+  const [row] = await refusingDuplicates(
+    () => db.insert(apiTokens).values(token).returning(),
+    () => `A token with name ${token.name} already exists.`,
+  );
+  if (!row) throw new AppError('internal', `insert token ${token.name}: the database answered no row`);
+  return row;
+}
+
+/** By UUID or name. @returns its UUID, or `undefined` when there is none. */
+async function deleteApiToken(db: Queryable, ident: string): Promise<string | undefined> {
+  const [row] = await db
+    .delete(apiTokens)
+    .where(sql`${apiTokens.uuid}::text = ${ident.toLowerCase()} or ${apiTokens.name} = ${ident}`)
+    .returning({ uuid: apiTokens.uuid });
+  return row?.uuid;
+}
+
+async function recordTokenUse(db: Queryable, tokenUuid: string): Promise<void> {
+  await db.update(apiTokens).set({ lastUsedAt: sql`now()` }).where(eq(apiTokens.uuid, tokenUuid));
+}
+
+const shortest = 32;
+
+/**
+ * The token with which the first administrator makes the others. A missing file is made, readable by its owner alone:
+ * whoever may read the conductor's data directory owns the conductor anyway.
+ * @returns its digest
+ * @throws AppError `invalid_argument` naming the file.
+ */
+export async function readAdminToken(file: string, log: Log): Promise<string> {
+  const setting = 'BATON_ADMIN_TOKEN_FILE';
+  const text = await readPrivateFile(file).catch(async (cause: unknown) => {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') return unreadable(setting, file)(cause);
+    const token = newToken();
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await writeFile(file, `${token}\n`, { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {
+      throw new AppError('invalid_argument', `${setting}: make ${file}`, { cause: error });
+    });
+    log.info({ file }, `a token of an administrator was made; to use baton with it: set BATON_TOKEN_FILE=${file}`);
+    return token;
+  });
+  const token = text.trim();
+  if (token.length < shortest) {
+    throw new AppError('invalid_argument', `${setting}: ${file} must hold a token of at least ${shortest} characters`);
+  }
+  return tokenDigest(token);
+}
 
 /** So long a token that was deleted, or has changed, by another conductor may go on here. */
 const rememberMs = 5000;
@@ -32,7 +95,7 @@ export interface TokenDescription {
 }
 
 /** A new token: 256 random bits, with a beginning that scanners for leaked secrets can look for. */
-export function newToken(): string {
+function newToken(): string {
   return `baton_${randomBytes(32).toString('base64url')}`;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { authWarnings } from '#conductor/auth/auth-warnings.ts';
+import { authWarnings } from '#conductor/auth/auth-settings.ts';
 import { readConfig } from '#conductor/start/config.ts';
 
 const elsewhere = { BATON_HOST: '192.0.2.1' };

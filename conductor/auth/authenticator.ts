@@ -1,15 +1,18 @@
 import { timingSafeEqual } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { readAdminToken } from '#conductor/auth/admin-token-file.ts';
-import { type ApiTokens, createApiTokens, tokenDigest } from '#conductor/auth/api-tokens.ts';
+import { type ApiTokens, createApiTokens, readAdminToken, tokenDigest } from '#conductor/auth/api-tokens.ts';
 import type { AuthConfig } from '#conductor/auth/auth-settings.ts';
-import { type PasswordUser, type PasswordUsers, parseHtpasswd } from '#conductor/auth/htpasswd.ts';
-import { createPasswordCheck } from '#conductor/auth/password-check.ts';
+import {
+  createPasswordCheck,
+  type PasswordUser,
+  type PasswordUsers,
+  parseHtpasswd,
+} from '#conductor/auth/password-check.ts';
 import { type Credentials, createSessions, type Sessions } from '#conductor/auth/sessions.ts';
 import { anybody, type Caller } from '#conductor/kernel/caller.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { unreadable, type WatchedFiles, watchFiles } from '#conductor/kernel/files.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
-import { unreadable, type WatchedFiles, watchFiles } from '#conductor/kernel/watched-file.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';

@@ -1,7 +1,6 @@
 import { hash as bcryptHash } from 'bcryptjs';
 import { describe, expect, test } from 'vitest';
-import { parseHtpasswd } from '#conductor/auth/htpasswd.ts';
-import { createPasswordCheck } from '#conductor/auth/password-check.ts';
+import { createPasswordCheck, parseHtpasswd } from '#conductor/auth/password-check.ts';
 
 /** `htpasswd -nbB -C 4 alice wonderland` of Apache 2.4.71. */
 const recorded = 'alice:$2y$04$3qYsI2BdfuXqz8ESC.mEQ.yiHQdc1w9wrrNIsDfbmevKY9P7kMtkO';

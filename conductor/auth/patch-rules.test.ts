@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { NodeDescription } from '#conductor/api/node-description.ts';
-import { patchRules, requireFieldRights } from '#conductor/auth/patch-rules.ts';
+import { patchRules, requireFieldRights } from '#conductor/auth/authorize.ts';
 
 test('there is a rule for every field that can be written, and for no other', () => {
   expect(Object.keys(patchRules).sort()).toEqual(Object.keys(NodeDescription.shape).sort());

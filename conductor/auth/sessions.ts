@@ -1,7 +1,7 @@
 import { eq, lte, sql } from 'drizzle-orm';
 import { tokenDigest } from '#conductor/auth/api-tokens.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { sessions } from '#conductor/kernel/db/schema/session.ts';
+import { sessions } from '#conductor/kernel/db/schema/access.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,4 +1,4 @@
-import { bootSecretsFile } from '#shared/wire/boot-secrets.ts';
+import { bootSecretsFile } from '#shared/wire/agent-calls.ts';
 
 /**
  * A small initrd with `ipa-…` parameters that must not stand in the kernel's command line, which every console and log

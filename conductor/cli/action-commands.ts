@@ -27,8 +27,7 @@ import { readTimeout } from '#conductor/cli/provision.ts';
 import { renderAction } from '#conductor/cli/render-action.ts';
 import { printable } from '#conductor/cli/screen.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { nameSome } from '#shared/name-some.ts';
-import { didYouMean } from '#shared/nearest-word.ts';
+import { didYouMean, nameSome } from '#shared/words.ts';
 
 /**
  * `target_nodes=n1,n2`, `continue-on-fail=true`: the conductor knows which there are.

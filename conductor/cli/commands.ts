@@ -40,7 +40,7 @@ import { statusCommand } from '#conductor/cli/status-command.ts';
 import { teardownCommands } from '#conductor/cli/teardown-commands.ts';
 import { inspectionRuleCommands, runbookCommands, templateCommands } from '#conductor/cli/template-commands.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { editDistance } from '#shared/nearest-word.ts';
+import { editDistance } from '#shared/words.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
 /** Written as programs have it; of this program, whatever the conductor is. */

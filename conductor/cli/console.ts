@@ -3,9 +3,7 @@ import { WebSocket } from 'ws';
 import { type ApiClient, noNode } from '#conductor/cli/api-client.ts';
 import type { ClientSettings } from '#conductor/cli/client-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { closeSocket } from '#shared/web-socket/close-socket.ts';
-import { keepAlive } from '#shared/web-socket/keep-alive.ts';
-import { highWaterBytes } from '#shared/web-socket/pump.ts';
+import { closeSocket, highWaterBytes, keepAlive } from '#shared/web-socket/web-socket.ts';
 import { ConsoleEnd, type ConsoleResize } from '#shared/wire/console.ts';
 
 export interface Filtered {

@@ -16,7 +16,7 @@ import { forEachOperand } from '#conductor/cli/on-nodes.ts';
 import { openImage } from '#conductor/cli/open-image.ts';
 import { fieldTable, print, table } from '#conductor/cli/print.ts';
 import { writeStore } from '#shared/chunks/write-store.ts';
-import { nameSome } from '#shared/name-some.ts';
+import { nameSome } from '#shared/words.ts';
 
 const path = '/v1/images';
 

@@ -1,4 +1,4 @@
-import type { NodeSwitchPort } from '#conductor/api/node-network.ts';
+import type { NodeSwitchPort } from '#conductor/api/node-parts.ts';
 import { type Json, noNode, readOfNode } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toObject } from '#conductor/cli/assignments.ts';
 import { type Command, pathOperand, requiredOption } from '#conductor/cli/command.ts';

@@ -18,7 +18,7 @@ import { cell, columnsOf, fieldTable, print } from '#conductor/cli/print.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { isNodeField, type NodeField, nodeFieldVersions } from '#conductor/model/node-field-names.ts';
 import { rackOf } from '#conductor/model/node-rack.ts';
-import { didYouMean, nearestWord } from '#shared/nearest-word.ts';
+import { didYouMean, nearestWord } from '#shared/words.ts';
 
 const nodeFields = Object.keys(nodeFieldVersions);
 

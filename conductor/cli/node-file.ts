@@ -1,8 +1,7 @@
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { NodeDescription } from '#conductor/api/node-description.ts';
-import { PortgroupDescription } from '#conductor/api/portgroups.ts';
-import { macAddress, PortDescription } from '#conductor/api/ports.ts';
+import { macAddress, PortDescription, PortgroupDescription } from '#conductor/api/ports.ts';
 import type { Json } from '#conductor/cli/api-client.ts';
 import { usageError } from '#conductor/cli/command.ts';
 

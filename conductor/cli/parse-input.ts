@@ -9,7 +9,7 @@ import {
   usageError,
 } from '#conductor/cli/command.ts';
 import { shortUsage, valueText } from '#conductor/cli/help-text.ts';
-import { nearestWord } from '#shared/nearest-word.ts';
+import { nearestWord } from '#shared/words.ts';
 
 /**
  * The operands and options of a command line.

@@ -2,8 +2,7 @@ import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import { bootEvents } from '#conductor/model/boot.ts';
 import { stepName } from '#conductor/model/planned-step.ts';
-import type { BytesByOrigin } from '#shared/wire/image-origin.ts';
-import { Progress } from '#shared/wire/progress.ts';
+import { type BytesByOrigin, Progress } from '#shared/wire/progress.ts';
 
 const marks: Readonly<Record<string, string>> = {
   pending: '·',

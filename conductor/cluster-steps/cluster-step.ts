@@ -18,7 +18,7 @@ import {
   type StepContext,
   stepArgs,
 } from '#conductor/flows/step-context.ts';
-import { valueWithout } from '#conductor/kernel/secrets/hide-secrets.ts';
+import { valueWithout } from '#conductor/kernel/secrets/mask-document.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { remarkOf } from '#conductor/model/remark.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';

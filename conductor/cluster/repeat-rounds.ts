@@ -8,7 +8,7 @@ import {
 } from '#conductor/cluster/cluster-changes.ts';
 import { type Journal, keepJournal } from '#conductor/cluster/journal.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
-import { createBell } from '#conductor/kernel/bell.ts';
+import { createBell } from '#conductor/kernel/wake-loop.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
 

@@ -22,3 +22,8 @@ export function stoppedError(signal: AbortSignal, what: string): AppError {
   }
   return new AppError('aborted', `${what} was stopped`, { cause: reason });
 }
+
+/** A value of `driver_info` as text: numbers may come as either. Of what is neither, nothing. */
+export function fieldText(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}

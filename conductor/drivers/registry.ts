@@ -3,7 +3,7 @@ import { drivers, driverTable } from '#conductor/drivers/driver-table.ts';
 import type { Bmc, DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/interfaces.ts';
 import { withLogging } from '#conductor/drivers/with-logging.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
-import { hideSecrets } from '#conductor/kernel/secrets/hide-secrets.ts';
+import { hideSecrets } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodeSecretTexts, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';

@@ -8,7 +8,7 @@ import type {
   RaidInterface,
   VirtualMediaInterface,
 } from '#conductor/drivers/interfaces.ts';
-import { errorWithout, type Hide, hideSecrets } from '#conductor/kernel/secrets/hide-secrets.ts';
+import { errorWithout, type Hide, hideSecrets } from '#conductor/kernel/secrets/mask-document.ts';
 import { type ErrorCode, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 

@@ -11,7 +11,7 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { together } from '#conductor/kernel/db/together.ts';
-import { countFlow, countStep } from '#conductor/kernel/metrics/count-flow.ts';
+import { countFlow, countStep } from '#conductor/kernel/metrics/metrics.ts';
 import { type FlowKind, flowKinds } from '#conductor/model/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';

@@ -5,7 +5,7 @@ import { findLatestFlow, listSteps } from '#conductor/flows/flow-store.ts';
 import { predictSeconds, typicalSeconds } from '#conductor/flows/step-durations.ts';
 import { whatRemains } from '#conductor/flows/what-remains.ts';
 import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
-import type { BootEventRow } from '#conductor/kernel/db/schema/boot-event.ts';
+import type { BootEventRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { describeDeployBoot } from '#conductor/model/deploy-boot-note.ts';
@@ -13,7 +13,7 @@ import { stepTitle } from '#conductor/model/planned-step.ts';
 import { whyNotSkipped } from '#conductor/model/skippable.ts';
 import { listBootEvents } from '#conductor/nodes/boot-event-store.ts';
 import { wayToWipe } from '#conductor/nodes/requested-wipe.ts';
-import { readOrigin } from '#shared/wire/image-origin.ts';
+import { readOrigin } from '#shared/wire/progress.ts';
 
 const startConductor =
   'Start a conductor with the BATON_CONDUCTOR_GROUP of the node, or change the conductor_group of the node.';

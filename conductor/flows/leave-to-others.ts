@@ -1,6 +1,6 @@
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { updateFlow } from '#conductor/flows/flow-store.ts';
-import { worksOn } from '#conductor/kernel/conductors/responsible.ts';
+import { worksOn } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';

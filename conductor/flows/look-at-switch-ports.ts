@@ -1,6 +1,6 @@
 import { and, eq, isNull, notExists, sql } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
-import { responsibleConductor } from '#conductor/kernel/conductors/responsible.ts';
+import { responsibleConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';

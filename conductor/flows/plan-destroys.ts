@@ -2,14 +2,17 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { type PlannedStep, stepKey, stepTitle } from '#conductor/model/planned-step.ts';
 import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
-import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
+import { chooseRootDevice, readSkipList } from '#shared/disks/choose-root-device.ts';
+import { isVirtualMedium } from '#shared/disks/disk.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
-import { readSkipList } from '#shared/disks/skip-list.ts';
-import { isVirtualMedium } from '#shared/disks/virtual-media.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { chooseRaidDisks, isRaidCandidate } from '#shared/raid/choose-raid-disks.ts';
-import { isSoftwareRaid } from '#shared/raid/software-raid.ts';
-import { parseTargetRaidConfig, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
+import {
+  chooseRaidDisks,
+  isRaidCandidate,
+  isSoftwareRaid,
+  parseTargetRaidConfig,
+  type TargetRaidConfig,
+} from '#shared/raid/target-raid-config.ts';
 import type { OsDisk } from '#shared/wire/erase-result.ts';
 import { pluginTaskStep } from '#shared/wire/plugin-task.ts';
 import type { DiskLoss } from '#shared/wire/step.ts';

@@ -9,7 +9,7 @@ import { withCapability } from '#conductor/nodes/capabilities.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { hasSoftwareRaid } from '#shared/raid/software-raid.ts';
+import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';
 
 interface EndedStep {
   readonly node: NodeRow;

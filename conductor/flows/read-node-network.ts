@@ -1,4 +1,4 @@
-import type { NodeSwitchPort } from '#conductor/api/node-network.ts';
+import type { NodeSwitchPort } from '#conductor/api/node-parts.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { differs, listSetPorts, movesTo } from '#conductor/flows/look-at-switch-ports.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';

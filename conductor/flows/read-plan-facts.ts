@@ -1,4 +1,4 @@
-import { findAgentSteps } from '#conductor/agents/agent-steps-store.ts';
+import { findAgentSteps } from '#conductor/agents/ask-agent.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { offeredSteps } from '#conductor/flows/driver-steps/index.ts';
 import { fakesFlow, whyFaked } from '#conductor/flows/fakes-flow.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { flowReader } from '#conductor/flows/flow-store.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { type AgentSessionRow, agentSessions } from '#conductor/kernel/db/schema/agent-session.ts';
+import { type AgentSessionRow, agentSessions } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { statement } from '#conductor/kernel/db/statement.ts';

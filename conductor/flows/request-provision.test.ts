@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
+import { saveAgentSteps } from '#conductor/agents/ask-agent.ts';
 import { insertFlow } from '#conductor/flows/flow-store.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { anybody } from '#conductor/kernel/caller.ts';

@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
+import { saveAgentSteps } from '#conductor/agents/ask-agent.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeInsert } from '#conductor/kernel/db/schema/node.ts';
 import { type AskedNode, addAskedNode } from '#test/support/asked-node.ts';

@@ -1,13 +1,13 @@
 import type { AgentClient } from '#conductor/agents/agent-client.ts';
-import { hideInAnswers } from '#conductor/agents/hide-in-answers.ts';
+import { hideInAnswers } from '#conductor/agents/node-dump.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
+import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
-import { type Hide, hideSecrets } from '#conductor/kernel/secrets/hide-secrets.ts';
+import { type Hide, hideSecrets } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodeSecretTexts, openStepArgs } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type PlannedStep, stepTitle } from '#conductor/model/planned-step.ts';

@@ -1,7 +1,7 @@
 import { and, isNull, notExists, notInArray, sql } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
-import { responsibleConductor } from '#conductor/kernel/conductors/responsible.ts';
+import { responsibleConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { type FlowRow, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';

@@ -1,9 +1,8 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import { type AccessRule, accessRules } from '#conductor/auth/access-rules.ts';
-import { indexRules, judge } from '#conductor/auth/authorize.ts';
+import { indexRules, judge, requireFieldRights } from '#conductor/auth/authorize.ts';
 import { createFailureLimit, type FailureLimit } from '#conductor/auth/failure-limit.ts';
-import { requireFieldRights } from '#conductor/auth/patch-rules.ts';
 import { admitStrangers, isLiteralHost, requireKnownHost, sourceOf, tooMany } from '#conductor/http/admit-strangers.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import type { ApiEnv } from '#conductor/http/define-routes.ts';

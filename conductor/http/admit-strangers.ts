@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context, MiddlewareHandler } from 'hono';
-import { isAgentAddress } from '#conductor/agents/agent-address.ts';
+import { isAgentAddress } from '#conductor/agents/record-heartbeat.ts';
 import type { AuthConfig } from '#conductor/auth/auth-settings.ts';
 import { createFailureLimit, sourceKey } from '#conductor/auth/failure-limit.ts';
 import type { HttpContext } from '#conductor/http/context.ts';

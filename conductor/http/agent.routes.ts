@@ -1,8 +1,7 @@
 import { z } from 'zod';
+import { createNeighbourFinder } from '#conductor/agents/find-neighbours.ts';
 import { createHeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
-import { createNeighbourFinder } from '#conductor/agents/neighbours/find-neighbours.ts';
-import { recordHeartbeat } from '#conductor/agents/record-heartbeat.ts';
-import { recordProgress } from '#conductor/agents/record-progress.ts';
+import { recordHeartbeat, recordProgress } from '#conductor/agents/record-heartbeat.ts';
 import { AgentLookup } from '#conductor/api/node-parts.ts';
 import { lookupNode } from '#conductor/flows/lookup-node.ts';
 import { addressOf } from '#conductor/http/admit-strangers.ts';
@@ -12,8 +11,7 @@ import { requireEndpoint } from '#conductor/http/versions.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
-import { bootTokenHeader } from '#shared/wire/boot-secrets.ts';
-import { Heartbeat } from '#shared/wire/heartbeat.ts';
+import { bootTokenHeader, Heartbeat } from '#shared/wire/agent-calls.ts';
 import { NeighboursAnswer, NeighboursRequest } from '#shared/wire/neighbours.ts';
 import { ProgressReport } from '#shared/wire/progress.ts';
 

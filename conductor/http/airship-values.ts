@@ -8,7 +8,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import { parseYaml } from '#conductor/sites/documents/parse-yaml.ts';
 import { isMapping } from '#conductor/sites/site-document.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { limitAtOnce } from '#shared/limit-at-once.ts';
+import { limitAtOnce } from '#shared/in-parallel.ts';
 
 /** Quotes what PyYAML, and Baton's own reader of documents, would take for something else. */
 const forPyYaml = { compat: 'yaml-1.1' } as const;

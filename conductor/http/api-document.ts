@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Fault } from '#conductor/api/faults.ts';
+import { Fault } from '#conductor/api/service.ts';
 import { accessRules } from '#conductor/auth/access-rules.ts';
 import type { ApiApp } from '#conductor/http/define-routes.ts';
 import { isAirshipPath } from '#conductor/http/error-answers.ts';

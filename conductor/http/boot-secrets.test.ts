@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { giveBootSecrets } from '#conductor/flows/boot-secrets.ts';
 import { createApp } from '#conductor/http/app.ts';
-import { agentSessions } from '#conductor/kernel/db/schema/agent-session.ts';
+import { agentSessions } from '#conductor/kernel/db/schema/agent.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { listBootEvents } from '#conductor/nodes/boot-event-store.ts';
 import { eventually } from '#test/support/eventually.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { Status } from '#conductor/api/faults.ts';
+import { Status } from '#conductor/api/service.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import { forgetRevisions } from '#test/support/forget-revisions.ts';
 import { nodeDocument, plainStrategy, strategyDocument } from '#test/support/site-documents.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Status } from '#conductor/api/faults.ts';
+import { Status } from '#conductor/api/service.ts';
 import { Collection, Documents } from '#conductor/api/sites.ts';
 import {
   airshipFlag,

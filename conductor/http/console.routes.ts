@@ -4,9 +4,12 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { agentConsole } from '#conductor/agents/console/agent-console.ts';
-import { requireConsoleAccess } from '#conductor/agents/console/console-access.ts';
-import type { ConsoleRequest } from '#conductor/agents/console/consoles.ts';
-import { requireSerialConsole, serialConsole } from '#conductor/agents/console/serial-console.ts';
+import {
+  type ConsoleRequest,
+  requireConsoleAccess,
+  requireSerialConsole,
+  serialConsole,
+} from '#conductor/agents/console/consoles.ts';
 import { looseBoolean } from '#conductor/api/node-description.ts';
 import { ConsoleShell } from '#conductor/api/node-parts.ts';
 import { ConsoleState } from '#conductor/api/service.ts';

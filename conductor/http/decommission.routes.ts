@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Status } from '#conductor/api/faults.ts';
+import { Status } from '#conductor/api/service.ts';
 import { type DecommissionStep, decommission } from '#conductor/cluster/decommission.ts';
 import { removeEtcd, waitForStableEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
 import type { Journal } from '#conductor/cluster/journal.ts';

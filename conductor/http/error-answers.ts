@@ -1,13 +1,12 @@
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import type { Status } from '#conductor/api/faults.ts';
+import type { Status } from '#conductor/api/service.ts';
 import type { RoundMessage } from '#conductor/cluster/round.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import type { ApiEnv } from '#conductor/http/define-routes.ts';
-import { databaseFaultClass } from '#conductor/kernel/db/fault-class.ts';
-import { isWriteFault } from '#conductor/kernel/db/watch-writes.ts';
-import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
+import { databaseFaultClass, isWriteFault } from '#conductor/kernel/db/faults.ts';
+import { countDatabaseFault } from '#conductor/kernel/metrics/metrics.ts';
 import { type Remark, remarkOf } from '#conductor/model/remark.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { AppError, type ErrorCode, errorChain, stackFrames } from '#shared/errors/app-error.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Status } from '#conductor/api/faults.ts';
+import { Status } from '#conductor/api/service.ts';
 import { readEtcdHealth } from '#conductor/cluster/etcd/etcd-health.ts';
 import { removeEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
 import { requireNoFlowOn } from '#conductor/flows/require-no-flow.ts';

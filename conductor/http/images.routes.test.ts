@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
+import { saveAgentSteps } from '#conductor/agents/ask-agent.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteContents, siteRevisionCollections, siteRevisions } from '#conductor/kernel/db/schema/site.ts';

@@ -15,7 +15,7 @@ import { findImageUsers, type ImageUser } from '#conductor/images/image-users.ts
 import { findReplacedUnderway } from '#conductor/images/kept-chunks.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { nameSome } from '#shared/name-some.ts';
+import { nameSome } from '#shared/words.ts';
 
 const route = routesOf("images in chunks (Baton's own)");
 const path = '/v1/images';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { inspectionRules } from '#conductor/kernel/db/schema/inspection-rule.ts';
+import { inspectionRules } from '#conductor/kernel/db/schema/template.ts';
 import { parseRulesFile } from '#conductor/nodes/inspection/rules/rules-file.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { z } from 'zod';
-import { Status } from '#conductor/api/faults.ts';
+import { Status } from '#conductor/api/service.ts';
 import {
   type ClusterWork,
   checkDrainTimes,

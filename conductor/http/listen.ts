@@ -5,12 +5,11 @@ import type { AddressInfo } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import type { TlsConfig } from '#conductor/auth/auth-settings.ts';
-import { readPrivateFile } from '#conductor/kernel/private-file.ts';
-import { unreadable, watchFiles } from '#conductor/kernel/watched-file.ts';
+import { readPrivateFile, unreadable, watchFiles } from '#conductor/kernel/files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { urlHost } from '#shared/peers/address-ranges.ts';
-import { acceptWebSockets } from '#shared/web-socket/accept.ts';
+import { acceptWebSockets } from '#shared/web-socket/web-socket.ts';
 import { maxConsoleMessageBytes } from '#shared/wire/console.ts';
 
 export interface TlsCertificate {

@@ -2,12 +2,11 @@ import { createPublicKey, randomUUID } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createApp } from '#conductor/http/app.ts';
-import { agentSessions } from '#conductor/kernel/db/schema/agent-session.ts';
+import { agentSessions } from '#conductor/kernel/db/schema/agent.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';
-import { openTicket } from '#shared/wire/image-ticket.ts';
-import { NeighboursAnswer } from '#shared/wire/neighbours.ts';
+import { NeighboursAnswer, openTicket } from '#shared/wire/neighbours.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { NodeNetwork } from '#conductor/api/node-network.ts';
-import { Vifs } from '#conductor/api/node-parts.ts';
+import { NodeNetwork, Vifs } from '#conductor/api/node-parts.ts';
 import { readNodeNetwork } from '#conductor/flows/read-node-network.ts';
 import { repairSwitchPorts } from '#conductor/flows/repair-switch-ports.ts';
 import type { HttpContext } from '#conductor/http/context.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { findAgentLogs } from '#conductor/agents/agent-log-store.ts';
+import { findAgentLogs } from '#conductor/agents/agent-session-store.ts';
 import { Flow } from '#conductor/api/flows.ts';
 import { AgentLookup, HistoryEntry, Inventory, RulesPreview } from '#conductor/api/node-parts.ts';
 import { uuid } from '#conductor/api/values.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { NodeDescription } from '#conductor/api/node-description.ts';
 import { Node } from '#conductor/api/resources.ts';
 import { pageOf } from '#conductor/api/values.ts';
-import { requireFieldRights } from '#conductor/auth/patch-rules.ts';
+import { requireFieldRights } from '#conductor/auth/authorize.ts';
 import { removeNode } from '#conductor/flows/remove-node.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, type ApiEnv, answers, originOf, queryFlag, routesOf } from '#conductor/http/define-routes.ts';

@@ -1,6 +1,6 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Fault } from '#conductor/api/faults.ts';
+import { Fault } from '#conductor/api/service.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { answerCheck } from '#test/support/check-answer.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

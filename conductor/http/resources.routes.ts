@@ -1,11 +1,16 @@
 import { z } from 'zod';
-import { Chassis, ChassisDescription } from '#conductor/api/chassis.ts';
-import { DeployTemplate, TemplateDescription } from '#conductor/api/deploy-templates.ts';
-import { InspectionRule, RuleDescription } from '#conductor/api/inspection-rules.ts';
-import { Portgroup, PortgroupDescription } from '#conductor/api/portgroups.ts';
-import { Port, PortDescription } from '#conductor/api/ports.ts';
-import { Runbook, RunbookDescription } from '#conductor/api/runbooks.ts';
+import { Port, PortDescription, Portgroup, PortgroupDescription } from '#conductor/api/ports.ts';
 import {
+  DeployTemplate,
+  InspectionRule,
+  RuleDescription,
+  Runbook,
+  RunbookDescription,
+  TemplateDescription,
+} from '#conductor/api/templates.ts';
+import {
+  Chassis,
+  ChassisDescription,
   ConnectorDescription,
   TargetDescription,
   VolumeConnector,

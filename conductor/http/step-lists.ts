@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DeployStep } from '#conductor/api/deploy-templates.ts';
+import { DeployStep } from '#conductor/api/templates.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { NewToken, Token, type TokenAnswer } from '#conductor/api/records.ts';
-import { listApiTokens } from '#conductor/auth/api-token-store.ts';
+import { listApiTokens } from '#conductor/auth/api-tokens.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts';
 import { roles } from '#conductor/kernel/caller.ts';
-import type { ApiTokenRow } from '#conductor/kernel/db/schema/api-token.ts';
+import type { ApiTokenRow } from '#conductor/kernel/db/schema/access.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

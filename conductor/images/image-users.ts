@@ -1,11 +1,10 @@
 import { eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { deployTemplateSteps, deployTemplates } from '#conductor/kernel/db/schema/deploy-template.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { runbookSteps, runbooks } from '#conductor/kernel/db/schema/runbook.ts';
 import { siteContents, siteRevisionCollections } from '#conductor/kernel/db/schema/site.ts';
+import { deployTemplateSteps, deployTemplates, runbookSteps, runbooks } from '#conductor/kernel/db/schema/template.ts';
 
 /** What names an image: it is kept for it. */
 export interface ImageUser {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createBell } from '#conductor/kernel/bell.ts';
+import { createBell } from '#conductor/kernel/wake-loop.ts';
 
 const stay = new AbortController().signal;
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { fenced } from '#conductor/flows/fence.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { type KeptLease, moment } from '#conductor/kernel/keep-lease.ts';
+import { type KeptLease, moment } from '#conductor/kernel/lease.ts';
 import { keepLease } from '#conductor/nodes/node-lease.ts';
 import { silentLog } from '#shared/log.ts';
 

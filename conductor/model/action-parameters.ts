@@ -5,7 +5,7 @@ import {
   drainGracePeriod,
 } from '#conductor/model/cluster-timeouts.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { nearestWord } from '#shared/nearest-word.ts';
+import { nearestWord } from '#shared/words.ts';
 
 export type ActionName =
   | 'deploy_site'

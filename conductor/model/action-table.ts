@@ -8,7 +8,7 @@ import {
   type TargetRevision,
 } from '#conductor/model/action-parameters.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { nearestWord } from '#shared/nearest-word.ts';
+import { nearestWord } from '#shared/words.ts';
 
 /** What actions are made of; `steps/index.ts` has what each does. */
 export type ActionStepName =
@@ -32,7 +32,7 @@ interface ActionDefinition {
   readonly revision?: TargetRevision;
   /** Takes its target nodes apart, one after another, and then has them deployed, or not. */
   readonly teardown?: 'then deploys' | 'then keeps';
-  /** What who runs it has to know (`work-known.ts`); absent = what every release knows. */
+  /** What who runs it has to know (`conductor-store.ts`); absent = what every release knows. */
   readonly needs?: number;
   /** `verify_site` asks each node, not only who could work on it, and changes none: it runs beside another action. */
   readonly looksOnly?: boolean;

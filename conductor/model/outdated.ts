@@ -1,5 +1,5 @@
 import { type Remark, withQuoted } from '#conductor/model/remark.ts';
-import { nameSome } from '#shared/name-some.ts';
+import { nameSome } from '#shared/words.ts';
 
 const namedNodes = 5;
 

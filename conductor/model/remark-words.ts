@@ -4,7 +4,7 @@ import { describeDifferences } from '#conductor/model/outdated.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import type { Remark } from '#conductor/model/remark.ts';
 import { AppError, type ErrorCode } from '#shared/errors/app-error.ts';
-import { nameSome } from '#shared/name-some.ts';
+import { nameSome } from '#shared/words.ts';
 
 export interface FlowAtWork {
   readonly flow: FlowKindName;

@@ -24,7 +24,7 @@ import {
 } from '#conductor/networks/switch-driver.ts';
 import { createSwitchRounds, type OneWriter, type SwitchRounds } from '#conductor/networks/switch-rounds.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
-import { limitAtOnce } from '#shared/limit-at-once.ts';
+import { limitAtOnce } from '#shared/in-parallel.ts';
 
 /** Where a port was read back to be. */
 export interface SwitchPortPlacement {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
 import { isSet, type SwitchConnection, type SwitchPortSetting } from '#conductor/networks/switch-driver.ts';
+import { overdueTimers } from '#shared/clock.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
-import { overdueTimers } from '#shared/overdue-timers.ts';
 
 /** Runs the work when nobody else, in whichever conductor, changes the switch. */
 export type OneWriter = <Result>(switchId: string, signal: AbortSignal, work: () => Promise<Result>) => Promise<Result>;

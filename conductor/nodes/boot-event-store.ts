@@ -1,6 +1,6 @@
 import { and, asc, eq, gte, lte, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { type BootEventRow, nodeBootEvents } from '#conductor/kernel/db/schema/boot-event.ts';
+import { type BootEventRow, nodeBootEvents } from '#conductor/kernel/db/schema/agent.ts';
 import type { BootEvent } from '#conductor/model/boot.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 

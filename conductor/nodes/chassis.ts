@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm';
-import { ChassisDescription, chassisFields } from '#conductor/api/chassis.ts';
+import { ChassisDescription, chassisFields } from '#conductor/api/volumes.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { type ChassisRow, chassis } from '#conductor/kernel/db/schema/chassis.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';

@@ -1,6 +1,6 @@
 import { drivers, findDriver } from '#conductor/drivers/driver-table.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { didYouMean } from '#shared/nearest-word.ts';
+import { didYouMean } from '#shared/words.ts';
 
 /** What the conductor and in-band steps read of every node. */
 const generalKeys = [

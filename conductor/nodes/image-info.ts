@@ -1,7 +1,7 @@
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { bootModeOf, capabilityOf } from '#conductor/nodes/boot-mode.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { hasSoftwareRaid } from '#shared/raid/software-raid.ts';
+import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';
 
 type ImageNode = Pick<NodeRow, 'uuid' | 'instanceInfo' | 'properties' | 'raidConfig' | 'targetRaidConfig'>;
 

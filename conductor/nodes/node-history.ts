@@ -5,8 +5,7 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { nodeHistory } from '#conductor/kernel/db/schema/node.ts';
 import { onceFor, statement } from '#conductor/kernel/db/statement.ts';
 import { together } from '#conductor/kernel/db/together.ts';
-import { type OutboxValues, outboxInsert, outboxValues } from '#conductor/kernel/outbox.ts';
-import type { WebhookEvent } from '#conductor/kernel/webhook-events.ts';
+import { type OutboxValues, outboxInsert, outboxValues, type WebhookEvent } from '#conductor/kernel/outbox.ts';
 
 export interface HistoryEntry {
   /** For `rewriteHistory`. */

@@ -1,5 +1,5 @@
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { moment } from '#conductor/kernel/keep-lease.ts';
+import { moment } from '#conductor/kernel/lease.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { claimLease, keepLease, leaseHolder, releaseLease, touchLease } from '#conductor/nodes/node-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,4 +1,4 @@
-import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
+import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';

@@ -2,9 +2,9 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { isNoDisk, type KnownDisk, type SparedDisk } from '#conductor/model/known-disk.ts';
+import { readSkipList } from '#shared/disks/choose-root-device.ts';
+import { isVirtualMedium } from '#shared/disks/disk.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
-import { readSkipList } from '#shared/disks/skip-list.ts';
-import { isVirtualMedium } from '#shared/disks/virtual-media.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type OsDisk, type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
 

@@ -3,8 +3,8 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { marksOf } from '#conductor/nodes/inspection/inventory-store.ts';
 import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
-import { readSkipList } from '#shared/disks/skip-list.ts';
-import { isVirtualMedium } from '#shared/disks/virtual-media.ts';
+import { readSkipList } from '#shared/disks/choose-root-device.ts';
+import { isVirtualMedium } from '#shared/disks/disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { EraseResult, skipReasons } from '#shared/wire/erase-result.ts';
 

@@ -1,7 +1,6 @@
 import { type FileHandle, open, rm, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import { dumpDatabase } from '#conductor/kernel/db/backup/dump-database.ts';
-import { restoreDatabase } from '#conductor/kernel/db/backup/restore-database.ts';
+import { dumpDatabase, restoreDatabase } from '#conductor/kernel/db/backup/dump-and-restore.ts';
 import { readConfig } from '#conductor/start/config.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

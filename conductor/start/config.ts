@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { SettingInForce } from '#conductor/api/records.ts';
 import {
   authProblems,
   isEveryAddress,
@@ -13,13 +14,29 @@ import { describeSettingProblems } from '#conductor/kernel/describe-setting-prob
 import { keyFileProblems } from '#conductor/kernel/secrets/key-file.ts';
 import { readTraceConfig, traceProblems } from '#conductor/kernel/traces/trace-settings.ts';
 import type { ConductorConfig } from '#conductor/start/context.ts';
-import { Environment } from '#conductor/start/environment.ts';
-import { settingsInForce } from '#conductor/start/settings-in-force.ts';
+import { describeSettings, Environment } from '#conductor/start/environment.ts';
 import { readWebhookConfig, webhookProblems } from '#conductor/webhooks/webhook-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { didYouMean } from '#shared/nearest-word.ts';
 import { urlHost } from '#shared/peers/address-ranges.ts';
+import { maskUrlLogins } from '#shared/url-logins.ts';
+import { didYouMean } from '#shared/words.ts';
 import packageJson from '../../package.json' with { type: 'json' };
+
+/** Of URLs' queries and kernel parameters; settings that are secrets themselves are files. */
+const secret = /(\b\w*(?:password|passwd|secret|token)\w*=)[^&#\s]+/gi;
+
+/** Each setting with what counts on this conductor, without logins, and whether somebody has set it. Pure. */
+export function settingsInForce(environment: Readonly<Record<string, string | undefined>>): SettingInForce[] {
+  return describeSettings().map(({ name, meaning, default: fallback }) => {
+    const given = environment[name] ?? '';
+    const isAllSecret = name.endsWith('_HEADERS');
+    const masked = isAllSecret
+      ? given.replaceAll(/=[^,]*/g, '=******')
+      : maskUrlLogins(given).replaceAll(secret, '$1******');
+    const value = given === '' ? fallback : masked;
+    return { name, value, default: fallback, from: given === '' ? 'default' : 'environment', meaning };
+  });
+}
 
 /** What `baton` reads: operators have it in the shell from which they start a conductor, too. */
 const clientSettings: ReadonlySet<string> = new Set([

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { SessionLock } from '#conductor/kernel/db/session-lock.ts';
-import { oneSwitchWriter } from '#conductor/start/one-switch-writer.ts';
+import type { SessionLock } from '#conductor/kernel/db/session.ts';
+import { oneSwitchWriter } from '#conductor/start/open-context.ts';
 
 /** Locks of a database, as two conductors see them. */
 function startDatabase() {

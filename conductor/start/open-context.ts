@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
 import { createConsoles } from '#conductor/agents/console/consoles.ts';
 import { createAllocator } from '#conductor/allocations/allocator.ts';
@@ -10,12 +11,13 @@ import { makeOpenFlowsDue } from '#conductor/flows/flow-store.ts';
 import { createScheduler, type Scheduler } from '#conductor/flows/scheduler.ts';
 import { joinRegister } from '#conductor/kernel/conductors/register.ts';
 import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
+import { readPrivateFile } from '#conductor/kernel/files.ts';
 import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
-import { readPrivateFile } from '#conductor/kernel/private-file.ts';
 import { loadSecrets } from '#conductor/kernel/secrets/key-file.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import { type Networks, noNetworks, parseNetworksFile } from '#conductor/networks/networks-file.ts';
+import type { OneWriter } from '#conductor/networks/switch-rounds.ts';
 import { findSwitchDriver, switchDrivers } from '#conductor/networks/switches/index.ts';
 import type { InspectionRule } from '#conductor/nodes/inspection/rules/rule.ts';
 import { parseRulesFile } from '#conductor/nodes/inspection/rules/rules-file.ts';
@@ -27,12 +29,43 @@ import { openCredential } from '#conductor/sites/credentials.ts';
 import { createPluginFiles } from '#conductor/sites/plugins/plugin-store.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
-import { oneSwitchWriter } from '#conductor/start/one-switch-writer.ts';
 import { startWebhookDeliverer } from '#conductor/webhooks/deliver.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
+
+/** Milliseconds between two tries, and until they end: a round takes as long as the switch's commit. */
+const retryMs = 200;
+const waitMs = 300_000;
+
+/**
+ * Of all conductors on the database, one changes a switch at a time. The lock ends with the conductor, or its connection
+ * to the database. A lock that PostgreSQL waits for would not hear of an abort: hence the tries.
+ */
+export function oneSwitchWriter(database: Pick<Database, 'exclusive' | 'lock'>): OneWriter {
+  if (database.exclusive) return (_switchId, _signal, work) => work();
+  return async (switchId, signal, work) => {
+    const lock = database.lock(`switch ${switchId.toLowerCase()}`);
+    const take = (): Promise<boolean> =>
+      lock.take().catch((cause: unknown) => {
+        throw new AppError('unavailable', `the database does not give the lock of switch ${switchId}`, { cause });
+      });
+    const deadline = performance.now() + waitMs;
+    try {
+      while (!(await take())) {
+        signal.throwIfAborted();
+        if (performance.now() > deadline) {
+          throw new AppError('busy', `another conductor has been changing switch ${switchId} for ${waitMs / 1000} s`);
+        }
+        await sleep(retryMs);
+      }
+      return await work();
+    } finally {
+      await lock.release();
+    }
+  };
+}
 
 export interface OpenContextOptions {
   readonly log: Log;

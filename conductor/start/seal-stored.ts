@@ -1,12 +1,10 @@
 import { and, asc, eq, gt, like, notLike, sql } from 'drizzle-orm';
-import { agentSessions } from '#conductor/kernel/db/schema/agent-session.ts';
-import { deployTemplateSteps } from '#conductor/kernel/db/schema/deploy-template.ts';
+import { agentSessions } from '#conductor/kernel/db/schema/agent.ts';
 import { flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
-import { inspectionRules } from '#conductor/kernel/db/schema/inspection-rule.ts';
 import { configDrives, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { receiptKeys } from '#conductor/kernel/db/schema/receipt.ts';
-import { runbookSteps } from '#conductor/kernel/db/schema/runbook.ts';
 import { siteContents, siteCredentials } from '#conductor/kernel/db/schema/site.ts';
+import { deployTemplateSteps, inspectionRules, runbookSteps } from '#conductor/kernel/db/schema/template.ts';
 import { volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
 import { webhooks } from '#conductor/kernel/db/schema/webhook.ts';
 import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { settingsInForce } from '#conductor/start/config.ts';
 import { Environment } from '#conductor/start/environment.ts';
-import { settingsInForce } from '#conductor/start/settings-in-force.ts';
 
 test('each setting says its value and where that is from, and no secret', () => {
   const settings = settingsInForce({

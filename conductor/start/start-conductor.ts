@@ -1,5 +1,5 @@
 import { pruneFailedAllocations } from '#conductor/allocations/work-store.ts';
-import { authWarnings } from '#conductor/auth/auth-warnings.ts';
+import { authWarnings } from '#conductor/auth/auth-settings.ts';
 import { startDhcpServer } from '#conductor/boot/dhcp/dhcp-server.ts';
 import { listKnownMachines } from '#conductor/boot/dhcp/known-machines.ts';
 import { ramdiskWarning } from '#conductor/boot/ramdisk-files.ts';
@@ -15,8 +15,8 @@ import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { listen, openTlsFiles } from '#conductor/http/listen.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import { collectProcessMetrics } from '#conductor/kernel/metrics/metrics.ts';
-import { type PeriodicTask, startPeriodicTasks } from '#conductor/kernel/periodic.ts';
 import type { TraceConfig } from '#conductor/kernel/traces/trace-settings.ts';
+import { type PeriodicTask, startPeriodicTasks } from '#conductor/kernel/wake-loop.ts';
 import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import { listPortAddresses } from '#conductor/nodes/ports/port-store.ts';
 import { pruneActions } from '#conductor/sites/actions/prune-actions.ts';

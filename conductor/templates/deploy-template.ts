@@ -1,12 +1,12 @@
 import { asc, eq, inArray } from 'drizzle-orm';
-import { TemplateDescription, templateFields } from '#conductor/api/deploy-templates.ts';
+import { TemplateDescription, templateFields } from '#conductor/api/templates.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import {
   type DeployTemplateRow,
   type DeployTemplateStepRow,
   deployTemplateSteps,
   deployTemplates,
-} from '#conductor/kernel/db/schema/deploy-template.ts';
+} from '#conductor/kernel/db/schema/template.ts';
 import { keepMasked, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { type DocumentPlace, openDocument, sealWritten } from '#conductor/kernel/secrets/sealed-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';

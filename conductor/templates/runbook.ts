@@ -1,8 +1,8 @@
 import { asc, eq, inArray, or } from 'drizzle-orm';
-import { RunbookDescription, runbookFields } from '#conductor/api/runbooks.ts';
+import { RunbookDescription, runbookFields } from '#conductor/api/templates.ts';
 import { accessDenied, type Caller } from '#conductor/kernel/caller.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { type RunbookRow, runbookSteps, runbooks } from '#conductor/kernel/db/schema/runbook.ts';
+import { type RunbookRow, runbookSteps, runbooks } from '#conductor/kernel/db/schema/template.ts';
 import { keepMasked, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { type DocumentPlace, openDocument, sealWritten } from '#conductor/kernel/secrets/sealed-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';

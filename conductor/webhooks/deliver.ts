@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Agent } from 'undici';
 import type { WebhookDeliveryRow, WebhookRow } from '#conductor/kernel/db/schema/webhook.ts';
-import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
+import { countDatabaseFault } from '#conductor/kernel/metrics/metrics.ts';
 import { webhookChannel } from '#conductor/kernel/outbox.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { startWakeLoop } from '#conductor/kernel/wake-loop.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { WebhookAnswer, WebhookDeliveryAnswer } from '#conductor/api/records.ts';
 import type { WebhookDeliveryRow, WebhookRow } from '#conductor/kernel/db/schema/webhook.ts';
+import { webhookEventFilters } from '#conductor/kernel/outbox.ts';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
-import { webhookEventFilters } from '#conductor/kernel/webhook-events.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { webhookSecretFault } from '#conductor/webhooks/sign.ts';
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { and, desc, eq, lt, sql } from 'drizzle-orm';
+import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import {
   type WebhookDeliveryRow,
@@ -7,7 +8,6 @@ import {
   webhookDeliveries,
   webhooks,
 } from '#conductor/kernel/db/schema/webhook.ts';
-import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { DeliveryState } from '#conductor/model/delivery-states.ts';

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { ChunkSizes } from '#shared/chunks/chunk-index.ts';
-import { blockBytes, chunkSizes, createCutter } from '#shared/chunks/cut-chunks.ts';
+import { blockBytes, chunkSizes, createCutter } from '#shared/chunks/write-store.ts';
 
 function lengths(data: Buffer, sizes: ChunkSizes): readonly number[] {
   const cut = createCutter(sizes);

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { parseChunkIndex } from '#shared/chunks/chunk-index.ts';
-import { chunkSizes, isCutAtBlocks } from '#shared/chunks/cut-chunks.ts';
-import { writeStore } from '#shared/chunks/write-store.ts';
+import { chunkSizes, isCutAtBlocks, writeStore } from '#shared/chunks/write-store.ts';
 import { run } from '#shared/process/run.ts';
 
 const mib = 1024 * 1024;

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { createJsonMeter } from '#shared/peers/json-meter.ts';
-import { parseJson } from '#shared/peers/parse-json.ts';
+import { createJsonMeter, parseJson } from '#shared/peers/json-answers.ts';
 
 const limits = { bytes: 1000, depth: 3, values: 8, code: 'bmc_error' } as const;
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { hasSoftwareRaid, isSoftwareRaid } from '#shared/raid/software-raid.ts';
-import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
+import { hasSoftwareRaid, isSoftwareRaid, parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
 const root = { size_gb: 'MAX', raid_level: '1', controller: 'software', is_root_volume: true };
 const data = { size_gb: 100, raid_level: '5', controller: 'software' };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { keepAlive } from '#shared/web-socket/keep-alive.ts';
+import { keepAlive } from '#shared/web-socket/web-socket.ts';
 
 const servers: WebSocketServer[] = [];
 afterEach(() => {

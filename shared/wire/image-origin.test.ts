@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeOrigin, readOrigin } from '#shared/wire/image-origin.ts';
+import { describeOrigin, readOrigin } from '#shared/wire/progress.ts';
 
 test('what the agent says is what the conductor reads', () => {
   const origin = { kept: 1_300_000_000, copied: 0, fetched: 42, neighbours: 7 };

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { openTicket, signTicket } from '#shared/wire/image-ticket.ts';
+import { openTicket, signTicket } from '#shared/wire/neighbours.ts';
 
 const ours = generateKeyPairSync('ed25519');
 const ticket = {

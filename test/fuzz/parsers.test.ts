@@ -22,7 +22,7 @@ import { readDhcpLine } from '#conductor/boot/dhcp/read-dhcp-line.ts';
 import { parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { createJsonMeter } from '#shared/peers/json-meter.ts';
+import { createJsonMeter } from '#shared/peers/json-answers.ts';
 import { fuzzRuns, reportFuzz } from '#test/fuzz/fuzz-runs.ts';
 import { mutantsOf } from '#test/fuzz/mutants.ts';
 import { cpuMs } from '#test/support/cpu-time.ts';

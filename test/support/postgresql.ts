@@ -2,10 +2,13 @@ import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { asAccount } from '#conductor/kernel/db/private-server/as-account.ts';
-import { makeCluster, superuser } from '#conductor/kernel/db/private-server/make-cluster.ts';
-import { chooseAccount } from '#conductor/kernel/db/private-server/server-account.ts';
-import { findPrograms, reachablePrograms } from '#conductor/kernel/db/private-server/server-programs.ts';
+import { asAccount, chooseAccount } from '#conductor/kernel/db/private-server/server-account.ts';
+import {
+  findPrograms,
+  makeCluster,
+  reachablePrograms,
+  superuser,
+} from '#conductor/kernel/db/private-server/server-programs.ts';
 import { run, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { alerts } from '#conductor/kernel/metrics/alerts.ts';
+import { alerts } from '#conductor/kernel/metrics/dashboard.ts';
 import { run } from '#shared/process/run.ts';
 
 /** The alert rules, by Prometheus' own promtool: they are read, keep quiet in a healthy fleet, and fire when they should. */

@@ -2,7 +2,7 @@ import type { ChunkReader } from '#agent/image/chunks/read-chunk.ts';
 import type { Disk } from '#agent/image/disk.ts';
 import { createSlotPool, slotBytes } from '#agent/image/slot-pool.ts';
 import { type Chunk, type ChunkIndex, chunkId, zeroChunkId } from '#shared/chunks/chunk-index.ts';
-import { blockBytes, createCutter, isCutAtBlocks } from '#shared/chunks/cut-chunks.ts';
+import { blockBytes, createCutter, isCutAtBlocks } from '#shared/chunks/write-store.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
 /** What of an image is on a disk. */

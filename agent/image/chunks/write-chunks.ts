@@ -14,7 +14,7 @@ import { createSlotPool, type Slot, slotBytes } from '#agent/image/slot-pool.ts'
 import type { WrittenBytes } from '#agent/image/write-image.ts';
 import { type ChunkIndex, parseChunkIndex } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { BytesByOrigin } from '#shared/wire/image-origin.ts';
+import type { BytesByOrigin } from '#shared/wire/progress.ts';
 
 /** Chunks read from the disk or fetched at once. */
 const chunksAtOnce = 8;

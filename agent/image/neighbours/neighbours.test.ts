@@ -17,7 +17,7 @@ import { mib, sha256 } from '#agent/image/testing/write-to-fake-disk.ts';
 import { type WrittenBytes, writeImage } from '#agent/image/write-image.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
-import { limitAtOnce } from '#shared/limit-at-once.ts';
+import { limitAtOnce } from '#shared/in-parallel.ts';
 import { silentLog } from '#shared/log.ts';
 
 const sizes = { min: 16 * 1024, avg: 32 * 1024, max: 128 * 1024 };

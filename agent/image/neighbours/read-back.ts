@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { constants, zstdCompress } from 'node:zlib';
 import { type Chunk, type ChunkIndex, chunkId } from '#shared/chunks/chunk-index.ts';
-import { limitAtOnce } from '#shared/limit-at-once.ts';
+import { limitAtOnce } from '#shared/in-parallel.ts';
 
 const compress = promisify(zstdCompress);
 /** The machine writes to the disk meanwhile. */

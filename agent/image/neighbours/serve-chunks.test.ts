@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest';
 import { startServer } from '#agent/http/server.ts';
 import { serveChunks } from '#agent/image/neighbours/serve-chunks.ts';
 import { systemClock } from '#shared/clock.ts';
-import { signTicket } from '#shared/wire/image-ticket.ts';
+import { signTicket } from '#shared/wire/neighbours.ts';
 
 const waits = { timeout: 60_000 };
 const group = 'a'.repeat(64);

@@ -2,9 +2,8 @@ import type { KeyObject } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { type Context, Hono } from 'hono';
 import type { Clock } from '#shared/clock.ts';
-import { limitAtOnce } from '#shared/limit-at-once.ts';
-import { openTicket } from '#shared/wire/image-ticket.ts';
-import type { Ticket } from '#shared/wire/neighbours.ts';
+import { limitAtOnce } from '#shared/in-parallel.ts';
+import { openTicket, type Ticket } from '#shared/wire/neighbours.ts';
 
 /** The number of chunks of the image, from its beginning, that a machine has. */
 export const doneHeader = 'x-baton-done';

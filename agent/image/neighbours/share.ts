@@ -7,8 +7,7 @@ import type { ServerCertificate } from '#agent/tls.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
-import { openTicket } from '#shared/wire/image-ticket.ts';
-import type { NeighboursAnswer, NeighboursRequest } from '#shared/wire/neighbours.ts';
+import { type NeighboursAnswer, type NeighboursRequest, openTicket } from '#shared/wire/neighbours.ts';
 
 /** An image that is being written, and offered to the machines that write it too. */
 export interface Share {

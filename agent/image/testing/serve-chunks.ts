@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { zstdCompressSync } from 'node:zlib';
 import { type ChunkSizes, chunkId } from '#shared/chunks/chunk-index.ts';
-import { blockBytes, createCutter } from '#shared/chunks/cut-chunks.ts';
+import { blockBytes, createCutter } from '#shared/chunks/write-store.ts';
 
 /** Files by path, `default.castr/ab12/….cacnk`. */
 export type Files = ReadonlyMap<string, Buffer>;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { requireConsoleAccess } from '#conductor/agents/console/console-access.ts';
+import { requireConsoleAccess } from '#conductor/agents/console/consoles.ts';
 
 test.each([
   ['loopback', '127.0.0.1'],

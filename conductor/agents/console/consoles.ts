@@ -1,12 +1,39 @@
 import type { WebSocket } from 'ws';
+import type { AgentsConfig } from '#conductor/agents/context.ts';
+import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import type { SessionLock } from '#conductor/kernel/db/session-lock.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { SessionLock } from '#conductor/kernel/db/session.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
+import { interfaceOf, isSwitchedOff, supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
+import { findNode } from '#conductor/nodes/node-store.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
-import { closeSocket, endConsole } from '#shared/web-socket/close-socket.ts';
-import { keepAlive } from '#shared/web-socket/keep-alive.ts';
+import { isLoopbackHost } from '#shared/peers/address-ranges.ts';
+import { joinSocket } from '#shared/terminal/terminal.ts';
+import { closeSocket, endConsole, keepAlive } from '#shared/web-socket/web-socket.ts';
+import type { ConsoleQuery } from '#shared/wire/console.ts';
+
+/** Values of `BATON_CONSOLE`. */
+export const consoleAccess = ['false', 'loopback', 'true'] as const;
+export type ConsoleAccess = (typeof consoleAccess)[number];
+
+/**
+ * Whether consoles are given out here at all; to whom, `conductor/auth/access-rules.ts` says: administrators. Where nobody
+ * proves who they are everybody is one, so an API that others than this host's users may reach gives out root shells only
+ * where the operator says so in full.
+ * @throws AppError `forbidden` saying what would allow it
+ */
+export function requireConsoleAccess(config: Pick<AgentsConfig, 'console' | 'host'>): void {
+  if (config.console === 'true' || (config.console === 'loopback' && isLoopbackHost(config.host))) return;
+  const why =
+    config.console === 'loopback'
+      ? `BATON_CONSOLE=loopback, and the conductor listens on ${config.host}; BATON_CONSOLE=true allows it there too`
+      : 'the setting BATON_CONSOLE does not allow it; loopback does when the conductor listens on a loopback address, ' +
+        'true wherever it listens';
+  throw new AppError('forbidden', `No consoles are given out: ${why}.`);
+}
 
 /** How long a step may have begun until the consoles opened before it are cut; milliseconds. */
 const watchIntervalMs = 500;
@@ -194,4 +221,51 @@ function closing(socket: WebSocket, otherwise: string): Promise<string> {
     if (socket.readyState === socket.CLOSED) resolve(otherwise);
     else socket.once('close', (_code, reason) => resolve(reason.toString() || otherwise));
   });
+}
+
+/**
+ * The machine's own serial console by its BMC, while it is enabled. Nothing of it outlives its WebSocket, so a conductor
+ * that dies leaves no more than a connection that the BMC is told to end when the next one is opened.
+ * @throws AppError `conflict` while it is disabled, `not_supported`
+ */
+export function serialConsole(
+  { db, connect }: { readonly db: Queryable; readonly connect: () => Bmc },
+  node: NodeRow,
+  query: ConsoleQuery,
+): Pick<ConsoleRequest, 'open' | 'whyOver' | 'onlyOne'> {
+  requireSerialConsole(node);
+  if (!node.consoleEnabled) {
+    throw new AppError('conflict', `The console of node ${node.uuid} is disabled: PUT …/states/console enables it.`);
+  }
+  return {
+    onlyOne: node.uuid,
+    open: async () => {
+      const { console: offered } = connect();
+      if (!offered) throw new AppError('not_supported', `driver ${node.driver} has no serial console`);
+      const line = await offered.open(query);
+      return {
+        ended: line.ended,
+        join: (operator) => {
+          joinSocket(line, operator);
+          void line.ended.then((reason) => endConsole(operator, { reason }));
+        },
+        close: () => line.hangUp(),
+      } satisfies ConsoleSource;
+    },
+    whyOver: async () => {
+      const now = await findNode(db, node.uuid);
+      return now?.consoleEnabled ? undefined : 'the console was disabled';
+    },
+  };
+}
+
+/** @throws AppError `invalid_argument` for a node whose console interface is none */
+export function requireSerialConsole(node: NodeRow): void {
+  if (!isSwitchedOff(node, 'console')) return;
+  const names = supportedInterfaces(node.driver, 'console').filter((name) => name !== interfaceOf(node, 'console'));
+  const choice = names.length > 0 ? `set it to ${names.join(' or ')}` : `driver ${node.driver} has no other`;
+  throw new AppError(
+    'invalid_argument',
+    `Node ${node.uuid} has console_interface 'no-console', so it has no serial console; ${choice}.`,
+  );
 }

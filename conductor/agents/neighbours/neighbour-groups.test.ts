@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { nextCallMs } from '#conductor/agents/neighbours/find-neighbours.ts';
-import { circleSize, createNeighbourGroups, type GroupMember } from '#conductor/agents/neighbours/neighbour-groups.ts';
+import { circleSize, createNeighbourGroups, type GroupMember, nextCallMs } from '#conductor/agents/find-neighbours.ts';
 
 const time = { now: 0 };
 const member = (number: number, place = ''): GroupMember => ({

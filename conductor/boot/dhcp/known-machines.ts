@@ -1,7 +1,7 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
-import type { PeriodicTask } from '#conductor/kernel/periodic.ts';
+import type { PeriodicTask } from '#conductor/kernel/wake-loop.ts';
 
 const lookMs = 2000;
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect, createSecureContext } from 'node:tls';
 import { etcdError } from '#conductor/cluster/etcd/etcd-fault.ts';
-import { readPrivateFile } from '#conductor/kernel/private-file.ts';
+import { readPrivateFile } from '#conductor/kernel/files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What one side of mutual TLS needs, as PEM. */

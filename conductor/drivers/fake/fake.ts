@@ -1,17 +1,53 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
-import { bootFakeBios, createFakeBios, type FakeBios } from '#conductor/drivers/fake/fake-bios.ts';
-import {
-  type BiosInterface,
-  type BootDeviceSetting,
-  type CallOptions,
-  type DriverDefinition,
-  type FirmwareBootInterface,
-  type HardwareType,
+import type {
+  BiosInterface,
+  BootDeviceSetting,
+  CallOptions,
+  DriverDefinition,
+  FirmwareBootInterface,
+  HardwareType,
 } from '#conductor/drivers/interfaces.ts';
 import { type BootMode, bootDevices } from '#conductor/model/boot.ts';
 import { type PowerState, powerStateAfter, powerTargets } from '#conductor/model/power-states.ts';
+import { type BiosSetting, bareSetting, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import { checkSettings, hasValue } from '#shared/bios/check-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+/** The firmware of a fake machine: a few settings of every type, which take effect when it powers on or resets. */
+interface FakeBios {
+  settings: readonly BiosSetting[];
+  pending: readonly WantedBiosSetting[];
+  defaultsPending: boolean;
+}
+
+const common = { reset_required: true, read_only: false, unique: false };
+
+const defaults: readonly BiosSetting[] = [
+  { ...bareSetting('BootMode', 'Uefi'), ...common, attribute_type: 'Enumeration', allowable_values: ['Uefi', 'Bios'] },
+  {
+    ...bareSetting('SysProfile', 'PerfPerWatt'),
+    ...common,
+    attribute_type: 'Enumeration',
+    allowable_values: ['PerfPerWatt', 'Performance', 'Custom'],
+  },
+  { ...bareSetting('NumCores', '8'), ...common, attribute_type: 'Integer', lower_bound: 1, upper_bound: 8 },
+  { ...bareSetting('Virtualization', 'true'), ...common, attribute_type: 'Boolean' },
+  { ...bareSetting('AssetTag', ''), ...common, attribute_type: 'String', min_length: 0, max_length: 63, unique: true },
+  { ...bareSetting('BiosVersion', '1.0'), ...common, attribute_type: 'String', read_only: true },
+];
+
+function createFakeBios(): FakeBios {
+  return { settings: defaults, pending: [], defaultsPending: false };
+}
+
+/** What the firmware does at power-on. */
+function bootFakeBios(bios: FakeBios): void {
+  const base = bios.defaultsPending ? defaults : bios.settings;
+  const values = new Map(bios.pending.map(({ name, value }) => [name, value]));
+  bios.settings = base.map((setting) => ({ ...setting, value: values.get(setting.name) ?? setting.value }));
+  bios.pending = [];
+  bios.defaultsPending = false;
+}
 
 /** One machine that exists in memory only. */
 export interface FakeMachine {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fieldText } from '#conductor/drivers/field-text.ts';
+import { fieldText } from '#conductor/drivers/call-deadline.ts';
 import type { DriverField } from '#conductor/drivers/interfaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,12 +1,135 @@
-import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/interfaces.ts';
-import { ipmiConsole } from '#conductor/drivers/ipmi/console.ts';
-import { ipmiFields, ipmiMachine, parseIpmiDriverInfo } from '#conductor/drivers/ipmi/driver-info.ts';
+import { callDeadline } from '#conductor/drivers/call-deadline.ts';
+import type {
+  ConsoleInterface,
+  DriverContext,
+  DriverDefinition,
+  HardwareType,
+  ManagementInterface,
+  PowerInterface,
+} from '#conductor/drivers/interfaces.ts';
+import {
+  type IpmiConnection,
+  ipmiFields,
+  ipmiMachine,
+  parseIpmiDriverInfo,
+} from '#conductor/drivers/ipmi/driver-info.ts';
 import { ipmiHardware, ipmiIndicators } from '#conductor/drivers/ipmi/hardware.ts';
-import type { IpmitoolContext } from '#conductor/drivers/ipmi/ipmitool.ts';
-import { ipmiManagement } from '#conductor/drivers/ipmi/management.ts';
-import { ipmiPower } from '#conductor/drivers/ipmi/power.ts';
-import { createTurns } from '#conductor/drivers/ipmi/turns.ts';
+import {
+  type BootFlags,
+  bootDeviceCommand,
+  createTurns,
+  type IpmitoolContext,
+  ipmitool,
+  ipmitoolProgram,
+  keepBootFlags,
+  parseBootFlags,
+  parsePowerStatus,
+} from '#conductor/drivers/ipmi/ipmitool.ts';
+import { reachPowerTarget } from '#conductor/drivers/reach-power-target.ts';
+import { bootDevices } from '#conductor/model/boot.ts';
+import { type PowerState, powerTargets } from '#conductor/model/power-states.ts';
 import { systemClock } from '#shared/clock.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
+import { openProgram } from '#shared/terminal/open-program.ts';
+
+const readTimeoutMs = 60_000;
+const hardTimeoutMs = 120_000;
+/** An operating system may take its time to shut down (Ironic's `soft_power_off_timeout`). */
+const softTimeoutMs = 600_000;
+
+function ipmiPower(
+  context: IpmitoolContext,
+  connection: IpmiConnection,
+  timings: { readonly pollMs: number; readonly resendAfterMs: number },
+): PowerInterface {
+  const read = async (signal: AbortSignal): Promise<PowerState | undefined> =>
+    parsePowerStatus(await ipmitool(context, connection, ['power', 'status'], signal));
+  return {
+    supportedTargets: powerTargets,
+    getPowerState: (options) => read(callDeadline(options, readTimeoutMs).signal),
+    pressPowerButton: async (options) => {
+      await ipmitool(context, connection, ['power', 'soft'], callDeadline(options, hardTimeoutMs).signal);
+    },
+    setPowerState: async (target, options) => {
+      const { signal, timeoutMs } = callDeadline(options, target.startsWith('soft') ? softTimeoutMs : hardTimeoutMs);
+      const act = async (word: string): Promise<void> => {
+        await ipmitool(context, connection, ['power', word], signal);
+      };
+      await reachPowerTarget(
+        target,
+        {
+          bmc: `${connection.address}:${connection.port}`,
+          read: () => read(signal),
+          powerOn: () => act('on'),
+          powerOff: () => act('off'),
+          softPowerOff: () => act('soft'),
+        },
+        { clock: context.clock, signal, timeoutMs, ...timings },
+      );
+    },
+  };
+}
+
+const timeoutMs = 60_000;
+
+/** The boot device by `ipmitool chassis bootdev` and its boot flags. */
+function ipmiManagement(context: IpmitoolContext, connection: IpmiConnection): ManagementInterface {
+  const readFlags = async (signal: AbortSignal): Promise<BootFlags> =>
+    parseBootFlags(await ipmitool(context, connection, ['chassis', 'bootparam', 'get', '5'], signal));
+  return {
+    supportedBootDevices: bootDevices,
+    getBootDevice: async (options) => {
+      const { bootDevice, persistent } = await readFlags(callDeadline(options, timeoutMs).signal);
+      return { bootDevice, persistent };
+    },
+    getBootMode: async (options) => (await readFlags(callDeadline(options, timeoutMs).signal)).bootMode,
+    injectNmi: async (options) => {
+      await ipmitool(context, connection, ['chassis', 'power', 'diag'], callDeadline(options, timeoutMs).signal);
+    },
+    resetBmc: async (options) => {
+      await ipmitool(context, connection, ['mc', 'reset', 'cold'], callDeadline(options, timeoutMs).signal);
+    },
+    setBootDevice: async (device, options) => {
+      const { signal } = callDeadline(options, timeoutMs);
+      try {
+        await ipmitool(context, connection, keepBootFlags, signal);
+      } catch (error) {
+        // a BMC without this parameter keeps the flags for its own time; it may still take the device
+        if (errorCode(error) !== 'bmc_error') throw error;
+        context.log.debug({ err: error, bmc: connection.address }, 'BMC does not keep boot flags');
+      }
+      await ipmitool(context, connection, bootDeviceCommand(device, options.persistent, options.bootMode), signal);
+      return { persistent: options.persistent };
+    },
+  };
+}
+
+const openTimeoutMs = 60_000;
+
+/** ipmitool's own commands follow this character at the beginning of a line: Ctrl-], which `baton console` leaves alone. */
+const escape = '\u001d';
+
+/** IPMI 2.0's Serial over LAN. */
+function ipmiConsole(context: IpmitoolContext, connection: IpmiConnection): ConsoleInterface {
+  return {
+    open: async (size, options) => {
+      const { signal } = callDeadline(options, openTimeoutMs);
+      try {
+        await ipmitool(context, connection, ['sol', 'deactivate'], signal);
+      } catch (error) {
+        // many BMCs call it an error that there was none
+        if (errorCode(error) !== 'bmc_error') throw error;
+        context.log.debug({ err: error, bmc: connection.address }, 'no console was ended');
+      }
+      const program = await ipmitoolProgram(context, connection, ['-e', escape, 'sol', 'activate']);
+      const terminal = await openProgram({ ...program, ...size });
+      const ended = new Promise<string>((resolve) => {
+        terminal.onExit((code) => resolve(`ipmitool sol activate ended with ${code}`));
+      });
+      return { ...terminal, ended };
+    },
+  };
+}
 
 export interface IpmiOptions {
   /** Milliseconds between two ipmitool processes at one BMC. */

@@ -1,16 +1,38 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
 import type { IpmiConnection } from '#conductor/drivers/ipmi/driver-info.ts';
-import type { Turns } from '#conductor/drivers/ipmi/turns.ts';
 import type { BootDevice, BootMode } from '#conductor/model/boot.ts';
 import type { PowerState } from '#conductor/model/power-states.ts';
-import type { Clock } from '#shared/clock.ts';
+import { type Clock, overdueTimers } from '#shared/clock.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
-import { overdueTimers } from '#shared/overdue-timers.ts';
 import { type OutboundRules, resolveOutbound } from '#shared/peers/outbound-url.ts';
 import type { Run } from '#shared/process/run.ts';
 import { backOffMs, retry } from '#shared/retry.ts';
+
+/** Lets one call at a time through for each key, with a pause between the end of one and the start of the next. */
+interface Turns {
+  take<T>(key: string, signal: AbortSignal, act: () => Promise<T>): Promise<T>;
+}
+
+export function createTurns(clock: Clock, minSpacingMs: number): Turns {
+  const last = new Map<string, Promise<number>>();
+  return {
+    take: async (key, signal, act) => {
+      const before = last.get(key);
+      const ended = Promise.withResolvers<number>();
+      last.set(key, ended.promise);
+      try {
+        const endedAt = await before;
+        const wait = endedAt === undefined ? 0 : endedAt + minSpacingMs - clock.now().getTime();
+        if (wait > 0) await clock.sleep(wait, signal);
+        return await act();
+      } finally {
+        ended.resolve(clock.now().getTime());
+      }
+    },
+  };
+}
 
 /** All that is known about the program `ipmitool` (1.8.18 and later): its arguments, its texts, its moods. */
 

@@ -1,13 +1,120 @@
+import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.ts';
-import { readAttributeRegistry } from '#conductor/drivers/redfish/bios-registry.ts';
-import { Bios, type RegistryAttribute } from '#conductor/drivers/redfish/bios-schemas.ts';
+import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
 import { attempted } from '#conductor/drivers/redfish/errors.ts';
-import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { patchResource, peekTask, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { Collection, lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
-import { peekTask } from '#conductor/drivers/redfish/task.ts';
 import { type BiosSetting, bareSetting, type WantedBiosSetting, withoutPassword } from '#shared/bios/bios-setting.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+/** What is read of DMTF's Bios, Settings and AttributeRegistry resources; as tolerant as `schemas.ts`. */
+
+const Message = z.looseObject({
+  MessageId: lenient(z.string()),
+  Message: lenient(z.string()),
+  Severity: lenient(z.string()),
+  MessageSeverity: lenient(z.string()),
+});
+
+const Settings = z.looseObject({
+  SettingsObject: lenient(Reference),
+  SupportedApplyTimes: lenient(z.array(z.string())),
+  Messages: lenient(z.array(Message)),
+});
+
+const Bios = z.looseObject({
+  Attributes: lenient(z.record(z.string(), z.unknown())),
+  AttributeRegistry: lenient(z.string()),
+  ResetBiosToDefaultsPending: lenient(z.boolean()),
+  '@Redfish.Settings': lenient(Settings),
+  Actions: lenient(z.looseObject({ '#Bios.ResetBios': lenient(z.looseObject({ target: lenient(z.string()) })) })),
+});
+type Bios = z.infer<typeof Bios>;
+
+const RegistryFile = z.looseObject({
+  Id: lenient(z.string()),
+  Registry: lenient(z.string()),
+  Location: lenient(z.array(z.looseObject({ Language: lenient(z.string()), Uri: lenient(z.string()) }))),
+});
+
+const RegistryAttribute = z.looseObject({
+  AttributeName: z.string(),
+  Type: lenient(z.string()),
+  Value: lenient(z.array(z.looseObject({ ValueName: lenient(z.string()) }))),
+  LowerBound: lenient(z.number()),
+  UpperBound: lenient(z.number()),
+  MinLength: lenient(z.number()),
+  MaxLength: lenient(z.number()),
+  ReadOnly: lenient(z.boolean()),
+  ResetRequired: lenient(z.boolean()),
+  IsSystemUniqueProperty: lenient(z.boolean()),
+});
+type RegistryAttribute = z.infer<typeof RegistryAttribute>;
+
+const AttributeRegistry = z.looseObject({
+  Id: lenient(z.string()),
+  // one bad entry must not cost the description of the others
+  RegistryEntries: lenient(z.looseObject({ Attributes: lenient(z.array(lenient(RegistryAttribute))) })),
+});
+type AttributeRegistry = z.infer<typeof AttributeRegistry>;
+
+const ServiceRegistries = z.looseObject({ Registries: lenient(Reference) });
+
+/**
+ * The descriptions of attributes by name, from the registry that a Bios resource names. Empty where the BMC has none:
+ * it is advice, and many BMCs name one that they do not serve.
+ */
+async function readAttributeRegistry(
+  client: RedfishClient,
+  registry: string | null | undefined,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, RegistryAttribute>> {
+  if (!registry) return new Map();
+  try {
+    const found = await findRegistry(client, registry, signal);
+    const attributes = found?.RegistryEntries?.Attributes ?? [];
+    return new Map(attributes.flatMap((each) => (each ? [[each.AttributeName, each]] : [])));
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'bmc_error') return new Map();
+    throw error;
+  }
+}
+
+/**
+ * `registry` is the Id of the registry's document (DMTF Bios, `AttributeRegistry`). Most BMCs call the file that points
+ * to it the same; Dell has another name and another version there, so that only the document tells.
+ */
+async function findRegistry(
+  client: RedfishClient,
+  registry: string,
+  signal: AbortSignal,
+): Promise<AttributeRegistry | undefined> {
+  const root = await readResource(client, '/redfish/v1/', ServiceRegistries, signal);
+  const path = root.data.Registries?.['@odata.id'] ?? '/redfish/v1/Registries';
+  const { data } = await readResource(client, path, Collection, signal);
+  const members = data.Members.map((member) => member['@odata.id']);
+  const family = /^[A-Za-z]*/.exec(registry)?.[0] ?? registry;
+  // the member is usually called like the registry: that one is looked at first, for each look is a request
+  const likely = members.filter((member) => member.split('/').at(-1)?.startsWith(family));
+  for (const member of [...likely, ...members.filter((each) => !likely.includes(each))]) {
+    const file = (await readResource(client, member, RegistryFile, signal)).data;
+    const names = [file.Registry ?? '', file.Id ?? ''];
+    if (!names.some((name) => name.startsWith(family))) continue;
+    const places = file.Location ?? [];
+    const uri = (places.find(({ Language }) => Language?.startsWith('en')) ?? places[0])?.Uri;
+    if (!uri) continue;
+    const document = (await readResource(client, uri, AttributeRegistry, signal)).data;
+    if ([...names, document.Id ?? ''].some((name) => plainVersion(name) === plainVersion(registry))) return document;
+  }
+  return undefined;
+}
+
+/** Versions are written `v1_0_0` and `1.0.0`, by Supermicro in two places of one BMC. */
+function plainVersion(name: string): string {
+  return name.replace(/\.v?(\d+)[._](\d+)[._](\d+)$/, '.$1.$2.$3');
+}
 
 const readTimeoutMs = 120_000;
 const writeTimeoutMs = 120_000;

@@ -3,10 +3,9 @@ import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.t
 import { isInPost, statusError } from '#conductor/drivers/redfish/errors.ts';
 import { createCredentials } from '#conductor/drivers/redfish/sessions.ts';
 import { createTransport, type RedfishAnswer, type TransportRequest } from '#conductor/drivers/redfish/transport.ts';
-import type { Clock } from '#shared/clock.ts';
+import { type Clock, overdueTimers } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
-import { overdueTimers } from '#shared/overdue-timers.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 import { backOffMs, retry } from '#shared/retry.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { fieldText } from '#conductor/drivers/field-text.ts';
+import { fieldText } from '#conductor/drivers/call-deadline.ts';
 import type { DriverField } from '#conductor/drivers/interfaces.ts';
-import { readAuthorities, systemAuthorities } from '#conductor/kernel/read-authorities.ts';
+import { readAuthorities, systemAuthorities } from '#conductor/kernel/files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** How to reach one BMC; from a node's `driver_info`, with Ironic's keys. */

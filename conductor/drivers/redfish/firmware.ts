@@ -1,13 +1,10 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { FirmwareComponent, FirmwareInterface } from '#conductor/drivers/interfaces.ts';
-import { attempted, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
-import { firstTaken } from '#conductor/drivers/redfish/first-taken.ts';
-import { findManager } from '#conductor/drivers/redfish/manager.ts';
-import { readResource } from '#conductor/drivers/redfish/resource.ts';
+import { attempted, firstTaken, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { monitorOf, readResource, throwIfFailed } from '#conductor/drivers/redfish/resource.ts';
 import { Action, Collection, lenient, Reference, ServiceRoot, Task } from '#conductor/drivers/redfish/schemas.ts';
-import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
-import { monitorOf, throwIfFailed } from '#conductor/drivers/redfish/task.ts';
+import { findManager, type RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { fileForm } from '#shared/peers/file-form.ts';

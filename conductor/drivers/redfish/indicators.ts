@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { Indicator, IndicatorInterface, IndicatorState } from '#conductor/drivers/interfaces.ts';
 import { attempted } from '#conductor/drivers/redfish/errors.ts';
-import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { finishTask, patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { lenient } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
-import { finishTask } from '#conductor/drivers/redfish/task.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const timeoutMs = 60_000;

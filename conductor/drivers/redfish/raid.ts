@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type {
   NewRaidVolume,
@@ -6,15 +7,57 @@ import type {
   RaidInterface,
   RaidVolume,
 } from '#conductor/drivers/interfaces.ts';
-import { attempted } from '#conductor/drivers/redfish/errors.ts';
-import { firstTaken } from '#conductor/drivers/redfish/first-taken.ts';
-import { Drive, Storage, Volume, VolumeCollection } from '#conductor/drivers/redfish/raid-schemas.ts';
-import { readResource } from '#conductor/drivers/redfish/resource.ts';
-import { Collection } from '#conductor/drivers/redfish/schemas.ts';
+import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
+import { finishTask, peekTask, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { Collection, lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
-import { finishTask, peekTask } from '#conductor/drivers/redfish/task.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+/** What is read of DMTF's Storage, Drive and Volume resources; as tolerant as `schemas.ts`. */
+
+const References = lenient(z.array(Reference));
+const Texts = lenient(z.array(z.string()));
+
+const Storage = z.looseObject({
+  Id: lenient(z.string()),
+  Drives: References,
+  Volumes: lenient(Reference),
+  StorageControllers: lenient(z.array(z.looseObject({ SupportedRAIDTypes: Texts }))),
+});
+
+const Identifiers = lenient(
+  z.array(z.looseObject({ DurableName: lenient(z.string()), DurableNameFormat: lenient(z.string()) })),
+);
+
+const Drive = z.looseObject({
+  Id: lenient(z.string()),
+  CapacityBytes: lenient(z.number()),
+  MediaType: lenient(z.string()),
+  Protocol: lenient(z.string()),
+  Model: lenient(z.string()),
+  Manufacturer: lenient(z.string()),
+  SerialNumber: lenient(z.string()),
+  Identifiers,
+  Status: lenient(z.looseObject({ State: lenient(z.string()) })),
+});
+type Drive = z.infer<typeof Drive>;
+
+const VolumeCollection = z.looseObject({
+  Members: z.array(Reference),
+  '@Redfish.OperationApplyTimeSupport': lenient(z.looseObject({ SupportedValues: Texts })),
+});
+
+const Volume = z.looseObject({
+  Id: lenient(z.string()),
+  Name: lenient(z.string()),
+  RAIDType: lenient(z.string()),
+  VolumeType: lenient(z.string()),
+  CapacityBytes: lenient(z.number()),
+  Identifiers,
+  Links: lenient(z.looseObject({ Drives: References })),
+});
+type Volume = z.infer<typeof Volume>;
 
 const readTimeoutMs = 300_000;
 /** A controller takes minutes for a volume of many drives. */

@@ -6,6 +6,7 @@ import type {
   ManagementInterface,
 } from '#conductor/drivers/interfaces.ts';
 import { redfishBios } from '#conductor/drivers/redfish/bios.ts';
+import { redfishFirmwareBoot, redfishManagement } from '#conductor/drivers/redfish/boot.ts';
 import {
   createRedfishClient,
   type RedfishClient,
@@ -19,14 +20,11 @@ import {
   redfishFields,
   redfishMachine,
 } from '#conductor/drivers/redfish/driver-info.ts';
-import { redfishEventLog } from '#conductor/drivers/redfish/event-log.ts';
 import { redfishFirmware } from '#conductor/drivers/redfish/firmware.ts';
-import { redfishFirmwareBoot } from '#conductor/drivers/redfish/firmware-boot.ts';
+import { redfishEventLog, redfishSensors } from '#conductor/drivers/redfish/hardware.ts';
 import { redfishIndicators } from '#conductor/drivers/redfish/indicators.ts';
-import { redfishManagement } from '#conductor/drivers/redfish/management.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
 import { redfishRaid } from '#conductor/drivers/redfish/raid.ts';
-import { redfishSensors } from '#conductor/drivers/redfish/sensors.ts';
 import { type KnownSystem, type RedfishSystem, redfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { redfishVirtualMedia } from '#conductor/drivers/redfish/virtual-media.ts';
 import { systemClock } from '#shared/clock.ts';

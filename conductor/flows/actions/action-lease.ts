@@ -6,7 +6,7 @@ import {
   selectControl,
 } from '#conductor/flows/actions/action-store.ts';
 import { prolongRun } from '#conductor/flows/actions/run-store.ts';
-import { workKnown } from '#conductor/kernel/conductors/work-known.ts';
+import { workKnown } from '#conductor/kernel/conductors/conductor-store.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';

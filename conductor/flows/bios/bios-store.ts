@@ -1,6 +1,6 @@
 import { and, asc, eq, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { type BiosSettingRow, biosSettings } from '#conductor/kernel/db/schema/bios-setting.ts';
+import { type BiosSettingRow, biosSettings } from '#conductor/kernel/db/schema/node-parts.ts';
 import { statement } from '#conductor/kernel/db/statement.ts';
 import { storableJson } from '#conductor/kernel/db/storable-json.ts';
 import { type BiosSetting, holdsPassword, withoutPassword } from '#shared/bios/bios-setting.ts';

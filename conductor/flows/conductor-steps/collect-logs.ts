@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { saveAgentLogs } from '#conductor/agents/agent-log-store.ts';
+import { saveAgentLogs } from '#conductor/agents/agent-session-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 

@@ -1,6 +1,4 @@
-import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
-import { askForInventory } from '#conductor/agents/ask-for-inventory.ts';
-import { askForSteps } from '#conductor/agents/ask-for-steps.ts';
+import { askForInventory, askForSteps, saveAgentSteps } from '#conductor/agents/ask-agent.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
 import { readPlan, requireSamePlan } from '#conductor/flows/read-plan.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';

@@ -1,4 +1,4 @@
-import { askForInventory } from '#conductor/agents/ask-for-inventory.ts';
+import { askForInventory } from '#conductor/agents/ask-agent.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { applyInspection } from '#conductor/nodes/inspection/apply-inspection.ts';

@@ -8,7 +8,7 @@ import { isPartitionImage } from '#conductor/nodes/image-info.ts';
 import { setInstanceBootDevice } from '#conductor/nodes/instance-boot-device.ts';
 import { writesNoImage } from '#conductor/nodes/node-interfaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { hasSoftwareRaid } from '#shared/raid/software-raid.ts';
+import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';
 
 const PartitionUuids = z.looseObject({
   'root uuid': z.string().nullish(),

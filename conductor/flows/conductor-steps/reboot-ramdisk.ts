@@ -1,4 +1,4 @@
-import { askForSteps, sameVersions } from '#conductor/agents/ask-for-steps.ts';
+import { askForSteps, sameVersions } from '#conductor/agents/ask-agent.ts';
 import { askAhead } from '#conductor/flows/bios/settings-ahead.ts';
 import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { bootFrom } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { askForInventory } from '#conductor/agents/ask-for-inventory.ts';
-import { askForSteps } from '#conductor/agents/ask-for-steps.ts';
+import { askForInventory, askForSteps } from '#conductor/agents/ask-agent.ts';
 import { checkAgentStep, resumeAgentStep, sendAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import { noteOutput } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';

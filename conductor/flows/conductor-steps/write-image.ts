@@ -1,4 +1,4 @@
-import { askForInventory } from '#conductor/agents/ask-for-inventory.ts';
+import { askForInventory } from '#conductor/agents/ask-agent.ts';
 import { checkAgentStep, resumeAgentStep, sendAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { imageOf } from '#conductor/images/kept-chunks.ts';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { limitAtOnce } from '#shared/limit-at-once.ts';
-import { downloadFile } from '#shared/peers/download-file.ts';
+import { limitAtOnce } from '#shared/in-parallel.ts';
+import { downloadFile } from '#shared/peers/ask-peer.ts';
 import { type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
 
 /** The largest firmware bundles have about 1 GiB. */

@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm';
 import type { FirmwareComponent } from '#conductor/drivers/interfaces.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { type KnownFirmware, nodeFirmware } from '#conductor/kernel/db/schema/node-firmware.ts';
+import { type KnownFirmware, nodeFirmware } from '#conductor/kernel/db/schema/node-parts.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 /** As last read, in the BMC's order; empty where it was never read. */

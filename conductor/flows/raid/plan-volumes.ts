@@ -1,8 +1,11 @@
 import type { NewRaidVolume, RaidController, RaidDrive, RaidVolume } from '#conductor/drivers/interfaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { chooseRaidDisks } from '#shared/raid/choose-raid-disks.ts';
-import { isSoftwareRaid } from '#shared/raid/software-raid.ts';
-import type { LogicalDisk, TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
+import {
+  chooseRaidDisks,
+  isSoftwareRaid,
+  type LogicalDisk,
+  type TargetRaidConfig,
+} from '#shared/raid/target-raid-config.ts';
 
 /** A logical disk, the drives that it is made of, and the volume that it is already. */
 export interface PlannedVolume extends NewRaidVolume {

@@ -1,10 +1,37 @@
+import { hash } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import { isAlive } from '#conductor/kernel/conductors/conductor-store.ts';
-import { responsibleConductor, worksOn } from '#conductor/kernel/conductors/responsible.ts';
 import type { KernelContext } from '#conductor/kernel/context.ts';
-import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
+import { type ConductorRow, conductors } from '#conductor/kernel/db/schema/conductor.ts';
 import { type NodeRow, nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+type Worker = Pick<ConductorRow, 'hostname' | 'conductorGroup' | 'drivers'>;
+type NodeWork = Pick<NodeRow, 'uuid' | 'driver' | 'conductorGroup'>;
+
+/** Whether a conductor works on the node: its group is the node's, and it knows the hardware type. */
+export function worksOn(
+  { conductorGroup, drivers }: Worker,
+  node: Pick<NodeWork, 'driver' | 'conductorGroup'>,
+): boolean {
+  return conductorGroup === node.conductorGroup.toLowerCase() && drivers.includes(node.driver);
+}
+
+/**
+ * The one of these conductors that is named for the node, and reads its power state: rendezvous hashing, so that the
+ * choice is the same everywhere and a conductor that comes or goes changes it for its own share of the nodes alone.
+ * `undefined` when none works on the node. Pure; `node-conductor.ts` says the same in SQL.
+ */
+export function responsibleConductor(conductors: readonly Worker[], node: NodeWork): string | undefined {
+  const able = conductors.filter((each) => worksOn(each, node));
+  if (able.length < 2) return able[0]?.hostname;
+  let best = { weight: '', hostname: '' };
+  for (const { hostname } of able) {
+    const weight = hash('md5', `${node.uuid}${hostname}`);
+    if (weight > best.weight) best = { weight, hostname };
+  }
+  return best.hostname;
+}
 
 type Context = Pick<KernelContext, 'conductors'>;
 type Work = Pick<NodeRow, 'driver' | 'conductorGroup'>;

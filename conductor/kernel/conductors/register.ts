@@ -9,9 +9,9 @@ import {
 import type { KernelConfig } from '#conductor/kernel/context.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
 import type { ConductorRow } from '#conductor/kernel/db/schema/conductor.ts';
-import type { SessionLock } from '#conductor/kernel/db/session-lock.ts';
+import type { SessionLock } from '#conductor/kernel/db/session.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
-import { startPeriodicTasks } from '#conductor/kernel/periodic.ts';
+import { startPeriodicTasks } from '#conductor/kernel/wake-loop.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { responsibleConductor, worksOn } from '#conductor/kernel/conductors/responsible.ts';
+import { responsibleConductor, worksOn } from '#conductor/kernel/conductors/node-conductor.ts';
 
 const conductor = (hostname: string, conductorGroup = '') => ({ hostname, conductorGroup, drivers: ['redfish'] });
 const node = (conductorGroup = '') => ({ uuid: randomUUID(), driver: 'redfish', conductorGroup });

@@ -1,7 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findConductor, insertConductor } from '#conductor/kernel/conductors/conductor-store.ts';
-import { isOlderThan, workKnown } from '#conductor/kernel/conductors/work-known.ts';
+import {
+  findConductor,
+  insertConductor,
+  isOlderThan,
+  workKnown,
+} from '#conductor/kernel/conductors/conductor-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;

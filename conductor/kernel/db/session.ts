@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
-import { Client } from 'pg';
+import { Client, escapeIdentifier } from 'pg';
+import { retry } from '#shared/retry.ts';
 
 const connectMs = 10_000;
 /** Linux's default is two hours: a cable that was pulled would not be noticed. */
@@ -21,7 +22,7 @@ export interface SessionOptions {
 }
 
 /** For what belongs to a connection and not to a statement: locks, `LISTEN`. */
-export function openSession(url: string, { onOpen, onLost }: SessionOptions): Session {
+function openSession(url: string, { onOpen, onLost }: SessionOptions): Session {
   const state: { opened?: Promise<Client> | undefined; isClosed: boolean } = { isClosed: false };
   const open = async (): Promise<Client> => {
     const client = new Client({
@@ -65,4 +66,85 @@ async function endInTime(client: Client): Promise<void> {
   const timer = setTimeout(() => stream.destroy(), goodbyeMs);
   await client.end();
   clearTimeout(timer);
+}
+
+const retryEveryMs = 1_000;
+
+export interface Listener {
+  listen(channel: string, onPayload: (payload: string) => void): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** `LISTEN` on a connection of its own, again and again whenever that is lost. */
+export function keepListening(url: string): Listener {
+  const closing = new AbortController();
+  const channels = new Map<string, (payload: string) => void>();
+  const state: { attempt?: Promise<void> | undefined } = {};
+  const session = openSession(url, {
+    onOpen: async (client) => {
+      client.on('notification', ({ channel, payload }) => channels.get(channel)?.(payload ?? ''));
+      for (const channel of channels.keys()) await client.query(`listen ${escapeIdentifier(channel)}`);
+    },
+    onLost: () => {
+      state.attempt ??= listenAgain().finally(() => {
+        state.attempt = undefined;
+      });
+    },
+  });
+  const listenAgain = async (): Promise<void> => {
+    // what is wrong with the database, every other query says
+    await retry(() => session.client(), { signal: closing.signal, delayMs: () => retryEveryMs }).catch(() => undefined);
+  };
+  return {
+    listen: async (channel, onPayload) => {
+      const client = await session.client();
+      channels.set(channel, onPayload);
+      await client.query(`listen ${escapeIdentifier(channel)}`);
+    },
+    close: async () => {
+      closing.abort();
+      await session.close();
+      await state.attempt;
+    },
+  };
+}
+
+/** A lock that ends with the process that holds it, whatever becomes of that: PostgreSQL's, bound to a connection. */
+export interface SessionLock {
+  /** Takes the lock, or takes it again after the connection was lost; `false` while another process holds it. */
+  take(): Promise<boolean>;
+  wait(): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** A computer that is gone says nothing: the server asks, and frees its locks after a minute. */
+const keepalives = `select set_config(name, value, false) from (values
+  ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3')) as settings (name, value)`;
+
+export function createSessionLock(url: string, name: string): SessionLock {
+  const state = { isHeld: false };
+  const session = openSession(url, {
+    onOpen: async (client) => void (await client.query(keepalives)),
+    // the lock goes with the connection
+    onLost: () => {
+      state.isHeld = false;
+    },
+  });
+  const key = `hashtextextended($1, 0)`;
+  const values = [`baton ${name}`];
+  return {
+    take: async () => {
+      if (state.isHeld) return true;
+      const client = await session.client();
+      const { rows } = await client.query<{ taken: boolean }>(`select pg_try_advisory_lock(${key}) as taken`, values);
+      state.isHeld = rows[0]?.taken === true;
+      return state.isHeld;
+    },
+    wait: async () => {
+      const client = await session.client();
+      await client.query(`select pg_advisory_lock(${key})`, values);
+      state.isHeld = true;
+    },
+    release: () => session.close(),
+  };
 }

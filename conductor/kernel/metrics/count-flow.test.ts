@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { countImageBytes } from '#conductor/kernel/metrics/count-flow.ts';
-import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
+import { countImageBytes, createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 

@@ -1,6 +1,6 @@
 import { DrizzleQueryError } from 'drizzle-orm';
 import { expect, test } from 'vitest';
-import { databaseFaultClass } from '#conductor/kernel/db/fault-class.ts';
+import { databaseFaultClass } from '#conductor/kernel/db/faults.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const withCode = (code: string, cause?: unknown) => Object.assign(new Error('boom', { cause }), { code });

@@ -1,8 +1,86 @@
+import { sql } from 'drizzle-orm';
+import { z } from 'zod';
 import type { KernelContext } from '#conductor/kernel/context.ts';
-import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { metricTable } from '#conductor/kernel/metrics/metric-table.ts';
-import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
-import { type FleetFigure, readFleet } from '#conductor/kernel/metrics/read-fleet.ts';
+import { countDatabaseFault, type Metrics } from '#conductor/kernel/metrics/metrics.ts';
+import { transientStates } from '#conductor/model/provision-states.ts';
+
+/** Figures of the whole database, each with the labels of its metric (a null is an empty label). */
+const Fleet = z.array(
+  z.object({
+    metric: z.enum([
+      'nodes',
+      'nodeFaults',
+      'nodeStateSecondsMax',
+      'nodesLingering',
+      'flowsOpen',
+      'flowAgeSecondsMax',
+      'siteActions',
+      'siteActionGroups',
+      'siteActionNodes',
+      'allocations',
+      'conductorsAlive',
+      'conductorsKnown',
+      'webhooksPending',
+      'webhookOldestSeconds',
+      'switchPortsDiffering',
+    ]),
+    a: z.string().nullable(),
+    b: z.string().nullable(),
+    c: z.string().nullable(),
+    value: z.number(),
+  }),
+);
+type FleetFigure = z.infer<typeof Fleet>[number];
+
+/** Seconds in a state of work or waiting that nodes are counted above. */
+const thresholds = [900, 3600, 21_600, 86_400] as const;
+
+/** One question for all of them: two reads of the nodes, whose number may be 10,000, and small tables otherwise. */
+async function readFleet(db: Queryable, options: { readonly conductorTimeoutMs: number }): Promise<FleetFigure[]> {
+  const age = (column: string) => sql`extract(epoch from now() - ${sql.raw(column)})::float8`;
+  const busy = sql.join(
+    [...transientStates].map((state) => sql`${state}::text`),
+    sql`, `,
+  );
+  const none = sql`null::text`;
+  const answer: unknown = await db.execute(sql`
+    with busy as materialized (
+      select provision_state, ${age('provision_updated_at')} as seconds
+      from nodes where provision_state in (${busy}) and not maintenance
+    )
+    select 'nodes' as metric, provision_state as a, maintenance::text as b, conductor_group as c, count(*)::float8 as value
+      from nodes group by 2, 3, 4
+    union all select 'nodeFaults', fault, ${none}, ${none}, count(*)::float8 from nodes where fault is not null group by 2
+    union all select 'nodeStateSecondsMax', provision_state, ${none}, ${none}, max(seconds) from busy group by 2
+    union all select 'nodesLingering', provision_state, limits.over::text, ${none}, count(*) filter (where seconds > limits.over)::float8
+      from busy cross join (values ${sql.join(
+        thresholds.map((seconds) => sql`(${sql.raw(String(seconds))})`),
+        sql`, `,
+      )}) as limits(over) group by 2, 3
+    union all select 'flowsOpen', kind, state, (held is not null or on_hold is not null)::text, count(*)::float8
+      from flows where ended_at is null and node_uuid is not null group by 2, 3, 4
+    union all select 'flowAgeSecondsMax', kind, ${none}, ${none}, max(${age('started_at')}) from flows
+      where ended_at is null and node_uuid is not null group by 2
+    union all select 'siteActions', kind, state, ${none}, count(*)::float8 from flows where site_action_id is not null group by 2, 3
+    union all select 'siteActionGroups', stage, ${none}, ${none}, count(*)::float8 from site_action_groups
+      where action_id = (select site_action_id from flows where ended_at is null and site_action_id is not null) group by 2
+    union all select 'siteActionNodes', status, coalesce(phase, ''), ${none}, count(*)::float8 from site_action_nodes
+      where action_id = (select site_action_id from flows where ended_at is null and site_action_id is not null) group by 2, 3
+    union all select 'allocations', state, ${none}, ${none}, count(*)::float8 from allocations group by 2
+    union all select 'conductorsAlive', ${none}, ${none}, ${none}, count(*)::float8 from conductors
+      where stopped_at is null and updated_at > now() - make_interval(secs => ${options.conductorTimeoutMs / 1000})
+    union all select 'conductorsKnown', ${none}, ${none}, ${none}, count(*)::float8 from conductors
+      where stopped_at is null and updated_at > now() - interval '1 day'
+    union all select 'switchPortsDiffering', ${none}, ${none}, ${none}, count(*)::float8 from switch_ports where found is not null
+    union all select 'webhooksPending', name, ${none}, ${none}, count(d.id)::float8 from webhooks w
+      left join webhook_deliveries d on d.webhook_uuid = w.uuid and d.state = 'pending' group by 2
+    union all select 'webhookOldestSeconds', name, ${none}, ${none}, coalesce(max(${age('d.created_at')}), 0) from webhooks w
+      left join webhook_deliveries d on d.webhook_uuid = w.uuid and d.state = 'pending' group by 2`);
+  return Fleet.parse(rowsOf(answer));
+}
 
 /** Operators name conductor groups as they like; the nodes of more groups than these are counted under `other`. */
 const maximumGroups = 50;

@@ -1,4 +1,4 @@
-import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
+import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import {
   type DocumentPlace,

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { hideSecrets } from '#conductor/kernel/secrets/hide-secrets.ts';
-import { keepMasked, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
+import { hideSecrets, keepMasked, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import {
   openDocument,
   resealDocument,

@@ -105,7 +105,7 @@ export function resealText(secrets: Secrets, text: string, place: string, onClos
 }
 
 /**
- * All secrets of a document, in clear, so that they can be told from harmless words (`hide-secrets.ts`). Those whose key
+ * All secrets of a document, in clear, so that they can be told from harmless words (`mask-document.ts`). Those whose key
  * is missing are left out: nobody was told them.
  */
 export function secretTexts(secrets: Secrets, document: Document, place: DocumentPlace): string[] {

@@ -1,5 +1,5 @@
 import { AppError } from '#shared/errors/app-error.ts';
-import { createJsonMeter, type JsonMeter } from '#shared/peers/json-meter.ts';
+import { createJsonMeter, type JsonMeter } from '#shared/peers/json-answers.ts';
 import { type PeerLimits, peerLimits } from '#shared/peers/peer-limits.ts';
 
 /** OVSDB peers send JSON objects one after another without any separator (RFC 7047 §4); this finds where each ends. */

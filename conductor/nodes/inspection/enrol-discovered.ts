@@ -4,7 +4,7 @@ import { findDriver } from '#conductor/drivers/driver-table.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
-import { nodeInventory } from '#conductor/kernel/db/schema/node-inventory.ts';
+import { nodeInventory } from '#conductor/kernel/db/schema/node-parts.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';

@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { type NodeInventoryRow, nodeInventory } from '#conductor/kernel/db/schema/node-inventory.ts';
+import { type NodeInventoryRow, nodeInventory } from '#conductor/kernel/db/schema/node-parts.ts';
 import { storableJson } from '#conductor/kernel/db/storable-json.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { isNoDisk, type KnownDisk, toKnownDisk } from '#conductor/model/known-disk.ts';

@@ -1,5 +1,5 @@
-import { PortgroupDescription, portgroupFields } from '#conductor/api/portgroups.ts';
-import { type PortgroupRow, portgroups } from '#conductor/kernel/db/schema/portgroup.ts';
+import { PortgroupDescription, portgroupFields } from '#conductor/api/ports.ts';
+import { type PortgroupRow, portgroups } from '#conductor/kernel/db/schema/port.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { requireNoVif } from '#conductor/nodes/ports/require-no-vif.ts';
 import { requireNotInUse } from '#conductor/nodes/require-not-in-use.ts';

@@ -1,6 +1,6 @@
 import { and, eq } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { nodeVifs } from '#conductor/kernel/db/schema/node-vif.ts';
+import { nodeVifs } from '#conductor/kernel/db/schema/node-parts.ts';
 import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
 import { deleteBy } from '#conductor/kernel/db/table-writer.ts';
 import type { Vif } from '#conductor/networks/place-vifs.ts';

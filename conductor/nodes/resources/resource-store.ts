@@ -1,8 +1,8 @@
 import { and, eq, inArray, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
 import { type PageRequest, pageOf, sortColumn } from '#conductor/kernel/page-of.ts';
 import { ofVisibleNodes } from '#conductor/nodes/node-ownership.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';

@@ -1,7 +1,7 @@
 import { getTableColumns, type SQL } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { z } from 'zod';
-import type { ResourceFields } from '#conductor/api/define-fields.ts';
+import type { ResourceFields } from '#conductor/api/values.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';

@@ -2,7 +2,7 @@ import { and, eq } from 'drizzle-orm';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { nodeTraits } from '#conductor/kernel/db/schema/node-trait.ts';
+import { nodeTraits } from '#conductor/kernel/db/schema/node-parts.ts';
 
 /** Traits of each node that has any, sorted. */
 export async function listTraits(db: Queryable, nodeUuids: readonly string[]): Promise<Map<string, string[]>> {

@@ -7,10 +7,9 @@ import {
 } from '#conductor/flows/actions/action-lease.ts';
 import { notifyRunners, siteActionChannel } from '#conductor/flows/actions/action-store.ts';
 import { fence } from '#conductor/flows/fence.ts';
-import type { Bell } from '#conductor/kernel/bell.ts';
-import { moment } from '#conductor/kernel/keep-lease.ts';
-import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
-import { startWakeLoop } from '#conductor/kernel/wake-loop.ts';
+import { moment } from '#conductor/kernel/lease.ts';
+import { countDatabaseFault } from '#conductor/kernel/metrics/metrics.ts';
+import { type Bell, startWakeLoop } from '#conductor/kernel/wake-loop.ts';
 import type { ActionName } from '#conductor/model/action-parameters.ts';
 import { actionSorts } from '#conductor/model/action-table.ts';
 import { addNotes } from '#conductor/sites/actions/action-notes.ts';

@@ -1,8 +1,8 @@
 import { type ActionLease, holdAction, readClaimed } from '#conductor/flows/actions/action-lease.ts';
 import { type ActionControl, getAction, type SiteAction } from '#conductor/flows/actions/action-store.ts';
 import { updateFlow } from '#conductor/flows/flow-store.ts';
-import type { Bell } from '#conductor/kernel/bell.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { Bell } from '#conductor/kernel/wake-loop.ts';
 import { requestOf } from '#conductor/model/flow-states.ts';
 import type { Note } from '#conductor/sites/actions/action-notes.ts';
 import { teardownOrder } from '#conductor/sites/actions/plan-teardown-run.ts';

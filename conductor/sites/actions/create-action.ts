@@ -8,9 +8,9 @@ import {
 } from '#conductor/flows/actions/action-store.ts';
 import { insertSiteFlow } from '#conductor/flows/actions/insert-site-flow.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
-import { isOlderThan } from '#conductor/kernel/conductors/work-known.ts';
+import { isOlderThan } from '#conductor/kernel/conductors/conductor-store.ts';
+import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
 import type { ActionName, ActionParameters } from '#conductor/model/action-parameters.ts';
 import {
   actionsLike,

@@ -4,7 +4,7 @@ import { actionTable } from '#conductor/model/action-table.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import { findGoodRevisions } from '#conductor/sites/revisions/revision-tags.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { nameSome } from '#shared/name-some.ts';
+import { nameSome } from '#shared/words.ts';
 
 const hints: Readonly<Record<TargetRevision, string>> = {
   committed: 'upload documents and commit them first',

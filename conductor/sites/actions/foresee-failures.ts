@@ -18,7 +18,7 @@ import type { EtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { describeMisses, judge } from '#conductor/sites/strategy/judge.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { nameSome } from '#shared/name-some.ts';
+import { nameSome } from '#shared/words.ts';
 
 const namedAtMost = 5;
 

@@ -2,7 +2,7 @@ import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { Decision, GroupRun, NodeOutcome, SiteRun } from '#conductor/model/site-run.ts';
 import type { Note } from '#conductor/sites/actions/action-notes.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
-import { nameSome } from '#shared/name-some.ts';
+import { nameSome } from '#shared/words.ts';
 
 const step = 'baremetal_nodes';
 const namedNodes = 20;

@@ -1,7 +1,7 @@
 import { countDistinct, eq } from 'drizzle-orm';
 import type { SiteAction } from '#conductor/flows/actions/action-store.ts';
 import { insertRun } from '#conductor/flows/actions/run-store.ts';
-import { isOlderThan } from '#conductor/kernel/conductors/work-known.ts';
+import { isOlderThan } from '#conductor/kernel/conductors/conductor-store.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { ActionClusters, ActionName } from '#conductor/model/action-parameters.ts';

@@ -6,7 +6,7 @@ import {
   sizeFault,
 } from '#conductor/sites/documents/parse-documents.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
-import { limitAtOnce } from '#shared/limit-at-once.ts';
+import { limitAtOnce } from '#shared/in-parallel.ts';
 import { run } from '#shared/process/run.ts';
 
 interface UploadLimits {

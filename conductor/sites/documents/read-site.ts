@@ -1,4 +1,4 @@
-import { hideSecrets } from '#conductor/kernel/secrets/hide-secrets.ts';
+import { hideSecrets } from '#conductor/kernel/secrets/mask-document.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { Strategy } from '#conductor/model/site-run.ts';
 import { checkGroups, checkNodes, type KnownToNodes } from '#conductor/sites/documents/check-site.ts';

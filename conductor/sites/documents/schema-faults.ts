@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { expected } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
-import { nameSome } from '#shared/name-some.ts';
-import { nearestWord } from '#shared/nearest-word.ts';
+import { nameSome, nearestWord } from '#shared/words.ts';
 
 /** Names and values that are shown in tables and on terminals. */
 export const text = z

@@ -6,7 +6,7 @@ import {
   type ClusterMembershipRow,
   type ClusterRegistration,
   clusterMemberships,
-} from '#conductor/kernel/db/schema/cluster-membership.ts';
+} from '#conductor/kernel/db/schema/node-parts.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 
 export type Membership = Pick<ClusterMembershipRow, 'registrations' | 'etcdClusters'>;

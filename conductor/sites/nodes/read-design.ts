@@ -1,9 +1,8 @@
 import { and, eq } from 'drizzle-orm';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { biosSettings } from '#conductor/kernel/db/schema/bios-setting.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
-import { nodeVifs } from '#conductor/kernel/db/schema/node-vif.ts';
+import { biosSettings, nodeVifs } from '#conductor/kernel/db/schema/node-parts.ts';
 import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
 import { volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';

@@ -7,7 +7,7 @@ import {
   stageRank,
   stageText,
 } from '#conductor/sites/plugins/plugin-task.ts';
-import { nameSome } from '#shared/name-some.ts';
+import { nameSome } from '#shared/words.ts';
 
 export interface OrderedTask {
   readonly plugin: string;

@@ -3,8 +3,8 @@ import { findSecrets } from '#conductor/model/secret-names.ts';
 import { parseYaml } from '#conductor/sites/documents/parse-yaml.ts';
 import { type PluginTask, parseStage, type TaskStage, type TaskWork } from '#conductor/sites/plugins/plugin-task.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
-import { nameSome } from '#shared/name-some.ts';
 import { stepInterfaces } from '#shared/wire/step.ts';
+import { nameSome } from '#shared/words.ts';
 
 /** One thing that is wrong in a `tasks.yaml`. */
 export interface TaskFault {

@@ -4,7 +4,7 @@ import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type PluginRow, plugins } from '#conductor/kernel/db/schema/site.ts';
 import type { PluginTask, PluginTasks } from '#conductor/sites/plugins/plugin-task.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { limitAtOnce } from '#shared/limit-at-once.ts';
+import { limitAtOnce } from '#shared/in-parallel.ts';
 
 export type PluginKey = Pick<PluginRow, 'name' | 'version'>;
 

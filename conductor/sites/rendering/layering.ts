@@ -5,7 +5,7 @@ import {
 } from '#conductor/sites/rendering/deckhand-metadata.ts';
 import { parseJsonPath, valueAt, withoutValueAt, withValueAt } from '#conductor/sites/rendering/json-path.ts';
 import { isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
-import { nameSome } from '#shared/name-some.ts';
+import { nameSome } from '#shared/words.ts';
 
 /** A document whose metadata could be read. */
 export interface LayeredDocument extends DeckhandMetadata {

@@ -16,7 +16,7 @@ import {
 import type { Site } from '#conductor/sites/site.ts';
 import type { SiteDocument } from '#conductor/sites/site-document.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { nameSome } from '#shared/name-some.ts';
+import { nameSome } from '#shared/words.ts';
 
 export interface CheckContext extends DocumentReader {
   readonly networks: Pick<SitesContext['networks'], 'networks'>;

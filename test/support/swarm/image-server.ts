@@ -4,8 +4,8 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { z } from 'zod';
-import { createNeighbourGroups } from '#conductor/agents/neighbours/neighbour-groups.ts';
-import { signTicket } from '#shared/wire/image-ticket.ts';
+import { createNeighbourGroups } from '#conductor/agents/find-neighbours.ts';
+import { signTicket } from '#shared/wire/neighbours.ts';
 
 /** Serves a folder, names neighbours as the conductor does, and says what it has sent: `image-server.ts ADDRESS FOLDER`. */
 const [address = '', folder = ''] = process.argv.slice(2);

@@ -7,8 +7,7 @@ import { createServerCertificate } from '#agent/tls.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
-import { signTicket } from '#shared/wire/image-ticket.ts';
-import type { Neighbour, Ticket } from '#shared/wire/neighbours.ts';
+import { type Neighbour, signTicket, type Ticket } from '#shared/wire/neighbours.ts';
 
 const sha256 = (data: string | Buffer): string => createHash('sha256').update(data).digest('hex');
 

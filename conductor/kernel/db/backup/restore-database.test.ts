@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { newestMigration } from '#conductor/kernel/db/backup/restore-database.ts';
+import { newestMigration } from '#conductor/kernel/db/backup/dump-and-restore.ts';
 
 const rows = (...lines: readonly string[]) =>
   ['COPY drizzle.__drizzle_migrations (id, hash, created_at) FROM stdin;', ...lines, '\\.', ''].join('\n');

@@ -1,9 +1,7 @@
 import { chmod, chown, mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { lockDirectory } from '#conductor/kernel/db/lock-directory.ts';
-import { type AsAccount, asAccount } from '#conductor/kernel/db/private-server/as-account.ts';
-import { makeCluster } from '#conductor/kernel/db/private-server/make-cluster.ts';
-import { chooseAccount } from '#conductor/kernel/db/private-server/server-account.ts';
+import { type AsAccount, asAccount, chooseAccount } from '#conductor/kernel/db/private-server/server-account.ts';
 import {
   bringUp,
   type Cluster,
@@ -14,6 +12,7 @@ import {
 } from '#conductor/kernel/db/private-server/server-process.ts';
 import {
   findPrograms,
+  makeCluster,
   reachablePrograms,
   readDatabaseVersion,
 } from '#conductor/kernel/db/private-server/server-programs.ts';

@@ -2,7 +2,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
 /** Whom PostgreSQL runs as: it refuses to run as root. */
-export interface ServerAccount {
+interface ServerAccount {
   readonly name: string;
   readonly uid: number;
   readonly gid: number;
@@ -66,4 +66,29 @@ async function makeAccount(run: Run): Promise<ServerAccount> {
   const made = await findAccount(ownAccount, run);
   if (!made) throw new AppError('unavailable', `useradd made the user ${ownAccount}, but it can't be found`);
   return made;
+}
+
+/** Runs programs as the server's account. */
+export interface AsAccount {
+  /** `undefined`: as this process runs. */
+  readonly owner: ServerAccount | undefined;
+  readonly run: Run;
+  /** The argv with which a process runs as the account. */
+  argv(command: string, args: readonly string[]): readonly [command: string, ...args: string[]];
+}
+
+export function asAccount(owner: ServerAccount | undefined, run: Run): AsAccount {
+  const argv: AsAccount['argv'] = (command, args) =>
+    owner
+      ? ['setpriv', `--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups', '--', command, ...args]
+      : [command, ...args];
+  return {
+    owner,
+    argv,
+    run: (command, args, options) => {
+      const [first, ...rest] = argv(command, args);
+      // the account may not enter the directory in which the conductor was started
+      return run(first, rest, { cwd: '/', ...options });
+    },
+  };
 }

@@ -1,9 +1,8 @@
 import { readFile, readlink, realpath, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import type { AsAccount } from '#conductor/kernel/db/private-server/as-account.ts';
-import { superuser } from '#conductor/kernel/db/private-server/make-cluster.ts';
-import type { ServerPrograms } from '#conductor/kernel/db/private-server/server-programs.ts';
+import type { AsAccount } from '#conductor/kernel/db/private-server/server-account.ts';
+import { type ServerPrograms, superuser } from '#conductor/kernel/db/private-server/server-programs.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';

@@ -1,7 +1,7 @@
-import { cp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chown, cp, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { AsAccount } from '#conductor/kernel/db/private-server/as-account.ts';
+import type { AsAccount } from '#conductor/kernel/db/private-server/server-account.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
@@ -121,4 +121,40 @@ const clockGrainMs = 1000;
 async function isSame(file: string, copy: string): Promise<boolean> {
   const [one, other] = await Promise.all([stat(file), stat(copy).catch(() => undefined)]);
   return other !== undefined && one.size === other.size && Math.abs(one.mtimeMs - other.mtimeMs) < clockGrainMs;
+}
+
+/** The superuser of a private server; nobody but its conductor reaches its socket. */
+export const superuser = 'baton';
+
+/**
+ * Makes an empty database cluster in `directory`, whole or not at all: what an earlier attempt left unfinished goes.
+ * @param options further ones of initdb
+ * @throws AppError `command_failed` with what initdb said, such as that the disk is full.
+ */
+export async function makeCluster(
+  directory: string,
+  programs: ServerPrograms,
+  account: AsAccount,
+  options: readonly string[] = [],
+): Promise<void> {
+  const unfinished = `${directory}.unfinished`;
+  await rm(unfinished, { recursive: true, force: true });
+  await mkdir(unfinished, { mode: 0o700 });
+  if (account.owner) await chown(unfinished, account.owner.uid, account.owner.gid);
+  try {
+    await account.run(`${programs.directory}/initdb`, [
+      `--pgdata=${unfinished}`,
+      `--username=${superuser}`,
+      '--auth=trust', // the socket's directory is closed to others, and there is no other way in
+      '--encoding=UTF8',
+      '--locale=C',
+      '--data-checksums',
+      '--no-instructions',
+      ...options,
+    ]);
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    throw error;
+  }
+  await rename(unfinished, directory);
 }

@@ -13,7 +13,7 @@ export const conductors = pgTable('conductors', {
   publicUrl: text().notNull(),
   /** Grows with each start: what an earlier life of the same name wrote can be told. */
   generation: bigint({ mode: 'number' }).notNull().default(1),
-  /** The newest work that it can do (`work-known.ts`). */
+  /** The newest work that it can do (`conductor-store.ts`). */
   knows: integer().notNull().default(0),
   /** The generation that has said so: a later one of an older release says nothing. */
   knowsGeneration: bigint({ mode: 'number' }).notNull().default(0),

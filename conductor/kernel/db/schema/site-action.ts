@@ -38,7 +38,7 @@ export const siteActions = pgTable(
     token: bigint({ mode: 'number' }).notNull().default(0),
     /** Without a holder: when the last one let go. */
     expiresAt: timestamp({ withTimezone: true, precision: 3 }),
-    /** What who runs it has to know (`work-known.ts`). */
+    /** What who runs it has to know (`conductor-store.ts`). */
     needs: integer().notNull().default(2),
     /** The token of the last claim by a release that looks at `needs`: others can't claim what needs anything. */
     fitToken: bigint({ mode: 'number' }).notNull().default(0),

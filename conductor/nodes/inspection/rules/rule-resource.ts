@@ -1,11 +1,7 @@
 import { asc, desc } from 'drizzle-orm';
-import { RuleDescription, ruleFields } from '#conductor/api/inspection-rules.ts';
+import { RuleDescription, ruleFields } from '#conductor/api/templates.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import {
-  type InspectionRuleRow,
-  inspectionRules,
-  type StoredRuleCall,
-} from '#conductor/kernel/db/schema/inspection-rule.ts';
+import { type InspectionRuleRow, inspectionRules, type StoredRuleCall } from '#conductor/kernel/db/schema/template.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { InspectionRule } from '#conductor/nodes/inspection/rules/rule.ts';
 import { parseRules } from '#conductor/nodes/inspection/rules/rules-file.ts';

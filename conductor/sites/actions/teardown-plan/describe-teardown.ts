@@ -7,7 +7,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
-import { readSkipList } from '#shared/disks/skip-list.ts';
+import { readSkipList } from '#shared/disks/choose-root-device.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
 

@@ -26,7 +26,7 @@ import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
-import { nameSome } from '#shared/name-some.ts';
+import { nameSome } from '#shared/words.ts';
 
 /** An operator waits for it: what does not answer within it is told as such. Milliseconds. */
 export const lookMs = 5_000;

@@ -1,0 +1,193 @@
+import { createHash, createPrivateKey, createPublicKey } from 'node:crypto';
+import { and, eq, isNull } from 'drizzle-orm';
+import type { AgentsContext } from '#conductor/agents/context.ts';
+import type { HeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
+import { checkToken } from '#conductor/agents/record-heartbeat.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
+import { rackOf } from '#conductor/model/node-rack.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { type Neighbour, type NeighboursAnswer, type NeighboursRequest, signTicket } from '#shared/wire/neighbours.ts';
+
+/** A machine that deploys an image. */
+export interface GroupMember extends Neighbour {
+  /** The same in every group, unlike `id`: a machine is in one group at a time. */
+  readonly node: string;
+  /** Its rack and switch, as far as they are known: machines are near each other in the order of these texts. */
+  readonly place: string;
+}
+
+export interface NeighbourGroups {
+  /**
+   * Takes the machine in, or keeps it, until `keepMs` from now; it leaves the group in which it was.
+   * @param group what it deploys, for whom, in which network: others never meet
+   * @returns the others of its circle
+   */
+  join(group: string, member: GroupMember, keepMs: number): readonly Neighbour[];
+  /** Machines in all groups. */
+  size(): number;
+}
+
+/** Each knows all others of its circle: the server sends an image about once to each circle. */
+export const circleSize = 24;
+const forgetEveryMs = 1000;
+
+type Kept = GroupMember & { readonly until: number };
+
+/**
+ * Puts machines that deploy the same image into circles of those that stand near each other. In memory, for nothing
+ * depends on it: after a restart agents call again.
+ * @param now in milliseconds
+ */
+export function createNeighbourGroups(now: () => number): NeighbourGroups {
+  const groups = new Map<string, readonly Kept[]>();
+  /** Of each node. */
+  const joined = new Map<string, string>();
+  const state = { forgottenAt: now() };
+  const keep = (group: string, members: readonly Kept[]): void => {
+    if (members.length > 0) groups.set(group, members);
+    else groups.delete(group);
+  };
+  const forget = (): void => {
+    state.forgottenAt = now();
+    for (const [group, members] of groups) {
+      const left = members.filter(({ until }) => until > now());
+      for (const { node, until } of members) if (until <= now()) joined.delete(node);
+      keep(group, left);
+    }
+  };
+  const without = (group: string, { node }: GroupMember): readonly Kept[] =>
+    (groups.get(group) ?? []).filter((other) => other.node !== node);
+  return {
+    join: (group, member, keepMs) => {
+      if (now() - state.forgottenAt > forgetEveryMs) forget();
+      const before = joined.get(member.node);
+      if (before !== undefined && before !== group) keep(before, without(before, member));
+      joined.set(member.node, group);
+      const others = without(group, member);
+      const at = others.findIndex((other) => isBefore(member, other));
+      const place = at === -1 ? others.length : at;
+      const members = others.toSpliced(place, 0, { ...member, until: now() + keepMs });
+      groups.set(group, members);
+      return circleAround(members, place)
+        .filter(({ id }) => id !== member.id)
+        .map(({ id, url, certificate_sha256 }) => ({ id, url, certificate_sha256 }));
+    },
+    size: () => joined.size,
+  };
+}
+
+function isBefore(a: GroupMember, b: GroupMember): boolean {
+  return a.place < b.place || (a.place === b.place && a.id < b.id);
+}
+
+/** As many circles as are needed, all of about the same size. */
+function circleAround<T>(members: readonly T[], place: number): readonly T[] {
+  const size = members.length / Math.ceil(members.length / circleSize);
+  const circle = Math.floor(place / size);
+  return members.slice(Math.ceil(circle * size), Math.ceil((circle + 1) * size));
+}
+
+/** Of a ticket: a machine that goes on is known to its neighbours for as long at most. */
+const ticketMs = 600_000;
+/** Between two calls of an agent, and more the more there are; at most half of a ticket's life. */
+const leastNextMs = 15_000;
+const nextMsEach = 50;
+const mostNextMs = ticketMs / 2;
+/** Calls that may be missed before an agent counts as gone. */
+const callsKept = 2.5;
+
+type Context = Pick<AgentsContext, 'db' | 'secrets' | 'clock' | 'config'>;
+
+/**
+ * `POST /v1/neighbours/{node}` (Baton's own): tells an agent that deploys an image who else does, for the same project
+ * and in the same network, and gives it a ticket by which they know it. Nothing waits for it.
+ * @returns answers a request
+ */
+export function createNeighbourFinder(
+  context: Context,
+  { session: sessionOf }: Pick<HeartbeatStore, 'session'>,
+): (ident: string, request: NeighboursRequest) => Promise<NeighboursAnswer> {
+  const { db, secrets, clock, config } = context;
+  const now = (): number => clock.now().getTime();
+  const groups = createNeighbourGroups(now);
+  const key = ticketKey(secrets.digest('key of image tickets'));
+  const publicKey = createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString();
+
+  return async (ident, request) => {
+    const { nodeUuid, session: known } = await sessionOf(ident);
+    const session = checkToken(secrets, known, request.agent_token);
+    if (!config.imageNeighbours)
+      throw new AppError('forbidden', 'Images are not shared here (BATON_IMAGE_NEIGHBOURS).');
+    const place = await readPlace(db, nodeUuid);
+    const host = URL.parse(session.callbackUrl ?? '')?.hostname;
+    if (!place || host === undefined) throw new AppError('conflict', `Node ${nodeUuid} is not being deployed.`);
+    const group = sha256(JSON.stringify([request.image, place.project, place.network]));
+    const neighbour = {
+      id: sha256(`${group} ${nodeUuid}`).slice(0, 16),
+      url: `https://${host}:${request.port}`,
+      certificate_sha256: request.certificate_sha256,
+    };
+    const nextMs = nextCallMs(groups.size());
+    const member = { ...neighbour, node: nodeUuid, place: place.stands };
+    const neighbours = groups.join(group, member, nextMs * callsKept);
+    return {
+      ticket: signTicket({ ...neighbour, group, expires: now() + ticketMs }, key),
+      public_key: publicKey,
+      neighbours: [...neighbours],
+      next_ms: nextMs,
+    };
+  };
+}
+
+/** Until an agent calls again, where so many share images. */
+export function nextCallMs(machines: number): number {
+  return Math.min(mostNextMs, leastNextMs + nextMsEach * machines);
+}
+
+/** Of all conductors the same, and as long as their oldest key: an agent need not know which one has signed. */
+function ticketKey(seedHex: string) {
+  const prefix = Buffer.from('302e020100300506032b657004220420', 'hex'); // PKCS #8 of an Ed25519 seed (RFC 8410)
+  return createPrivateKey({ key: Buffer.concat([prefix, Buffer.from(seedHex, 'hex')]), format: 'der', type: 'pkcs8' });
+}
+
+interface Place {
+  readonly project: string | null;
+  readonly network: string | null;
+  readonly stands: string;
+}
+
+/** Whose instance the machine gets, and where it stands; `undefined` when it is not being deployed. */
+async function readPlace(db: Queryable, nodeUuid: string): Promise<Place | undefined> {
+  const rows = await db
+    .select({
+      owner: nodes.owner,
+      lessee: nodes.lessee,
+      properties: nodes.properties,
+      extra: nodes.extra,
+      port: ports,
+    })
+    .from(flows)
+    .innerJoin(nodes, eq(nodes.uuid, flows.nodeUuid))
+    .leftJoin(ports, and(eq(ports.nodeUuid, nodes.uuid), eq(ports.pxeEnabled, true)))
+    .where(and(eq(flows.nodeUuid, nodeUuid), eq(flows.kind, 'deploy'), isNull(flows.endedAt)));
+  const [row] = rows;
+  if (!row) return undefined;
+  const bootPort = rows.map(({ port }) => port).find((port) => switchOf(port) !== undefined) ?? row.port;
+  return {
+    project: row.lessee ?? row.owner,
+    network: bootPort?.physicalNetwork ?? null,
+    stands: [rackOf(row), switchOf(bootPort)].map((part) => part ?? '').join('\n'),
+  };
+}
+
+function switchOf(port: PortRow | null): string | undefined {
+  const id = port?.localLinkConnection['switch_id'];
+  return typeof id === 'string' && id !== '' ? id.toLowerCase() : undefined;
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import { defineFields, json, line, links, time, uuid, whole } from '#conductor/api/values.ts';
+import { TraitName } from '#conductor/model/trait-name.ts';
+import { stepInterfaces } from '#shared/wire/step.ts';
+
+/** A step as a template or a request for a deploy names it (agent-protocol.md §5.3). */
+export const DeployStep = z.strictObject({
+  interface: z.enum(stepInterfaces, { error: `must be one of ${stepInterfaces.join(', ')}` }),
+  step: z.string().min(1).max(255),
+  args: z.record(z.string(), z.unknown(), { error: 'must be a JSON object' }),
+  priority: z.union([z.number().int().min(0), z.string().regex(/^\d+$/).transform(Number)], {
+    error: 'must be an integer of 0 or more',
+  }),
+});
+
+const steps = z
+  .array(DeployStep)
+  .min(1, 'a template has at least one step')
+  .superRefine((given, context) => {
+    const keys = given.map((step) => `${step.interface}.${step.step}`);
+    const twice = [...new Set(keys.filter((key, index) => keys.indexOf(key) !== index))];
+    if (twice.length === 0) return;
+    context.addIssue({
+      code: 'custom',
+      message:
+        'Duplicate deploy steps. A deploy template cannot have multiple deploy steps with the same interface and ' +
+        `step. Duplicates: ${twice.join(', ')}`,
+    });
+  });
+
+export const templateFields = defineFields('deploy template', 55, {
+  uuid: { type: uuid, listed: true },
+  created_at: { type: time },
+  updated_at: { type: time.nullable() },
+  name: { type: z.string(), write: TraitName, listed: true },
+  steps: {
+    type: z.array(z.strictObject({ interface: z.string(), step: z.string(), args: json, priority: whole })),
+    write: steps,
+  },
+  extra: {
+    type: json,
+    write: z.record(z.string(), z.unknown(), { error: 'must be a JSON object' }).nullish(),
+  },
+});
+
+export const DeployTemplate = z
+  .strictObject({ ...templateFields.answered, links })
+  .partial()
+  .meta({ id: 'DeployTemplate' });
+
+/** What an operator writes: a trait, and what a node whose instance has it gets beside the usual steps. */
+export const TemplateDescription = z.strictObject(templateFields.written);
+
+const RunbookStep = DeployStep.omit({ priority: true }).extend({ order: DeployStep.shape.priority });
+
+export const runbookFields = defineFields('runbook', 92, {
+  uuid: { type: uuid, listed: true },
+  created_at: { type: time },
+  updated_at: { type: time.nullable() },
+  name: { type: z.string(), write: TraitName, listed: true },
+  steps: {
+    type: z.array(z.strictObject({ interface: z.string(), step: z.string(), args: json, order: whole })),
+    write: z.array(RunbookStep).min(1, 'a runbook has at least one step'),
+  },
+  disable_ramdisk: { type: z.boolean(), write: z.boolean({ error: 'must be true or false' }).nullish() },
+  public: { type: z.boolean(), write: z.boolean({ error: 'must be true or false' }).nullish(), listed: true },
+  owner: {
+    type: line,
+    write: z.string({ error: 'must be text' }).max(255, 'is too long: at most 255 characters').nullish(),
+    listed: true,
+  },
+  extra: { type: json, write: z.record(z.string(), z.unknown(), { error: 'must be a JSON object' }).nullish() },
+});
+
+export const Runbook = z
+  .strictObject({ ...runbookFields.answered, links })
+  .partial()
+  .meta({ id: 'Runbook' });
+
+/** What an operator writes: a trait, and what is done to nodes that have it when it is asked for. */
+export const RunbookDescription = z.strictObject(runbookFields.written);
+
+const given = z.union([z.record(z.string(), z.unknown()), z.array(z.unknown())], {
+  error: 'must be an object or a list',
+});
+const call = {
+  op: z.string({ error: 'must be the name of an operation' }),
+  args: given.optional(),
+  loop: given.optional(),
+};
+const multiple = ['any', 'all', 'first', 'last'] as const;
+const Condition = z.strictObject({
+  ...call,
+  multiple: z.enum(multiple, { error: `must be ${multiple.join(', ')}` }).optional(),
+});
+const shown = z.array(json).nullable();
+
+export const ruleFields = defineFields('inspection rule', 96, {
+  uuid: { type: uuid, listed: true },
+  created_at: { type: time },
+  updated_at: { type: time.nullable() },
+  description: {
+    type: line,
+    write: z.string({ error: 'must be text' }).max(255, 'is too long: at most 255 characters').nullish(),
+    listed: true,
+  },
+  phase: { type: line, write: z.literal('main', { error: 'must be main' }).nullish(), listed: true },
+  priority: {
+    type: whole,
+    write: z.int({ error: 'must be an integer from 0 to 9999' }).min(0).max(9999).nullish(),
+    listed: true,
+  },
+  scope: { type: line, write: z.null({ error: 'is not supported: must be null' }).optional() },
+  sensitive: {
+    type: z.boolean(),
+    write: z.boolean({ error: 'must be true or false' }).nullish(),
+  },
+  conditions: { type: shown, write: z.array(Condition, { error: 'must be a list' }).nullish() },
+  actions: { type: shown, write: z.array(z.strictObject(call), { error: 'must be a list' }) },
+});
+
+export const InspectionRule = z
+  .strictObject({ ...ruleFields.answered, links })
+  .partial()
+  .meta({ id: 'InspectionRule' });
+
+/** What an operator writes: when it holds, and what of the node is changed then. */
+export const RuleDescription = z.strictObject(ruleFields.written);

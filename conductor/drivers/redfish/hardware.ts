@@ -1,0 +1,232 @@
+import { z } from 'zod';
+import { callDeadline } from '#conductor/drivers/call-deadline.ts';
+import type { Health, LogEntry, ManagementInterface, SensorReading } from '#conductor/drivers/interfaces.ts';
+import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { Collection, lenient, Reference, Status } from '#conductor/drivers/redfish/schemas.ts';
+import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const timeoutMs = 120_000;
+
+const LogService = z.looseObject({
+  Id: lenient(z.string()),
+  LogEntryType: lenient(z.string()),
+  Entries: lenient(Reference),
+});
+const Entry = z.looseObject({
+  Created: lenient(z.string()),
+  Severity: lenient(z.string()),
+  Message: lenient(z.string()),
+  MessageId: lenient(z.string()),
+});
+/** With the entries themselves, as all vendors seen have it, or links to them. */
+const Entries = z.looseObject({
+  Members: z.array(Entry.extend({ '@odata.id': lenient(z.string()) })),
+  'Members@odata.nextLink': lenient(z.string()),
+});
+type Member = z.infer<typeof Entries>['Members'][number];
+
+const maxPages = 100;
+/** Read one by one: of more, those at both ends, for BMCs differ in their order. */
+const maxLinks = 400;
+
+const severities: Readonly<Record<string, LogEntry['severity']>> = {
+  OK: 'ok',
+  Warning: 'warning',
+  Critical: 'critical',
+};
+
+/** The hardware's log, by its type or by the names that vendors have for it. */
+function isHardwareLog({ Id: id, LogEntryType: type }: z.infer<typeof LogService>): boolean {
+  return type === 'SEL' || /^(sel|iml|platformlog|eventlog|log1|logs)$/i.test(id ?? '');
+}
+
+/** The system event log: that of the system, else that of its manager (DMTF LogService, LogEntry). */
+export function redfishEventLog(system: RedfishSystem): Pick<ManagementInterface, 'getEventLog'> {
+  const { client } = system;
+  return {
+    getEventLog: async (newest, options) => {
+      const { signal } = callDeadline(options, timeoutMs);
+      const { data } = await system.read(signal);
+      const managers = (data.Links?.ManagedBy ?? []).map((manager) => manager['@odata.id']);
+      const Holder = z.looseObject({ LogServices: lenient(Reference) });
+      const places = [
+        data.LogServices,
+        ...(await Promise.all(
+          managers.map(async (manager) => (await readResource(client, manager, Holder, signal)).data.LogServices),
+        )),
+      ];
+      for (const place of places) {
+        if (!place) continue;
+        const { Members } = (await readResource(client, place['@odata.id'], Collection, signal)).data;
+        for (const member of Members) {
+          const service = (await readResource(client, member['@odata.id'], LogService, signal)).data;
+          if (!service.Entries || !isHardwareLog(service)) continue;
+          const entries = await readEntries(client, service.Entries['@odata.id'], signal);
+          return entries.map(entryOf).toSorted(byTime).slice(-newest);
+        }
+      }
+      throw new AppError('not_supported', `the BMC at ${client.origin} shows no system event log`);
+    },
+  };
+}
+
+async function readEntries(client: RedfishSystem['client'], first: string, signal: AbortSignal) {
+  const members: Member[] = [];
+  const { origin } = client;
+  let pages = 0;
+  for (let path: string | undefined = first; path !== undefined; pages += 1) {
+    if (pages === maxPages) throw new AppError('bmc_error', `the event log at ${origin} has over ${maxPages} pages`);
+    const page: Resource<z.infer<typeof Entries>> = await readResource(client, path, Entries, signal);
+    members.push(...page.data.Members);
+    const link = page.data['Members@odata.nextLink'];
+    const next: URL | null | undefined = link ? URL.parse(link, new URL(path, origin).href) : undefined;
+    // the login goes to the configured BMC only
+    if (next === null || (next && next.origin !== origin)) {
+      throw new AppError('bmc_error', `the event log at ${origin} leads to ${link}`);
+    }
+    path = next ? next.pathname + next.search : undefined;
+  }
+  const isLink = (member: Member): boolean => Object.keys(member).every((key) => key === '@odata.id');
+  const links = members.filter(isLink);
+  const read = links.length > maxLinks ? [...links.slice(0, maxLinks / 2), ...links.slice(-maxLinks / 2)] : links;
+  const entries: z.infer<typeof Entry>[] = members.filter((member) => !isLink(member));
+  for (const { '@odata.id': path } of read) {
+    if (path) entries.push((await readResource(client, path, Entry, signal)).data);
+  }
+  return entries;
+}
+
+function entryOf({
+  Created: at,
+  Severity: severity,
+  Message: message,
+  MessageId: id,
+}: z.infer<typeof Entry>): LogEntry {
+  const isTime = at && !Number.isNaN(Date.parse(at));
+  return {
+    at: isTime ? new Date(at).toISOString() : null,
+    severity: severities[severity ?? ''] ?? null,
+    message: (message || id || 'no message').slice(0, 500),
+  };
+}
+
+function byTime(one: LogEntry, other: LogEntry): number {
+  return (one.at ?? '').localeCompare(other.at ?? '');
+}
+
+const readTimeoutMs = 120_000;
+/** Each of the newer sensors is a request of its own. */
+const maxSensors = 200;
+
+const number = lenient(z.number());
+const text = lenient(z.string());
+const list = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  lenient(z.array(z.looseObject({ Name: text, Status: lenient(Status), ...shape })));
+
+const Chassis = z.looseObject({
+  Thermal: lenient(Reference),
+  Power: lenient(Reference),
+  Sensors: lenient(Reference),
+});
+const Thermal = z.looseObject({
+  Temperatures: list({ ReadingCelsius: number }),
+  Fans: list({ FanName: text, Reading: number, ReadingUnits: text }),
+});
+const Power = z.looseObject({
+  PowerControl: list({ PowerConsumedWatts: number }),
+  PowerSupplies: list({ LastPowerOutputWatts: number }),
+  Voltages: list({ ReadingVolts: number }),
+});
+const Sensor = z.looseObject({
+  Name: text,
+  Reading: number,
+  ReadingType: text,
+  ReadingUnits: text,
+  Status: lenient(Status),
+});
+
+const kinds: Readonly<Record<string, SensorReading['kind']>> = {
+  Temperature: 'temperature',
+  Rotational: 'fan',
+  Voltage: 'voltage',
+  Current: 'current',
+  Power: 'power',
+};
+
+/** Of the system's chassis: `Thermal` and `Power`, else the `Sensors` that have taken their place (DMTF Chassis schema). */
+export function redfishSensors(system: RedfishSystem): Pick<ManagementInterface, 'getSensors'> {
+  const { client } = system;
+  return {
+    getSensors: async (options) => {
+      const { signal } = callDeadline(options, readTimeoutMs);
+      const places = (await system.read(signal)).data.Links?.Chassis ?? [];
+      const found: SensorReading[] = [];
+      for (const place of places) {
+        const { data } = await readResource(client, place['@odata.id'], Chassis, signal);
+        const old = [...(await thermal(system, data.Thermal, signal)), ...(await power(system, data.Power, signal))];
+        found.push(...(old.length > 0 ? old : await sensors(system, data.Sensors, signal)));
+      }
+      return found.slice(0, maxSensors);
+    },
+  };
+}
+
+type Place = { readonly '@odata.id': string } | null | undefined;
+
+async function thermal({ client }: RedfishSystem, place: Place, signal: AbortSignal): Promise<SensorReading[]> {
+  if (!place) return [];
+  const { Temperatures, Fans } = (await readResource(client, place['@odata.id'], Thermal, signal)).data;
+  return [
+    ...readings(Temperatures, 'temperature', (each) => [each.ReadingCelsius, 'Cel']),
+    ...readings(Fans, 'fan', (each) => [each.Reading, each.ReadingUnits === 'Percent' ? '%' : 'RPM']),
+  ];
+}
+
+async function power({ client }: RedfishSystem, place: Place, signal: AbortSignal): Promise<SensorReading[]> {
+  if (!place) return [];
+  const { PowerControl, PowerSupplies, Voltages } = (await readResource(client, place['@odata.id'], Power, signal))
+    .data;
+  return [
+    ...readings(PowerControl, 'power', (each) => [each.PowerConsumedWatts, 'W']),
+    ...readings(PowerSupplies, 'power', (each) => [each.LastPowerOutputWatts, 'W']),
+    ...readings(Voltages, 'voltage', (each) => [each.ReadingVolts, 'V']),
+  ];
+}
+
+async function sensors({ client }: RedfishSystem, place: Place, signal: AbortSignal): Promise<SensorReading[]> {
+  if (!place) return [];
+  const { Members } = (await readResource(client, place['@odata.id'], Collection, signal)).data;
+  const found: SensorReading[] = [];
+  for (const member of Members.slice(0, maxSensors)) {
+    const { data } = await readResource(client, member['@odata.id'], Sensor, signal);
+    const kind = kinds[data.ReadingType ?? ''] ?? 'other';
+    found.push(...readings([data], kind, (each) => [each.Reading, each.ReadingUnits]));
+  }
+  return found;
+}
+
+interface Reported {
+  readonly Name?: string | null | undefined;
+  readonly FanName?: string | null | undefined;
+  readonly Status?: Status | null | undefined;
+}
+
+/** Those of parts that are there. */
+function readings<Each extends Reported>(
+  all: readonly Each[] | null | undefined,
+  kind: SensorReading['kind'],
+  valueOf: (each: Each) => readonly [number | null | undefined, string | null | undefined],
+): SensorReading[] {
+  const present = (all ?? []).filter(({ Status: status }) => !['Absent', 'Disabled'].includes(status?.State ?? ''));
+  return present.map((each) => {
+    const [value, unit] = valueOf(each);
+    const name = each.Name ?? each.FanName ?? 'unnamed';
+    return { name, kind, value: value ?? null, unit: unit ?? null, health: healthOf(each.Status?.Health) };
+  });
+}
+
+function healthOf(text: string | null | undefined): Health | null {
+  if (text === 'OK') return 'ok';
+  return text === 'Warning' ? 'warning' : text === 'Critical' ? 'critical' : null;
+}

@@ -1,0 +1,30 @@
+import { bigint, index, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+
+/** A bearer token of the API; what is kept of it can't be used. */
+export const apiTokens = pgTable('api_tokens', {
+  id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
+  uuid: uuid().primaryKey(),
+  /** Who calls, as history and logs say it. */
+  name: text().notNull().unique(),
+  /** SHA-256 of the token, hexadecimal: tokens are random, so a slow hash would protect nothing more. */
+  digest: text().notNull().unique(),
+  role: text().$type<'admin' | 'member' | 'reader'>().notNull(),
+  /** Sees and touches only what this owner or lessee has; null = everything. */
+  project: text(),
+  createdBy: text(),
+  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  expiresAt: timestamp({ withTimezone: true, precision: 3 }),
+  lastUsedAt: timestamp({ withTimezone: true, precision: 3 }),
+});
+export type ApiTokenRow = typeof apiTokens.$inferSelect;
+
+/** A browser's login that goes on. What it was proven by is sealed in the browser's cookie, and not kept here. */
+export const sessions = pgTable(
+  'sessions',
+  {
+    /** SHA-256 of the cookie, hexadecimal. */
+    digest: text().primaryKey(),
+    endsAt: timestamp({ withTimezone: true, precision: 3 }).notNull(),
+  },
+  (table) => [index().on(table.endsAt)],
+);

@@ -1,0 +1,81 @@
+import { bigint, customType, index, jsonb, pgTable, primaryKey, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import type { BootEventName } from '#conductor/model/boot.ts';
+import type { AdvertisedStep, HardwareManagerVersion, StepKind } from '#shared/wire/step.ts';
+
+/**
+ * One boot of a node's ramdisk: made by the first lookup, deleted when the node is powered off or rebooted, so that the
+ * next boot gets a fresh token (agent-protocol.md §3.2).
+ */
+export const agentSessions = pgTable('agent_sessions', {
+  nodeUuid: uuid()
+    .primaryKey()
+    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  /** Sealed: the conductor repeats it with every command, so it can't be kept as a hash. */
+  token: text().notNull(),
+  /** The network card that iPXE was given the token for, and the address that it asked from; none = by lookup, or on a CD. */
+  bootMac: text(),
+  bootSource: text(),
+  callbackUrl: text(),
+  /** The agent's self-signed certificate, PEM; calls are pinned to it. */
+  certificate: text(),
+  version: text(),
+  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  lastHeartbeatAt: timestamp({ withTimezone: true, precision: 3 }),
+});
+
+export type AgentSessionRow = typeof agentSessions.$inferSelect;
+
+const bytes = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });
+
+/** The logs that the agent handed over when a flow failed: a gzipped tar. */
+export const agentLogs = pgTable(
+  'agent_logs',
+  {
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
+    nodeUuid: uuid()
+      .notNull()
+      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    /** Outlives its flow, which is pruned earlier. */
+    flowUuid: uuid().references(() => flows.uuid, { onDelete: 'set null' }),
+    content: bytes().notNull(),
+    collectedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  },
+  (table) => [index().on(table.nodeUuid), index().on(table.flowUuid)],
+);
+export type AgentLogRow = typeof agentLogs.$inferSelect;
+
+/** The steps that a node's ramdisk offered when it was last asked: what a plan is made from before it boots again. */
+export const agentSteps = pgTable(
+  'agent_steps',
+  {
+    nodeUuid: uuid()
+      .notNull()
+      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    kind: text().$type<StepKind>().notNull(),
+    steps: jsonb().$type<AdvertisedStep[]>().notNull(),
+    hardwareManagerVersion: jsonb().$type<HardwareManagerVersion>().notNull(),
+    gatheredAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  },
+  (table) => [primaryKey({ columns: [table.nodeUuid, table.kind] })],
+);
+export type AgentStepsRow = typeof agentSteps.$inferSelect;
+
+/** What was seen of nodes' machines while they booted. */
+export const nodeBootEvents = pgTable(
+  'node_boot_events',
+  {
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
+    nodeUuid: uuid()
+      .notNull()
+      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    event: text().$type<BootEventName>().notNull(),
+    at: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    detail: text(),
+    bytes: bigint({ mode: 'number' }),
+    conductor: text().notNull(),
+  },
+  (table) => [index().on(table.nodeUuid, table.id)],
+);
+export type BootEventRow = typeof nodeBootEvents.$inferSelect;

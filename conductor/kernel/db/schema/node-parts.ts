@@ -1,0 +1,120 @@
+import { bigint, boolean, jsonb, pgTable, primaryKey, text, timestamp, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { portgroups, ports } from '#conductor/kernel/db/schema/port.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+
+export const nodeTraits = pgTable(
+  'node_traits',
+  {
+    nodeUuid: uuid()
+      .notNull()
+      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    trait: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.nodeUuid, table.trait] })],
+);
+
+/** As `GET /v1/nodes/{node}/firmware` answers it; times in ISO 8601. */
+export interface KnownFirmware {
+  readonly component: string;
+  /** When the conductor first saw it. */
+  readonly initial_version: string | null;
+  readonly current_version: string | null;
+  /** What an update by the conductor has brought. */
+  readonly last_version_flashed: string | null;
+  readonly created_at: string;
+  readonly updated_at: string | null;
+}
+
+/** The versions of a node's firmware as last read. */
+export const nodeFirmware = pgTable('node_firmware', {
+  nodeUuid: uuid()
+    .primaryKey()
+    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  components: jsonb().$type<readonly KnownFirmware[]>().notNull(),
+  readAt: timestamp({ withTimezone: true, precision: 3 }).notNull(),
+});
+
+/** What the machine was made of when its ramdisk last looked; documents of the agent's, read back by clients. */
+export const nodeInventory = pgTable('node_inventory', {
+  nodeUuid: uuid()
+    .primaryKey()
+    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  inventory: jsonb().$type<JsonObject>().notNull(),
+  /** Disks, as the inventories told of them, that were there before and have not been seen since; an inspection ends it. */
+  missingDisks: jsonb().$type<readonly JsonObject[]>().notNull().default([]),
+  pluginData: jsonb().$type<JsonObject>().notNull().default({}),
+  collectedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+});
+export type NodeInventoryRow = typeof nodeInventory.$inferSelect;
+
+/** A node's BIOS settings as last read, for `GET /v1/nodes/{node}/bios`. What the BMC does not tell is null. */
+export const biosSettings = pgTable(
+  'bios_settings',
+  {
+    nodeUuid: uuid()
+      .notNull()
+      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    name: text().notNull(),
+    value: text(),
+    /** `Enumeration`, `String`, `Integer`, `Boolean`, `Password` … as Redfish's registries call them. */
+    attributeType: text(),
+    allowableValues: jsonb().$type<string[]>(),
+    lowerBound: bigint({ mode: 'number' }),
+    upperBound: bigint({ mode: 'number' }),
+    minLength: bigint({ mode: 'number' }),
+    maxLength: bigint({ mode: 'number' }),
+    readOnly: boolean(),
+    resetRequired: boolean(),
+    unique: boolean(),
+    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+  },
+  (table) => [primaryKey({ columns: [table.nodeUuid, table.name] })],
+);
+export type BiosSettingRow = typeof biosSettings.$inferSelect;
+
+/** The tenant networks that an operator has attached to a node: an id of Ironic's VIF API is a name of the networks file here. */
+export const nodeVifs = pgTable(
+  'node_vifs',
+  {
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
+    nodeUuid: uuid()
+      .notNull()
+      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    vifId: text().notNull(),
+    /** Where it was asked for; neither = where there is room. */
+    portUuid: uuid()
+      .unique()
+      .references(() => ports.uuid),
+    portgroupUuid: uuid()
+      .unique()
+      .references(() => portgroups.uuid),
+    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  },
+  (table) => [uniqueIndex('one_vif_of_a_name_per_node').on(table.nodeUuid, table.vifId)],
+);
+
+/** A node's object in Kubernetes, as far as it tells one life of a machine from another. */
+export interface ClusterRegistration {
+  /** `metadata.uid` */
+  readonly uid: string;
+  readonly bootId?: string | undefined;
+  /** When it was seen first, by the database's clock; ISO 8601. */
+  readonly at: string;
+}
+
+/**
+ * What a machine was in its clusters when it was seen there last: what a redeploy has to bring back, and what tells the
+ * new instance from the one before.
+ */
+export const clusterMemberships = pgTable('cluster_memberships', {
+  nodeUuid: uuid()
+    .primaryKey()
+    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  /** What stood for it in Kubernetes; empty = it was never seen there. */
+  registrations: jsonb().$type<ClusterRegistration[]>().notNull().default([]),
+  /** Names of the etcd clusters that a member of it was taken out of. */
+  etcdClusters: jsonb().$type<string[]>().notNull().default([]),
+});
+export type ClusterMembershipRow = typeof clusterMemberships.$inferSelect;
