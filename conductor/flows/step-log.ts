@@ -101,7 +101,7 @@ const columnTypes = {
   has_output: 'boolean',
   output: 'jsonb',
 } as const;
-const columns = Object.entries(columnTypes);
+const columns = Object.entries(columnTypes) as [keyof typeof columnTypes, string][];
 const eventColumns = sql.raw(Object.keys(columnTypes).join(', '));
 type EventRow = Readonly<Record<keyof typeof columnTypes, unknown>>;
 
@@ -135,13 +135,19 @@ function listed(count: number): (value: Value<Values>) => SQL {
 
 /** What `listed` names. */
 function valuesOf(rows: readonly EventRow[]): Values {
-  const stored = rows.flatMap(({ output, ...row }, place) =>
-    Object.entries({ ...row, output: output === null ? null : JSON.stringify(output) }).map(([column, value]) => [
-      `${column}${place}`,
-      value instanceof Date ? value.toISOString() : value,
-    ]),
-  );
-  return Object.fromEntries(stored);
+  const values: Record<string, unknown> = {};
+  for (const [place, row] of rows.entries()) {
+    for (const [column] of columns) {
+      const value = row[column];
+      const isJson = column === 'output' && value !== null;
+      values[`${column}${place}`] = isJson
+        ? JSON.stringify(value)
+        : value instanceof Date
+          ? value.toISOString()
+          : value;
+    }
+  }
+  return values;
 }
 
 function eventRow({ step, event, ...options }: StepEvent, place: number): EventRow {

@@ -10,7 +10,7 @@ interface OpenConnection {
 interface Part {
   name: string | undefined;
   text: string;
-  readonly values?: readonly unknown[];
+  values?: readonly unknown[];
   callback: Callback | undefined;
   submit(connection: Connection): Error | null;
   prepare(connection: Connection): void;
@@ -26,8 +26,10 @@ const OpenQuery = Query as unknown as new (config: QueryConfig, values?: unknown
 /** A statement of pg's, to be sent together with others. @throws TypeError for values that are no JSON */
 function partOf(config: unknown, values: unknown, callback: Callback): Part {
   const part = config instanceof Query ? (config as unknown as Part) : new OpenQuery(config as QueryConfig, values);
+  part.callback = callback;
   // amid the others it would be too late to find that one can't be sent
-  return Object.assign(part, { callback, ...(part.values ? { values: part.values.map(asText) } : {}) });
+  if (part.values?.some((value) => typeof value === 'object' && value !== null)) part.values = part.values.map(asText);
+  return part;
 }
 
 /** As pg would make it text. */
