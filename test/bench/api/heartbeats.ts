@@ -23,7 +23,11 @@ export async function measureHeartbeats(
   const { conductor, operator, timed } = server;
   const names = Array.from({ length: agents }, (_, index) => `beats-${index}`);
   for (const [index, name] of names.entries()) {
-    const { uuid } = await operator.call('POST', '/v1/nodes', nodeBody(name, { deploy_interface: 'direct' }));
+    const { uuid } = await operator.call(
+      'POST',
+      '/v1/nodes',
+      nodeBody(name, { deploy_interface: 'direct', inspect_interface: 'agent' }),
+    );
     await operator.call('POST', '/v1/ports', { node_uuid: uuid, address: macOf(index) });
   }
   await moveNodes(server, names, { verb: 'manage', to: 'manageable' });
