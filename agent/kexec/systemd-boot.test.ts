@@ -105,6 +105,11 @@ describe('refused', () => {
       /variable LoaderEntryDefault-4a67b082 chooses/,
     ],
     ['where boots are counted', () => putEntry('b+3'), /boots of b\+3\.conf are counted/],
+    [
+      'where one is preferred',
+      () => put('loader/loader.conf', 'preferred b*\ndefault a*'),
+      /preferred b\* in loader\.conf/,
+    ],
     ['where the last one is kept', () => put('loader/loader.conf', 'default @saved'), /default @saved/],
     [
       'with an entry that is no kernel',

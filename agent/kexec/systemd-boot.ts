@@ -39,6 +39,8 @@ export async function readSystemdBoot(root: string): Promise<SystemdBootFiles> {
   if (other !== undefined) throw notUnderstood(`${other} starts no kernel`);
   const addons = await listImageNames(root, 'loader/addons');
   const conf = (await readImageText(root, 'loader/loader.conf', maxEntryBytes)) ?? '';
+  const preferred = valueOf(conf, 'preferred');
+  if (preferred !== undefined) throw notUnderstood(`preferred ${preferred} in loader.conf`);
   return {
     hasLoader: (await listImageNames(root, 'EFI/systemd')).some((name) => /^systemd-boot\w+\.efi$/i.test(name)),
     pattern: /^[ \t]*default[ \t]+(\S+)/m.exec(conf)?.[1],
