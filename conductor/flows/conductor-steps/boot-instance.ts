@@ -1,9 +1,8 @@
 import { requireVirtualMedia } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import { checkDeparture, goByKexec, parkedUntil } from '#conductor/flows/conductor-steps/kexec.ts';
-import { switchPower } from '#conductor/flows/conductor-steps/power-off.ts';
+import { setPower, switchPower } from '#conductor/flows/conductor-steps/power-off.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
 import { setInstanceBootDevice } from '#conductor/nodes/instance-boot-device.ts';
@@ -30,20 +29,36 @@ export const bootInstance: ConductorStep = {
 
 async function powerOnInstance(context: StepContext): Promise<ConductorStepOutcome> {
   if (!runsFromRamdisk(context.node)) return { kind: 'done', record: await switchPower(context, 'power on') };
-  const kept = await prepareRamdiskInstance(context);
-  const record = await switchPower(context, 'power on', { fromSetDevice: true });
-  return { kind: 'done', record: async (tx) => ({ ...(await record(tx)), ...kept }) };
-}
-
-/** Before each start, for a rescue or a service may have had the drive, and the boot device, in between. */
-async function prepareRamdiskInstance(context: StepContext): Promise<Pick<NodeRow, 'renewedBootDevice'>> {
   const { node, signal, secrets } = context;
   const instanceInfo = openNodeDocument(secrets, node, 'instanceInfo');
   checkImageUrls(instanceInfo, context.config.outbound.images);
   const instance = ramdiskInstance({ ...node, instanceInfo });
   const isVirtual = bootsFromVirtualMedia(node) && instance.kind === 'iso';
-  if (isVirtual) await requireVirtualMedia(context).insert(instance.url, { signal });
-  return setInstanceBootDevice(context.bmc(), isVirtual ? 'cdrom' : 'pxe', { node, signal });
+  if (isVirtual && (await loadDrive(context, instance.url)) === 'runs') {
+    return { kind: 'done', record: () => Promise.resolve({ powerState: 'power on', powerFailures: 0 }) };
+  }
+  // before each start, for a rescue or a service may have had the boot device in between
+  const kept = await setInstanceBootDevice(context.bmc(), isVirtual ? 'cdrom' : 'pxe', { node, signal });
+  // at once: once it runs, it is not set again
+  if (kept.renewedBootDevice !== node.renewedBootDevice) await context.record((tx) => updateNode(tx, node.uuid, kept));
+  return { kind: 'done', record: await switchPower(context, 'power on', { fromSetDevice: true }) };
+}
+
+/**
+ * Puts the ISO into the drive of a machine that is off: one that runs from it would lose its disk. A machine that is on
+ * with the ISO in its drive runs it: this step has switched it on before, or no step of the flow has switched it off.
+ */
+async function loadDrive(context: StepContext, url: string): Promise<'runs' | 'loaded'> {
+  const { signal, isRepeated } = context;
+  const media = requireVirtualMedia(context);
+  const isIn = (await media.list({ signal })).some(({ inserted, image }) => inserted && image === url);
+  const power = await context.bmc().power.getPowerState({ signal });
+  if (isIn && power === 'power on') return 'runs';
+  // a BMC may be late to say that the machine is on
+  if (isIn && (isRepeated || power !== 'power off')) return 'loaded';
+  if (power !== 'power off') await setPower(context, 'power off', { fromSetDevice: true });
+  await media.insert(url, { signal });
+  return 'loaded';
 }
 
 /** An instance that boots from a volume may have its data on the disk that an earlier one's image was written to. */

@@ -118,6 +118,8 @@ interface Boot {
   stopAgent(): Promise<void>;
   /** `cd`: the address of what is in the virtual drive. */
   start(from: 'network' | 'disk' | { readonly cd: string }): void;
+  /** An instance that runs from a CD ends with another, or none, in the drive; a ramdisk is in memory. */
+  changeCd(cd: string | undefined): void;
   stop(): Promise<void>;
   /** `true` = it did not shut down: it went into its system by kexec, or took no notice. */
   pressButton(): boolean;
@@ -139,6 +141,7 @@ function bootingMachine(boot: Boot): SimulatedMachine {
     ...memory,
     setMedia: (url) => {
       media = url;
+      boot.changeCd(url);
     },
     setPower: async (action: SimulatedPowerAction) => {
       const { device } = await memory.getBoot();
@@ -166,6 +169,7 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
   let running: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
   let runs: 'ramdisk' | 'instance' | 'nothing' = 'nothing';
   let count = 0;
+  let instanceCd: string | undefined;
   let powerOff: () => Promise<void> = () => Promise.resolve();
   let parked: NodeJS.Timeout | undefined;
   const unpark = (): void => {
@@ -202,9 +206,13 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
       const cd = typeof from === 'string' ? undefined : from.cd;
       // an ISO of the operator's own is the instance
       const isInstance = from === 'disk' || (cd !== undefined && !new URL(cd).pathname.startsWith('/media/'));
+      instanceCd = isInstance ? cd : undefined;
       runs = isInstance ? 'instance' : wrong.faults.bootsNothing ? 'nothing' : 'ramdisk';
       const ended = runs === 'ramdisk' ? ramdisk({ options, cd, park }, wrong, record, stop.signal) : Promise.resolve();
       running = { stop, ended };
+    },
+    changeCd: (cd) => {
+      if (running && instanceCd !== undefined && cd !== instanceCd) runs = 'nothing';
     },
     stop: async () => {
       const last = running;

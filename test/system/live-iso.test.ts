@@ -1,0 +1,72 @@
+import { rm } from 'node:fs/promises';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { silentLog } from '#shared/log.ts';
+import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { makeBootMediumDirectory } from '#test/support/boot-medium-directory.ts';
+import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { enrolSimulatedNode } from '#test/support/enrol.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
+
+/** Instances that run from a CD in the virtual drive: whoever empties it, or changes it, ends them. */
+
+const live = 'http://192.0.2.1/live.iso';
+let directory: string;
+let conductor: ConductorInProcess;
+let operator: Operator;
+let machine: SimulatedNode;
+let name: string;
+let count = 0;
+
+beforeAll(async () => {
+  directory = await makeBootMediumDirectory();
+  conductor = await startConductorInProcess({ log: silentLog, settings: { BATON_RAMDISK_DIR: directory } });
+  operator = createOperator(conductor.url);
+});
+afterAll(async () => {
+  await conductor.close();
+  await rm(directory, { recursive: true });
+});
+beforeEach(async () => {
+  count += 1;
+  name = `live-${count}`;
+  const mac = `52:54:00:00:b9:${count.toString(16).padStart(2, '0')}`;
+  machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac });
+  await enrolSimulatedNode(operator, machine, name, {
+    boot_interface: 'redfish-virtual-media',
+    driver_info: { ...machine.driverInfo, external_http_url: conductor.url },
+    automated_clean: false,
+  });
+  return async () => {
+    conductor.atCheckpoints(() => 'go on');
+    await machine.close();
+  };
+});
+
+async function deployLive(): Promise<void> {
+  await operator.call('PATCH', `/v1/nodes/${name}`, [
+    { op: 'add', path: '/deploy_interface', value: 'ramdisk' },
+    { op: 'replace', path: '/instance_info', value: { boot_iso: live } },
+  ]);
+  await operator.provision(name, 'active');
+  await operator.waitForState(name, 'active');
+}
+
+/** What the BMC was asked to do, in order. */
+function asked(): string[] {
+  return machine.bmc.requests.flatMap(({ method, path, body }) => {
+    if (method === 'GET' || path.includes('/Sessions')) return [];
+    const boot = /"BootSourceOverrideTarget":"(\w+)"/.exec(body)?.[1];
+    return [boot ?? /"ResetType":"(\w+)"/.exec(body)?.[1] ?? path.split('.').at(-1) ?? ''];
+  });
+}
+
+test('a conductor that dies once the instance is on its way leaves it its CD', async () => {
+  conductor.atCheckpoints((at) => (at === 'acted' && machine.state().power === 'on' ? 'die' : 'go on'));
+  const before = conductor.deaths();
+  const active = deployLive();
+  await expect.poll(() => conductor.deaths(), { timeout: 60_000 }).toBe(before + 1);
+  conductor.atCheckpoints(() => 'go on');
+  await active;
+  expect([machine.state(), machine.boots()]).toEqual([{ power: 'on', runs: 'instance' }, 1]);
+  expect(asked()).toEqual(['InsertMedia', 'Cd', 'On']);
+});
