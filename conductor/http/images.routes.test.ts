@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eq } from 'drizzle-orm';
@@ -133,6 +133,28 @@ test('an image that is used is not removed, and not pruned with what is young or
   // removed, and its chunks are younger than a day
   expect((await api.call('DELETE', '/v1/images/young')).status).toBe(204);
   expect((await api.call('POST', '/v1/images/prune', {})).body).toMatchObject({ images: [], chunks: 0 });
+});
+
+test('an image is used by what names a link to it, and a link that leads nowhere is damaged', async () => {
+  const sha256 = await add('debian-12');
+  await symlink('debian-12.caibx', join(folder, 'current.caibx'));
+  const uuid = await useByNode('n1', { image_source: urlOf('current'), image_checksum: sha256 });
+  const users = [{ kind: 'node', id: uuid, name: 'n1' }];
+  const listed = (await api.call('GET', '/v1/images')).body;
+  expect(listed['images']).toMatchObject([
+    { name: 'current', users },
+    { name: 'debian-12', users },
+  ]);
+  expect((await api.call('GET', '/v1/images/debian-12')).body).toMatchObject({ users });
+  expect((await api.call('DELETE', '/v1/images/debian-12')).status).toBe(409);
+  expect((await api.call('POST', '/v1/images/prune', {})).body).toMatchObject({ images: [], chunks: 0 });
+
+  const chunks = await chunkFiles();
+  await rm(join(folder, 'debian-12.caibx'));
+  const refused = await api.call('POST', '/v1/images/prune', {});
+  expect(refused.status).toBe(409);
+  expect(JSON.stringify(refused.body)).toContain('the index of image current is damaged, or leads nowhere');
+  expect(await chunkFiles()).toBe(chunks);
 });
 
 test('chunks of an index that was replaced stay while a machine may still fetch them', async () => {

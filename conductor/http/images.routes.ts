@@ -55,21 +55,23 @@ export function imageRoutes(
   const directory = config.imagesDirectory;
   const viewAll = async (images: readonly StoredImage[]): Promise<readonly ImageAnswer[]> => {
     const users = await findImageUsers(db);
-    return images.map((image) => view(image, users.get(image.name) ?? []));
+    return images.map((image) => view(image, usersOf(image, images, users)));
   };
 
   app.openapi(list, async (c) => c.json({ images: [...(await viewAll(await listImages(directory)))] }));
 
   app.openapi(show, async (c) => {
     const image = await getImage(directory, c.req.valid('param').image);
-    const { storedBytes, ownBytes } = await measureImage(directory, image, await listImages(directory));
-    const [viewed] = await viewAll([image]);
+    const all = await listImages(directory);
+    const { storedBytes, ownBytes } = await measureImage(directory, image, all);
+    const viewed = view(image, usersOf(image, all, await findImageUsers(db)));
     return c.json({ ...viewed, stored_bytes: storedBytes, own_bytes: ownBytes });
   });
 
   app.openapi(remove, async (c) => {
-    const { name } = await getImage(directory, c.req.valid('param').image);
-    const users = (await findImageUsers(db)).get(name) ?? [];
+    const image = await getImage(directory, c.req.valid('param').image);
+    const { name } = image;
+    const users = usersOf(image, await listImages(directory), await findImageUsers(db));
     if (users.length > 0) {
       throw new AppError('conflict', `image ${name} is used by ${nameSome(users.map(describeUser), 3)}`);
     }
@@ -98,6 +100,15 @@ export function imageRoutes(
     log.info({ images, user: c.get('caller').user }, 'images were pruned');
     return c.json({ ...answer, ...(await sweepChunks(directory, clock.now())) });
   });
+}
+
+/** Of all names of the image's file. */
+function usersOf(
+  { file }: StoredImage,
+  all: readonly StoredImage[],
+  users: ReadonlyMap<string, readonly ImageUser[]>,
+): readonly ImageUser[] {
+  return all.filter((image) => image.file === file).flatMap(({ name }) => users.get(name) ?? []);
 }
 
 function view({ name, sha256, addedAt, index }: StoredImage, users: readonly ImageUser[]): ImageAnswer {

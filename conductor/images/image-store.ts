@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import { lstat, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ChunkIndex, parseChunkIndex } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -8,10 +8,12 @@ import { inParallel } from '#shared/in-parallel.ts';
 /** An image in chunks, `NAME.caibx` in the directory of images. */
 export interface StoredImage {
   readonly name: string;
+  /** Where its links lead, if it is one: images of one file are one image of several names. */
+  readonly file: string;
   /** Of the index: what a deploy names as the image's checksum. */
   readonly sha256: string;
   readonly addedAt: Date;
-  /** `undefined` when it is damaged. */
+  /** `undefined` when it is damaged, or a link that leads nowhere. */
   readonly index: ChunkIndex | undefined;
 }
 
@@ -44,12 +46,18 @@ export async function getImage(directory: string, name: string): Promise<StoredI
 async function readImage(directory: string, name: string): Promise<StoredImage | undefined> {
   const path = join(directory, `${name}${ending}`);
   try {
-    const [{ mtime }, file] = await Promise.all([stat(path), readFile(path)]);
-    return { name, sha256: createHash('sha256').update(file).digest('hex'), addedAt: mtime, index: tryParse(file) };
+    const [{ mtime }, content, file] = await Promise.all([stat(path), readFile(path), realpath(path)]);
+    return { name, file, sha256: sha256Of(content), addedAt: mtime, index: tryParse(content) };
   } catch (error) {
-    if (isMissing(error)) return undefined; // removed meanwhile
-    throw error;
+    if (!isMissing(error)) throw error;
+    const link = await lstat(path).catch(() => undefined);
+    if (!link?.isSymbolicLink()) return undefined; // removed meanwhile
+    return { name, file: path, sha256: sha256Of(Buffer.alloc(0)), addedAt: link.mtime, index: undefined };
   }
+}
+
+function sha256Of(content: Buffer): string {
+  return createHash('sha256').update(content).digest('hex');
 }
 
 function tryParse(file: Buffer): ChunkIndex | undefined {
@@ -66,7 +74,7 @@ export async function measureImage(
   image: StoredImage,
   all: readonly StoredImage[],
 ): Promise<{ readonly storedBytes: number; readonly ownBytes: number }> {
-  const others = idsOf(all.filter(({ name }) => name !== image.name));
+  const others = idsOf(all.filter(({ file }) => file !== image.file));
   const sizes = await inParallel(
     idsOf([image]),
     async (id) => ({ bytes: await sizeOf(chunkPath(directory, id)), isOwn: !others.has(id) }),
@@ -113,7 +121,7 @@ export function requireWhole(images: readonly StoredImage[]): void {
   if (!damaged) return;
   throw new AppError(
     'conflict',
-    `the index of image ${damaged.name} is damaged: no chunk is removed before it is added again, or removed`,
+    `the index of image ${damaged.name} is damaged, or leads nowhere: no chunk is removed before it is added again, or removed`,
   );
 }
 
@@ -147,5 +155,5 @@ async function remove(path: string): Promise<void> {
 }
 
 function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+  return error instanceof Error && 'code' in error && ['ENOENT', 'ELOOP'].includes(String(error.code));
 }
