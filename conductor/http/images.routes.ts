@@ -98,7 +98,7 @@ export function imageRoutes(
     }
     for (const name of images) await removeImage(directory, name);
     log.info({ images, user: c.get('caller').user }, 'images were pruned');
-    return c.json({ ...answer, ...(await sweepChunks(directory, clock.now())) });
+    return c.json({ ...answer, ...(await sweepChunks(directory, clock)) });
   });
 }
 

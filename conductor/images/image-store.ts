@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
-import { lstat, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { lstat, readdir, readFile, realpath, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ChunkIndex, parseChunkIndex } from '#shared/chunks/chunk-index.ts';
+import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
@@ -24,6 +26,8 @@ export interface SweptChunks {
 
 const ending = '.caibx';
 const filesAtOnce = 16;
+/** No reader takes it for a chunk. */
+const asideEnding = '.unused';
 /** One that is added just now names chunks before its index is there. */
 const youngMs = 24 * 3_600_000;
 
@@ -93,7 +97,7 @@ export async function removeImage(directory: string, name: string): Promise<void
  * Removes chunks that no image has, but for young ones.
  * @throws AppError `conflict` when an image's index is damaged: nobody knows which chunks it has
  */
-export async function sweepChunks(directory: string, now: Date): Promise<SweptChunks> {
+export async function sweepChunks(directory: string, clock: Pick<Clock, 'now'>): Promise<SweptChunks> {
   const images = await listImages(directory);
   requireWhole(images);
   const needed = idsOf(images);
@@ -102,17 +106,46 @@ export async function sweepChunks(directory: string, now: Date): Promise<SweptCh
   for (const folder of await namesIn(store)) {
     if (!/^[0-9a-f]{4}$/.test(folder)) continue;
     for (const name of await namesIn(join(store, folder))) {
-      const id = /^([0-9a-f]{64})\.cacnk$/.exec(name)?.[1];
-      if (id === undefined || needed.has(id)) continue;
-      const path = join(store, folder, name);
-      const found = await stat(path).catch(() => undefined);
-      if (!found || now.getTime() - found.mtimeMs < youngMs) continue;
-      await remove(path);
-      removed.chunks += 1;
-      removed.bytes += found.size;
+      const [, id, isAside] = /^([0-9a-f]{64})\.cacnk(\.unused)?$/.exec(name) ?? [];
+      if (id === undefined) continue;
+      if (isAside !== undefined) await putBack(join(store, folder, name));
+      else if (!needed.has(id)) {
+        const bytes = await sweepChunk(join(store, folder, name), clock);
+        removed.chunks += bytes === undefined ? 0 : 1;
+        removed.bytes += bytes ?? 0;
+      }
     }
   }
   return removed;
+}
+
+/**
+ * Set aside before it is removed: an add that has found it there meanwhile has made it young, and one that looks for it
+ * now writes it anew.
+ * @returns its bytes, if it was removed
+ */
+async function sweepChunk(path: string, clock: Pick<Clock, 'now'>): Promise<number | undefined> {
+  const aside = `${path}${asideEnding}`;
+  const find = async (at: string): Promise<Stats | undefined> => {
+    const found = await unlessMissing(stat(at));
+    return found && clock.now().getTime() - found.mtimeMs >= youngMs ? found : undefined;
+  };
+  if (!(await find(path))) return undefined;
+  await writing(path, () => unlessMissing(rename(path, aside)));
+  const found = await find(aside);
+  if (!found) {
+    await writing(path, () => unlessMissing(rename(aside, path)));
+    return undefined;
+  }
+  await remove(aside);
+  return found.size;
+}
+
+/** What a sweep that broke off has set aside: young, as an add may have written it anew. */
+async function putBack(aside: string): Promise<void> {
+  const now = new Date();
+  await writing(aside, () => unlessMissing(utimes(aside, now, now)));
+  await writing(aside, () => unlessMissing(rename(aside, aside.slice(0, -asideEnding.length))));
 }
 
 /** @throws AppError `conflict` */
@@ -138,19 +171,27 @@ async function sizeOf(path: string): Promise<number> {
 }
 
 async function namesIn(directory: string): Promise<readonly string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
-  }
+  return (await unlessMissing(readdir(directory))) ?? [];
 }
 
 async function remove(path: string): Promise<void> {
+  await writing(path, () => rm(path, { force: true }));
+}
+
+async function writing(path: string, write: () => Promise<unknown>): Promise<void> {
   try {
-    await rm(path, { force: true });
+    await write();
   } catch (cause) {
     throw new AppError('forbidden', `remove ${path}: the conductor's user may not write there`, { cause });
+  }
+}
+
+async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
   }
 }
 

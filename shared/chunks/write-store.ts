@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, rename, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, rename, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { constants, crc32, zstdCompress } from 'node:zlib';
@@ -120,12 +120,14 @@ async function* cutAll(image: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
 async function addChunk(store: string, id: string, bytes: Uint8Array): Promise<number> {
   const folder = join(store, id.slice(0, 4));
   const path = join(folder, `${id}.cacnk`);
-  // it is young again: unused chunks are removed by their age
+  // it is young again: unused chunks are removed by their age, and one that is being removed is there no more then
   const now = new Date();
-  const isThere = await utimes(path, now, now).then(
-    () => true,
-    () => false,
-  );
+  const isThere = await utimes(path, now, now)
+    .then(() => stat(path))
+    .then(
+      () => true,
+      () => false,
+    );
   if (isThere) return 0;
   const packed = await compress(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 3 } });
   await mkdir(folder, { recursive: true });
