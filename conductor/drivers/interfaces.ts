@@ -127,8 +127,8 @@ export interface VirtualMediaInterface {
   list(options?: CallOptions): Promise<readonly VirtualDrive[]>;
   /** Puts the image at the URL in, in place of what is there. Returns once the BMC shows it. */
   insert(url: string, options?: CallOptions): Promise<void>;
-  /** An empty drive is left as it is. */
-  eject(options?: CallOptions): Promise<void>;
+  /** An empty drive is left as it is, and so is one whose image's URL is not `only` what is to go. */
+  eject(options?: CallOptions & { readonly only?: (image: string) => boolean }): Promise<void>;
 }
 
 /** A part that has firmware: `bios` and `bmc` as Ironic calls them, others by their id in the BMC's inventory. */

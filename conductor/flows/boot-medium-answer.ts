@@ -15,6 +15,11 @@ export function bootMediumPath(nodeUuid: string, token: string): string {
   return `/media/${nodeUuid}/${createHash('sha256').update(`boot medium ${token}`).digest('base64url')}.iso`;
 }
 
+/** Whether the image at this URL is a CD of one of the node's boots. */
+export function isBootMediumOf(nodeUuid: string, url: string): boolean {
+  return url.includes(`/media/${nodeUuid}/`);
+}
+
 /** The kernel parameters on the CD at this path, or `undefined` where there is none. */
 export async function bootMediumParams(
   context: Pick<EngineContext, 'db' | 'config' | 'secrets'>,

@@ -70,3 +70,47 @@ test('a conductor that dies once the instance is on its way leaves it its CD', a
   expect([machine.state(), machine.boots()]).toEqual([{ power: 'on', runs: 'instance' }, 1]);
   expect(asked()).toEqual(['InsertMedia', 'Cd', 'On']);
 });
+
+const drive = async (): Promise<unknown> =>
+  ((await operator.call('GET', `/v1/nodes/${name}/vmedia`)) as unknown as readonly { readonly image: unknown }[])[0]
+    ?.image;
+
+/** A service that restarts the machine, and boots no ramdisk. */
+async function serve(): Promise<void> {
+  const service_steps = [{ interface: 'power', step: 'reboot' }];
+  await operator.provision(name, 'service', { service_steps, disable_ramdisk: true });
+  await operator.waitForState(name, 'active');
+}
+
+test('a service without the ramdisk restarts the instance from its CD, wherever the conductor dies', async () => {
+  await deployLive();
+  const deaths = await conductor.dieAtEach({
+    act: serve,
+    check: async () => {
+      expect([machine.state(), await drive()]).toEqual([{ power: 'on', runs: 'instance' }, live]);
+    },
+  });
+  expect(deaths).toBeGreaterThan(3);
+  expect(asked().filter((each) => /Media/.test(each))).toEqual(['InsertMedia']);
+});
+
+test('an instance whose CD has been taken is started from it at the end of a service', async () => {
+  await deployLive();
+  await operator.call('DELETE', `/v1/nodes/${name}/vmedia`);
+  expect(machine.state()).toEqual({ power: 'on', runs: 'nothing' });
+  await serve();
+  expect([machine.state(), await drive()]).toEqual([{ power: 'on', runs: 'instance' }, live]);
+  expect(asked().slice(-4)).toEqual(['ForceOff', 'InsertMedia', 'Cd', 'On']);
+});
+
+test("an operator's data image stays in the drive until the instance is given back", async () => {
+  const data = 'http://192.0.2.1/data.iso';
+  await operator.provision(name, 'active');
+  await operator.waitForState(name, 'active');
+  await operator.call('POST', `/v1/nodes/${name}/vmedia`, { device_type: 'cdrom', image_url: data });
+  await serve();
+  expect(await drive()).toBe(data);
+  await operator.provision(name, 'deleted');
+  await operator.waitForState(name, 'available');
+  expect(await drive()).toBeNull();
+});

@@ -65,7 +65,8 @@ export function redfishVirtualMedia(system: RedfishSystem): VirtualMediaInterfac
     },
     eject: async (options) => {
       const { signal } = callDeadline(options, timeoutMs);
-      await empty(await findDrive(system, signal), signal);
+      const drive = await findDrive(system, signal);
+      if (options?.only?.(drive.data.Image ?? '') !== false) await empty(drive, signal);
     },
     insert: async (url, options) => {
       const { signal } = callDeadline(options, timeoutMs);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { forgetAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { openBootMedium } from '#conductor/boot/boot-medium.ts';
 import type { VirtualMediaInterface } from '#conductor/drivers/interfaces.ts';
-import { bootMediumPath } from '#conductor/flows/boot-medium-answer.ts';
+import { bootMediumPath, isBootMediumOf } from '#conductor/flows/boot-medium-answer.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { nodePlace, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
@@ -41,15 +41,25 @@ export function requireVirtualMedia({ bmc, node }: Pick<StepContext, 'bmc' | 'no
 
 /**
  * After a boot from it. The machine boots from it once at most, and its address is gone: a BMC that keeps it is logged,
- * and holds nothing up.
+ * and holds nothing up. Any other image in the drive is the instance's, which may be running from it, or an operator's.
  */
-export async function ejectBootMedium(context: Pick<StepContext, 'bmc' | 'log' | 'node' | 'signal'>): Promise<void> {
-  if (!bootsFromVirtualMedia(context.node)) return;
-  const { signal } = context;
+export async function ejectBootMedium(context: DriveContext): Promise<void> {
+  await eject(context, (image) => isBootMediumOf(context.node.uuid, image));
+}
+
+/** Once the instance is no more, so that the next one does not see it; a BMC that keeps it is logged. */
+export async function ejectWhatever(context: DriveContext): Promise<void> {
+  await eject(context, () => true);
+}
+
+type DriveContext = Pick<StepContext, 'bmc' | 'log' | 'node' | 'signal'>;
+
+async function eject({ bmc, log, node, signal }: DriveContext, only: (image: string) => boolean): Promise<void> {
+  if (!bootsFromVirtualMedia(node)) return;
   try {
-    await context.bmc().virtualMedia?.eject({ signal });
+    await bmc().virtualMedia?.eject({ signal, only });
   } catch (error) {
     signal.throwIfAborted();
-    context.log.warn({ err: error }, 'virtual media not ejected');
+    log.warn({ err: error }, 'virtual media not ejected');
   }
 }

@@ -1,3 +1,4 @@
+import { ejectWhatever } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import type { ConductorStep, WriteFacts } from '#conductor/flows/step-context.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import { forgetAllocation } from '#conductor/nodes/node-allocation.ts';
@@ -8,8 +9,9 @@ export const releaseInstance: ConductorStep = {
   interface: 'deploy',
   step: 'release_instance',
   description: 'Forgets the instance: its image, config drive, UUID, allocation and networks.',
-  run: (context) => {
+  run: async (context) => {
     const { node, config, flow } = context;
+    await ejectWhatever(context);
     const record: WriteFacts = async (tx) => {
       await together([deleteConfigDrive(tx, node.uuid), deleteVifs(tx, node.uuid)]);
       if (node.allocationUuid !== null) {
@@ -26,6 +28,6 @@ export const releaseInstance: ConductorStep = {
         instanceCameUp: false,
       };
     };
-    return Promise.resolve({ kind: 'done', record });
+    return { kind: 'done', record };
   },
 };
