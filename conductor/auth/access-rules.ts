@@ -154,7 +154,7 @@ export const accessRules: readonly AccessRule[] = [
     ['GET', `${node}/children`, 'baremetal:node:get', read],
     ['GET', `${node}/history`, 'baremetal:node:history:get', ownerReads],
     ['GET', `${node}/history/{entry}`, 'baremetal:node:history:get', ownerReads],
-    ['GET', `${node}/inspection_rules`, 'baton:node:inspection_rules', ownerReads],
+    ['GET', `${node}/inspection_rules`, 'baton:node:inspection_rules', readEverywhere],
     ['GET', `${node}/inventory`, 'baremetal:node:inventory:get', ownerReads],
     ['GET', `${node}/flow`, 'baton:node:flow', ownerReads],
     ['POST', `${node}/flow/retry`, 'baton:node:flow:retry', operate],

@@ -22,6 +22,7 @@ const rules = `
   actions:
     - {op: fail, args: {msg: "QEMU is not for this site"}}
 - description: wrong
+  sensitive: false
   conditions:
     - {op: eq, args: {values: ["{inventory[system_vendor][manufacturer]}", HPE]}}
   actions:
@@ -93,6 +94,38 @@ test('rules whose changes can not be made are told with the reason', async () =>
   const { body: preview } = await api.call('GET', `/v1/nodes/${String(body['uuid'])}/inspection_rules`);
   expect(preview).toMatchObject({ applied: ['wrong'], faults: [expect.stringContaining('not a name')] });
 });
+
+const isSensitive = [true, false] as const;
+test.each(isSensitive)(
+  'what a sensitive rule says is in no preview, nor what is said after it: %s',
+  async (sensitive) => {
+    const { body } = await report('Sun');
+    const preview = async () => (await api.call('GET', `/v1/nodes/${String(body['uuid'])}/inspection_rules`)).body;
+    const log = (msg: string) => ({ op: 'log', args: { msg } });
+    const rule = (priority: number, actions: readonly object[], more = {}) =>
+      api.call('POST', path, { description: `rule ${priority}`, conditions: [isSun], priority, actions, ...more });
+    const login = { op: 'set-attribute', args: ['/driver_info/ipmi_password', 'hunter3'] };
+    await rule(9, [log('first')]);
+    await rule(8, [login, log('login hunter3')], { sensitive });
+    await rule(7, [log('password {node.driver_info[ipmi_password]}')]);
+    const shown = ['first', 'login hunter3', 'password hunter3'];
+    expect(await preview()).toMatchObject({
+      changed: ['/driver_info/ipmi_password'],
+      logged: sensitive ? ['first'] : shown,
+      fails: null,
+      faults: [],
+    });
+    const name = { op: 'set-attribute', args: ['/name', 'not hunter3'] };
+    const made = await rule(6, [name]);
+    expect(await preview()).toMatchObject({
+      faults: [expect.stringContaining(sensitive ? 'nothing would be changed' : 'not hunter3')],
+    });
+    await api.call('DELETE', `${path}/${made.uuid}`);
+    await rule(5, [{ op: 'fail', args: { msg: 'no hunter3' } }]);
+    expect((await preview())['fails']).toContain(sensitive ? 'a sensitive rule holds' : 'no hunter3');
+    expect(JSON.stringify(await preview()).includes('hunter3')).toBe(!sensitive);
+  },
+);
 
 test('without a rule the node names what is missing, until it is there', async () => {
   const { body } = await report('Dell');

@@ -52,7 +52,9 @@ export async function applyRules(
   await addHistory(tx, { ...entry, severity: 'INFO', event: `${names} ${describeChange(plan)}` });
 }
 
-/** What rules would make of a node as it is now. */
+const notShown = 'why is not shown: a sensitive rule holds, and the reason may tell what it says';
+
+/** What rules would make of a node as it is now, without what sensitive rules say or what may tell it. */
 export interface RulesPreview {
   readonly applied: readonly string[];
   /** Fields by their paths: values may be secrets. */
@@ -74,19 +76,20 @@ export async function previewRules(
 ): Promise<RulesPreview> {
   const { node, plan, unreadable } = await planFor(db, context, found);
   const faults = [...unreadable];
+  const isSensitive = plan.openLines !== undefined;
   try {
     changeOf(context, node, plan);
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    faults.push(errorChain(error));
+    faults.push(isSensitive ? `nothing would be changed; ${notShown}` : errorChain(error));
   }
   return {
     applied: plan.applied,
     changed: [...new Set(plan.patch.map(({ path }) => path))],
     traitsAdded: plan.traits.added,
     traitsRemoved: plan.traits.removed,
-    logged: plan.lines,
-    fails: plan.failure,
+    logged: plan.lines.slice(0, plan.openLines),
+    fails: plan.failure !== undefined && isSensitive ? notShown : plan.failure,
     faults,
   };
 }

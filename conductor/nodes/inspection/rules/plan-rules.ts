@@ -12,6 +12,8 @@ export interface RulesPlan {
   readonly patch: JsonPatch;
   readonly traits: { readonly added: readonly string[]; readonly removed: readonly string[] };
   readonly lines: readonly string[];
+  /** How many of these come before the first sensitive rule that holds; what comes after may tell what it says. `undefined` = none is. */
+  readonly openLines: number | undefined;
   /** Why the inspection shall fail. */
   readonly failure: string | undefined;
   /** Why nothing may be changed. */
@@ -57,7 +59,8 @@ export function planRules(rules: readonly InspectionRule[], given: RuleSubject):
     fault: undefined,
   };
   const applied: string[] = [];
-  for (const { description, conditions, actions } of rules) {
+  let openLines: number | undefined;
+  for (const { description, sensitive, conditions, actions } of rules) {
     if (
       draft.failure !== undefined ||
       draft.fault !== undefined ||
@@ -65,13 +68,22 @@ export function planRules(rules: readonly InspectionRule[], given: RuleSubject):
     )
       continue;
     applied.push(description);
+    if (sensitive) openLines ??= draft.lines.length;
     for (const { loop, ...action } of actions) {
       if (loop === undefined) act(action, draft);
       else for (const item of itemsOf(loop)) act(action, draft, { item: fillIn(item, draft.subject), written: item });
     }
   }
   const { patch, added, removed, lines, failure, fault } = draft;
-  return { applied, patch, traits: { added: [...added], removed: [...removed] }, lines, failure, fault };
+  return {
+    applied,
+    patch,
+    traits: { added: [...added], removed: [...removed] },
+    lines,
+    openLines,
+    failure,
+    fault,
+  };
 }
 
 /** What a loop has come to, and as the rule has it. */

@@ -61,9 +61,10 @@ export interface StoredRules {
 export async function readStoredRules(db: Queryable, secrets: Secrets): Promise<StoredRules> {
   const rows = await db.select().from(inspectionRules).orderBy(desc(inspectionRules.priority), asc(inspectionRules.id));
   const read = rows.map((row): StoredRules => {
+    const { priority, sensitive } = row;
     const description = row.description ?? row.uuid;
     try {
-      const { rules, faults } = parseRules([{ description, priority: row.priority, ...openBody(secrets, row) }]);
+      const { rules, faults } = parseRules([{ description, priority, sensitive, ...openBody(secrets, row) }]);
       return { rules, faults: faults.map((fault) => `${description}: ${fault.replace(/^0\./, '')}`) };
     } catch (error) {
       if (errorCode(error) !== 'invalid_argument') throw error;

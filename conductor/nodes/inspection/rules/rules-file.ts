@@ -52,10 +52,10 @@ function nameArguments(given: z.infer<typeof args>, { required, optional }: Sign
 const Rules = z
   .array(
     z.strictObject({
-      // Ironic's, which are of no use here: rules of a file have no other
+      // Ironic's uuid and scope are of no use here: rules of a file have no other
       uuid: z.string().optional(),
       scope: z.null().optional(),
-      sensitive: z.boolean().optional(),
+      sensitive: z.boolean().default(true),
       phase: z.literal('main', { error: 'must be main' }).optional(),
       description: z.string().default(''),
       priority: z.int().min(0).default(0),
@@ -66,11 +66,12 @@ const Rules = z
   )
   .transform((rules) =>
     rules.map(
-      ({ description, priority, conditions, actions }, index): InspectionRule => ({
+      ({ description, ...rule }, index): InspectionRule => ({
         description: description === '' ? `rule ${index + 1}` : description,
-        priority,
-        conditions,
-        actions,
+        priority: rule.priority,
+        sensitive: rule.sensitive,
+        conditions: rule.conditions,
+        actions: rule.actions,
       }),
     ),
   );

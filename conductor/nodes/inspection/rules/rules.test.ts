@@ -78,6 +78,7 @@ test('rules run by priority, and see what those before have changed', () => {
     ],
     traits: { added: ['CUSTOM_KNOWN'], removed: [] },
     lines: ['seen 42'],
+    openLines: 0,
     failure: undefined,
   });
   expect(subject.node.driver_info, 'left as it was').toEqual({});
