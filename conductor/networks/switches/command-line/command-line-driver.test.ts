@@ -193,6 +193,31 @@ describe('a change', () => {
       isolated,
     ]);
   });
+
+  test.each([
+    ['', portVlans(200)],
+    ['bridge vlan del dev swp1 vid 1-4094\nbridge vlan add dev swp1 vid 300 pvid untagged\n', portVlans(300)],
+  ])('of a Linux switch keeps what an earlier version kept in ports.batch; ports.sh was %j', async (kept, vlans) => {
+    const linux = await startProgramSwitch(freshLinux(['swp1', 'swp2', 'swp3']));
+    stops.push(() => linux.stop());
+    const connection = findSwitchDriver('linux').connect(accessTo(linux));
+    stops.push(() => connection.close());
+    const batch = ['swp1', 'swp2', 'swp3'].map(
+      (port) =>
+        `vlan del dev ${port} vid 1-4094\nlink set dev ${port} isolated off\nvlan add dev ${port} vid 200 pvid untagged\n`,
+    );
+    await linux.shell(`mkdir -p /var/lib/baton; cd /var/lib/baton
+cat >ports.batch <<'END'\n${batch.join('')}END\n${kept && `cat >ports.sh <<'END'\n${kept}END`}`);
+    await connection.apply([{ portId: 'swp2', vlans: portVlans(100) }]);
+    const { stdout } = await linux.shell('cd /var/lib/baton; ls; grep -c " dev swp2 .*200" ports.sh');
+    expect(stdout.split('\n')).toEqual(['ports.batch.old', 'ports.sh', '0', '']);
+    await linux.reboot('sh /var/lib/baton/ports.sh');
+    expect((await connection.readPorts(['swp1', 'swp2', 'swp3'])).map((state) => state.vlans)).toEqual([
+      vlans,
+      portVlans(100),
+      portVlans(200),
+    ]);
+  });
 });
 
 test.each(['Ethernet1\nreload', 'Ethernet1;reload', 'Ethernet 1', '$(reboot)', "x'y"])(

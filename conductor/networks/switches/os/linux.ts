@@ -87,12 +87,14 @@ export const linux: SwitchOs = {
     return [
       [
         'set -e; mkdir -p /var/lib/baton; cd /var/lib/baton; touch ports.sh',
+        // kept by earlier versions, for `bridge -batch`: what ports.sh has is newer
+        `if [ -e ports.batch ]; then grep -o ' dev [^ ]* ' ports.sh | sort -u >ports.gone; { grep -Fvf ports.gone ports.batch | sed 's/^/bridge /'; cat ports.sh; } >ports.new; sync ports.new; mv ports.new ports.sh; fi`,
         `for bond in $(grep -o ' dev bond[0-9]* ' ports.sh | sort -u | cut -d' ' -f3); do ip link show dev $bond >/dev/null 2>&1 || echo " dev $bond "; done >ports.gone`,
         `cat >>ports.gone <<'END'\n${renewed.map((portId) => ` dev ${portId} `).join('\n')}\nEND`,
         `{ grep -Fvf ports.gone ports.sh || :; cat; } >ports.new <<'END'`,
         ...lines,
         'END',
-        'sync ports.new; mv ports.new ports.sh; rm ports.gone',
+        'sync ports.new; mv ports.new ports.sh; rm ports.gone; [ ! -e ports.batch ] || mv ports.batch ports.batch.old',
       ].join('\n'),
     ];
   },
