@@ -7,7 +7,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** A stored user and password; `undefined` where there is none of that name. */
 export type OpenCredential = (name: string) => Promise<SwitchCredential | undefined>;
 
-/** How a driver gets at the switch. Secrets are read when it logs in, and are kept nowhere. */
+/** How a driver gets at the switch. Secrets are read when it logs in, and are kept for no longer than a change. */
 export function switchAccess(entry: SwitchEntry, openCredential: OpenCredential): SwitchAccess {
   const { endpoint, credential, username = '', passwordFile, keyFile, enablePasswordFile, caFile, bondNumbers } = entry;
   const plain = { endpoint, ...(bondNumbers ? { bondNumbers } : {}) };

@@ -3,7 +3,7 @@ import { isolated, portVlans } from '#conductor/model/port-vlans.ts';
 import type { SwitchAccess, SwitchConnection } from '#conductor/networks/switch-driver.ts';
 import { createSwitchRounds } from '#conductor/networks/switch-rounds.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
-import { errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { type EosSwitch, startEosSwitch } from '#test/simulators/switch/eos.ts';
 import { freshLinux, startProgramSwitch } from '#test/simulators/switch/program-switch.ts';
 import { accessTo } from '#test/simulators/switch/under-test.ts';
@@ -192,6 +192,30 @@ describe('a change', () => {
       portVlans(100),
       isolated,
     ]);
+  });
+
+  test('goes back with the credential of its beginning where the database is away, which it forgets', async () => {
+    const linux = await startProgramSwitch(freshLinux(['swp1']));
+    stops.push(() => linux.stop());
+    const access = accessTo(linux);
+    const { username = '', password = async () => '', hostKey } = access.login ?? {};
+    const database = { answers: 1 };
+    const credential = async () => {
+      if (database.answers === 0) throw new AppError('unavailable', 'the database is away');
+      database.answers -= 1;
+      return { username, password: await password() };
+    };
+    const connection = findSwitchDriver('linux').connect({ ...access, login: { username: '', credential, hostKey } });
+    stops.push(() => connection.close());
+    await linux.shell('bridge vlan add dev swp1 vid 300 pvid untagged');
+    linux.faults.cutAt = { command: 3, done: true };
+    const error = await failure(connection.apply([{ portId: 'swp1', vlans: portVlans(100) }]));
+    expect(error).toMatchObject({ code: 'unavailable', message: expect.stringMatching(/^switch \S+ hung up$/) });
+    expect(await linux.read()).toMatchObject({ swp1: { vlans: { 300: ['PVID', 'Egress Untagged'] } } });
+    await connection.close();
+    expect(await failure(connection.readPorts(['swp1']))).toMatchObject({ message: 'the database is away' });
+    database.answers = 1;
+    expect(await connection.readPorts(['swp1'])).toEqual([{ portId: 'swp1', vlans: portVlans(300) }]);
   });
 
   test.each([

@@ -65,7 +65,7 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
         apply: (settings, signal) =>
           inTurn(access.endpoint, async () => {
             requireWanted(signal);
-            if (settings.length > 0) await apply(switchAt, settings, signal);
+            if (settings.length > 0) await logins.withAccount(() => apply(switchAt, settings, signal));
           }),
         save: (settings, signal) =>
           inTurn(access.endpoint, async () => {

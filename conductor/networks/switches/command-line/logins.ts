@@ -1,4 +1,4 @@
-import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
+import type { SwitchAccess, SwitchCredential } from '#conductor/networks/switch-driver.ts';
 import type { CommandLine, OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
 import type { SwitchTransaction } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
@@ -12,6 +12,8 @@ export interface Logins {
   current(signal: AbortSignal | undefined): Promise<CommandLine>;
   /** A second one, which becomes the current. */
   another(signal: AbortSignal | undefined): Promise<CommandLine>;
+  /** Amid `change` a stored credential is not asked for again: the way back must not need the database. */
+  withAccount(change: () => Promise<void>): Promise<void>;
   close(): void;
 }
 
@@ -21,7 +23,14 @@ export function createLogins(
   access: SwitchAccess,
   endsAfterMs = idleMs,
 ): Logins {
-  const state: { open?: CommandLine; idle?: NodeJS.Timeout; running: number } = { running: 0 };
+  const state: { open?: CommandLine; idle?: NodeJS.Timeout; running: number; account?: SwitchCredential } = {
+    running: 0,
+  };
+  const { login } = access;
+  const credential = login?.credential;
+  const credentialed: SwitchAccess = credential
+    ? { ...access, login: { ...login, credential: async () => state.account ?? credential() } }
+    : access;
   const close = (): void => {
     clearTimeout(state.idle);
     state.open?.close();
@@ -53,16 +62,24 @@ export function createLogins(
   return {
     current: async (signal) => {
       if (state.open && !state.open.isClosed()) return used(state.open);
-      const line = watched(await open(access, signal));
+      const line = watched(await open(credentialed, signal));
       if (transaction) await discardLeftBehind(transaction, line, access.endpoint, signal);
       state.open = line;
       return used(line);
     },
     another: async (signal) => {
-      const line = watched(await open(access, signal));
+      const line = watched(await open(credentialed, signal));
       state.open?.close();
       state.open = line;
       return used(line);
+    },
+    withAccount: async (change) => {
+      if (credential) state.account = await credential();
+      try {
+        await change();
+      } finally {
+        delete state.account;
+      }
     },
     close,
   };
