@@ -13,6 +13,7 @@ const inventory = (more: object = {}) => ({
 const machines: Record<string, object> = {
   ref: inventory(),
   same: inventory({ disks: [disk('x'), disk('y')], bmc_address: '10.0.0.2' }),
+  sly: inventory({ disks: [disk('a'), disk('b')], cpu: { model_name: '\u001B[2JEPYC\nnode odd: as ref', count: 64 } }),
   odd: inventory({ disks: [disk('x'), disk('y', 480), disk('z', 480)], memory: { physical_mb: 131_072 } }),
 };
 const terminal = () =>
@@ -30,6 +31,15 @@ test('what machines are bought by is compared, and nothing that every machine ha
   expect(text).toContain('− memory.physical_mb: 262144\n');
   expect(text).toContain('+ memory.physical_mb: 131072\n');
   expect(text).not.toMatch(/serial|52:54|10\.0\.0/);
+});
+
+test('what a machine says of itself moves no cursor and is no line of its own', async () => {
+  const text = await terminal().run('inventory', 'diff', 'sly', '--reference', 'ref');
+  expect(text).toContain('+ cpu.model_name: \uFFFD[2JEPYC node odd: as ref\n');
+  expect(text).not.toContain('\u001B');
+  expect(text).not.toMatch(/^node odd/m);
+  const same = await terminal().run('inventory', 'diff', 'a\u001B', '--reference', 'b\u001B');
+  expect(same).toBe('node a\uFFFD: as b\uFFFD\n');
 });
 
 test('a whole class is compared without a further word, since nothing is changed', async () => {

@@ -2,6 +2,7 @@ import { readOfNode } from '#conductor/cli/api-client.ts';
 import { type Command, pathOperand, requiredOption } from '#conductor/cli/command.ts';
 import { onNodes } from '#conductor/cli/on-nodes.ts';
 import { print } from '#conductor/cli/print.ts';
+import { printable } from '#conductor/cli/screen.ts';
 
 /** What distinguishes two machines that were bought as the same, or changes from boot to boot. */
 const ownKeys =
@@ -60,8 +61,11 @@ export const inventoryDiffCommand: Command = onNodes(
       const [expected, found] = await Promise.all([read(reference), read(ident)]);
       const differences = compareHardware(hardwareLines(expected), hardwareLines(found));
       const name = decodeURIComponent(ident);
-      const lines = differences.map((line) => `  ${line}\n`).join('');
-      const text = lines === '' ? `node ${name}: as ${decodeURIComponent(reference)}\n` : `node ${name}:\n${lines}`;
+      const lines =
+        differences.length === 0
+          ? [`node ${name}: as ${decodeURIComponent(reference)}`]
+          : [`node ${name}:`, ...differences.map((line) => `  ${line}`)];
+      const text = lines.map((line) => `${printable(line)}\n`).join('');
       print(context, input, { json: { node: name, differences }, text });
     },
   },
