@@ -1,10 +1,15 @@
 import { z } from 'zod';
 import { VirtualMedia } from '#conductor/api/node-parts.ts';
+import type { VirtualMediaInterface } from '#conductor/drivers/interfaces.ts';
+import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import { requireNoFlow } from '#conductor/flows/require-no-flow.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, fieldsQuery, routesOf } from '#conductor/http/define-routes.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
+import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
 import { checkFetched } from '#conductor/nodes/image-urls.ts';
+import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -41,13 +46,25 @@ const detach = route.delete(path, "Empty the machine's virtual CD drive", answer
   query: z.strictObject({ device_types: fieldsQuery }),
 });
 
-/** `/v1/nodes/{node}/vmedia` (Ironic, 1.89; reading 1.93). A flow that boots the node from virtual media has the drive for itself. */
+/** `/v1/nodes/{node}/vmedia` (Ironic, 1.89; reading 1.93). A flow of a node that boots from virtual media has the drive for itself, while it waits, too. */
 export function nodeVmediaRoutes(app: ApiApp, context: HttpContext): void {
   const find = async (ident: string) => {
     const node = await getNode(context.db, ident);
     const { virtualMedia } = context.drivers.connect(node, { node: node.uuid });
     if (virtualMedia) return { node, virtualMedia };
     throw new AppError('not_supported', `Driver ${node.driver} does not support vmedia: a redfish node has it.`);
+  };
+
+  const change = async (ident: string, act: (media: VirtualMediaInterface, signal: AbortSignal) => Promise<void>) => {
+    const { node } = await find(ident);
+    await withNodeLock(context, node.uuid, async (signal) => {
+      // no flow begins while the lock is held
+      const { node: current, virtualMedia } = await find(node.uuid);
+      const flow = bootsFromVirtualMedia(current) ? await findOpenFlow(context.db, node.uuid) : undefined;
+      if (flow && !isBesideStates(flowKinds[flow.kind])) requireNoFlow(current, flow, 'vmedia');
+      await act(virtualMedia, signal);
+    });
+    return node.uuid;
   };
 
   app.openapi(list, async (c) => {
@@ -68,9 +85,9 @@ export function nodeVmediaRoutes(app: ApiApp, context: HttpContext): void {
     const { device_type: type, image_url: url } = c.req.valid('json');
     requireCd('device_type', [type]);
     checkFetched('image_url', url, context.config.outbound.images);
-    const { node, virtualMedia } = await find(c.req.valid('param').node);
-    await withNodeLock(context, node.uuid, (signal) => virtualMedia.insert(url, { signal }));
-    await writeChangeNote(context.db, node.uuid, changeNote(context, c.get('caller'), 'virtual media is attached'));
+    const { node } = c.req.valid('param');
+    const uuid = await change(node, (media, signal) => media.insert(url, { signal }));
+    await writeChangeNote(context.db, uuid, changeNote(context, c.get('caller'), 'virtual media is attached'));
     return c.body(null, 204);
   });
 
@@ -78,9 +95,8 @@ export function nodeVmediaRoutes(app: ApiApp, context: HttpContext): void {
     requireEndpoint(c.get('version'), since);
     const types = c.req.valid('query').device_types?.split(',') ?? [];
     if (types.length > 0) requireCd('device_types', types);
-    const { node, virtualMedia } = await find(c.req.valid('param').node);
-    await withNodeLock(context, node.uuid, (signal) => virtualMedia.eject({ signal }));
-    await writeChangeNote(context.db, node.uuid, changeNote(context, c.get('caller'), 'virtual media is detached'));
+    const uuid = await change(c.req.valid('param').node, (media, signal) => media.eject({ signal }));
+    await writeChangeNote(context.db, uuid, changeNote(context, c.get('caller'), 'virtual media is detached'));
     return c.body(null, 204);
   });
 }

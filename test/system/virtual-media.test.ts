@@ -140,6 +140,24 @@ test('a conductor that dies once the machine is on its way boots it again, from 
   expect(machine.disk).toContain('write_image demo.raw');
 });
 
+test('while a flow waits for the ramdisk, nobody takes its CD', async () => {
+  machine.faults.bootsNothing = true;
+  await enrol('taken');
+  await operator.provision('taken', 'active');
+  const node = { provision_state: 'wait call-back', reservation: null };
+  await expect.poll(() => operator.node('taken'), { timeout: 60_000 }).toMatchObject(node);
+  const path = '/v1/nodes/taken/vmedia';
+  const body = { device_type: 'cdrom', image_url: 'http://192.0.2.1/data.iso' };
+  for (const asking of [() => operator.call('POST', path, body), () => operator.call('DELETE', path)]) {
+    await expect(asking()).rejects.toThrow(/'vmedia' is not possible on node \S+ while its deploy is under way/);
+  }
+  expect(asked()).toEqual(['InsertMedia', 'Cd', 'On']);
+  await operator.provision('taken', 'deleted');
+  await operator.waitForState('taken', 'available');
+  await operator.call('POST', path, body);
+  expect(inserted().at(-1)).toBe(body.image_url);
+});
+
 test("network_data that the ramdisk can't honour is refused before anything is touched", async () => {
   await enrol('bad', { network_data: { ...networkData(machine.mac), links: [{ id: 'nic0', type: 'bond' }] } });
   await expect(operator.provision('bad', 'active')).rejects.toThrow(
