@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { arrangeTroubles, causeOf } from '#conductor/board/arrange-troubles.ts';
-import { buttonsFor } from '#conductor/board/attention-view.ts';
+import { actionTroubles, buttonsFor } from '#conductor/board/attention-view.ts';
 import { renderAttention } from '#conductor/board/render-attention.ts';
 import type { BoardNode } from '#conductor/board/render-board.ts';
 
@@ -146,4 +146,52 @@ test('machines’ words stay words', () => {
   expect(html).not.toContain('<script');
   // inside tags there is nothing of theirs
   expect(html.match(/<[^>]*alert\([^>]*>/g)).toBeNull();
+});
+
+type Acted = Parameters<typeof actionTroubles>[0][number];
+test.each<[string, readonly [Acted['name'], Acted['action_lifecycle']][], readonly string[]]>([
+  [
+    'one that is paused, beside a newer look',
+    [
+      ['verify_site', 'Complete'],
+      ['deploy_site', 'Paused'],
+    ],
+    ['‖ action paused: deploy_site'],
+  ],
+  [
+    'one that failed, beside a newer look',
+    [
+      ['verify_site', 'Processing'],
+      ['deploy_site', 'Failed'],
+      ['update_site', 'Failed'],
+    ],
+    ['✖ action failed: deploy_site'],
+  ],
+  [
+    'both',
+    [
+      ['verify_site', 'Failed'],
+      ['deploy_site', 'Paused'],
+    ],
+    ['✖ action failed: verify_site', '‖ action paused: deploy_site'],
+  ],
+  [
+    'none that was done again',
+    [
+      ['update_site', 'Complete'],
+      ['verify_site', 'Failed'],
+      ['deploy_site', 'Failed'],
+    ],
+    [],
+  ],
+  ['none of none', [], []],
+])('of actions somebody is needed for %s', (_, given, expected) => {
+  const actions = given.map(([name, state], index) => ({
+    id: `${index}`,
+    name,
+    action_lifecycle: state,
+    error: null,
+    ended_at: null,
+  }));
+  expect(actionTroubles(actions).map(({ what, name }) => `${what}: ${name}`)).toEqual(expected);
 });

@@ -93,7 +93,7 @@ async function readOthers(viewer: Viewer): Promise<readonly OtherTrouble[]> {
     isEverywhere
       ? get<{ readonly conductors: readonly ListedConductor[] }>('v1/conductors?fields=hostname,alive,updated_at')
       : { conductors: [] },
-    isEverywhere ? get<readonly ActionAnswer[]>('api/v1.0/actions?limit=1') : [],
+    isEverywhere ? get<readonly ActionAnswer[]>('api/v1.0/actions?limit=20') : [],
   ]);
   return [
     ...allocations.flatMap(({ uuid, name, state, last_error: error, waiting_for: waits, created_at: since }) =>
@@ -122,18 +122,26 @@ async function readOthers(viewer: Viewer): Promise<readonly OtherTrouble[]> {
             },
           ],
     ),
-    ...actions.flatMap(({ id, name, action_lifecycle: state, error, ended_at: since }) =>
-      state === 'Paused' || state === 'Failed'
-        ? [
-            {
-              what: `${state === 'Paused' ? '‖' : '✖'} action ${state.toLowerCase()}`,
-              name,
-              reason: error,
-              href: `#site/${encodeURIComponent(id)}`,
-              since,
-            },
-          ]
-        : [],
-    ),
+    ...actionTroubles(actions),
   ];
+}
+
+/**
+ * Every action that is paused; of those that have failed the newest, and the newest that changes the site: a
+ * `verify_site` runs beside that. Pure.
+ * @param actions the newest first
+ */
+export function actionTroubles(
+  actions: readonly Pick<ActionAnswer, 'id' | 'name' | 'action_lifecycle' | 'error' | 'ended_at'>[],
+): readonly OtherTrouble[] {
+  const latest = new Set([actions[0], actions.find(({ name }) => name !== 'verify_site')]);
+  return actions
+    .filter((each) => each.action_lifecycle === 'Paused' || (each.action_lifecycle === 'Failed' && latest.has(each)))
+    .map(({ id, name, action_lifecycle: state, error, ended_at: since }) => ({
+      what: `${state === 'Paused' ? '‖' : '✖'} action ${state.toLowerCase()}`,
+      name,
+      reason: error,
+      href: `#site/${encodeURIComponent(id)}`,
+      since,
+    }));
 }
