@@ -30,6 +30,20 @@ test.each([
   expect(() => readConfig({ [name]: value })).toThrow(`, not '${value}'`);
 });
 
+test('what a platform sets of traces keeps no conductor that sends none from its start', () => {
+  const platform = {
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+    OTEL_EXPORTER_OTLP_HEADERS: 'token',
+    OTEL_EXPORTER_OTLP_TIMEOUT: '60000',
+    OTEL_TRACES_EXPORTER: 'console',
+    OTEL_SDK_DISABLED: 'TRUE',
+  };
+  expect(readConfig(platform).traces).toBeUndefined();
+  expect(readConfig({ ...platform, OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317' }).traces).toBeUndefined();
+  const wanted = { ...platform, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector', OTEL_SDK_DISABLED: 'false' };
+  expect(() => readConfig(wanted)).toThrow('OTEL_EXPORTER_OTLP_PROTOCOL: must be http/json');
+});
+
 test.each(['postgres://u:p@a,b/baton', 'postgresql://a:5432,b:5432/baton', 'postgres:///baton?host=a,b'])(
   'several hosts in DATABASE_URL are refused: %s',
   (url) => {

@@ -177,16 +177,31 @@ test('there are none unless they are wanted', () => {
   expect(configOf({ ...endpoint, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://c/x' })?.url).toBe('http://c/x');
 });
 
+const pairs = 'must be name=value pairs, percent-encoded, with commas between them';
 test.each([
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4317', 'must be an http:// or https:// URL'],
-  ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', 'must be http/json'],
+  ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'collector:4317', 'must be an http:// or https:// URL'],
+  ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', 'must be http/json, what Baton sends'],
+  ['OTEL_EXPORTER_OTLP_TIMEOUT', '60000', "must be a whole number (1 to 30000), not '60000'"],
   ['OTEL_TRACES_EXPORTER', 'zipkin', 'must be otlp or none'],
-])('%s=%s is refused', (name, value, says) => {
-  expect(Environment.safeParse({ [name]: value }).error?.issues[0]?.message).toContain(says);
+  ['OTEL_SDK_DISABLED', 'yes', 'must be true or false'],
+  ['OTEL_EXPORTER_OTLP_HEADERS', 'token', pairs],
+  ['OTEL_EXPORTER_OTLP_HEADERS', 'a=%zz', pairs],
+  ['OTEL_EXPORTER_OTLP_HEADERS', 'a=b%0d%0ac: d', pairs],
+])('%s=%s is refused where traces are wanted', (name, value, says) => {
+  const given = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:4318', [name]: value };
+  expect(traceProblems(Environment.parse(given))).toEqual([expect.stringContaining(`${name}: ${says}`)]);
+  for (const off of [{ OTEL_SDK_DISABLED: 'TRUE' }, { OTEL_TRACES_EXPORTER: 'none' }]) {
+    expect(traceProblems(Environment.parse({ ...given, ...off }))).toEqual([]);
+    expect(configOf({ ...given, ...off })).toBeUndefined();
+  }
 });
 
-test.each(['token', 'a=%zz', 'a=b%0d%0ac: d'])('headers %j are refused', (text) => {
-  expect(traceProblems(Environment.parse({ OTEL_EXPORTER_OTLP_HEADERS: text }))).toEqual([
-    'OTEL_EXPORTER_OTLP_HEADERS: must be name=value pairs, percent-encoded, with commas between them',
-  ]);
+test('the name of the service is what somebody has said', () => {
+  const nameOf = (settings: Readonly<Record<string, string>>) =>
+    configOf({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c', ...settings })?.resource['service.name'];
+  const attributes = { OTEL_RESOURCE_ATTRIBUTES: 'service.name=metal' };
+  expect(nameOf({})).toBe('baton');
+  expect(nameOf(attributes)).toBe('metal');
+  expect(nameOf({ ...attributes, OTEL_SERVICE_NAME: 'own' })).toBe('own');
 });
