@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { eq } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { saveAgentSteps } from '#conductor/agents/ask-agent.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
@@ -172,6 +172,47 @@ test('chunks of an index that was replaced stay while a machine may still fetch 
   const pruned = await api.call('POST', '/v1/images/prune', {});
   expect(pruned.body).toMatchObject({ images: [], chunks: chunks - (await chunkFiles()) });
   expect(pruned.body['chunks']).toBeGreaterThan(0);
+});
+
+test.each([
+  ['of another kind', { image_os_hash_algo: 'sha512', image_os_hash_value: 'a'.repeat(128) }],
+  ['behind a URL', { image_checksum: 'http://192.0.2.1/SHA256SUMS' }],
+])('chunks stay while an image with a checksum %s is deployed', async (_kind, checksum) => {
+  await add('debian');
+  const uuid = await useByNode('n1', { image_source: urlOf('debian'), ...checksum });
+  const { db } = api.context;
+  await db.insert(flows).values({ uuid: randomUUID(), nodeUuid: uuid, kind: 'deploy', state: 'running' });
+  const refused = await api.call('POST', '/v1/images/prune', {});
+  expect(refused.status).toBe(409);
+  expect(JSON.stringify(refused.body)).toContain('or has no SHA-256 that would tell');
+});
+
+test('an image that is used or added again while a prune reads stays', async () => {
+  for (const name of ['again', 'free', 'used']) await add(name);
+  await symlink('free.caibx', join(folder, 'z-free.caibx'));
+  const uuid = await useByNode('n1', {});
+  const { db } = api.context;
+  // nodes are read before flows, and files before both
+  const waiting = db
+    .select({ pid: sql<number>`pid` })
+    .from(sql`pg_locks join pg_database on pg_database.oid = database`)
+    .where(sql`datname = current_database() and relation = 'flows'::regclass and not granted`);
+  const pruning = await db.transaction(async (tx) => {
+    await tx.execute(sql`lock table flows in access exclusive mode`);
+    const pruned = api.call('POST', '/v1/images/prune', {});
+    await expect.poll(async () => (await waiting).length).toBeGreaterThan(0);
+    await db
+      .update(nodes)
+      .set({ instanceInfo: { image_source: urlOf('used') } })
+      .where(eq(nodes.uuid, uuid));
+    await writeStore(piecesOf(randomBytes(1024 * 1024)), folder, 'again');
+    return { pruned }; // not waited for: it waits for the lock
+  });
+  const { status, body } = await pruning.pruned;
+  expect([status, body]).toEqual([200, expect.anything()]);
+  expect(body['images']).toEqual(['free', 'z-free']);
+  expect((body['kept'] as { name: string }[]).map(({ name }) => name)).toEqual(['again', 'used']);
+  expect((await readdir(folder)).sort()).toEqual(['again.caibx', 'default.castr', 'used.caibx']);
 });
 
 test('a plan says what stays on the disk of the image that was written last, unless it was erased since', async () => {

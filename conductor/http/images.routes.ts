@@ -4,6 +4,7 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts';
 import {
   getImage,
+  isAsListed,
   listImages,
   measureImage,
   removeImage,
@@ -13,6 +14,7 @@ import {
 } from '#conductor/images/image-store.ts';
 import { findImageUsers, type ImageUser } from '#conductor/images/image-users.ts';
 import { findReplacedUnderway } from '#conductor/images/kept-chunks.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/words.ts';
@@ -87,19 +89,44 @@ export function imageRoutes(
     const viewed = await viewAll(all);
     const isKept = ({ users, added_at }: ImageAnswer): boolean =>
       users.length > 0 || new Date(added_at).getTime() > before;
-    const images = viewed.filter((image) => !isKept(image)).map(({ name }) => name);
-    const answer = { images, kept: viewed.filter(isKept) };
-    if (isDry) return c.json({ ...answer, chunks: 0, bytes: 0 });
-    requireWhole(all.filter(({ name }) => !images.includes(name)));
-    const underway = await findReplacedUnderway(db, all);
-    if (underway.length > 0) {
-      const message = `${nameSome(underway, 3)}: a flow is open there, and its image was added again: prune once that has ended`;
-      throw new AppError('conflict', message);
-    }
-    for (const name of images) await removeImage(directory, name);
+    const unused = new Set(viewed.filter((image) => !isKept(image)).map(({ name }) => name));
+    if (isDry) return c.json({ images: [...unused], kept: viewed.filter(isKept), chunks: 0, bytes: 0 });
+    requireWhole(all.filter(({ name }) => !unused.has(name)));
+    await requireNoneUnderway(db, all);
+    const removing = all.filter(({ name }) => unused.has(name));
+    const images = await removeUnused(db, directory, removing);
     log.info({ images, user: c.get('caller').user }, 'images were pruned');
-    return c.json({ ...answer, ...(await sweepChunks(directory, clock)) });
+    const left = await listImages(directory);
+    await requireNoneUnderway(db, left);
+    const swept = await sweepChunks(directory, left, clock);
+    return c.json({ images: [...images], kept: [...(await viewAll(left))], ...swept });
   });
+}
+
+/** @throws AppError `conflict` */
+async function requireNoneUnderway(db: Queryable, images: readonly StoredImage[]): Promise<void> {
+  const underway = await findReplacedUnderway(db, images);
+  if (underway.length === 0) return;
+  const why = 'a flow is open there, and its image was added again, or has no SHA-256 that would tell';
+  throw new AppError('conflict', `${nameSome(underway, 3)}: ${why}: prune once that has ended`);
+}
+
+/**
+ * All names of a file or none, and none that is used or added again meanwhile.
+ * @returns names of those removed
+ */
+async function removeUnused(db: Queryable, directory: string, images: readonly StoredImage[]): Promise<string[]> {
+  const removed: string[] = [];
+  for (const names of Map.groupBy(images, ({ file }) => file).values()) {
+    const users = await findImageUsers(db);
+    const asListed = await Promise.all(names.map((image) => isAsListed(directory, image)));
+    if (asListed.includes(false) || names.some(({ name }) => users.has(name))) continue;
+    for (const { name } of names) {
+      await removeImage(directory, name);
+      removed.push(name);
+    }
+  }
+  return removed;
 }
 
 /** Of all names of the image's file. */

@@ -93,12 +93,23 @@ export async function removeImage(directory: string, name: string): Promise<void
   await remove(join(directory, `${name}${ending}`));
 }
 
+/** Whether it is as it was listed: not added again since. */
+export async function isAsListed(directory: string, image: StoredImage): Promise<boolean> {
+  const now = await readImage(directory, image.name);
+  const { file, sha256, addedAt } = image;
+  return now?.file === file && now.sha256 === sha256 && now.addedAt.getTime() === addedAt.getTime();
+}
+
 /**
- * Removes chunks that no image has, but for young ones.
+ * Removes chunks that none of the images has, but for young ones.
+ * @param images all that there are
  * @throws AppError `conflict` when an image's index is damaged: nobody knows which chunks it has
  */
-export async function sweepChunks(directory: string, clock: Pick<Clock, 'now'>): Promise<SweptChunks> {
-  const images = await listImages(directory);
+export async function sweepChunks(
+  directory: string,
+  images: readonly StoredImage[],
+  clock: Pick<Clock, 'now'>,
+): Promise<SweptChunks> {
   requireWhole(images);
   const needed = idsOf(images);
   const store = join(directory, 'default.castr');

@@ -32,12 +32,24 @@ export const erasingSteps: readonly string[] = [
 
 /** The image in chunks that `instance_info` names, if it does. */
 export function imageOf(instanceInfo: JsonObject): WrittenImage | undefined {
-  const { image_source: source } = instanceInfo;
+  const [name, sha256] = [imageNameOf(instanceInfo), sha256Of(checksumOf(instanceInfo))];
+  return name !== undefined && sha256 !== undefined ? { name, sha256 } : undefined;
+}
+
+function imageNameOf({ image_source: source }: JsonObject): string | undefined {
   if (typeof source !== 'string' || !/\.caibx([?#]|$)/.test(source)) return undefined;
   const [name] = imagesIn(source);
-  const sum = [instanceInfo['image_os_hash_value'], instanceInfo['image_checksum']].find(isText);
-  const sha256 = sum?.replace(/^sha256:/i, '').toLowerCase();
-  return name !== undefined && sha256 !== undefined && /^[0-9a-f]{64}$/.test(sha256) ? { name, sha256 } : undefined;
+  return name;
+}
+
+function checksumOf(instanceInfo: JsonObject): string | undefined {
+  return [instanceInfo['image_os_hash_value'], instanceInfo['image_checksum']].find(isText);
+}
+
+/** `undefined` for another kind, and for the URL of one. */
+function sha256Of(checksum: string | undefined): string | undefined {
+  const hex = checksum?.replace(/^sha256:/i, '').toLowerCase() ?? '';
+  return /^[0-9a-f]{64}$/.test(hex) ? hex : undefined;
 }
 
 function isText(value: unknown): value is string {
@@ -70,8 +82,8 @@ export async function findKeptChunks(
 }
 
 /**
- * Nodes at which a flow is open, and whose image's index has been replaced by another of its name: they may be fetching
- * chunks of the one before, which nobody can list any more.
+ * Nodes at which a flow is open, and whose image's index has been replaced by another of its name, or may have been: they
+ * may be fetching chunks of the one before, which nobody can list any more.
  */
 export async function findReplacedUnderway(db: Queryable, images: readonly StoredImage[]): Promise<readonly string[]> {
   const known = new Map(images.map(({ name, sha256 }) => [name, sha256]));
@@ -82,8 +94,9 @@ export async function findReplacedUnderway(db: Queryable, images: readonly Store
     .orderBy(nodes.id);
   return rows
     .filter(({ instanceInfo }) => {
-      const image = imageOf(instanceInfo);
-      return image !== undefined && known.has(image.name) && known.get(image.name) !== image.sha256;
+      const [name, checksum] = [imageNameOf(instanceInfo), checksumOf(instanceInfo)];
+      if (name === undefined || checksum === undefined) return false; // nothing is written without a checksum
+      return known.has(name) && known.get(name) !== sha256Of(checksum);
     })
     .map(({ uuid, name }) => name ?? uuid);
 }
