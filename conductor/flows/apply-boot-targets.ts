@@ -48,5 +48,7 @@ async function applyTargets(context: EngineContext, node: NodeRow, signal: Abort
   if (!firmwareBoot) throw new AppError('not_supported', `driver ${node.driver} can not set them`);
   if (node.targetBootMode !== null) await firmwareBoot.setBootMode(node.targetBootMode, { signal });
   if (node.targetSecureBoot !== null) await firmwareBoot.setSecureBoot(node.targetSecureBoot, { signal });
-  return readFirmwareBoot(bmc, { log: context.log, signal });
+  const known = await readFirmwareBoot(bmc, { log: context.log, signal });
+  // whatever the BMC shows until then: the next boot is to leave it so
+  return node.targetBootMode === null ? known : { ...known, bootMode: node.targetBootMode };
 }

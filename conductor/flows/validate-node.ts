@@ -5,7 +5,6 @@ import { findSharedBonds } from '#conductor/flows/shared-bonds.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
 import { networkInterfaces, parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
-import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { buildImageInfo } from '#conductor/nodes/image-info.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
 import {
@@ -145,7 +144,6 @@ export function requireBootable(
     Parameters<typeof bootsFromVirtualMedia>[0],
   ports: readonly { readonly pxeEnabled: boolean }[],
 ): void {
-  bootModeOf(node);
   if (bootsFromVirtualMedia(node)) {
     staticAddresses(node.networkData);
     if (ports.length === 0) throw new AppError('invalid_argument', `node ${node.uuid} has no port: create one`);

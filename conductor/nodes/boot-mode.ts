@@ -19,7 +19,11 @@ export function capabilityOf(node: Pick<NodeRow, 'instanceInfo' | 'properties'>,
   );
 }
 
-/** The boot mode that the operator asks for; UEFI as in Ironic's default when neither says. */
-export function bootModeOf(node: Pick<NodeRow, 'instanceInfo' | 'properties'>): BootMode {
-  return capabilityOf(node, 'boot_mode') === 'bios' ? 'bios' : 'uefi';
+/**
+ * The boot mode that the operator asks for; else the machine's own, as last read or set, as in Ironic (`sync_boot_mode`),
+ * so that booting leaves it alone; UEFI where neither is known.
+ */
+export function bootModeOf(node: Pick<NodeRow, 'instanceInfo' | 'properties' | 'bootMode'>): BootMode {
+  const asked = capabilityOf(node, 'boot_mode') ?? node.bootMode;
+  return asked === 'bios' ? 'bios' : 'uefi';
 }

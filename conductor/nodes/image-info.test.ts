@@ -7,7 +7,15 @@ const image = { image_source: 'http://10.0.0.1/images/demo.raw.zst', image_os_ha
 const whole = { ...image, image_os_hash_value: 'x' };
 const partition = { ...whole, image_type: 'partition', root_gb: 10 };
 const build = (instanceInfo: Record<string, unknown>, fields: Partial<Parameters<typeof buildImageInfo>[0]> = {}) =>
-  buildImageInfo({ uuid, instanceInfo, properties: {}, raidConfig: {}, targetRaidConfig: {}, ...fields });
+  buildImageInfo({
+    uuid,
+    instanceInfo,
+    properties: {},
+    bootMode: null,
+    raidConfig: {},
+    targetRaidConfig: {},
+    ...fields,
+  });
 
 test('is what the agent takes', () => {
   expect(build({ ...image, image_os_hash_value: 'abc' })).toEqual({
@@ -83,10 +91,14 @@ test.each([
   expect(() => build(instanceInfo)).toThrow(message);
 });
 
-test('boot mode: the instance’s setting over the node’s, UEFI by default', () => {
-  expect(bootModeOf({ instanceInfo: {}, properties: {} })).toBe('uefi');
-  expect(bootModeOf({ instanceInfo: {}, properties: { capabilities: 'x:y, boot_mode:bios' } })).toBe('bios');
+test('boot mode: the instance’s setting over the node’s, over the machine’s own; UEFI by default', () => {
+  const silent = { instanceInfo: {}, properties: {}, bootMode: null };
+  expect(bootModeOf(silent)).toBe('uefi');
+  expect(bootModeOf({ ...silent, bootMode: 'bios' })).toBe('bios');
+  const asked = { ...silent, properties: { capabilities: 'x:y, boot_mode:bios' } };
+  expect([bootModeOf(asked), bootModeOf({ ...asked, bootMode: 'uefi' })]).toEqual(['bios', 'bios']);
   const both = {
+    bootMode: 'bios' as const,
     instanceInfo: { capabilities: { boot_mode: 'uefi' } },
     properties: { capabilities: 'boot_mode:bios' },
   };

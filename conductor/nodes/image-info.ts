@@ -3,7 +3,7 @@ import { bootModeOf, capabilityOf } from '#conductor/nodes/boot-mode.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';
 
-type ImageNode = Pick<NodeRow, 'uuid' | 'instanceInfo' | 'properties' | 'raidConfig' | 'targetRaidConfig'>;
+type ImageNode = Pick<NodeRow, 'uuid' | 'instanceInfo' | 'properties' | 'bootMode' | 'raidConfig' | 'targetRaidConfig'>;
 
 /** What the agent can write; `gpt` is Ironic's word for a raw image with a partition table. */
 export const imageFormats: readonly string[] = ['raw', 'qcow2', 'gpt'];

@@ -16,7 +16,7 @@ beforeAll(async () => {
   conductor = await startConductorInProcess({ log: silentLog });
   operator = createOperator(conductor.url);
   machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac: '52:54:00:00:b5:01' });
-  await enrolSimulatedNode(operator, machine, name);
+  await enrolSimulatedNode(operator, machine, name, { properties: {} });
   await operator.provision(name, 'manage');
   await operator.waitForState(name, 'manageable');
 });
@@ -67,10 +67,26 @@ test('secure boot keys are deleted, and put back', async () => {
 });
 
 test('boot mode and Secure Boot are set, and known', async () => {
-  await cleanAll('boot_mode', { boot_mode: 'uefi' });
   await cleanAll('secure_boot', { secure_boot: true });
   expect(await operator.node(name)).toMatchObject({ boot_mode: 'uefi', secure_boot: true });
+  await cleanAll('boot_mode', { boot_mode: 'bios' });
+  expect(await operator.node(name)).toMatchObject({ boot_mode: 'bios', secure_boot: true });
   await expect(clean('boot_mode', { boot_mode: 'legacy' })).rejects.toThrow('uefi or bios');
+});
+
+test.each(['step', 'verb'])('a boot mode that is set, by %s, outlasts the boots that follow', async (by) => {
+  const set = async (mode: 'uefi' | 'bios'): Promise<void> => {
+    if (by === 'step') return cleanAll('boot_mode', { boot_mode: mode });
+    await operator.call('PUT', `/v1/nodes/${name}/states/boot_mode`, { target: mode });
+    await expect.poll(() => operator.node(name), { timeout: 60_000 }).toMatchObject({ boot_mode: mode });
+    await operator.waitForState(name, 'manageable');
+  };
+  await set('uefi');
+  await set('bios');
+  await operator.provision(name, 'clean', { clean_steps: [{ interface: 'power', step: 'reboot' }] });
+  await operator.waitForState(name, 'manageable');
+  expect(machine.boots()).toBeGreaterThan(0);
+  expect(await operator.node(name)).toMatchObject({ boot_mode: 'bios' });
 });
 
 test("Dell's job queue is cleared, under the names of Ironic's idrac; others have no such step", async () => {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Bmc, FirmwareBootInterface } from '#conductor/drivers/interfaces.ts';
 import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
-import { readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
+import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 const pollMs = 10_000;
@@ -97,10 +97,12 @@ export const firmwareBootSteps: readonly DriverStep[] = [
     step: 'boot_mode',
     description: 'Has the firmware boot by UEFI or BIOS from the next boot on.',
     args: ModeArgs,
-    run: (context) =>
-      setFirmwareBoot(context, (firmware, { signal }) =>
-        firmware.setBootMode(ModeArgs.parse(stepArgs(context)).boot_mode, { signal }),
-      ),
+    run: (context) => {
+      const { boot_mode: bootMode } = ModeArgs.parse(stepArgs(context));
+      const set = (firmware: FirmwareBootInterface) => firmware.setBootMode(bootMode, { signal: context.signal });
+      // whatever the BMC shows until then: the next boot is to leave it so
+      return setFirmwareBoot(context, set, { bootMode });
+    },
   },
   {
     ...firmwareBootStep,
@@ -117,13 +119,14 @@ export const firmwareBootSteps: readonly DriverStep[] = [
 async function setFirmwareBoot(
   context: StepContext,
   set: (firmware: FirmwareBootInterface, context: StepContext) => Promise<void>,
+  asSet: FirmwareBootColumns = {},
 ): Promise<ConductorStepOutcome> {
   await set(
     requireOffered(context, ({ firmwareBoot }) => firmwareBoot),
     context,
   );
   const known = await readFirmwareBoot(context.bmc(), { log: context.log, signal: context.signal });
-  return { kind: 'done', record: () => Promise.resolve(known) };
+  return { kind: 'done', record: () => Promise.resolve({ ...known, ...asSet }) };
 }
 
 const comesBack = {

@@ -71,6 +71,7 @@ function nodeToBe(wanted: SiteNode, row: NodeRow | undefined) {
   const chosen = Object.entries(row?.interfaces ?? {}).map(([kind, each]) => [`${kind}_interface`, each]);
   return {
     uuid: row?.uuid ?? name,
+    bootMode: row?.bootMode ?? null,
     driver,
     networkInterface: row?.networkInterface ?? '',
     deployInterface: keptDeployInterface(driver, row?.deployInterface),
