@@ -77,8 +77,7 @@ export const linux: SwitchOs = {
       `ip -o link show master ${name} 2>/dev/null | grep -q . || { ip link del dev ${name} 2>/dev/null || :; ip link add dev ${name} type bond mode ${bondModes[mode]} miimon 100; }`,
     ],
     join: (portIds, { name }) => portIds.map((portId) => joinLine(portId, name)),
-    leave: (portIds, bondName) =>
-      portIds.map((portId) => `ip link set dev ${portId} master ${wordOf(bondName, 'master')} up`),
+    leave: (portIds, bondName) => portIds.map((portId) => leaveLine(portId, bondName)),
     remove: (bondName) => [`ip link del dev ${bondName}`],
   },
   joined: (lines) => [['set -e', ...batches(lines)].join('\n')],
@@ -112,9 +111,15 @@ function joinLine(portId: string, bondName: string): string {
     `ip link set dev ${bondName} master ${master} up`,
     ...isolateLines(bondName),
     `ip link set dev ${portId} down`,
-    `ip link set dev ${portId} master ${bondName}`,
+    // a port that the bond refuses has left the bridge already; in ports.sh the lines after it count all the same
+    `ip link set dev ${portId} master ${bondName} || { ${[leaveLine(portId, bondName), ...isolateLines(portId), 'false'].join('; ')}; }`,
   ];
   return `[ ${master} = ${bondName} ] || { ${steps.join('; ')}; }`;
+}
+
+/** Into the bond's bridge. */
+function leaveLine(portId: string, bondName: string): string {
+  return `ip link set dev ${portId} master ${wordOf(bondName, 'master')} up`;
 }
 
 /** What follows a word in the link's description: `… mtu 1500 … master br0 …`. */
