@@ -14,7 +14,6 @@ function startDatabase() {
         state.isMine = true;
         return true;
       },
-      wait: () => Promise.reject(new Error('nobody waits in the database')),
       release: async () => {
         if (state.isMine) held.delete(name);
       },
@@ -59,7 +58,6 @@ test('a database that gives no connection is asked again later, and the lock is 
   let isReleased = false;
   const lock: SessionLock = {
     take: () => Promise.reject(new Error('sorry, too many clients already')),
-    wait: () => Promise.reject(new Error('nobody waits in the database')),
     release: async () => {
       isReleased = true;
     },

@@ -180,7 +180,7 @@ async function openOn(database: Database, configured: Configured): Promise<Opene
     run,
     auth,
     allocator: createAllocator({ context: engine, clock: systemClock }),
-    consoles: createConsoles({ ...basics, conductorName: config.conductorName, lock: (name) => database.lock(name) }),
+    consoles: createConsoles({ ...basics, conductorName: config.conductorName, lock: database.lock }),
   };
   if (!database.exclusive) {
     await database.listen(nudgeChannel, (nodeUuid) => scheduler.nudge(nodeUuid, 'another conductor'));

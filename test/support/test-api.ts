@@ -136,7 +136,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
     run,
     auth: await openAuthenticator(config.auth, { ...basics, secrets: testSecrets }),
     allocator,
-    consoles: createConsoles({ ...basics, conductorName: 'test-host', lock: (name) => database.lock(name) }),
+    consoles: createConsoles({ ...basics, conductorName: 'test-host', lock: database.lock }),
     nudge: (nodeUuid) => {
       nudged.push(nodeUuid);
     },

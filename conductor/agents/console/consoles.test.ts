@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { type Consoles, createConsoles } from '#conductor/agents/console/consoles.ts';
 import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
-import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import { nodeHistory, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { makeTestDatabase, type TestDatabase } from '#test/support/test-database.ts';
@@ -23,7 +25,7 @@ beforeAll(async () => {
   conductors = databases.map((database, index) =>
     createConsoles({
       db: database.db,
-      lock: (name) => database.lock(name),
+      lock: database.lock,
       clock: systemClock,
       log: silentLog,
       conductorName: `conductor-${index}`,
@@ -41,16 +43,25 @@ afterAll(async () => {
   await made.drop();
 });
 
-/** An operator at the serial console through one of the conductors. */
-async function sit(conductor: number): Promise<{ readonly said: string[]; leave(): Promise<void> }> {
+interface Sitting {
+  readonly said: string[];
+  /** What the machine's side was closed with. */
+  readonly closedBecause: string[];
+  readonly served: Promise<void> | undefined;
+  leave(): Promise<void>;
+}
+
+/** An operator at a node's serial console through one of the conductors. */
+async function sit(conductor: number, only: string = uuid): Promise<Sitting> {
   const accepted = once(server, 'connection') as Promise<[WebSocket]>;
   const operator = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`);
   const said: string[] = [];
+  const closedBecause: string[] = [];
   operator.on('message', (data: Buffer) => said.push(data.toString()));
   const [socket] = await accepted;
   const served = conductors[conductor]?.serve(socket, {
     nodeUuid: uuid,
-    onlyOne: uuid,
+    onlyOne: only,
     by: 'ada',
     user: 'ada',
     project: undefined,
@@ -60,12 +71,14 @@ async function sit(conductor: number): Promise<{ readonly said: string[]; leave(
       Promise.resolve({
         ended: new Promise<string>(() => undefined),
         join: (joined) => joined.send('joined'),
-        close: () => undefined,
+        close: (reason) => void closedBecause.push(reason),
       }),
   });
   await expect.poll(() => said.length, { timeout: 60_000 }).toBe(1);
   return {
     said,
+    closedBecause,
+    served,
     leave: async () => {
       operator.close();
       await served;
@@ -83,4 +96,38 @@ test('a machine has one serial console at a time, through whichever conductor', 
   const third = await sit(1);
   expect(third.said).toEqual(['joined']);
   await third.leave();
+});
+
+/** That hold the consoles' locks. */
+async function connections(): Promise<readonly { pid: number; locks: number }[]> {
+  const found = await databases[0]?.db.execute(sql`select pid, count(*)::int as locks
+    from pg_locks join pg_database on pg_database.oid = pg_locks.database
+    where locktype = 'advisory' and granted and datname = current_database() group by pid`);
+  return rowsOf(found) as { pid: number; locks: number }[];
+}
+
+test('many serial consoles hold one connection to the database, and leave no lock', async () => {
+  const sitting: Sitting[] = [];
+  while (sitting.length < 30) sitting.push(await sit(0, crypto.randomUUID()));
+  expect(sitting.map(({ said }) => said)).toEqual(sitting.map(() => ['joined']));
+  expect(await connections()).toMatchObject([{ locks: 30 }]);
+  for (const each of sitting) await each.leave();
+  expect(await connections()).toEqual([]);
+});
+
+test('a console ends with the connection that keeps it the only one', async () => {
+  const first = await sit(0);
+  const [{ pid } = { pid: 0 }] = await connections();
+  await databases[1]?.db.execute(sql`select pg_terminate_backend(${pid})`);
+  await first.served;
+  const why = 'the conductor lost its connection to the database, by which there is only one';
+  expect(first.closedBecause).toEqual([why]);
+  await expect.poll(() => first.said, { timeout: 60_000 }).toEqual(['joined', expect.stringContaining(why)]);
+  const events = await databases[0]?.db.select({ event: nodeHistory.event }).from(nodeHistory);
+  expect(events?.filter(({ event }) => event.includes(why))).toHaveLength(1);
+  for (const conductor of [1, 0]) {
+    const next = await sit(conductor);
+    expect(next.said).toEqual(['joined']);
+    await next.leave();
+  }
 });

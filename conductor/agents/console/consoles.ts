@@ -3,7 +3,7 @@ import type { AgentsConfig } from '#conductor/agents/context.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { SessionLock } from '#conductor/kernel/db/session.ts';
+import type { SessionLocks } from '#conductor/kernel/db/session.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { interfaceOf, isSwitchedOff, supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
@@ -85,7 +85,7 @@ export function createConsoles(context: {
   readonly log: Log;
   readonly conductorName: string;
   /** Among all conductors. */
-  readonly lock: (name: string) => SessionLock;
+  readonly lock: SessionLocks['lock'];
 }): Consoles {
   const open = new Map<WebSocket, Promise<void>>();
   const taken = new Map<string, string>();
@@ -122,16 +122,29 @@ export function createConsoles(context: {
   };
 }
 
-/** One that there is one of ends with this conductor's connection to the database, whatever becomes of the conductor. */
+/** One that there is one of ends with its lock: with this conductor's connection to the database. */
 async function serveAlone(
   context: Parameters<typeof createConsoles>[0],
   operator: WebSocket,
   request: ConsoleRequest,
 ): Promise<void> {
   if (request.onlyOne === undefined) return serveOne(context, operator, request);
-  const lock = context.lock(`serial console ${request.onlyOne}`);
+  const lost = Promise.withResolvers<string>();
+  const lock = context.lock(`serial console ${request.onlyOne}`, () => {
+    const reason = 'the conductor lost its connection to the database, by which there is only one';
+    lost.resolve(reason);
+    endConsole(operator, { reason });
+  });
+  const open = async (): Promise<ConsoleSource> => {
+    const other = await request.open();
+    return {
+      ended: Promise.race([other.ended, lost.promise]),
+      join: (socket) => other.join(socket),
+      close: (reason) => other.close(reason),
+    };
+  };
   try {
-    if (await lock.take()) await serveOne(context, operator, request);
+    if (await lock.take()) await serveOne(context, operator, { ...request, open });
     else endConsole(operator, { reason: 'the console is in use through another conductor' }, 1013);
   } finally {
     await lock.release();

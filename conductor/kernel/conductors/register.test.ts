@@ -51,7 +51,6 @@ const age = (name: string, seconds: number) =>
 /** A name that another process holds. */
 const held: SessionLock = {
   take: () => Promise.resolve(false),
-  wait: () => Promise.resolve(),
   release: () => Promise.resolve(),
 };
 const impatient = { now: () => new Date(), sleep: () => Promise.resolve() };

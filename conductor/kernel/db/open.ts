@@ -8,7 +8,7 @@ import { watchWrites } from '#conductor/kernel/db/faults.ts';
 import { migrationsFolder, requireKnownMigrations } from '#conductor/kernel/db/migrate.ts';
 import { type PrivateServer, startPrivateServer } from '#conductor/kernel/db/private-server/private-server.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
-import { createSessionLock, keepListening, type SessionLock } from '#conductor/kernel/db/session.ts';
+import { createSessionLocks, keepListening, type SessionLocks, waitForLock } from '#conductor/kernel/db/session.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Log, silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
@@ -27,7 +27,7 @@ export interface Database {
   /** One listener per channel. */
   listen(channel: string, onPayload: (payload: string) => void): Promise<void>;
   /** A lock among all processes that use this database; the caller releases it. */
-  lock(name: string): SessionLock;
+  readonly lock: SessionLocks['lock'];
   /** `true` when no other process can use this database: every lease found at start is a dead process's. */
   readonly exclusive: boolean;
   /** What keeps the database from being read and written just now, such as a full disk; `undefined` when nothing does. */
@@ -79,17 +79,18 @@ async function openUrl(
   const connections = openConnections(url, { answerMs, onError: writes.onError });
   const { db, inOrder } = connections;
   const listener = keepListening(url);
+  const locks = createSessionLocks(url);
   const close = async (): Promise<void> => {
     try {
       await listener.close();
+      await locks.close();
       await connections.close();
     } finally {
       await server?.close();
     }
   };
-  const lock = (name: string): SessionLock => createSessionLock(url, name);
   try {
-    await migrateAlone(lock('migration'), url);
+    await migrateAlone(url);
   } catch (error) {
     await close();
     throw error;
@@ -101,7 +102,7 @@ async function openUrl(
       await db.execute(sql`select pg_notify(${channel}, ${payload})`);
     },
     listen: (channel, onPayload) => listener.listen(channel, onPayload),
-    lock,
+    lock: locks.lock,
     exclusive: server !== undefined,
     fault: async () => server?.trouble() ?? (await writes.fault(db)),
     close,
@@ -109,18 +110,18 @@ async function openUrl(
 }
 
 /** Several conductors that are started at once migrate one after the other; it may take its time. */
-async function migrateAlone(lock: SessionLock, url: string): Promise<void> {
+async function migrateAlone(url: string): Promise<void> {
+  const release = await waitForLock(url, 'migration');
   const client = new Client({ connectionString: url });
   client.on('error', () => undefined); // the statement fails, too
   try {
-    await lock.wait();
     await client.connect();
     const db = drizzle(client, { casing: 'snake_case' });
     await requireKnownMigrations(async (query) => answerOf(await db.execute(query)));
     await migrate(db, { migrationsFolder });
   } finally {
     await client.end();
-    await lock.release();
+    await release();
   }
 }
 

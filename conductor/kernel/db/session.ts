@@ -9,25 +9,28 @@ export const keepAliveInitialDelayMillis = 30_000;
 const goodbyeMs = 5_000;
 
 /** One connection of its own, opened when it is first asked for, and again after it was lost. */
-export interface Session {
+interface Session {
   /** @throws what went wrong when it can't be opened */
   client(): Promise<Client>;
   close(): Promise<void>;
 }
 
-export interface SessionOptions {
+interface SessionOptions {
+  /** Milliseconds; default: as long as a statement takes. */
+  readonly answerMs?: number;
   /** Before anybody gets the connection. */
   readonly onOpen?: (client: Client) => Promise<void>;
   readonly onLost?: () => void;
 }
 
 /** For what belongs to a connection and not to a statement: locks, `LISTEN`. */
-function openSession(url: string, { onOpen, onLost }: SessionOptions): Session {
+function openSession(url: string, { answerMs, onOpen, onLost }: SessionOptions): Session {
   const state: { opened?: Promise<Client> | undefined; isClosed: boolean } = { isClosed: false };
   const open = async (): Promise<Client> => {
     const client = new Client({
       connectionString: url,
       connectionTimeoutMillis: connectMs,
+      query_timeout: answerMs,
       keepAlive: true,
       keepAliveInitialDelayMillis,
     });
@@ -62,10 +65,13 @@ function openSession(url: string, { onOpen, onLost }: SessionOptions): Session {
 }
 
 async function endInTime(client: Client): Promise<void> {
-  const { stream } = (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection;
-  const timer = setTimeout(() => stream.destroy(), goodbyeMs);
+  const timer = setTimeout(() => cut(client), goodbyeMs);
   await client.end();
   clearTimeout(timer);
+}
+
+function cut(client: Client): void {
+  (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection.stream.destroy();
 }
 
 const retryEveryMs = 1_000;
@@ -109,42 +115,95 @@ export function keepListening(url: string): Listener {
   };
 }
 
-/** A lock that ends with the process that holds it, whatever becomes of that: PostgreSQL's, bound to a connection. */
-export interface SessionLock {
-  /** Takes the lock, or takes it again after the connection was lost; `false` while another process holds it. */
-  take(): Promise<boolean>;
-  wait(): Promise<void>;
-  release(): Promise<void>;
-}
-
 /** A computer that is gone says nothing: the server asks, and frees its locks after a minute. */
 const keepalives = `select set_config(name, value, false) from (values
   ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3')) as settings (name, value)`;
 
-export function createSessionLock(url: string, name: string): SessionLock {
-  const state = { isHeld: false };
+const onOpen = async (client: Client): Promise<void> => void (await client.query(keepalives));
+
+/** Of the lock with the name `$1`. */
+const key = `hashtextextended('baton ' || $1, 0)`;
+
+/**
+ * Waits for a lock, on a connection of its own.
+ * @returns what releases it
+ */
+export async function waitForLock(url: string, name: string): Promise<() => Promise<void>> {
+  const session = openSession(url, { onOpen });
+  try {
+    await (await session.client()).query(`select pg_advisory_lock(${key})`, [name]);
+  } catch (error) {
+    await session.close();
+    throw error;
+  }
+  return () => session.close();
+}
+
+/** A lock that ends with the process that holds it, whatever becomes of that: PostgreSQL's, bound to a connection. */
+export interface SessionLock {
+  /** Takes the lock, or takes it again after the connection was lost; `false` while another, here or elsewhere, holds it. */
+  take(): Promise<boolean>;
+  release(): Promise<void>;
+}
+
+export interface SessionLocks {
+  /** `onLost` hears that the connection was lost, and the lock with it. */
+  readonly lock: (name: string, onLost?: () => void) => SessionLock;
+  close(): Promise<void>;
+}
+
+const lockAnswerMs = 10_000;
+
+/** All on one connection: PostgreSQL has few of them, and would give what one holds to the same one again. */
+export function createSessionLocks(url: string): SessionLocks {
+  const holders = new Map<string, { readonly onLost?: (() => void) | undefined; readonly taken: Promise<boolean> }>();
   const session = openSession(url, {
-    onOpen: async (client) => void (await client.query(keepalives)),
-    // the lock goes with the connection
+    answerMs: lockAnswerMs,
+    onOpen,
     onLost: () => {
-      state.isHeld = false;
+      const lost = [...holders.values()];
+      holders.clear();
+      for (const holder of lost) holder.onLost?.();
     },
   });
-  const key = `hashtextextended($1, 0)`;
-  const values = [`baton ${name}`];
-  return {
-    take: async () => {
-      if (state.isHeld) return true;
-      const client = await session.client();
-      const { rows } = await client.query<{ taken: boolean }>(`select pg_try_advisory_lock(${key}) as taken`, values);
-      state.isHeld = rows[0]?.taken === true;
-      return state.isHeld;
-    },
-    wait: async () => {
-      const client = await session.client();
-      await client.query(`select pg_advisory_lock(${key})`, values);
-      state.isHeld = true;
-    },
-    release: () => session.close(),
+  const ask = async (does: 'pg_try_advisory_lock' | 'pg_advisory_unlock', name: string): Promise<boolean> => {
+    const client = await session.client();
+    try {
+      const { rows } = await client.query<{ done: boolean }>(`select ${does}(${key}) as done`, [name]);
+      return rows[0]?.done === true;
+    } catch (error) {
+      cut(client); // whether the lock is held is not known: so it is not
+      throw error;
+    }
   };
+  const lock: SessionLocks['lock'] = (name, onLost) => {
+    let mine: Promise<boolean> | undefined;
+    const isHolder = (): boolean => mine !== undefined && holders.get(name)?.taken === mine;
+    const forget = (): void => {
+      if (isHolder()) holders.delete(name);
+    };
+    return {
+      take: async () => {
+        if (!isHolder()) {
+          if (holders.has(name)) return false;
+          mine = ask('pg_try_advisory_lock', name);
+          holders.set(name, { onLost, taken: mine });
+        }
+        let isTaken: boolean | undefined = false;
+        try {
+          isTaken = await mine;
+        } finally {
+          if (!isTaken) forget();
+        }
+        return isTaken === true;
+      },
+      release: async () => {
+        await mine?.catch(() => undefined);
+        if (!isHolder()) return;
+        await ask('pg_advisory_unlock', name).catch(() => undefined); // the connection was cut, and the lock went with it
+        forget();
+      },
+    };
+  };
+  return { lock, close: () => session.close() };
 }

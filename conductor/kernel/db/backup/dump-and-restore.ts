@@ -10,7 +10,7 @@ import {
   reachForRestore,
 } from '#conductor/kernel/db/backup/reach-database.ts';
 import { describeNewer, knownMigration } from '#conductor/kernel/db/migrate.ts';
-import { createSessionLock } from '#conductor/kernel/db/session.ts';
+import { waitForLock } from '#conductor/kernel/db/session.ts';
 import { nodeFaults } from '#conductor/model/node-faults.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -53,15 +53,14 @@ export type ReadDump = () => NodeJS.ReadableStream;
  */
 export function restoreDatabase(settings: BackupSettings, read: ReadDump): Promise<void> {
   return reachForRestore(settings, async (database) => {
-    const lock = createSessionLock(database.url, 'migration');
+    const release = await waitForLock(database.url, 'migration'); // a conductor that starts now migrates when this is done
     try {
-      await lock.wait(); // a conductor that starts now migrates when this is done
       await requireEmpty(database, settings);
       const list = await listContents(database, read);
       await requireKnownVersion(database, read);
       await restore(database, read, list);
     } finally {
-      await lock.release();
+      await release();
     }
   });
 }
