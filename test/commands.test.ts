@@ -51,6 +51,34 @@ test('what the README and the guides run is there', () => {
   expect(named.filter((name) => !(name in scripts))).toEqual([]);
 });
 
+test.each([
+  ['nothing', [], ['set-up', 'node test/lab/main.ts']],
+  ['flags', ['--nodes', '2'], ['set-up', 'node test/lab/main.ts --nodes 2']],
+  ['--help, with packages', ['--site', '--help'], ['node test/lab/main.ts --site --help']],
+  ['--help, in a new clone', ['--help'], ['set-up npm', 'node test/lab/main.ts --help']],
+])('npm run lab sets up what it needs: %s', async (title, flags, expected) => {
+  expect(scripts['lab']).toBe('test/lab/lab.sh');
+  const folder = mkdtempSync(join(tmpdir(), 'baton-lab-'));
+  try {
+    for (const each of ['test/lab', 'test/set-up', 'bin']) mkdirSync(join(folder, each), { recursive: true });
+    if (!title.includes('new clone')) mkdirSync(join(folder, 'node_modules'));
+    copyFileSync(new URL('lab/lab.sh', import.meta.url), join(folder, 'test/lab/lab.sh'));
+    for (const [name, said] of [
+      ['test/set-up/set-up.sh', 'set-up'],
+      ['bin/node', 'node'],
+    ] as const) {
+      writeFileSync(join(folder, name), `#!/bin/bash\necho ${said} "$@"\n`, { mode: 0o755 });
+    }
+    const { stdout } = await run(join(folder, 'test/lab/lab.sh'), flags, {
+      env: { PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}` },
+      timeoutMs: 240_000,
+    });
+    expect(stdout.trimEnd().split('\n')).toEqual(expected);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 describe('what .ci/run says, with commands that do as they are told', () => {
   let folder = '';
 
