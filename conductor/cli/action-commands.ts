@@ -100,7 +100,7 @@ const createActionCommand: Command = {
   operands: ['NAME'],
   options: {
     param: { value: 'NAME=VALUE', repeats: true, meaning: 'a parameter of the action: target_nodes=n1,n2' },
-    'allow-intermediate-commits': { meaning: 'although commits lie between the last site action and this one' },
+    'allow-intermediate-commits': { meaning: 'even if there are commits between the last site action and this one' },
     'dry-run': {
       meaning:
         'only say which groups would be deployed with which nodes, or all that a teardown does to each node; ' +
@@ -110,9 +110,9 @@ const createActionCommand: Command = {
   },
   meaning: 'start an action: deploy_site, update_site, redeploy_server, teardown_server, relabel_nodes, verify_site',
   details:
-    'It works from the committed documents; redeploy_server from those of the last action that succeeded. Where there is ' +
-    'a parameter target-revision, it says another. One action runs at a time. With --wait it ends with 0 when the action ' +
-    'is complete: no critical group has failed. A bar has █ deployed, ▒ prepared, x failed, ░ nothing yet.',
+    'It uses the committed documents; redeploy_server those of the last action that succeeded. The parameter ' +
+    'target-revision, where there is one, chooses another revision. One action runs at a time. With --wait the exit code ' +
+    'is 0 when no critical group has failed. In a bar: █ deployed, ▒ prepared, x failed, ░ nothing yet.',
   helpTables: async () => (await import('#conductor/cli/action-parameter-help.ts')).actionParameterTables(),
   run: create,
 };
@@ -218,7 +218,7 @@ export const actionCommands: readonly Command[] = [
   createActionCommand,
   {
     words: 'action list',
-    options: { limit: { value: 'N', meaning: 'only so many' } },
+    options: { limit: { value: 'N', meaning: 'at most this many' } },
     meaning: 'actions, the newest first',
     run: list,
   },
@@ -237,7 +237,7 @@ export const actionCommands: readonly Command[] = [
       status: { value: 'STATUS', meaning: 'only not_started, prepared, success or failure' },
       working: { meaning: 'only those at work' },
     },
-    meaning: 'nodes of an action, what they do, and why they failed',
+    meaning: 'nodes of an action, what they are doing, and why they failed',
     run: nodes,
   },
   {
@@ -250,20 +250,20 @@ export const actionCommands: readonly Command[] = [
   {
     words: 'action pause',
     operands: one,
-    meaning: 'begin nothing new; nodes at work end their phase, of a teardown the act they are at',
+    meaning: 'start nothing new; nodes at work finish their phase, in a teardown their current step',
     run: control('pause', 'pause requested; nodes at work end their phase, of a teardown the act that they are at'),
   },
-  { words: 'action unpause', operands: one, meaning: 'go on', run: control('unpause', 'it goes on') },
+  { words: 'action unpause', operands: one, meaning: 'resume a paused action', run: control('unpause', 'it goes on') },
   {
     words: 'action stop',
     operands: one,
-    meaning: 'break off what is at work, and end the action',
+    meaning: 'abort work in progress, and end the action',
     run: control('stop', 'stop requested; nodes at work are aborted'),
   },
   {
     words: 'action logs',
     operands: ['ACTION', '[STEP]'],
-    meaning: 'what has happened in each step, or one, a line each',
+    meaning: 'the log of each step, or of one',
     run: logs,
   },
 ];

@@ -94,7 +94,7 @@ type DocumentFormat = (typeof documentFormats)[number];
 
 const commonOptions: Readonly<Record<string, CommandOption>> = {
   output: { value: 'json|yaml|text', short: 'o', meaning: 'how to print (default: text)' },
-  insecure: { meaning: "take the conductor's certificate without proof" },
+  insecure: { meaning: "do not verify the conductor's certificate" },
   help: { short: 'h', meaning: 'this text' },
 };
 

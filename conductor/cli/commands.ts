@@ -61,7 +61,7 @@ const consoleCommands: readonly Command[] = [
     operands: ['NODE'],
     meaning: "a shell in the node's ramdisk, while one runs, or the machine's serial console; ~. leaves",
     details: "The conductor's configuration must allow it; the node's history says when it began and ended.",
-    options: { serial: { meaning: 'the serial console by the BMC, once it is enabled' } },
+    options: { serial: { meaning: 'the serial console through the BMC, once it is enabled' } },
     run: (context, input) => context.openConsole(pathOperand(input), input.values['serial'] ? 'serial' : 'shell'),
   },
 ];

@@ -242,13 +242,13 @@ export const createNodeCommand: Command = {
   operands: ['[FIELD=VALUE...]'],
   options: {
     file: { value: 'FILE', short: 'f', meaning: 'nodes with their ports, port groups and traits, JSON or YAML' },
-    'dry-run': { meaning: 'with -f: say what would be done' },
+    'dry-run': { meaning: 'with -f: only say what would be done' },
     port: { value: 'MAC', repeats: true, meaning: 'without -f: a network port of the node' },
   },
   meaning: 'enrol a node, or all of a file',
   details:
     `${assignmentHelp}\n` +
-    'A file is checked whole before anything is sent. Nodes that are there already are compared: what they lack of ports,\n' +
-    'port groups and traits is added, other differences are reported and left. So a run that broke off can be repeated.',
+    'The whole file is checked before anything is sent. Nodes that exist already are compared: missing ports, port groups\n' +
+    'and traits are added, other differences are only reported. So an interrupted run can be repeated.',
   run: create,
 };

@@ -27,7 +27,7 @@ export const credentialCommands: readonly Command[] = [
   {
     words: 'credential set',
     operands: ['NAME', 'FIELD=VALUE...'],
-    meaning: 'store user and password of BMCs or switches under a name, which documents and the networks file give',
+    meaning: 'store user and password of BMCs or switches under a name that documents and the networks file refer to',
     details:
       'username=admin password=@FILE (@- = standard input): a password among the arguments can be read by others.',
     run: set,
@@ -36,8 +36,8 @@ export const credentialCommands: readonly Command[] = [
   {
     words: 'credential delete',
     operands: ['NAME...'],
-    options: { force: { meaning: 'also those that documents name' } },
-    meaning: 'forget credentials',
+    options: { force: { meaning: 'even if documents use them' } },
+    meaning: 'delete credentials',
     run: (context, input) =>
       forEachOperand(context, input, async (name, ident) => {
         await context.client.call('DELETE', `${path}/${ident}${flagOption(input, 'force') ? '?force=true' : ''}`);

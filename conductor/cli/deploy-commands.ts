@@ -141,7 +141,7 @@ const deployOptions = {
   ...imageOptions,
   'config-drive': { value: 'FILE', meaning: 'JSON {meta_data, user_data, network_data}, or base64 of a gzipped ISO' },
   'deploy-steps': deploySteps,
-  'plan-hash': { value: 'HASH', meaning: 'of the plan that you have read: refused when it is another by now' },
+  'plan-hash': { value: 'HASH', meaning: 'of the plan that you have read: refused if it has changed since' },
   ...waitOptions,
 } as const;
 
@@ -222,7 +222,7 @@ export const deployCommands: readonly Command[] = [
     details:
       'Each step with the reason for its place, the disks that lose their contents, reboots and time. The hash below\n' +
       'goes with `baton deploy --plan-hash`, and the same --image and --checksum. Nothing is noted on the node.\n' +
-      'It ends with 1 and says why when the node could not be set off as it is now.',
+      'It ends with 1 and says why when the node could not start now.',
     run: plan,
   },
   onNodes({

@@ -19,7 +19,7 @@ export const flowCommands: readonly Command[] = [
   onNodes({
     words: 'retry',
     operands: ['NODE'],
-    meaning: 'try at once what the flow under way waits for; its limits stay',
+    meaning: 'retry now what the flow under way is waiting for; its limits stay',
     run: async (context, input) => {
       const ident = pathOperand(input);
       const json = await context.client.call('POST', `/v1/nodes/${ident}/flow/retry`);
@@ -36,7 +36,7 @@ export const flowCommands: readonly Command[] = [
         meaning: 'interface.step, as baton watch shows it, or its UUID',
       },
     },
-    meaning: 'leave out a step of the flow under way that a request, a template or a plugin asks for',
+    meaning: 'skip a step of the flow under way that a request, a template or a plugin added',
     details: 'Before it runs, or while the conductor retries it. Steps of Baton, of drivers and of the agent stay.',
     run: async (context, input) => {
       const ident = pathOperand(input);

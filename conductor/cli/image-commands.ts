@@ -98,7 +98,7 @@ export const imageCommands: readonly Command[] = [
       name: { value: 'NAME', meaning: "of the index (default: the file's, without its endings)" },
       checksum: { value: 'sha256:HEX', meaning: 'of the file as it stands; sha512:HEX, too' },
     },
-    meaning: 'cut a disk image into chunks, of which machines fetch only those that their disk lacks',
+    meaning: 'cut a disk image into chunks; machines fetch only those missing on their disk',
     details:
       'The image is raw, raw and compressed with zstd, gzip or xz, or qcow2 (qemu-img converts it). Deploy the URL of\n' +
       'NAME.caibx with the checksum that is printed. The files are what casync and desync read and write; the same image\n' +
@@ -111,7 +111,7 @@ export const imageCommands: readonly Command[] = [
   {
     words: 'image remove',
     operands: ['IMAGE...'],
-    meaning: 'remove images that nothing uses; chunks are left to a prune',
+    meaning: 'remove images that nothing uses; their chunks stay until a prune',
     run: (context, input) =>
       forEachOperand(context, input, async (name, ident) => {
         await context.client.call('DELETE', `${path}/${ident}`);
@@ -122,7 +122,7 @@ export const imageCommands: readonly Command[] = [
     words: 'image prune',
     options: {
       'older-than': { value: 'DAYS', meaning: 'images added before (default: 7)' },
-      yes: { meaning: 'act; without it only says what would go' },
+      yes: { meaning: 'remove them; without it they are only listed' },
     },
     meaning: 'remove images that no node, flow, template, runbook or site revision names, and chunks that no image has',
     run: prune,

@@ -47,7 +47,7 @@ export const inventoryDiffCommand: Command = onNodes(
       reference: {
         value: 'NODE',
         required: 'with which machine they are compared must be said',
-        meaning: 'the machine that they should be like',
+        meaning: 'the reference node',
       },
     },
     meaning: 'how the hardware of nodes, as inspected last, differs from that of a reference node',

@@ -56,11 +56,11 @@ export const portCommands: readonly Command[] = [
   showCommand(ports, 'everything about a port'),
   createCommand(ports, 'address', 'MAC', 'add a network port to a node'),
   setCommand(ports, 'change fields of a port'),
-  deleteCommand(ports, 'forget ports'),
+  deleteCommand(ports, 'delete ports'),
   listCommand(portgroups, 'port groups (bonds) of nodes'),
   showCommand(portgroups, 'everything about a port group'),
   createCommand(portgroups, 'name', 'NAME', 'add a port group to a node; ports join it by portgroup_uuid=…'),
-  deleteCommand(portgroups, 'forget port groups'),
+  deleteCommand(portgroups, 'delete port groups'),
 ];
 
 export const networkCommands: readonly Command[] = [
@@ -90,7 +90,7 @@ export const networkCommands: readonly Command[] = [
   {
     words: 'network repair',
     operands: ['NODE'],
-    meaning: "put a node's switch ports back where Baton has set them last",
+    meaning: "set a node's switch ports again as Baton set them last",
     run: async (context, input) => {
       const node = pathOperand(input);
       if (!(await context.client.call('POST', `/v1/nodes/${node}/network/repair`))) throw noNode(node);

@@ -152,13 +152,13 @@ export const nodeListCommand: Command = {
     ...filters,
     ...chosenHere,
     columns: { value: 'FIELD,…', meaning: `fields to show (default: ${byDefault.join(',')})` },
-    sort: { value: 'FIELD[:desc]', meaning: 'in the order of this field' },
+    sort: { value: 'FIELD[:desc]', meaning: 'sort by this field' },
     output: {
       value: 'wide|name|json|yaml|text',
       short: 'o',
       meaning: 'wide: more fields; name: names alone, a line each',
     },
-    limit: { value: 'COUNT', meaning: 'no more than these; default: all' },
+    limit: { value: 'COUNT', meaning: 'at most this many; default: all' },
   },
   meaning: 'nodes with their states',
   run: list,
@@ -231,19 +231,19 @@ async function listTraits(context: CommandContext, input: CommandInput): Promise
 
 export const nodeCommands: readonly Command[] = [
   { words: 'node show', operands: ['NODE'], meaning: 'everything about a node', run: show },
-  { words: 'node raid show', operands: ['NODE'], meaning: 'the RAID that a node has, and shall have', run: showRaid },
+  { words: 'node raid show', operands: ['NODE'], meaning: 'the RAID that a node has, and should have', run: showRaid },
   {
     words: 'node raid set',
     operands: ['NODE'],
     options: { config: { value: 'FILE', required: raidForm, meaning: raidForm } },
-    meaning: 'say what RAID a node shall have',
+    meaning: 'set the RAID that a node should have',
     details: 'Nothing is built yet: cleaning with raid.create_configuration does that.',
     run: setRaid,
   },
   {
     words: 'node raid clear',
     operands: ['NODE'],
-    meaning: 'say that a node shall have no RAID',
+    meaning: 'clear the RAID that a node should have',
     run: (context, input) => putRaid(context, input, {}),
   },
   {
@@ -256,21 +256,21 @@ export const nodeCommands: readonly Command[] = [
   {
     words: 'node unset',
     operands: ['NODE', 'FIELD...'],
-    meaning: 'take fields of a node away, or keys of them: extra.rack',
+    meaning: 'remove fields of a node, or keys of them: extra.rack',
     run: unset,
   },
-  onNodes({ words: 'node delete', operands: ['NODE'], meaning: 'forget nodes', run: remove }),
+  onNodes({ words: 'node delete', operands: ['NODE'], meaning: 'delete nodes', run: remove }),
   { words: 'node trait list', operands: ['NODE'], meaning: 'the traits of a node', run: listTraits },
   {
     words: 'node trait add',
     operands: ['NODE', 'TRAIT...'],
-    meaning: 'give a node traits',
+    meaning: 'add traits to a node',
     run: changeTraits('PUT', 'added'),
   },
   {
     words: 'node trait remove',
     operands: ['NODE', 'TRAIT...'],
-    meaning: 'take traits away from a node',
+    meaning: 'remove traits from a node',
     run: changeTraits('DELETE', 'removed'),
   },
 ];

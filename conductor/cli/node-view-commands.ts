@@ -38,7 +38,7 @@ export const hardwareCommands: readonly Command[] = [
     words: 'sensors',
     key: 'sensors',
     fields: ['name', 'value', 'unit', 'health'],
-    meaning: "what the machine's sensors read now, by its BMC",
+    meaning: "current readings of the machine's sensors, from its BMC",
   }),
   listOfNode({
     words: 'sel',

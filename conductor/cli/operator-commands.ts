@@ -167,20 +167,23 @@ function openNew(file: string): Promise<FileHandle> {
 }
 
 export const tokenCommands: readonly Command[] = [
-  { words: 'token list', meaning: 'API tokens: whose, which role, last used', run: listTokens },
+  { words: 'token list', meaning: 'API tokens with their names, roles and last use', run: listTokens },
   {
     words: 'token create',
     operands: ['NAME'],
     options: {
       role: { value: 'ROLE', required: 'admin, member or reader', meaning: 'admin, member or reader' },
       project: { value: 'PROJECT', meaning: 'sees and touches only what this owner or lessee has' },
-      expires: { value: 'DAYS|TIME', meaning: 'after so many days, or at 2027-01-31T12:00:00Z; default: never' },
+      expires: {
+        value: 'DAYS|TIME',
+        meaning: 'after this many days, or at a time like 2027-01-31T12:00:00Z; default: never',
+      },
       file: { value: 'FILE', meaning: 'a new file for it, for BATON_TOKEN_FILE; default: standard output' },
     },
-    meaning: 'make a token for the API; it is shown this once',
+    meaning: 'create an API token; it is shown only once',
     run: createToken,
   },
-  deleteCommand(tokens, 'have tokens not count any more'),
+  deleteCommand(tokens, 'revoke tokens'),
 ];
 
 const webhooks: Resource = {
@@ -226,7 +229,7 @@ async function listDeliveries(context: CommandContext, input: CommandInput): Pro
 }
 
 export const webhookCommands: readonly Command[] = [
-  { words: 'webhook list', meaning: 'who is notified of what happens to nodes', run: listWebhooks },
+  { words: 'webhook list', meaning: 'webhooks: who is notified of which events', run: listWebhooks },
   {
     words: 'webhook create',
     operands: ['NAME', 'URL'],
@@ -235,7 +238,7 @@ export const webhookCommands: readonly Command[] = [
       project: { value: 'PROJECT', meaning: 'only of nodes that it owns or leases' },
       'secret-file': { value: 'FILE', meaning: 'with the secret to sign with; default: one is made' },
     },
-    meaning: 'notify a URL of what happens to nodes',
+    meaning: 'notify a URL of events',
     run: createWebhook,
   },
   setCommand(webhooks, "change a webhook's fields"),
@@ -247,5 +250,5 @@ export const webhookCommands: readonly Command[] = [
     meaning: 'what was sent, and what waits; the newest first',
     run: listDeliveries,
   },
-  deleteCommand(webhooks, 'forget webhooks, and what waits to be delivered to them'),
+  deleteCommand(webhooks, 'delete webhooks and their undelivered events'),
 ];

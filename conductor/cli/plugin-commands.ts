@@ -122,16 +122,16 @@ export const pluginCommands: readonly Command[] = [
   },
   { words: 'plugin list', meaning: 'plugins with the stages of their tasks', run: list },
   { words: 'plugin show', operands: ['NAME', 'VERSION'], meaning: 'a plugin with its tasks and files', run: show },
-  { words: 'plugin delete', operands: ['NAME', 'VERSION'], meaning: 'forget a plugin that no site needs', run: remove },
+  { words: 'plugin delete', operands: ['NAME', 'VERSION'], meaning: 'delete a plugin that no site needs', run: remove },
   {
     words: 'plugin order',
     operands: ['[NAME@VERSION...]'],
     options: {
       version: { value: 'REVISION', meaning: 'buffer, committed, a number: the plugins of that revision' },
-      role: { value: 'TAG', meaning: 'only what a node with this tag runs' },
+      role: { value: 'TAG', meaning: 'only what runs on nodes with this tag' },
       ranges: { meaning: 'and what postfixes are for by convention' },
     },
-    meaning: 'in which order the tasks run, and why',
+    meaning: 'the order in which tasks run, and why',
     details:
       'Without names the plugins of the committed documents; where nothing is committed, all that were uploaded.',
     run: order,

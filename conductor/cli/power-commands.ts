@@ -16,7 +16,7 @@ const pollMs = 500;
 
 const options = {
   soft: { meaning: 'ask the operating system to shut down, and wait for it' },
-  wait: { meaning: 'until it is so' },
+  wait: { meaning: 'wait until it is done' },
   timeout: { value: 'SECONDS', goesWith: 'wait', meaning: 'with --wait: stop waiting then' },
 } as const satisfies Record<string, CommandOption>;
 

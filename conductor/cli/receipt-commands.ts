@@ -191,7 +191,7 @@ export const receiptCommands: readonly Command[] = [
     options: {
       node: { value: 'NODE', meaning: 'only of this node, which may be gone; UUID, or a name that it has or had' },
       flow: { value: 'UUID', meaning: 'only of this flow' },
-      limit: { value: 'N', meaning: 'only so many' },
+      limit: { value: 'N', meaning: 'at most this many' },
       marker: { value: 'ID', meaning: 'those before this one' },
     },
     meaning: 'receipts of wiped nodes, the newest first',

@@ -94,7 +94,7 @@ const nothing: CollectionText = { text: '', describePlaces: (message) => message
 
 const modeOption = {
   value: 'append|replace|rejectoncontents',
-  meaning: 'what becomes of what the buffer holds already (default: refuse if there is any)',
+  meaning: 'what happens to changes in the buffer (default: refuse if there are any)',
 };
 
 async function printStatus(
@@ -215,7 +215,7 @@ export const siteCommands: readonly Command[] = [
     words: 'site remove',
     operands: ['COLLECTION'],
     options: { mode: modeOption },
-    meaning: 'take a collection away, in the buffer',
+    meaning: 'remove a collection from the buffer',
     run: remove,
   },
   {
@@ -231,7 +231,7 @@ export const siteCommands: readonly Command[] = [
       force: { meaning: 'with its errors' },
       'dry-run': { meaning: 'only report what would prevent it' },
     },
-    meaning: 'commit the buffer: site actions work from what is committed last',
+    meaning: 'commit the buffer: site actions use the last commit',
     run: commit,
   },
 ];
@@ -265,6 +265,6 @@ export const siteGroupsCommand: Command = {
     version: { value: 'REVISION', meaning: 'a number, or committed (default), buffer, last-site-action, …' },
     format: { value: drawings.join('|'), meaning: 'a tree (default), Graphviz or Mermaid' },
   },
-  meaning: 'the groups of the site in their order, each beneath what it comes after',
+  meaning: 'the groups of the site in their order, each below those that it depends on',
   run: show,
 };

@@ -162,13 +162,13 @@ export const siteRevisionCommands: readonly Command[] = [
       'base-version': { value: versionValue, meaning: `default committed; ${versionMeaning}` },
       'diff-version': { value: versionValue, meaning: `default buffer; ${versionMeaning}` },
     },
-    meaning: 'every document and value that differs between two versions of the site',
+    meaning: 'documents and values that differ between two versions of the site',
     run: diff,
   },
   {
     words: 'site revisions',
     options: { tag: { value: 'TAG', meaning: 'only those that have it' } },
-    meaning: 'all that the site was ever meant to be, the newest first',
+    meaning: 'revisions of the site, the newest first',
     run: revisions,
   },
   {
@@ -177,7 +177,7 @@ export const siteRevisionCommands: readonly Command[] = [
     options: {
       version: { value: versionValue, meaning: `default: the buffer, or else what is committed; ${versionMeaning}` },
       rendered: { meaning: 'all documents, with profiles resolved' },
-      'cleartext-secrets': { meaning: 'with what encrypted documents say; for administrators' },
+      'cleartext-secrets': { meaning: 'decrypt encrypted documents; for administrators' },
     },
     meaning: "the site's collections, or the documents of one as they were uploaded",
     run: show,
@@ -188,17 +188,17 @@ export const siteRevisionCommands: readonly Command[] = [
     options: {
       mode: {
         value: rollbackModes.join('|'),
-        meaning: 'what becomes of what the buffer holds already (default: refuse if there is any)',
+        meaning: 'what happens to changes in the buffer (default: refuse if there are any)',
       },
     },
-    meaning: 'put what an old revision said into the buffer; 0 = nothing at all',
+    meaning: 'put an old revision into the buffer; 0 = an empty site',
     run: rollback,
   },
   {
     words: 'site tag',
     operands: ['REVISION', 'TAG', '[FIELD=VALUE...]'],
     options: { remove: { meaning: 'take the tag away' } },
-    meaning: 'tag a revision, for people to find it again',
+    meaning: 'tag a revision',
     details: `${assignmentHelp} Baton alone sets committed, site-action-success and site-action-failure.`,
     run: tag,
   },

@@ -25,7 +25,7 @@ function verb(words: string, target: string, meaning: string): Command {
 
 const planHashOption = (words: string): CommandOption => ({
   value: 'HASH',
-  meaning: `of \`baton plan NODE --target ${words}\`, with the same options: refused when the plan is another by now`,
+  meaning: `of \`baton plan NODE --target ${words}\`, with the same options: refused if it has changed since`,
 });
 
 /** A verb that ends with cleaning, or with a wipe. @param hasPlan whether its plan can be read before */

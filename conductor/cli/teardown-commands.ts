@@ -73,7 +73,7 @@ export const teardownVerbs: readonly TeardownVerb[] = [
   },
   {
     words: 'clear-labels',
-    meaning: "take away a node's labels that somebody has added, and wait until pods have settled",
+    meaning: "remove a node's labels that somebody has added, and wait until pods have settled",
     options: { timeout: limit('for all of it', 1800), ...forceOption },
     leaves: (node) => `labels that ${node} has lost stay away`,
   },
@@ -259,7 +259,7 @@ export const teardownCommands: readonly Command[] = [
   {
     words: 'etcd-health',
     options: designOption,
-    meaning: 'how the etcd clusters of a design are',
+    meaning: 'health of the etcd clusters of a design',
     details: 'It ends with 0 only when all are Healthy.',
     run: etcdHealth,
   },

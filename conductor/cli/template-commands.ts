@@ -83,7 +83,7 @@ export const templateCommands: readonly Command[] = [
     words: 'template create',
     operands: ['NAME'],
     options: { steps: stepsOption },
-    meaning: 'prepare steps under the name of a trait',
+    meaning: 'create a deploy template: steps for nodes deployed with the trait NAME',
     details: 'A deploy gets them when the trait, CUSTOM_…, is among instance_info.traits and the node has it.',
     run: create,
   },
@@ -91,10 +91,10 @@ export const templateCommands: readonly Command[] = [
     words: 'template set',
     operands: ['NAME'],
     options: { steps: stepsOption },
-    meaning: 'give a deploy template other steps',
+    meaning: 'change the steps of a deploy template',
     run: change,
   },
-  { words: 'template delete', operands: ['NAME'], meaning: 'forget a deploy template', run: remove },
+  { words: 'template delete', operands: ['NAME'], meaning: 'delete a deploy template', run: remove },
 ];
 
 const runbooks: Resource = {
@@ -135,7 +135,7 @@ export const runbookCommands: readonly Command[] = [
   showCommand(runbooks, 'a runbook with its steps'),
   createRunbook,
   setCommand(runbooks, 'change a runbook'),
-  deleteCommand(runbooks, 'forget runbooks'),
+  deleteCommand(runbooks, 'delete runbooks'),
 ];
 
 const rules: Resource = {
@@ -155,7 +155,7 @@ const createRule: Command = {
       meaning: "JSON or YAML: {description, priority, sensitive, conditions, actions}, as Ironic's",
     },
   },
-  meaning: 'have inspections change what they find of nodes',
+  meaning: 'create a rule that changes nodes as they are inspected',
   run: async (context, input) => {
     const file = requiredOption(input, 'file');
     const rule = await readDocument('--file', file);
@@ -171,5 +171,5 @@ export const inspectionRuleCommands: readonly Command[] = [
   showCommand(rules, 'an inspection rule; of a sensitive one not what it does'),
   createRule,
   setCommand(rules, 'change an inspection rule'),
-  deleteCommand(rules, 'forget inspection rules'),
+  deleteCommand(rules, 'delete inspection rules'),
 ];
