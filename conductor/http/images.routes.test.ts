@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eq, sql } from 'drizzle-orm';
@@ -187,6 +187,19 @@ test.each([
   expect(JSON.stringify(refused.body)).toContain('or has no SHA-256 that would tell');
 });
 
+test('an image is removed whatever others are, and by its name alone', async () => {
+  await add('debian');
+  await mkdir(join(folder, 'unreadable.caibx'));
+  await mkdir(join(folder, 'sub'));
+  await rename(join(folder, 'debian.caibx'), join(folder, 'sub/other.caibx'));
+  await add('debian');
+  for (const name of ['sub%2Fother', 'sub%2F..%2Fdebian', 'a'.repeat(300)]) {
+    expect([name, (await api.call('DELETE', `/v1/images/${name}`)).status]).toEqual([name, 404]);
+  }
+  expect((await api.call('DELETE', '/v1/images/debian')).status).toBe(204);
+  expect(await readdir(join(folder, 'sub'))).toEqual(['other.caibx']);
+});
+
 test('an image that is used or added again while a prune reads stays', async () => {
   for (const name of ['again', 'free', 'used']) await add(name);
   await symlink('free.caibx', join(folder, 'z-free.caibx'));
@@ -238,6 +251,7 @@ test('a plan says what stays on the disk of the image that was written last, unl
     steps: [writeImageStep, { ...writeImageStep, step: 'erase_devices', priority: 0 }],
     hardwareManagerVersion: {},
   });
+  await mkdir(join(folder, 'unreadable.caibx')); // what others are is not asked
   // chunks that reach into the first MiB are always fetched
   const plan = async (request = {}) => {
     const { status, body } = await api.call('POST', '/v1/nodes/n1/plan', request);

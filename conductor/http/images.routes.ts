@@ -7,6 +7,7 @@ import {
   isAsListed,
   listImages,
   measureImage,
+  namesOf,
   removeImage,
   requireWhole,
   type StoredImage,
@@ -73,7 +74,9 @@ export function imageRoutes(
   app.openapi(remove, async (c) => {
     const image = await getImage(directory, c.req.valid('param').image);
     const { name } = image;
-    const users = usersOf(image, await listImages(directory), await findImageUsers(db));
+    const names = await namesOf(directory, image);
+    const known = await findImageUsers(db);
+    const users = names.flatMap((each) => known.get(each) ?? []);
     if (users.length > 0) {
       throw new AppError('conflict', `image ${name} is used by ${nameSome(users.map(describeUser), 3)}`);
     }

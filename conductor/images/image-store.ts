@@ -33,22 +33,40 @@ const youngMs = 24 * 3_600_000;
 
 /** By name. */
 export async function listImages(directory: string): Promise<readonly StoredImage[]> {
-  const names = (await namesIn(directory)).filter((name) => name.endsWith(ending)).sort();
-  const images = await inParallel(names, (name) => readImage(directory, name.slice(0, -ending.length)), {
-    atOnce: filesAtOnce,
-  });
+  const names = await imageNamesIn(directory);
+  const images = await inParallel(names, (name) => readImage(directory, name), { atOnce: filesAtOnce });
   return images.filter((image) => image !== undefined);
 }
 
 /** @throws AppError `not_found` */
 export async function getImage(directory: string, name: string): Promise<StoredImage> {
-  const image = (await listImages(directory)).find((each) => each.name === name);
+  const image = await readImage(directory, name);
   if (!image) throw new AppError('not_found', `no image ${name}: baton image list shows those that there are`);
   return image;
 }
 
-async function readImage(directory: string, name: string): Promise<StoredImage | undefined> {
-  const path = join(directory, `${name}${ending}`);
+/** Of the image's file, its own among them. */
+export async function namesOf(directory: string, { name, file }: StoredImage): Promise<readonly string[]> {
+  const others = (await imageNamesIn(directory)).filter((other) => other !== name);
+  const files = await inParallel(others, (other) => unlessMissing(realpath(indexPath(directory, other))), {
+    atOnce: filesAtOnce,
+  });
+  return [name, ...others.filter((_other, at) => files[at] === file)];
+}
+
+async function imageNamesIn(directory: string): Promise<readonly string[]> {
+  const files = (await namesIn(directory)).filter((file) => file.endsWith(ending)).sort();
+  return files.map((file) => file.slice(0, -ending.length));
+}
+
+function indexPath(directory: string, name: string): string {
+  return join(directory, `${name}${ending}`);
+}
+
+/** @returns `undefined` when there is none, or the name is no file's */
+export async function readImage(directory: string, name: string): Promise<StoredImage | undefined> {
+  if (/[/\0]/.test(name)) return undefined;
+  const path = indexPath(directory, name);
   try {
     const [{ mtime }, content, file] = await Promise.all([stat(path), readFile(path), realpath(path)]);
     return { name, file, sha256: sha256Of(content), addedAt: mtime, index: tryParse(content) };
@@ -90,7 +108,7 @@ export async function measureImage(
 
 /** The image's index; its chunks are left to `sweepChunks`. */
 export async function removeImage(directory: string, name: string): Promise<void> {
-  await remove(join(directory, `${name}${ending}`));
+  await remove(indexPath(directory, name));
 }
 
 /** Whether it is as it was listed: not added again since. */
@@ -207,5 +225,5 @@ async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
 }
 
 function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && ['ENOENT', 'ELOOP'].includes(String(error.code));
+  return error instanceof Error && 'code' in error && ['ENOENT', 'ELOOP', 'ENAMETOOLONG'].includes(String(error.code));
 }

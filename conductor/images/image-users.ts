@@ -14,9 +14,7 @@ export interface ImageUser {
   readonly name: string | null;
 }
 
-interface Mention {
-  readonly id: string;
-  readonly name: string | null;
+interface Mention extends Omit<ImageUser, 'kind'> {
   readonly text: string;
 }
 
@@ -26,22 +24,21 @@ interface Mention {
  * rather one is kept too many.
  */
 export async function findImageUsers(db: Queryable): Promise<ReadonlyMap<string, readonly ImageUser[]>> {
-  const users = new Map<string, ImageUser[]>();
-  const note = (kind: ImageUser['kind'], mentions: readonly Mention[]): void => {
-    for (const { id, name, text } of mentions) {
-      for (const image of imagesIn(text)) {
-        const known = users.get(image) ?? [];
-        if (known.some((user) => user.kind === kind && user.id === id)) continue;
-        users.set(image, [...known, { kind, id, name }]);
-      }
+  const found = new Map<string, Map<string, ImageUser>>();
+  const note = (kind: ImageUser['kind'], { id, name }: Omit<ImageUser, 'kind'>, images: ReadonlySet<string>): void => {
+    for (const image of images) {
+      const users = found.get(image) ?? new Map<string, ImageUser>();
+      const key = `${kind} ${id}`;
+      if (!users.has(key)) users.set(key, { kind, id, name });
+      found.set(image, users);
     }
   };
-  note('node', await nodesWith(db));
-  note('flow', await flowsWith(db));
-  note('deploy_template', await templatesWith(db));
-  note('runbook', await runbooksWith(db));
-  note('site_revision', await revisionsWith(db));
-  return users;
+  for (const mention of await nodesWith(db)) note('node', mention, imagesIn(mention.text));
+  for (const mention of await flowsWith(db)) note('flow', mention, imagesIn(mention.text));
+  for (const mention of await templatesWith(db)) note('deploy_template', mention, imagesIn(mention.text));
+  for (const mention of await runbooksWith(db)) note('runbook', mention, imagesIn(mention.text));
+  for (const revision of await revisionsWith(db)) note('site_revision', revision, revision.images);
+  return new Map([...found].map(([image, users]) => [image, [...users.values()]]));
 }
 
 /** Bytes of a file's name, at most. */
@@ -106,16 +103,21 @@ function runbooksWith(db: Queryable): Promise<Mention[]> {
     .where(mentionsImage(args));
 }
 
-function revisionsWith(db: Queryable): Promise<Mention[]> {
-  const { documents } = siteContents;
-  return db
-    .select({
-      id: sql<string>`${siteRevisionCollections.revisionId}::text`,
-      name: siteRevisionCollections.collection,
-      text: textOf(documents),
-    })
+/** Each content is read once, however many revisions have it. */
+async function revisionsWith(db: Queryable) {
+  const { hash, documents } = siteContents;
+  const { revisionId, collection, contentHash } = siteRevisionCollections;
+  const contents = await db
+    .select({ hash, text: textOf(documents) })
+    .from(siteContents)
+    .where(mentionsImage(documents));
+  const imagesOf = new Map(contents.map((content) => [content.hash, imagesIn(content.text)]));
+  const revisions = await db
+    .select({ id: sql<string>`${revisionId}::text`, name: collection, hash: contentHash })
     .from(siteRevisionCollections)
-    .innerJoin(siteContents, eq(siteContents.hash, siteRevisionCollections.contentHash))
-    .where(mentionsImage(documents))
-    .orderBy(siteRevisionCollections.revisionId);
+    .orderBy(revisionId);
+  return revisions.flatMap((revision) => {
+    const images = imagesOf.get(revision.hash);
+    return images ? [{ ...revision, images }] : [];
+  });
 }

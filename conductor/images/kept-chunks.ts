@@ -1,5 +1,5 @@
 import { and, eq, gt, inArray, isNotNull, isNull } from 'drizzle-orm';
-import { listImages, type StoredImage } from '#conductor/images/image-store.ts';
+import { readImage, type StoredImage } from '#conductor/images/image-store.ts';
 import { imagesIn } from '#conductor/images/image-users.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
@@ -69,10 +69,11 @@ export async function findKeptChunks(
   const wanted = imageOf(node.instanceInfo);
   if (!former || !wanted || node.osDisk?.flow === undefined) return undefined;
   if (await wasErasedSince(db, node.uuid, node.osDisk.flow)) return undefined;
-  const images = await listImages(directory);
-  const find = ({ name, sha256 }: WrittenImage): StoredImage['index'] =>
-    images.find((image) => image.name === name && image.sha256 === sha256)?.index;
-  const [from, to] = [find(former), find(wanted)];
+  const find = async ({ name, sha256 }: WrittenImage): Promise<StoredImage['index']> => {
+    const image = await readImage(directory, name);
+    return image?.sha256 === sha256 ? image.index : undefined;
+  };
+  const [from, to] = [await find(former), await find(wanted)];
   if (!from || !to) return undefined;
   const has = new Set(from.chunks.map(({ id }) => id));
   has.delete(zeroChunkId(from));
