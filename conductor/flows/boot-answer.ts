@@ -51,7 +51,7 @@ const instanceStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
   'service failed',
 ]);
 
-/** Only what is booted: anybody on the network may ask. */
+/** Only what is booted: anybody on the network may ask. Its URLs have no logins (`ramdiskInstance`). */
 function openImage(secrets: Secrets, node: NodeRow): NodeRow {
   const booted = ['boot_iso', 'kernel', 'ramdisk', 'kernel_append_params', 'ramdisk_kernel_arguments'];
   const instanceInfo = Object.fromEntries(Object.entries(node.instanceInfo).filter(([key]) => booted.includes(key)));

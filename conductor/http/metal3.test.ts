@@ -175,3 +175,22 @@ test('a ramdisk is booted over the network, by its node alone and while it is it
     },
   });
 });
+
+test('a login in a URL that everybody on the network would be told is refused, and never told', async () => {
+  const address = '52:54:00:00:00:04';
+  const { uuid } = await api.call('POST', '/v1/nodes', {
+    ...host,
+    name: 'metal3~login',
+    deploy_interface: 'ramdisk',
+    instance_info: { boot_iso: 'http://me:hush@192.0.2.1/live.iso' },
+  });
+  await api.call('POST', '/v1/ports', { node_uuid: uuid, address });
+  const validated = async () => (await api.call('GET', `/v1/nodes/${uuid}/validate`)).body;
+  const refused = 'instance_info.boot_iso must be a URL without a login';
+  expect(await validated()).toMatchObject({ deploy: { result: false, reason: containing(refused) } });
+  await api.context.db.execute(`UPDATE nodes SET provision_state = 'active' WHERE uuid = '${uuid}'`);
+  await expect(answerBoot(api.context, address)).rejects.toThrow(refused);
+  // a BMC is told it alone
+  await updateNode(api.context.db, uuid, { interfaces: { boot: 'redfish-virtual-media' } });
+  expect(await validated()).toMatchObject({ deploy: { result: true } });
+});

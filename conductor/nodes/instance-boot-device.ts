@@ -15,8 +15,9 @@ export async function setInstanceBootDevice(
   { node, signal }: { readonly node: NodeRow; readonly signal: AbortSignal },
 ): Promise<Pick<NodeRow, 'renewedBootDevice'>> {
   const options = { signal, bootMode: bootModeOf(node) };
+  // Ironic's older `false` is its Default, which is for ramdisks
   const asked = String(node.driverInfo['force_persistent_boot_device']).toLowerCase();
-  if (asked !== 'never' && asked !== 'false') return setLastingBootDevice(management, device, options);
+  if (asked !== 'never') return setLastingBootDevice(management, device, options);
   await management.setBootDevice(device, { ...options, persistent: false });
   return { renewedBootDevice: null };
 }

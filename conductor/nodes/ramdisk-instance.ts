@@ -13,15 +13,18 @@ export function runsFromRamdisk(node: Parameters<typeof interfaceOf>[0]): boolea
 
 /**
  * What `deploy_interface` `ramdisk` boots, by `instance_info`: `boot_iso`, or `kernel` and `ramdisk`.
- * @throws AppError `invalid_argument` naming the missing or wrong field, `not_supported` for a ramdisk as a CD
+ * @throws AppError `invalid_argument` naming the missing or wrong field, or a URL with a login that iPXE would be told:
+ * whoever sends its MAC address is told the same; `not_supported` for a ramdisk as a CD
  */
 export function ramdiskInstance(node: InstanceNode): BootedInstance {
   if (networkBootDevice(node) === 'uefihttp') {
     throw new AppError('not_supported', 'deploy_interface ramdisk needs boot_interface ipxe, pxe or virtual media');
   }
   const info = node.instanceInfo;
+  const isVirtual = bootsFromVirtualMedia(node);
+  const url = (field: string): string => (isVirtual ? fetchedUrl(info, field) : openUrl(info, field));
   if (info['boot_iso'] !== undefined && info['boot_iso'] !== null) {
-    return { kind: 'iso', url: fetchedUrl(info, 'boot_iso') };
+    return { kind: 'iso', url: url('boot_iso') };
   }
   if (!info['kernel'] || !info['ramdisk']) {
     throw new AppError(
@@ -29,7 +32,7 @@ export function ramdiskInstance(node: InstanceNode): BootedInstance {
       'instance_info needs boot_iso, or kernel and ramdisk: deploy_interface ramdisk boots these and writes nothing',
     );
   }
-  if (bootsFromVirtualMedia(node)) {
+  if (isVirtual) {
     throw new AppError(
       'not_supported',
       'instance_info.kernel and ramdisk are booted over the network: with virtual media give boot_iso',
@@ -41,8 +44,8 @@ export function ramdiskInstance(node: InstanceNode): BootedInstance {
   }
   return {
     kind: 'kernel',
-    kernel: fetchedUrl(info, 'kernel'),
-    ramdisk: fetchedUrl(info, 'ramdisk'),
+    kernel: url('kernel'),
+    ramdisk: url('ramdisk'),
     kernelParams: params,
   };
 }
@@ -52,4 +55,15 @@ function fetchedUrl(info: JsonObject, field: string): string {
   const value = info[field];
   if (typeof value === 'string' && /^https?:\/\/[\x21-\x7e]+$/.test(value) && !value.includes('${')) return value;
   throw new AppError('invalid_argument', `instance_info.${field} must be an http:// or https:// URL without blanks`);
+}
+
+/** The same, in a script that is sent to whoever asks. */
+function openUrl(info: JsonObject, field: string): string {
+  const url = fetchedUrl(info, field);
+  if (!/^https?:\/\/[^/?#]*@/.test(url)) return url;
+  throw new AppError(
+    'invalid_argument',
+    `instance_info.${field} must be a URL without a login: iPXE is told it, and so is whoever asks for the node's script; ` +
+      'only virtual media keeps one (boot_iso)',
+  );
 }

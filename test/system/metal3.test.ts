@@ -188,13 +188,16 @@ test('a live ISO boots and boots again, nothing is written; then an image takes 
   expect(machine.disk).toEqual(expect.arrayContaining(['write_image demo.raw']));
 });
 
-test('an ISO that installs is booted once where it is so asked', async () => {
+test.each([
+  ['Never', 'Cd Once'],
+  [false, 'Cd Continuous'],
+] as const)('an ISO is booted once, or from now on: force_persistent_boot_device %s', async (asked, override) => {
   const host = hostOf('redfish');
   await host.init();
   await host.register();
   await host.ask('PATCH', `/v1/nodes/${host.uuid()}`, [{ op: 'add', path: '/automated_clean', value: false }]);
-  await host.provision({ ...liveIso, driverInfo: { force_persistent_boot_device: 'Never' } });
-  expect(overrides().at(-1)).toBe('Cd Once');
+  await host.provision({ ...liveIso, driverInfo: { force_persistent_boot_device: asked } });
+  expect(overrides().at(-1)).toBe(override);
 });
 
 test('a custom deploy runs the step that it names, and writes no image by itself', async () => {
