@@ -101,11 +101,15 @@ test('an image that is used is not removed, and not pruned with what is young or
   const { db } = api.context;
   await db.insert(flows).values({ uuid: flowUuid, nodeUuid: uuid, kind: 'deploy', state: 'running' });
   await db.insert(flowSteps).values({ ...writtenStep(flowUuid), args: { url: urlOf('of-a-flow') } });
-  const [revision] = await db.insert(siteRevisions).values({ kind: 'upload' }).returning();
+  const upload = { kind: 'upload' } as const;
+  const revisions = await db.insert(siteRevisions).values([upload, upload]).returning();
   await db.insert(siteContents).values({ hash: 'h', text: '', documents: [{ image: urlOf('of-a-site') }] });
   await db
     .insert(siteRevisionCollections)
-    .values({ revisionId: revision?.id ?? 0, collection: 'design', contentHash: 'h' });
+    .values(revisions.map(({ id }) => ({ revisionId: id, collection: 'design', contentHash: 'h' })));
+  const { users } = (await api.call('GET', '/v1/images/of-a-site')).body;
+  const ofSite = { kind: 'site_revision', name: 'design' };
+  expect(users).toEqual(revisions.map(({ id }) => ({ ...ofSite, id: String(id) })));
 
   const refused = await api.call('DELETE', '/v1/images/used');
   expect(refused).toMatchObject({ status: 409 });

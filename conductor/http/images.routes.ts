@@ -5,6 +5,7 @@ import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts
 import {
   getImage,
   isAsListed,
+  listChunks,
   listImages,
   measureImage,
   namesOf,
@@ -61,22 +62,25 @@ export function imageRoutes(
     return images.map((image) => view(image, usersOf(image, images, users)));
   };
 
+  const findUsers = async (image: StoredImage): Promise<readonly ImageUser[]> => {
+    const names = await namesOf(directory, image);
+    const users = await findImageUsers(db);
+    return names.flatMap((name) => users.get(name) ?? []);
+  };
+
   app.openapi(list, async (c) => c.json({ images: [...(await viewAll(await listImages(directory)))] }));
 
   app.openapi(show, async (c) => {
     const image = await getImage(directory, c.req.valid('param').image);
-    const all = await listImages(directory);
-    const { storedBytes, ownBytes } = await measureImage(directory, image, all);
-    const viewed = view(image, usersOf(image, all, await findImageUsers(db)));
+    const { storedBytes, ownBytes } = await measureImage(directory, image);
+    const viewed = view(image, await findUsers(image));
     return c.json({ ...viewed, stored_bytes: storedBytes, own_bytes: ownBytes });
   });
 
   app.openapi(remove, async (c) => {
     const image = await getImage(directory, c.req.valid('param').image);
     const { name } = image;
-    const names = await namesOf(directory, image);
-    const known = await findImageUsers(db);
-    const users = names.flatMap((each) => known.get(each) ?? []);
+    const users = await findUsers(image);
     if (users.length > 0) {
       throw new AppError('conflict', `image ${name} is used by ${nameSome(users.map(describeUser), 3)}`);
     }
@@ -99,9 +103,10 @@ export function imageRoutes(
     const removing = all.filter(({ name }) => unused.has(name));
     const images = await removeUnused(db, directory, removing);
     log.info({ images, user: c.get('caller').user }, 'images were pruned');
-    const left = await listImages(directory);
+    const { images: left, ids: needed } = await listChunks(directory);
+    requireWhole(left);
     await requireNoneUnderway(db, left);
-    const swept = await sweepChunks(directory, left, clock);
+    const swept = await sweepChunks(directory, needed, clock);
     return c.json({ images: [...images], kept: [...(await viewAll(left))], ...swept });
   });
 }
@@ -141,12 +146,12 @@ function usersOf(
   return all.filter((image) => image.file === file).flatMap(({ name }) => users.get(name) ?? []);
 }
 
-function view({ name, sha256, addedAt, index }: StoredImage, users: readonly ImageUser[]): ImageAnswer {
+function view({ name, sha256, addedAt, size }: StoredImage, users: readonly ImageUser[]): ImageAnswer {
   return {
     name,
     checksum: `sha256:${sha256}`,
-    size: index?.imageBytes ?? null,
-    chunks: index?.chunks.length ?? null,
+    size: size?.imageBytes ?? null,
+    chunks: size?.chunks ?? null,
     added_at: apiTime(addedAt),
     users: [...users],
   };

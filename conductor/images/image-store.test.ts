@@ -44,7 +44,7 @@ test('a chunk that an add has found while it was about to be removed stays', asy
       return new Date();
     },
   };
-  expect(await sweepChunks(folder, [], clock)).toEqual({ chunks: 0, bytes: 0 });
+  expect(await sweepChunks(folder, new Set(), clock)).toEqual({ chunks: 0, bytes: 0 });
   expect(await chunkPaths()).toEqual(chunks);
 });
 
@@ -52,9 +52,9 @@ test('chunks that a sweep which broke off has set aside are there again, and you
   const chunks = await addUnused();
   for (const path of chunks) await rename(path, `${path}.unused`);
   const clock = { now: () => new Date() };
-  expect(await sweepChunks(folder, [], clock)).toEqual({ chunks: 0, bytes: 0 });
+  expect(await sweepChunks(folder, new Set(), clock)).toEqual({ chunks: 0, bytes: 0 });
   expect(await chunkPaths()).toEqual(chunks);
   for (const path of chunks) await utimes(path, longAgo, longAgo);
-  expect(await sweepChunks(folder, [], clock)).toMatchObject({ chunks: chunks.length });
+  expect(await sweepChunks(folder, new Set(), clock)).toMatchObject({ chunks: chunks.length });
   expect(await chunkPaths()).toEqual([]);
 });

@@ -16,7 +16,7 @@ export interface StoredImage {
   readonly sha256: string;
   readonly addedAt: Date;
   /** `undefined` when it is damaged, or a link that leads nowhere. */
-  readonly index: ChunkIndex | undefined;
+  readonly size: { readonly imageBytes: number; readonly chunks: number } | undefined;
 }
 
 export interface SweptChunks {
@@ -31,18 +31,39 @@ const asideEnding = '.unused';
 /** One that is added just now names chunks before its index is there. */
 const youngMs = 24 * 3_600_000;
 
-/** By name. */
-export async function listImages(directory: string): Promise<readonly StoredImage[]> {
-  const names = await imageNamesIn(directory);
-  const images = await inParallel(names, (name) => readImage(directory, name), { atOnce: filesAtOnce });
+/**
+ * By name.
+ * @param take told the chunks of each, which are many: they are kept only by who needs them
+ */
+export async function listImages(
+  directory: string,
+  take: (image: StoredImage, index: ChunkIndex) => void = () => undefined,
+): Promise<readonly StoredImage[]> {
+  const read = async (name: string): Promise<StoredImage | undefined> => {
+    const found = await readImage(directory, name);
+    if (found?.index) take(found.image, found.index);
+    return found?.image;
+  };
+  const images = await inParallel(await imageNamesIn(directory), read, { atOnce: filesAtOnce });
   return images.filter((image) => image !== undefined);
+}
+
+/** The images, and the ids of the chunks that they have. */
+export async function listChunks(
+  directory: string,
+): Promise<{ readonly images: readonly StoredImage[]; readonly ids: ReadonlySet<string> }> {
+  const ids = new Set<string>();
+  const images = await listImages(directory, (_image, { chunks }) => {
+    for (const { id } of chunks) ids.add(id);
+  });
+  return { images, ids };
 }
 
 /** @throws AppError `not_found` */
 export async function getImage(directory: string, name: string): Promise<StoredImage> {
-  const image = await readImage(directory, name);
-  if (!image) throw new AppError('not_found', `no image ${name}: baton image list shows those that there are`);
-  return image;
+  const found = await readImage(directory, name);
+  if (!found) throw new AppError('not_found', `no image ${name}: baton image list shows those that there are`);
+  return found.image;
 }
 
 /** Of the image's file, its own among them. */
@@ -63,18 +84,26 @@ function indexPath(directory: string, name: string): string {
   return join(directory, `${name}${ending}`);
 }
 
+interface ReadImage {
+  readonly image: StoredImage;
+  readonly index: ChunkIndex | undefined;
+}
+
 /** @returns `undefined` when there is none, or the name is no file's */
-export async function readImage(directory: string, name: string): Promise<StoredImage | undefined> {
+export async function readImage(directory: string, name: string): Promise<ReadImage | undefined> {
   if (/[/\0]/.test(name)) return undefined;
   const path = indexPath(directory, name);
   try {
     const [{ mtime }, content, file] = await Promise.all([stat(path), readFile(path), realpath(path)]);
-    return { name, file, sha256: sha256Of(content), addedAt: mtime, index: tryParse(content) };
+    const index = tryParse(content);
+    const size = index && { imageBytes: index.imageBytes, chunks: index.chunks.length };
+    return { image: { name, file, sha256: sha256Of(content), addedAt: mtime, size }, index };
   } catch (error) {
     if (!isMissing(error)) throw error;
     const link = await lstat(path).catch(() => undefined);
     if (!link?.isSymbolicLink()) return undefined; // removed meanwhile
-    return { name, file: path, sha256: sha256Of(Buffer.alloc(0)), addedAt: link.mtime, index: undefined };
+    const sha256 = sha256Of(Buffer.alloc(0));
+    return { image: { name, file: path, sha256, addedAt: link.mtime, size: undefined }, index: undefined };
   }
 }
 
@@ -94,11 +123,14 @@ function tryParse(file: Buffer): ChunkIndex | undefined {
 export async function measureImage(
   directory: string,
   image: StoredImage,
-  all: readonly StoredImage[],
 ): Promise<{ readonly storedBytes: number; readonly ownBytes: number }> {
-  const others = idsOf(all.filter(({ file }) => file !== image.file));
+  const [own, others] = [new Set<string>(), new Set<string>()];
+  await listImages(directory, ({ file }, { chunks }) => {
+    const ids = file === image.file ? own : others;
+    for (const { id } of chunks) ids.add(id);
+  });
   const sizes = await inParallel(
-    idsOf([image]),
+    own,
     async (id) => ({ bytes: await sizeOf(chunkPath(directory, id)), isOwn: !others.has(id) }),
     { atOnce: filesAtOnce },
   );
@@ -113,23 +145,20 @@ export async function removeImage(directory: string, name: string): Promise<void
 
 /** Whether it is as it was listed: not added again since. */
 export async function isAsListed(directory: string, image: StoredImage): Promise<boolean> {
-  const now = await readImage(directory, image.name);
+  const now = (await readImage(directory, image.name))?.image;
   const { file, sha256, addedAt } = image;
   return now?.file === file && now.sha256 === sha256 && now.addedAt.getTime() === addedAt.getTime();
 }
 
 /**
- * Removes chunks that none of the images has, but for young ones.
- * @param images all that there are
- * @throws AppError `conflict` when an image's index is damaged: nobody knows which chunks it has
+ * Removes chunks that no image has, but for young ones.
+ * @param needed ids of those that they have: of all, of which none is damaged
  */
 export async function sweepChunks(
   directory: string,
-  images: readonly StoredImage[],
+  needed: ReadonlySet<string>,
   clock: Pick<Clock, 'now'>,
 ): Promise<SweptChunks> {
-  requireWhole(images);
-  const needed = idsOf(images);
   const store = join(directory, 'default.castr');
   const removed = { chunks: 0, bytes: 0 };
   for (const folder of await namesIn(store)) {
@@ -177,18 +206,14 @@ async function putBack(aside: string): Promise<void> {
   await writing(aside, () => unlessMissing(rename(aside, aside.slice(0, -asideEnding.length))));
 }
 
-/** @throws AppError `conflict` */
+/** @throws AppError `conflict` when an image's index is damaged: nobody knows which chunks it has */
 export function requireWhole(images: readonly StoredImage[]): void {
-  const damaged = images.find(({ index }) => !index);
+  const damaged = images.find(({ size }) => !size);
   if (!damaged) return;
   throw new AppError(
     'conflict',
     `the index of image ${damaged.name} is damaged, or leads nowhere: no chunk is removed before it is added again, or removed`,
   );
-}
-
-function idsOf(images: readonly StoredImage[]): ReadonlySet<string> {
-  return new Set(images.flatMap(({ index }) => index?.chunks.map(({ id }) => id) ?? []));
 }
 
 function chunkPath(directory: string, id: string): string {

@@ -6,7 +6,7 @@ import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { WrittenImage } from '#conductor/model/known-disk.ts';
-import { zeroChunkId } from '#shared/chunks/chunk-index.ts';
+import { type ChunkIndex, zeroChunkId } from '#shared/chunks/chunk-index.ts';
 
 /** What a deploy leaves on the disk of what an earlier one has written. */
 export interface KeptChunks {
@@ -69,9 +69,9 @@ export async function findKeptChunks(
   const wanted = imageOf(node.instanceInfo);
   if (!former || !wanted || node.osDisk?.flow === undefined) return undefined;
   if (await wasErasedSince(db, node.uuid, node.osDisk.flow)) return undefined;
-  const find = async ({ name, sha256 }: WrittenImage): Promise<StoredImage['index']> => {
-    const image = await readImage(directory, name);
-    return image?.sha256 === sha256 ? image.index : undefined;
+  const find = async ({ name, sha256 }: WrittenImage): Promise<ChunkIndex | undefined> => {
+    const found = await readImage(directory, name);
+    return found?.image.sha256 === sha256 ? found.index : undefined;
   };
   const [from, to] = [await find(former), await find(wanted)];
   if (!from || !to) return undefined;
