@@ -21,6 +21,8 @@ export interface SwitchPortState {
   readonly vlans: FoundVlans;
   /** One of `SwitchAccess.bondNumbers`; a member of another bond has `other` VLANs. */
   readonly bond?: FoundBond | undefined;
+  /** It forwards packets between networks, and is not shut down. */
+  readonly isRouted?: true;
 }
 
 /** All that is to be so of a port. Settings name a bond with all of its members, or none of them. */

@@ -6,6 +6,7 @@ import type { TextSystem } from '#test/simulators/switch/text-switch.ts';
 
 const switchport: readonly SectionCommand[] = [
   { form: /^switchport$/, key: 'switchport' },
+  { form: /^shutdown$/, key: 'shutdown' },
   { form: /^switchport mode (access|trunk)$/, key: 'switchport mode' },
   { form: /^switchport access vlan \d+$/, key: 'switchport access vlan' },
   { form: /^switchport trunk allowed vlan (none|all|[\d,-]+)$/, key: 'switchport trunk allowed vlan' },

@@ -6,7 +6,7 @@ import type { NamedBond, SwitchRows } from '#conductor/networks/switches/command
 /** Ports in one command: lines have a length. */
 const portsAtOnce = 16;
 
-type ChangeRows = Pick<SwitchRows, 'isolate' | 'access' | 'trunk' | 'bonds'>;
+type ChangeRows = Pick<SwitchRows, 'isolate' | 'isolateRouted' | 'access' | 'trunk' | 'bonds'>;
 
 /** What VLANs are set at: a port, or a bond in place of its members. */
 interface Unit {
@@ -61,14 +61,15 @@ export function changeLines(
     ({ name, vlans, was }) => !isNew.has(name) && (isIsolated(vlans) || (inSteps && !isIsolated(was))),
   );
   const isolate = (ports: readonly string[]): string[] => inGroups(ports).flatMap((group) => rows.isolate(group));
+  const routed = names(settings).filter((port) => rows.isolateRouted && states.get(port)?.isRouted);
+  const isolatedFirst = new Set([
+    ...[...apart.keys()].filter((name) => !stays(name)),
+    ...first.map(({ name }) => name),
+    ...names(entering).filter((port) => !isNew.has(port)),
+  ]);
   return [
-    ...isolate([
-      ...new Set([
-        ...[...apart.keys()].filter((name) => !stays(name)),
-        ...first.map(({ name }) => name),
-        ...names(entering).filter((port) => !isNew.has(port)),
-      ]),
-    ]),
+    ...inGroups(routed).flatMap((group) => rows.isolateRouted?.(group) ?? []),
+    ...isolate([...isolatedFirst].filter((port) => !routed.includes(port))),
     ...[...apart].flatMap(([name, members]) => [
       ...inGroups(names(members)).flatMap((group) => rows.bonds?.leave(group, name) ?? []),
       ...(stays(name) ? [] : (rows.bonds?.remove(name) ?? [])),

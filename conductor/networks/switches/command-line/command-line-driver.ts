@@ -215,7 +215,10 @@ async function applyLineByLine(
   } catch (error) {
     const goBack = async (): Promise<void> => {
       const snapshot = await read(switchAt, portIds, undefined);
-      const now = withOthers(switchAt, snapshot, statesOf(switchAt, snapshot, portIds));
+      const states = withOthers(switchAt, snapshot, statesOf(switchAt, snapshot, portIds));
+      // what was routed may have been left shut down
+      const routed = new Set(found.filter(({ isRouted }) => isRouted).map(({ portId }) => portId));
+      const now = states.map((each) => (routed.has(each.portId) ? { ...each, isRouted: true as const } : each));
       await runChange(switchAt, [], changeLines(rows, wayBack(settings, found), now, true), undefined);
     };
     await goBack().catch((second: unknown) => {

@@ -26,7 +26,10 @@ export function statesOf(switchAt: SwitchAt, snapshot: SwitchSnapshot, portIds: 
         `switch ${switchAt.access.endpoint} has no port ${portId} that could be in a VLAN`,
       );
     }
-    if (!member) return { portId, vlans: snapshot.ports.get(portId) ?? 'other' };
+    if (!member) {
+      const isRouted = snapshot.routed?.has(portId) ? ({ isRouted: true } as const) : {};
+      return { portId, vlans: snapshot.ports.get(portId) ?? 'other', ...isRouted };
+    }
     const number = ownNumber(switchAt, member.name);
     if (number === undefined) return { portId, vlans: 'other' };
     const { mode, acrossPair } = member;

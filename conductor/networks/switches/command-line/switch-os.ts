@@ -5,6 +5,8 @@ import type { OpenCommandLine } from '#conductor/networks/switches/command-line/
 
 export interface SwitchSnapshot {
   readonly ports: ReadonlyMap<string, FoundVlans>;
+  /** Of them those that are routed, and not shut down; for `isolateRouted`. */
+  readonly routed?: ReadonlySet<string>;
   /** The VLANs that exist; `undefined` where a VLAN needs no making. */
   readonly vlans: ReadonlySet<number> | undefined;
   /** Where bonds are asked for. */
@@ -89,6 +91,8 @@ export interface SwitchRows {
   };
   /** Ports may be many; all get the same. */
   readonly isolate: (portIds: readonly string[]) => readonly string[];
+  /** In place of `isolate`, where a routed port would be in some VLAN amid that. */
+  readonly isolateRouted?: (portIds: readonly string[]) => readonly string[];
   readonly access: (portIds: readonly string[], vlan: number) => readonly string[];
   /** With tagged VLANs, and perhaps an untagged one. */
   readonly trunk: (portIds: readonly string[], vlans: PortVlans) => readonly string[];

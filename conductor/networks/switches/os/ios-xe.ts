@@ -16,6 +16,7 @@ import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-
 import {
   accessLines,
   isolateLines,
+  isolateRoutedLines,
   trunkLines,
   trunkVlans,
 } from '#conductor/networks/switches/command-line/switchport-lines.ts';
@@ -49,14 +50,20 @@ export const iosXe: SwitchOs = {
   portName: (name) => name.replace(/^[A-Z][a-z]+(?=\d)/, (short) => longNames[short] ?? short),
   read: {
     commands: ['show running-config | section ^interface', 'show vlan brief'],
-    parse: ([config = '', vlans = '']) => ({
-      ports: new Map([...interfaceSections(config)].map(([portId, lines]) => [portId, vlansOf(lines)])),
-      vlans: vlansInTable(vlans),
-    }),
+    parse: ([config = '', vlans = '']) => {
+      const sections = [...interfaceSections(config)];
+      const routed = sections.filter(([, lines]) => lines.includes('no switchport') && !lines.includes('shutdown'));
+      return {
+        ports: new Map(sections.map(([portId, lines]) => [portId, vlansOf(lines)])),
+        routed: new Set(routed.map(([portId]) => portId)),
+        vlans: vlansInTable(vlans),
+      };
+    },
   },
   begin: ['configure terminal'],
   end: ['end'],
   isolate,
+  isolateRouted: (portIds) => ranges(portIds).flatMap(isolateRoutedLines),
   access: (portIds, vlan) => ranges(portIds).flatMap((range) => accessLines(range, vlan)),
   trunk: (portIds, vlans) => ranges(portIds).flatMap((range) => trunkLines(range, vlans)),
   bonds: { ...channelGroups(channels), members: ([config = '']) => channelMembers(config, channels) },

@@ -14,6 +14,7 @@ import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-
 import {
   accessLines,
   isolateLines,
+  isolateRoutedLines,
   trunkLines,
   trunkVlans,
 } from '#conductor/networks/switches/command-line/switchport-lines.ts';
@@ -41,9 +42,13 @@ export const nxos: SwitchOs = {
     commands: ['show running-config interface', 'show interface switchport', 'show vlan brief'],
     parse: ([config = '', switchports = '', vlans = '']) => {
       const shown = shownPorts(switchports);
+      const sections = [...interfaceSections(config)];
       return {
-        ports: new Map(
-          [...interfaceSections(config)].map(([portId, lines]) => [portId, vlansOf(lines, shown.get(portId))]),
+        ports: new Map(sections.map(([portId, lines]) => [portId, vlansOf(lines, shown.get(portId))])),
+        routed: new Set(
+          sections.flatMap(([portId, lines]) =>
+            isSwitchport(lines, shown.get(portId)) || lines.includes('shutdown') ? [] : portId,
+          ),
         ),
         vlans: vlansInTable(vlans),
       };
@@ -52,6 +57,7 @@ export const nxos: SwitchOs = {
   begin: ['configure terminal'],
   end: ['end'],
   isolate,
+  isolateRouted: (portIds) => ranges(portIds).flatMap(isolateRoutedLines),
   access: (portIds, vlan) => ranges(portIds).flatMap((range) => accessLines(range, vlan)),
   trunk: (portIds, vlans) => ranges(portIds).flatMap((range) => trunkLines(range, vlans)),
   bonds: { ...channelGroups(channels), members: ([config = '']) => channelMembers(config, channels) },
@@ -81,9 +87,13 @@ function shownPorts(text: string): Map<string, ShownPort> {
   );
 }
 
+function isSwitchport(lines: readonly string[], shown: ShownPort | undefined): boolean {
+  return shown?.isSwitchport === true && !lines.includes('no switchport');
+}
+
 function vlansOf(lines: readonly string[], shown: ShownPort | undefined): FoundVlans {
   const mode = lines.find((line) => line.startsWith('switchport mode '));
-  if (!shown?.isSwitchport || lines.includes('no switchport')) return 'other';
+  if (!shown || !isSwitchport(lines, shown)) return 'other';
   if (mode === 'switchport mode trunk') return trunkVlans(lines);
   const isAccess = mode === undefined || mode === 'switchport mode access';
   return isAccess && shown.accessVlan > 0 ? portVlans(shown.accessVlan) : 'other';
