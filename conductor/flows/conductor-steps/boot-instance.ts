@@ -9,6 +9,7 @@ import { setInstanceBootDevice } from '#conductor/nodes/instance-boot-device.ts'
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
+import { maskUrlLogins } from '#shared/url-logins.ts';
 
 export const bootInstance: ConductorStep = {
   interface: 'deploy',
@@ -51,7 +52,9 @@ async function powerOnInstance(context: StepContext): Promise<ConductorStepOutco
 async function loadDrive(context: StepContext, url: string): Promise<'runs' | 'loaded'> {
   const { signal, isRepeated } = context;
   const media = requireVirtualMedia(context);
-  const isIn = (await media.list({ signal })).some(({ inserted, image }) => inserted && image === url);
+  // BMCs may hide a login that they were given
+  const isIso = (image: string): boolean => maskUrlLogins(image) === maskUrlLogins(url);
+  const isIn = (await media.list({ signal })).some(({ inserted, image }) => inserted && image !== null && isIso(image));
   const power = await context.bmc().power.getPowerState({ signal });
   if (isIn && power === 'power on') return 'runs';
   // a BMC may be late to say that the machine is on

@@ -119,6 +119,8 @@ export interface Quirks {
   noSecureBoot: boolean;
   /** Where the virtual CD drive is, and how it is filled. */
   virtualMedia: 'of the manager' | 'of the system' | 'by PATCH' | 'by its protocol' | 'none';
+  /** A login in the image's URL is shown as stars. */
+  hidesMediaLogin: boolean;
   /** How firmware is updated. */
   simpleUpdate: 'by its URL' | 'with its protocol' | 'none';
   /** Images can be sent to it. */
@@ -191,6 +193,7 @@ export const standardQuirks: Readonly<Quirks> = {
   managerResetTypes: ['ForceRestart'],
   noSecureBoot: false,
   virtualMedia: 'of the manager',
+  hidesMediaLogin: false,
   simpleUpdate: 'by its URL',
   multipartPush: true,
   updatesAtReset: false,

@@ -26,7 +26,7 @@ export function virtualMediaResources(
     Id: id,
     Name: `Virtual ${id}`,
     MediaTypes: types,
-    Image: inside ?? null,
+    Image: (quirks.hidesMediaLogin ? inside?.replace(/\/\/[^@]*@/, '//***:***@') : inside) ?? null,
     Inserted: inside !== undefined,
     WriteProtected: true,
     ConnectedVia: inside === undefined ? 'NotConnected' : 'URI',
