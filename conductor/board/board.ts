@@ -2,7 +2,6 @@ import { arrangeTroubles } from '#conductor/board/arrange-troubles.ts';
 import { choicesOf, questionAbout } from '#conductor/board/ask-about-nodes.ts';
 import { get, LoginNeeded, send } from '#conductor/board/ask-api.ts';
 import { askFirst, askWhich, prepareDialog, reasonOf } from '#conductor/board/ask-first.ts';
-import { attentionView } from '#conductor/board/attention-view.ts';
 import {
   actionsFor,
   actionsForRows,
@@ -11,17 +10,15 @@ import {
   skipAction,
 } from '#conductor/board/board-actions.ts';
 import { countWork, type Fleet, followFleet, uuidByName } from '#conductor/board/follow-fleet.ts';
-import { allocationsView, conductorsView, settingsView } from '#conductor/board/list-views.ts';
 import { onLogin } from '#conductor/board/login-form.ts';
 import { createNodePage } from '#conductor/board/node-page.ts';
 import { askToEnable, type ConsoleKind, closeConsole, openConsole } from '#conductor/board/open-console.ts';
-import { browser, document, element, location, type PageEvent, paint } from '#conductor/board/page.ts';
-import { racksView } from '#conductor/board/racks-view.ts';
+import { browser, document, element, type PageEvent, paint } from '#conductor/board/page.ts';
+import { namedFilter, namedView, nameFilter, openNode, views } from '#conductor/board/read-address.ts';
 import { arrangeRows, type BoardNode, type BoardRow, countFleet, renderCounts } from '#conductor/board/render-board.ts';
 import { renderButtons, renderNode } from '#conductor/board/render-node.ts';
-import { type OpenView, openView, type View, type Viewer } from '#conductor/board/show-view.ts';
+import { type OpenView, openView, type Viewer } from '#conductor/board/show-view.ts';
 import { showWindow } from '#conductor/board/show-window.ts';
-import { siteView } from '#conductor/board/site-view.ts';
 import { stepName } from '#conductor/model/planned-step.ts';
 
 /** The page's script: follows the fleet as its caller, and shows it, one of its nodes, or one of the views beside it. */
@@ -29,16 +26,6 @@ import { stepName } from '#conductor/model/planned-step.ts';
 const paintMs = 100;
 /** Times on the page grow. */
 const tickMs = 1000;
-
-/** `#site/`; of the fleet the address has the filter, in which a slash is escaped. */
-const views: Readonly<Record<string, View>> = {
-  attention: attentionView,
-  racks: racksView,
-  site: siteView,
-  allocations: allocationsView,
-  conductors: conductorsView,
-  settings: settingsView,
-};
 
 interface Session {
   readonly user: string | null;
@@ -63,17 +50,6 @@ const nodePage = createNodePage({
   onChange: () => showSoon(),
   onTrouble: (error) => report(error),
 });
-
-function openNode(): string | undefined {
-  return /^#node\/([0-9a-f-]{36})$/.exec(location.hash)?.[1];
-}
-
-/** The view that the address names, and what stands behind it. */
-function namedView(): { readonly name: string; readonly view: View; readonly rest: string } | undefined {
-  const [, name = '', rest = ''] = /^#(\w+)\/(.*)$/.exec(location.hash) ?? [];
-  const view = Object.hasOwn(views, name) ? views[name] : undefined;
-  return view && { name, view, rest };
-}
 
 /** After the address has changed, or somebody has logged in. */
 function route(): void {
@@ -213,12 +189,12 @@ element('logout').addEventListener('click', () => {
 });
 /** Of a link; one to the whole fleet leaves what was typed. */
 function readFilter(): void {
-  const filter = decodeURIComponent(location.hash.slice(1));
-  if (filter !== '' && openNode() === undefined && !namedView()) element('filter').value = filter;
+  const filter = namedFilter();
+  if (filter !== undefined) element('filter').value = filter;
 }
 readFilter();
 element('filter').addEventListener('input', () => {
-  location.hash = encodeURIComponent(element('filter').value);
+  nameFilter(element('filter').value);
   show();
 });
 browser.addEventListener('hashchange', () => {

@@ -1,0 +1,41 @@
+import { attentionView } from '#conductor/board/attention-view.ts';
+import { allocationsView, conductorsView, settingsView } from '#conductor/board/list-views.ts';
+import { location } from '#conductor/board/page.ts';
+import { racksView } from '#conductor/board/racks-view.ts';
+import type { View } from '#conductor/board/show-view.ts';
+import { siteView } from '#conductor/board/site-view.ts';
+
+/** What the page's address names: a node, a view beside the fleet, or else the fleet's filter, in which a slash is escaped. */
+
+/** `#site/`. */
+export const views: Readonly<Record<string, View>> = {
+  attention: attentionView,
+  racks: racksView,
+  site: siteView,
+  allocations: allocationsView,
+  conductors: conductorsView,
+  settings: settingsView,
+};
+
+/** Its UUID. */
+export function openNode(): string | undefined {
+  return /^#node\/([0-9a-f-]{36})$/.exec(location.hash)?.[1];
+}
+
+/** The view, and what stands behind it. */
+export function namedView(): { readonly name: string; readonly view: View; readonly rest: string } | undefined {
+  const [, name = '', rest = ''] = /^#(\w+)\/(.*)$/.exec(location.hash) ?? [];
+  const view = Object.hasOwn(views, name) ? views[name] : undefined;
+  return view && { name, view, rest };
+}
+
+/** `undefined` where it names none. */
+export function namedFilter(): string | undefined {
+  const filter = decodeURIComponent(location.hash.slice(1));
+  return filter === '' || openNode() !== undefined || namedView() ? undefined : filter;
+}
+
+/** As a link would. */
+export function nameFilter(filter: string): void {
+  location.hash = encodeURIComponent(filter);
+}
