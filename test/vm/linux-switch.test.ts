@@ -111,4 +111,16 @@ describe('machines at a Linux switch', () => {
     await connection.apply([access('swp3', 200), access('swp4', 200)]);
     await reaches('four', '10.0.0.3');
   });
+
+  test('a port that the bond refuses goes back into the bridge, with its VLAN', async () => {
+    const before = [...bonded(portVlans(100)), access('over', 300)];
+    await connection.apply(before.slice(0, 2));
+    // of the bond itself
+    await real.shell('ip link add link bond101 name over type vlan id 7; ip link set over master br0 up');
+    await connection.apply([access('over', 300)]);
+    const all = before.map(({ portId }) => ({ portId, vlans: portVlans(200), bond }));
+    await expect(connection.apply(all)).rejects.toMatchObject({ code: 'switch_error' });
+    expect(await connection.readPorts(['swp1', 'swp2', 'over'])).toEqual(before);
+    expect(await real.shell('ip -o link show dev over up')).toContain('master br0');
+  });
 });
