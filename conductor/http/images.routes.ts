@@ -18,6 +18,7 @@ import { findImageUsers, type ImageUser } from '#conductor/images/image-users.ts
 import { findReplacedUnderway } from '#conductor/images/kept-chunks.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
+import { findSealedImages } from '#conductor/sites/revisions/find-users.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/words.ts';
 
@@ -51,20 +52,23 @@ const prune = route.post(
   { body: ImagePrune },
 );
 
+type FindAllUsers = () => ReturnType<typeof findImageUsers>;
+
 /** `/v1/images`. */
 export function imageRoutes(
   app: ApiApp,
-  { db, clock, config, log }: Pick<HttpContext, 'db' | 'clock' | 'config' | 'log'>,
+  { db, secrets, clock, config, log }: Pick<HttpContext, 'db' | 'secrets' | 'clock' | 'config' | 'log'>,
 ): void {
   const directory = config.imagesDirectory;
+  const findAllUsers: FindAllUsers = async () => findImageUsers(db, await findSealedImages({ db, secrets }));
   const viewAll = async (images: readonly StoredImage[]): Promise<readonly ImageAnswer[]> => {
-    const users = await findImageUsers(db);
+    const users = await findAllUsers();
     return images.map((image) => view(image, usersOf(image, images, users)));
   };
 
   const findUsers = async (image: StoredImage): Promise<readonly ImageUser[]> => {
     const names = await namesOf(directory, image);
-    const users = await findImageUsers(db);
+    const users = await findAllUsers();
     return names.flatMap((name) => users.get(name) ?? []);
   };
 
@@ -101,7 +105,7 @@ export function imageRoutes(
     requireWhole(all.filter(({ name }) => !unused.has(name)));
     await requireNoneUnderway(db, all);
     const removing = all.filter(({ name }) => unused.has(name));
-    const images = await removeUnused(db, directory, removing);
+    const images = await removeUnused(findAllUsers, directory, removing);
     log.info({ images, user: c.get('caller').user }, 'images were pruned');
     const { images: left, ids: needed } = await listChunks(directory);
     requireWhole(left);
@@ -123,10 +127,14 @@ async function requireNoneUnderway(db: Queryable, images: readonly StoredImage[]
  * All names of a file or none, and none that is used or added again meanwhile.
  * @returns names of those removed
  */
-async function removeUnused(db: Queryable, directory: string, images: readonly StoredImage[]): Promise<string[]> {
+async function removeUnused(
+  findAllUsers: FindAllUsers,
+  directory: string,
+  images: readonly StoredImage[],
+): Promise<string[]> {
   const removed: string[] = [];
   for (const names of Map.groupBy(images, ({ file }) => file).values()) {
-    const users = await findImageUsers(db);
+    const users = await findAllUsers();
     const asListed = await Promise.all(names.map((image) => isAsListed(directory, image)));
     if (asListed.includes(false) || names.some(({ name }) => users.has(name))) continue;
     for (const { name } of names) {

@@ -14,7 +14,8 @@ export interface ImageUser {
   readonly name: string | null;
 }
 
-interface Mention extends Omit<ImageUser, 'kind'> {
+/** Text that may have images' URLs, and whose it is. */
+export interface ImageMention extends Omit<ImageUser, 'kind'> {
   readonly text: string;
 }
 
@@ -22,8 +23,12 @@ interface Mention extends Omit<ImageUser, 'kind'> {
  * Who uses images in chunks, by the image's name: nodes, whose `instance_info` stays while they are deployed; flows that
  * have not ended; templates, runbooks, and every stored revision of a site. An image of that name on another server counts, too:
  * rather one is kept too many.
+ * @param sealed what revisions say that only `sites` can read
  */
-export async function findImageUsers(db: Queryable): Promise<ReadonlyMap<string, readonly ImageUser[]>> {
+export async function findImageUsers(
+  db: Queryable,
+  sealed: readonly ImageMention[],
+): Promise<ReadonlyMap<string, readonly ImageUser[]>> {
   const found = new Map<string, Map<string, ImageUser>>();
   const note = (kind: ImageUser['kind'], { id, name }: Omit<ImageUser, 'kind'>, images: ReadonlySet<string>): void => {
     for (const image of images) {
@@ -38,6 +43,7 @@ export async function findImageUsers(db: Queryable): Promise<ReadonlyMap<string,
   for (const mention of await templatesWith(db)) note('deploy_template', mention, imagesIn(mention.text));
   for (const mention of await runbooksWith(db)) note('runbook', mention, imagesIn(mention.text));
   for (const revision of await revisionsWith(db)) note('site_revision', revision, revision.images);
+  for (const mention of sealed) note('site_revision', mention, imagesIn(mention.text));
   return new Map([...found].map(([image, users]) => [image, [...users.values()]]));
 }
 
@@ -66,7 +72,7 @@ function mentionsImage(column: PgColumn): SQL {
   return sql`${column}::text like '%.caibx%'`;
 }
 
-function nodesWith(db: Queryable): Promise<Mention[]> {
+function nodesWith(db: Queryable): Promise<ImageMention[]> {
   const { instanceInfo } = nodes;
   return db
     .select({ id: nodes.uuid, name: nodes.name, text: textOf(instanceInfo) })
@@ -75,7 +81,7 @@ function nodesWith(db: Queryable): Promise<Mention[]> {
     .orderBy(nodes.id);
 }
 
-function flowsWith(db: Queryable): Promise<Mention[]> {
+function flowsWith(db: Queryable): Promise<ImageMention[]> {
   const text = sql<string>`${flows.requestedSteps}::text || coalesce(string_agg(${flowSteps.args}::text, ' '), '')`;
   return db
     .select({ id: flows.uuid, name: sql<string | null>`null`, text })
@@ -85,7 +91,7 @@ function flowsWith(db: Queryable): Promise<Mention[]> {
     .groupBy(flows.uuid);
 }
 
-function templatesWith(db: Queryable): Promise<Mention[]> {
+function templatesWith(db: Queryable): Promise<ImageMention[]> {
   const { args } = deployTemplateSteps;
   return db
     .select({ id: deployTemplates.uuid, name: deployTemplates.name, text: textOf(args) })
@@ -94,7 +100,7 @@ function templatesWith(db: Queryable): Promise<Mention[]> {
     .where(mentionsImage(args));
 }
 
-function runbooksWith(db: Queryable): Promise<Mention[]> {
+function runbooksWith(db: Queryable): Promise<ImageMention[]> {
   const { args } = runbookSteps;
   return db
     .select({ id: runbooks.uuid, name: runbooks.name, text: textOf(args) })

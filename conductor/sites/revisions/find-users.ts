@@ -1,14 +1,18 @@
-import { sql } from 'drizzle-orm';
+import { inArray, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { findOpenAction } from '#conductor/flows/actions/action-store.ts';
+import type { ImageMention } from '#conductor/images/image-users.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import { siteContents, siteRevisionCollections } from '#conductor/kernel/db/schema/site.ts';
 import { actionsLike } from '#conductor/model/action-table.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
 import { deletePlugin, type PluginKey } from '#conductor/sites/plugins/plugin-store.ts';
 import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
+import { openDocument, storedDocument } from '#conductor/sites/revisions/encrypted-documents.ts';
 import { type DocumentReader, openRevisionDocuments, readRoles } from '#conductor/sites/revisions/revision-store.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /** The document by which a site has a plugin. */
 const pluginSchema = 'baton/Plugin/v1';
@@ -95,4 +99,31 @@ function names(value: unknown, credential: string): boolean {
   return Object.entries(value).some(
     ([key, inner]) => (key === 'credential' && inner === credential) || names(inner, credential),
   );
+}
+
+/**
+ * What encrypted documents of all stored revisions say, as far as it names images in chunks (`image-users.ts`).
+ * @throws AppError `conflict` where that can't be read: which images are used is not known then
+ */
+export async function findSealedImages({ db, secrets }: DocumentReader): Promise<ImageMention[]> {
+  const { revisionId, collection, contentHash } = siteRevisionCollections;
+  const contents = await db
+    .select({ hash: siteContents.hash, documents: siteContents.documents })
+    .from(siteContents)
+    .where(sql`${siteContents.documents}::text like '%"sealed": "%'`);
+  const open = (document: JsonObject): unknown => openDocument(secrets, storedDocument('', document)).data;
+  try {
+    const opened = contents.map(({ hash, documents }) => [hash, JSON.stringify(documents.map(open))] as const);
+    const texts = new Map(opened.filter(([, text]) => text.includes('.caibx')));
+    const rows = await db
+      .select({ id: sql<string>`${revisionId}::text`, name: collection, hash: contentHash })
+      .from(siteRevisionCollections)
+      .where(inArray(contentHash, [...texts.keys()]))
+      .orderBy(revisionId);
+    return rows.map(({ id, name, hash }) => ({ id, name, text: texts.get(hash) ?? '' }));
+  } catch (error) {
+    if (errorCode(error) !== 'invalid_argument') throw error;
+    const message = 'which images are used is not known: encrypted documents of the site can not be read';
+    throw new AppError('conflict', message, { cause: error });
+  }
 }
