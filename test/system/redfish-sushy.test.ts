@@ -43,7 +43,7 @@ const expected = {
     manufacturer: 'Baton',
     memory_gib: 2,
     resets: ['ForceOff', 'ForceOn', 'ForceRestart', 'GracefulRestart', 'GracefulShutdown', 'On', 'PushPowerButton'],
-    boot_sources: ['BiosSetup', 'Cd', 'Hdd', 'None', 'Pxe'],
+    boot_sources: ['BiosSetup', 'Cd', 'Hdd', 'None', 'Pxe', 'UefiHttp'],
     managers: ['1'],
     chassis: ['1'],
   },
