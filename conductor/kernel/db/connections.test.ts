@@ -1,7 +1,10 @@
+import { once } from 'node:events';
+import { type AddressInfo, createConnection, createServer } from 'node:net';
 import { eq, sql } from 'drizzle-orm';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Connections, openConnections } from '#conductor/kernel/db/connections.ts';
+import { isConnectionLost } from '#conductor/kernel/db/faults.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { statement } from '#conductor/kernel/db/statement.ts';
@@ -147,6 +150,25 @@ test('connections that were cut at `begin` go back to the pool, which goes on', 
   }
   await db.transaction((tx) => tx.execute(write('after')));
   expect(await words()).toEqual(['after']);
+});
+
+test('a statement of the pool whose connection is cut without a word tells that it was lost', async () => {
+  const url = new URL(database.url);
+  const server = { host: url.hostname, port: Number(url.port) };
+  const relay = createServer((socket) => {
+    const upstream = createConnection(server);
+    socket.pipe(upstream).pipe(socket);
+    for (const end of [socket, upstream]) end.on('error', () => undefined);
+    socket.on('data', (piece) => piece.includes('cut here') && socket.destroy());
+  });
+  await once(relay.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void relay.close());
+  url.host = `127.0.0.1:${(relay.address() as AddressInfo).port}`;
+  const connections = openConnections(url.href, { answerMs: 60_000 });
+  onTestFinished(() => connections.close());
+  const lost: unknown = await connections.db.execute(sql`select 'cut here'`).catch((error: unknown) => error);
+  expect(isConnectionLost(lost)).toBe(true);
+  expect(rowsOf(await connections.db.execute(sql`select 1 as one`))).toEqual([{ one: 1 }]);
 });
 
 test('errors tell SQLSTATE and constraint, a lost connection has a code, and rows come as their types', async () => {

@@ -127,6 +127,11 @@ function preparingClient(nameOf: NameOf, onError: PoolOptions['onError']) {
         connect: ((callback) => (callback ? connect(after(callback)) : connect()?.catch(rethrow))) satisfies Connect,
       });
     }
+
+    /** The pool hears of a cut connection before the statement does, and rejects with what it heard. */
+    override emit(event: string | symbol, ...given: unknown[]): boolean {
+      return super.emit(event, ...(event === 'error' ? given.map(withCode) : given));
+    }
   };
 }
 
