@@ -179,7 +179,7 @@ export async function sweepChunks(
 
 /**
  * Set aside before it is removed: an add that has found it there meanwhile has made it young, and one that looks for it
- * now writes it anew.
+ * now writes it again.
  * @returns its bytes, if it was removed
  */
 async function sweepChunk(path: string, clock: Pick<Clock, 'now'>): Promise<number | undefined> {
@@ -199,7 +199,7 @@ async function sweepChunk(path: string, clock: Pick<Clock, 'now'>): Promise<numb
   return found.size;
 }
 
-/** What a sweep that broke off has set aside: young, as an add may have written it anew. */
+/** What a sweep that broke off has set aside: young, as an add may have written it again. */
 async function putBack(aside: string): Promise<void> {
   const now = new Date();
   await writing(aside, () => unlessMissing(utimes(aside, now, now)));

@@ -13,8 +13,8 @@ export function runsFromRamdisk(node: Parameters<typeof interfaceOf>[0]): boolea
 
 /**
  * What `deploy_interface` `ramdisk` boots, by `instance_info`: `boot_iso`, or `kernel` and `ramdisk`.
- * @throws AppError `invalid_argument` naming the missing or wrong field, or a URL with a login that iPXE would be told:
- * whoever sends its MAC address is told the same; `not_supported` for a ramdisk as a CD
+ * @throws AppError `invalid_argument` naming the missing or wrong field, or a URL with a login that iPXE would be sent:
+ * anybody who sends its MAC address gets the same; `not_supported` for a ramdisk as a CD
  */
 export function ramdiskInstance(node: InstanceNode): BootedInstance {
   if (networkBootDevice(node) === 'uefihttp') {
@@ -57,13 +57,13 @@ function fetchedUrl(info: JsonObject, field: string): string {
   throw new AppError('invalid_argument', `instance_info.${field} must be an http:// or https:// URL without blanks`);
 }
 
-/** The same, in a script that is sent to whoever asks. */
+/** The same, in a script that is sent to anybody who asks. */
 function openUrl(info: JsonObject, field: string): string {
   const url = fetchedUrl(info, field);
   if (!/^https?:\/\/[^/?#]*@/.test(url)) return url;
   throw new AppError(
     'invalid_argument',
-    `instance_info.${field} must be a URL without a login: iPXE is told it, and so is whoever asks for the node's script; ` +
-      'only virtual media keeps one (boot_iso)',
+    `instance_info.${field} must be a URL without a login: iPXE is sent it, and so is anybody who asks for the node's ` +
+      'script; only virtual media keeps one (boot_iso)',
   );
 }
