@@ -52,7 +52,9 @@ export async function connectQmp(path: string, onEvent: (event: QmpEvent) => voi
         if (message.error) reject(new AppError('command_failed', `QMP ${command}: ${message.error.desc}`));
         else resolve(message.return);
       });
-      socket.write(`${JSON.stringify({ execute: command, ...(args ? { arguments: args } : {}), id })}\n`);
+      const request = JSON.stringify({ execute: command, ...(args ? { arguments: args } : {}), id });
+      // a QEMU that has just ended has closed the socket already: no other event comes
+      socket.write(`${request}\n`, (error) => error && lost());
     });
   await execute('qmp_capabilities');
   return { execute, close: () => socket.destroy() };
