@@ -3,23 +3,10 @@ import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { arrangeRacks } from '#conductor/board/arrange-racks.ts';
 import { renderRacks } from '#conductor/board/racks-view.ts';
 import type { BoardNode } from '#conductor/board/render-board.ts';
+import { boardNode } from '#conductor/board/testing/board-node.ts';
 
-const node = (name: string, rack: string | null, more: Partial<BoardNode> = {}): BoardNode => ({
-  uuid: `u-${name}`,
-  name,
-  provision_state: 'active',
-  power_state: null,
-  maintenance: false,
-  maintenance_reason: null,
-  last_error: null,
-  resource_class: null,
-  driver: 'redfish',
-  conductor_group: '',
-  owner: null,
-  rack,
-  traits: [],
-  ...more,
-});
+const node = (name: string, rack: string | null, more: Partial<BoardNode> = {}): BoardNode =>
+  boardNode({ uuid: `u-${name}`, name, power_state: null, driver: 'redfish', rack, ...more });
 const flow = (name: string, status: FlowSummaryView['status']) =>
   ({ node_uuid: `u-${name}`, status }) as FlowSummaryView;
 const fleetOf = (...nodes: BoardNode[]) => new Map(nodes.map((each) => [each.uuid, each]));

@@ -4,24 +4,11 @@ import { arrangeTroubles, causeOf } from '#conductor/board/arrange-troubles.ts';
 import { actionTroubles, buttonsFor } from '#conductor/board/attention-view.ts';
 import { renderAttention } from '#conductor/board/render-attention.ts';
 import type { BoardNode } from '#conductor/board/render-board.ts';
+import { boardNode } from '#conductor/board/testing/board-node.ts';
 
 const now = new Date('2026-01-01T00:10:00Z');
-const node = (name: string, more: Partial<BoardNode> = {}): BoardNode => ({
-  uuid: `uuid-${name}`,
-  name,
-  provision_state: 'active',
-  power_state: null,
-  maintenance: false,
-  maintenance_reason: null,
-  last_error: null,
-  resource_class: null,
-  driver: 'redfish',
-  conductor_group: '',
-  owner: null,
-  rack: 'r7',
-  traits: [],
-  ...more,
-});
+const node = (name: string, more: Partial<BoardNode> = {}): BoardNode =>
+  boardNode({ uuid: `uuid-${name}`, name, power_state: null, driver: 'redfish', rack: 'r7', ...more });
 const flow = (name: string, more: Partial<FlowSummaryView> = {}): FlowSummaryView => ({
   uuid: `flow-${name}`,
   kind: 'deploy',

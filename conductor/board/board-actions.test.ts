@@ -3,24 +3,11 @@ import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { asCurl } from '#conductor/board/ask-api.ts';
 import { actionsFor, actionsForRows, type Subject } from '#conductor/board/board-actions.ts';
 import type { BoardNode } from '#conductor/board/render-board.ts';
+import { boardNode } from '#conductor/board/testing/board-node.ts';
 
 const uuid = '11111111-1111-4111-8111-111111111111';
-const node = (more: Partial<BoardNode> = {}): BoardNode => ({
-  uuid,
-  name: 'n1',
-  provision_state: 'deploying',
-  power_state: 'power on',
-  maintenance: false,
-  maintenance_reason: null,
-  last_error: null,
-  resource_class: null,
-  driver: 'fake-hardware',
-  conductor_group: '',
-  owner: null,
-  rack: null,
-  traits: [],
-  ...more,
-});
+const node = (more: Partial<BoardNode> = {}): BoardNode =>
+  boardNode({ uuid, name: 'n1', provision_state: 'deploying', ...more });
 const open = { kind: 'deploy', ended_at: null };
 const ended = { kind: 'deploy', ended_at: '2026-01-01T00:09:00Z' };
 const names = (subject: Partial<Subject>) =>

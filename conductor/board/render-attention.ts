@@ -6,6 +6,7 @@ import {
   foreign,
   renderMaintenance,
   renderTime,
+  statusShapes,
 } from '#conductor/board/render-board.ts';
 import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 
@@ -30,15 +31,7 @@ export interface AttentionPicture {
   readonly buttonsOf: (trouble: Trouble) => readonly { readonly name: string; readonly title: string }[];
 }
 
-const shapes: Readonly<Record<TroubleStatus, string>> = {
-  failed: '✖',
-  retrying: '↻',
-  slow: '◔',
-  held: '‖',
-  waiting: '…',
-  working: '▶',
-  error: '✖',
-};
+const shapes: Readonly<Record<TroubleStatus, string>> = { ...statusShapes, error: '✖' };
 const words: Partial<Record<TroubleStatus, string>> = { slow: 'waits for long' };
 
 const namedNodes = 12;

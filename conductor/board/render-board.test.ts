@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import {
   arrangeRows,
-  type BoardNode,
   type BoardPicture,
   countFleet,
   escapeHtml,
   renderCounts,
   renderRows,
 } from '#conductor/board/render-board.ts';
+import { boardNode } from '#conductor/board/testing/board-node.ts';
 
 const now = new Date('2026-01-01T00:10:00Z');
 const fleet = { nodes: 3, in_maintenance: 1, provision_states: { active: 2, deploying: 1 } };
@@ -34,22 +34,6 @@ const flow = (changes: Partial<FlowSummaryView> = {}): FlowSummaryView => ({
   attempt: 1,
   next_attempt_at: null,
   progress: null,
-  ...changes,
-});
-const node = (changes: Partial<BoardNode> = {}): BoardNode => ({
-  uuid: 'u9',
-  name: 'n9',
-  provision_state: 'active',
-  power_state: 'power on',
-  maintenance: false,
-  maintenance_reason: null,
-  last_error: null,
-  resource_class: null,
-  driver: 'fake-hardware',
-  conductor_group: '',
-  owner: null,
-  rack: null,
-  traits: [],
   ...changes,
 });
 const rendered = (picture: BoardPicture) => renderRows(arrangeRows(picture), now);
@@ -86,9 +70,9 @@ test('shows what each node is doing and why it waits, the worst first, those at 
     flow({ status: 'failed', node_uuid: 'u3', node_name: null, reason: 'no disk' }),
   ];
   const nodes = [
-    node(),
-    node({ uuid: 'u1', name: 'n1' }),
-    node({ uuid: 'u8', name: 'n8', maintenance: true, maintenance_reason: 'fan' }),
+    boardNode(),
+    boardNode({ uuid: 'u1', name: 'n1' }),
+    boardNode({ uuid: 'u8', name: 'n8', maintenance: true, maintenance_reason: 'fan' }),
   ];
   expect(textOf(rendered({ flows, nodes, filter: '' }))).toEqual([
     '✖ failed u3 deploying deploy.write_image 1 m 00 s ago no disk',
@@ -100,13 +84,13 @@ test('shows what each node is doing and why it waits, the worst first, those at 
 });
 
 test('counts nodes by state, the most first', () => {
-  const nodes = [node({ provision_state: 'deploying' }), node(), node({ maintenance: true })];
+  const nodes = [boardNode({ provision_state: 'deploying' }), boardNode(), boardNode({ maintenance: true })];
   expect(countFleet(nodes)).toEqual({ ...fleet, provision_states: { active: 2, deploying: 1 } });
   expect(Object.keys(countFleet(nodes).provision_states)).toEqual(['active', 'deploying']);
 });
 
 test('filters by all that a row says', () => {
-  const rows = (filter: string) => textOf(rendered({ flows: [flow()], nodes: [node()], filter }));
+  const rows = (filter: string) => textOf(rendered({ flows: [flow()], nodes: [boardNode()], filter }));
   expect(rows('WRITE_image')).toHaveLength(1);
   expect(rows('power on')).toEqual(['○ power on n9 active']);
   expect(rows('bdi')).toEqual(['no node']);
@@ -115,7 +99,7 @@ test('filters by all that a row says', () => {
 test('machines’ text stays text', () => {
   const evil = `<script>alert(1)</script>"'&\u202e${'x'.repeat(10_000)}`;
   const flows = [flow({ node_name: evil, step: evil, reason: evil, progress: { phase: evil } })];
-  const html = rendered({ flows, nodes: [node({ name: evil, last_error: evil })], filter: '' });
+  const html = rendered({ flows, nodes: [boardNode({ name: evil, last_error: evil })], filter: '' });
   expect(html).not.toContain('<script');
   expect(html.match(/<(?!\/?(tr|td|span|bdi|time|progress|a)\b)/g)).toBeNull();
   expect(html).toContain(`<bdi>${escapeHtml(evil)}</bdi>`);
@@ -124,9 +108,9 @@ test('machines’ text stays text', () => {
 
 test('filters by state, class and status, exactly, besides', () => {
   const nodes = [
-    node({ name: 'a', resource_class: 'GPU' }),
-    node({ name: 'b', provision_state: 'clean wait', resource_class: 'gpu' }),
-    node({ name: 'c', provision_state: 'error' }),
+    boardNode({ name: 'a', resource_class: 'GPU' }),
+    boardNode({ name: 'b', provision_state: 'clean wait', resource_class: 'gpu' }),
+    boardNode({ name: 'c', provision_state: 'error' }),
   ];
   const names = (filter: string) =>
     arrangeRows({ flows: [flow()], nodes, filter }).map((row) => row.flow?.node_name ?? row.node?.name);
@@ -140,7 +124,7 @@ test('filters by state, class and status, exactly, besides', () => {
 
 test('filters by rack, traits, owner, driver and group', () => {
   const nodes = [
-    node({
+    boardNode({
       uuid: 'a',
       name: 'a',
       rack: 'R1',
@@ -148,7 +132,7 @@ test('filters by rack, traits, owner, driver and group', () => {
       owner: 'us',
       conductor_group: 'east',
     }),
-    node({ uuid: 'b', name: 'b', rack: 'r2', driver: 'redfish' }),
+    boardNode({ uuid: 'b', name: 'b', rack: 'r2', driver: 'redfish' }),
   ];
   const names = (filter: string) => arrangeRows({ flows: [], nodes, filter }).map((row) => row.node?.name);
   for (const filter of ['rack:r1', 'trait:custom_x', 'trait:no,CUSTOM_GPU', 'owner:us', 'group:east', 'r1 custom'])

@@ -39,7 +39,7 @@ export type BoardRow =
   | { readonly flow: undefined; readonly node: BoardNode };
 
 /** The worst first, each with a shape of its own: colour alone says nothing to some. */
-const shapes: Readonly<Record<FlowSummaryView['status'], string>> = {
+export const statusShapes: Readonly<Record<FlowSummaryView['status'], string>> = {
   failed: '✖',
   retrying: '↻',
   slow: '◔',
@@ -47,7 +47,7 @@ const shapes: Readonly<Record<FlowSummaryView['status'], string>> = {
   waiting: '…',
   working: '▶',
 };
-const statuses = Object.keys(shapes);
+const statuses = Object.keys(statusShapes);
 /** `&lt;` for `<`: names and reasons come from machines. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
@@ -115,7 +115,7 @@ function renderFlow(flow: FlowSummaryView, node: BoardNode | undefined, now: Dat
     ...(flow.until === null ? [] : [`gives up in ${until(flow.until)}`]),
   ];
   return row(flow.status, [
-    `<span class="status">${shapes[flow.status]} ${flow.status}</span>`,
+    `<span class="status">${statusShapes[flow.status]} ${flow.status}</span>`,
     `${nodeLink(flow.node_uuid, name)}${node ? renderRack(node) : ''}`,
     `${escapeHtml(flow.provision_state)}${node ? renderMaintenance(node) : ''}`,
     foreign(flow.step ?? flow.kind),

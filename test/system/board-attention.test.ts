@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type BoardBrowser, openBoardBrowser } from '#test/support/board-browser.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 import { freePort } from '#test/support/free-port.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
 
 /** What needs somebody, in Debian's Chromium. */
 
@@ -14,22 +15,9 @@ const hostile = `<img src=x onerror="document.title='taken'"> \u202eknar`;
 let conductor: ConductorProcess;
 let browser: BoardBrowser;
 let page: Page;
-let admin: string;
+let operator: Operator;
 
-async function call(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
-  const answer = await fetch(`${conductor.url}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${admin}`,
-      'content-type': 'application/json',
-      'x-openstack-ironic-api-version': '1.96',
-    },
-    ...(body ? { body: JSON.stringify(body) } : {}),
-  });
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
-  return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
-}
+const call: Operator['call'] = (...request) => operator.call(...request);
 const see = (text: string | RegExp) => browser.see(text);
 const provision = (name: string, body: object) => call('PUT', `/v1/nodes/${name}/states/provision`, body);
 const troubles = () => page.locator('.troubles > li');
@@ -37,7 +25,8 @@ const troubles = () => page.locator('.troubles > li');
 beforeAll(async () => {
   conductor = await prepareConductor({ BATON_AUTH: 'token', BATON_RETRY_TIMEOUT: '86400' });
   await conductor.start();
-  admin = (await readFile(join(conductor.dataDirectory, 'admin-token'), 'utf8')).trim();
+  const admin = (await readFile(join(conductor.dataDirectory, 'admin-token'), 'utf8')).trim();
+  operator = createOperator(conductor.url, { token: admin });
   const { token } = await call('POST', '/v1/tokens', { name: 'ada', role: 'member' });
   browser = await openBoardBrowser();
   ({ page } = browser);

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type BoardBrowser, openBoardBrowser } from '#test/support/board-browser.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
 
 /** The board in Debian's Chromium: what only a browser can show. */
 
@@ -13,22 +14,9 @@ const hostile = `<img src=x onerror="document.title='taken'"> \u202egnihton`;
 let conductor: ConductorProcess;
 let browser: BoardBrowser;
 let page: Page;
-let admin: string;
+let operator: Operator;
 
-async function call(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
-  const answer = await fetch(`${conductor.url}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${admin}`,
-      'content-type': 'application/json',
-      'x-openstack-ironic-api-version': '1.96',
-    },
-    ...(body ? { body: JSON.stringify(body) } : {}),
-  });
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
-  return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
-}
+const call: Operator['call'] = (...request) => operator.call(...request);
 
 const see = (text: string | RegExp) => browser.see(text);
 const accessibilityFaults = () => browser.accessibilityFaults();
@@ -38,7 +26,8 @@ const picture = (name: string) => browser.picture(name);
 beforeAll(async () => {
   conductor = await prepareConductor({ BATON_AUTH: 'token' });
   await conductor.start();
-  admin = (await readFile(join(conductor.dataDirectory, 'admin-token'), 'utf8')).trim();
+  const admin = (await readFile(join(conductor.dataDirectory, 'admin-token'), 'utf8')).trim();
+  operator = createOperator(conductor.url, { token: admin });
   for (const name of ['rack1-01', 'rack1-02']) {
     await call('POST', '/v1/nodes', { name, driver: 'fake-hardware', driver_info: { fake_id: name } });
   }
