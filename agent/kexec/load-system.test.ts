@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, symlink, truncate } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -54,6 +54,19 @@ test('links are followed inside of the image, as the system has them', async () 
   await symlink('/usr/lib/kernel', join(disk, 'vda2/vmlinuz'));
   const named = partition(2, debianUuid, 'ext4', 'os');
   expect(await load(named)).toMatchObject({ kernel: 'kern', initrd: '' });
+});
+
+test('a model that is known not to come up whole is refused', async () => {
+  await putDebian();
+  const model = async (maker: string, product: string): Promise<void> => {
+    await mkdir(join(disk, 'sys/class/dmi/id'), { recursive: true });
+    await writeFile(join(disk, 'sys/class/dmi/id/sys_vendor'), `${maker}\n`);
+    await writeFile(join(disk, 'sys/class/dmi/id/product_name'), `${product}\n`);
+  };
+  await model('HP', 'HP EliteDesk 800 G6');
+  await expect(load(root)).rejects.toThrow('HP HP EliteDesk 800 G6 does not come up whole by kexec: its PCI bridges');
+  await model('Dell Inc.', 'EliteDesk');
+  expect(await load(root)).toMatchObject({ kernel: 'the kernel' });
 });
 
 describe('a hostile image', () => {

@@ -8,6 +8,7 @@ import { findBootChoice, partitionOf } from '#agent/kexec/find-boot-choice.ts';
 import type { BootPath } from '#agent/kexec/grub-menu.ts';
 import { notUnderstood } from '#agent/kexec/grub-script.ts';
 import { appendImageFile } from '#agent/kexec/read-image-file.ts';
+import { refuseQuirks } from '#agent/kexec/refuse-quirks.ts';
 import type { ProbedPartition } from '#agent/storage/block-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
 import { readArrays, stopArray } from '#agent/storage/mdadm.ts';
@@ -33,7 +34,8 @@ const maxInitrdBytes = 512 * 1024 * 1024;
 /**
  * Loads the deployed system's own kernel, with the initrd and the command line that its boot loader would give it, and
  * leaves its disks alone: nothing mounted, arrays stopped, all written. A second call takes the first one's place.
- * @throws AppError `not_supported` where it can't be known what the boot loader would start; `not_found`; `command_failed`
+ * @throws AppError `not_supported` on a machine that is known not to bear it, and where it can't be known what the boot
+ * loader would start; `not_found`; `command_failed`
  * with the kernel's reason, such as a signature that Secure Boot asks for
  */
 export async function loadSystem(context: Context): Promise<LoadedSystem> {
@@ -49,6 +51,7 @@ export async function loadKernel(
   partitions: readonly ProbedPartition[],
   sysRoot = '/sys',
 ): Promise<LoadedSystem> {
+  await refuseQuirks(sysRoot);
   const { partition, title, kernel, initrds, commandLine: asked } = await findBootChoice(run, partitions, sysRoot);
   const commandLine = completeCommandLine(asked, partitions);
   const folder = await mkdtemp(join(tmpdir(), 'baton-kexec-'));

@@ -37,9 +37,10 @@ function withKexec(plan: readonly PlannedStep[], { kexec }: PlanFacts): PlannedS
   if (!kexec) return [...plan];
   return plan.map((step) => {
     if (step.origin !== 'core' || (step.step !== 'tear_down_agent' && step.step !== 'boot_instance')) return step;
+    const reason = `${step.reason}; deploy_boot is ${kexec.asked}`;
     return kexec.refused === undefined
-      ? { ...step, args: { deploy_boot: 'kexec' }, reason: `${step.reason}; deploy_boot is kexec` }
-      : { ...step, reason: `${step.reason}; deploy_boot is kexec, which is not possible here: ${kexec.refused}` };
+      ? { ...step, args: { deploy_boot: 'kexec' }, reason }
+      : { ...step, reason: `${reason}, a reboot here: ${kexec.refused}` };
   });
 }
 

@@ -7,7 +7,7 @@ import { openStepArgs } from '#conductor/kernel/secrets/node-secrets.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
 import type { OfferedDriverStep, PlanFacts, RequestedStep } from '#conductor/model/planned-step.ts';
-import { deployBootOf } from '#conductor/nodes/deploy-boot.ts';
+import { deployBootOf, whyKexecIsUnknown } from '#conductor/nodes/deploy-boot.ts';
 import { implementationOf, isSwitchedOff, writesNoImage } from '#conductor/nodes/node-interfaces.ts';
 import { runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
@@ -61,7 +61,7 @@ export async function readPlanFacts(
       : {}),
     isFake: fakesFlow(request.kind, node),
     isRamdisk: request.kind === 'deploy' && runsFromRamdisk(node),
-    kexec: request.kind === 'deploy' && deployBootOf(node) === 'kexec' ? readKexec(context, node) : undefined,
+    kexec: request.kind === 'deploy' ? await readKexec(context, node) : undefined,
   };
 }
 
@@ -106,9 +106,16 @@ function instanceTraits(node: NodeRow): string[] {
   throw new AppError('invalid_argument', 'instance_info.traits: it must be a list of traits');
 }
 
-function readKexec({ drivers }: Pick<EngineContext, 'drivers'>, node: NodeRow): PlanFacts['kexec'] {
-  if (drivers.connect(node).power.pressPowerButton) return {};
-  return { refused: `driver ${node.driver} can't press the power button` };
+async function readKexec(
+  { db, drivers }: Pick<EngineContext, 'db' | 'drivers'>,
+  node: NodeRow,
+): Promise<PlanFacts['kexec']> {
+  const asked = deployBootOf(node);
+  if (asked === 'reboot') return undefined;
+  if (!drivers.connect(node).power.pressPowerButton) {
+    return { asked, refused: `driver ${node.driver} can't press the power button` };
+  }
+  return { asked, refused: asked === 'auto' ? await whyKexecIsUnknown(db, node.uuid) : undefined };
 }
 
 async function reasonForNoAgent(

@@ -97,7 +97,7 @@ export interface PlanFacts {
   /** Why the conductor writes no image by itself; `deploy.write_image` may still be asked for. */
   readonly withoutImage?: string | undefined;
   /** It is to go into the written system by kexec; `refused` = why it is rebooted all the same. */
-  readonly kexec?: { readonly refused?: string | undefined } | undefined;
+  readonly kexec?: { readonly asked: 'kexec' | 'auto'; readonly refused?: string | undefined } | undefined;
   /** Nothing is done at the machine but what its fake BMC does: `withoutAgent` says why. */
   readonly isFake?: boolean;
   /** The instance is booted from a ramdisk or an ISO, and nothing is written. */

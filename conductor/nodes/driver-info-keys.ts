@@ -8,6 +8,7 @@ const generalKeys = [
   'disk_erasure_concurrency',
   'fast_track',
   'kernel_append_params',
+  'ramdisk_boot',
   'wipe_special_filesystems',
 ];
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
 import type { FlowView, PlanView } from '#conductor/api/flows.ts';
 import { silentLog } from '#shared/log.ts';
@@ -95,6 +95,51 @@ test('a button that the BMC refuses to press, too', async () => {
   expect(machine.state().runs).toBe('instance');
 });
 
+describe('a running system that is to go into the ramdisk by kexec', () => {
+  const rebuild = async () => {
+    const before = machine.boots();
+    await operator.provision(name, 'rebuild');
+    await operator.waitForState(name, 'active');
+    const flow = (await operator.call('GET', `/v1/nodes/${name}/flow`)) as unknown as FlowView;
+    return [flow.steps.find(({ step }) => step === 'deploy')?.note, machine.boots() - before];
+  };
+  beforeEach(async () => {
+    await choose('reboot');
+    await deploy();
+    await operator.call('PATCH', `/v1/nodes/${name}`, [
+      { op: 'add', path: '/instance_info/ramdisk_boot', value: 'kexec' },
+    ]);
+  });
+
+  test('does so where it cooperates: the firmware starts for the written system alone', async () => {
+    machine.faults.cooperates = 'yes';
+    expect(await rebuild()).toEqual(['by kexec from the running system', 1]);
+    expect(machine.state()).toEqual({ power: 'on', runs: 'instance' });
+  });
+
+  test.each([
+    ['shuts down', undefined, /^not by kexec: the running system has shut down$/],
+    ['loads it, and does not go', 'deaf', /^not by kexec: the ramdisk has not called in$/],
+  ] as const)('starts through the firmware where it %s', async (_how, cooperates, note) => {
+    if (cooperates) machine.faults.cooperates = cooperates;
+    expect(await rebuild()).toEqual([expect.stringMatching(note), 2]);
+  });
+
+  test('whenever the conductor dies, it ends with the machine in its own system', async () => {
+    machine.faults.cooperates = 'yes';
+    await conductor.dieAtEach({
+      act: async () => {
+        await operator.provision(name, 'rebuild').catch(() => undefined);
+        await operator.waitForState(name, 'active');
+      },
+      check: async (checkpoint) => {
+        expect([checkpoint, machine.state()]).toEqual([checkpoint, { power: 'on', runs: 'instance' }]);
+        await Promise.resolve();
+      },
+    });
+  });
+});
+
 test('a conductor that dies at any checkpoint ends with the machine in its own system', async () => {
   conductor.atCheckpoints(() => 'go on');
   await deploy();
@@ -118,8 +163,42 @@ test('a conductor that dies at any checkpoint ends with the machine in its own s
   expect(conductor.deaths()).toBeGreaterThanOrEqual(5);
 }, 300_000);
 
-test('another value is refused', async () => {
+test('auto is kexec where the last machine of its model has gone so; a trait is as good as the word', async () => {
+  const reasons = async (): Promise<readonly string[]> => {
+    const plan = (await operator.call('POST', `/v1/nodes/${name}/plan`, {})) as unknown as PlanView;
+    return plan.steps.filter(({ step }) => step === 'boot_instance').map(({ reason }) => reason);
+  };
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  await operator.provision(name, 'inspect');
+  await operator.waitForState(name, 'manageable');
+  await operator.provision(name, 'provide');
+  await operator.waitForState(name, 'available');
   await choose('auto');
+  expect(await reasons()).toEqual([
+    expect.stringMatching(/is auto, a reboot here: no .* has been deployed by kexec yet$/),
+  ]);
+  expect((await deploy())[1]).toBeNull();
+  await choose('kexec');
+  machine.faults.deafButton = true;
+  expect(await deploy('rebuild')).toEqual([loaded, fellBack]);
+  await choose('auto');
+  expect(await reasons()).toEqual([expect.stringMatching(/is auto, a reboot here: the last .*: a reboot in place/)]);
+  machine.faults.deafButton = false;
+  await choose('kexec');
+  await deploy('rebuild');
+  await choose('auto');
+  expect(await deploy('rebuild')).toEqual([loaded, 'went on by kexec']);
+  await operator.call('PUT', `/v1/nodes/${name}/traits/CUSTOM_DEPLOY_BOOT_KEXEC`);
+  await operator.call('PATCH', `/v1/nodes/${name}`, [
+    { op: 'remove', path: '/instance_info/deploy_boot' },
+    { op: 'add', path: '/instance_info/traits', value: ['CUSTOM_DEPLOY_BOOT_KEXEC'] },
+  ]);
+  expect(await reasons()).toEqual([expect.stringMatching(/deploy_boot is kexec$/)]);
+});
+
+test('another value is refused', async () => {
+  await choose('maybe');
   const answer = await operator.provision(name, 'active').catch((error: unknown) => String(error));
-  expect(String(answer)).toContain('instance_info.deploy_boot: it must be reboot or kexec');
+  expect(String(answer)).toContain('instance_info.deploy_boot: it must be reboot, kexec or auto');
 });

@@ -1,6 +1,13 @@
 import { cacheBiosSettings } from '#conductor/flows/bios/cache-bios-settings.ts';
 import { ramdiskRuns } from '#conductor/flows/conductor-steps/fast-track.ts';
 import { planWithAgent } from '#conductor/flows/conductor-steps/gather-steps.ts';
+import {
+  askSystemForRamdisk,
+  followSystem,
+  isOnItsWay,
+  planInRamdisk,
+  wantsKexecIntoRamdisk,
+} from '#conductor/flows/conductor-steps/kexec-into-ramdisk.ts';
 import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 
@@ -9,9 +16,15 @@ const firstHeartbeat = 'first heartbeat of the ramdisk';
 const bootsRamdisk = {
   run: async (context) => {
     await cacheBiosSettings(context);
-    return (await ramdiskRuns(context)) ? planWithAgent(context) : powerIntoRamdisk(context, firstHeartbeat);
+    if (isOnItsWay(context)) return followSystem(context, firstHeartbeat);
+    if (await ramdiskRuns(context)) return planWithAgent(context);
+    if (await wantsKexecIntoRamdisk(context)) return askSystemForRamdisk(context);
+    return powerIntoRamdisk(context, firstHeartbeat);
   },
-  resume: async (context) => (hasCalledIn(context) ? planWithAgent(context) : waitForAgent(context, firstHeartbeat)),
+  resume: async (context) => {
+    if (isOnItsWay(context)) return followSystem(context, firstHeartbeat);
+    return hasCalledIn(context) ? planInRamdisk(context) : waitForAgent(context, firstHeartbeat);
+  },
 } satisfies Partial<ConductorStep>;
 
 export const deploy: ConductorStep = {

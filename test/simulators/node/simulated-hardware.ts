@@ -8,6 +8,7 @@ import { defineStep, type StepOutcome } from '#shared/steps/define-step.ts';
 import { EraseArgs, type EraseResult, eraseStep, skipReasons } from '#shared/wire/erase-result.ts';
 import { PluginTaskArgs, pluginTaskStep } from '#shared/wire/plugin-task.ts';
 import type { StepKind } from '#shared/wire/step.ts';
+import { writeToFile } from '#test/simulators/node/write-to-file.ts';
 
 /** What a test may make go wrong. */
 export interface NodeFaults {
@@ -30,6 +31,8 @@ export interface NodeFaults {
   noKexec?: string;
   /** The BMC presses the power button, and nothing comes of it. */
   deafButton?: boolean;
+  /** Its own system goes into the ramdisk by kexec when its button is pressed, and pressed again; `deaf`: not then. */
+  cooperates?: 'yes' | 'deaf';
   /** The ramdisk never comes up. */
   bootsNothing?: boolean;
 }
@@ -50,6 +53,8 @@ export interface SimulatedHardwareOptions {
   /** In-band clean and service steps; default one clean step, `erase_devices_metadata`. `erase_devices` is always there. */
   readonly cleanSteps?: readonly SimulatedStep[];
   readonly serviceSteps?: readonly SimulatedStep[];
+  /** The file that images are written to; without one none is fetched. */
+  readonly writesTo?: string;
   /** It has the step that runs plugins' tasks: these are recorded, with the files that came with them. */
   readonly runsPluginTasks?: boolean;
 }
@@ -142,13 +147,16 @@ export function simulatedHardware(
     destroys: 'root disk',
     description: 'pretends to write an image',
     args: z.object({ image_info: z.looseObject({ id: z.string() }), configdrive: z.string().nullish() }),
-    run: (context: AgentContext, args) =>
-      act(
+    run: async (context: AgentContext, { image_info: info, configdrive }) => {
+      const { writesTo } = options;
+      const origin = writesTo === undefined ? '' : await writeToFile(writesTo, context, info);
+      return act(
         context,
         'write_image',
-        `write_image ${args.image_info.id}${args.configdrive ? ' with config drive' : ''}`,
-        `image (${args.image_info.id}) written to device ${disks[0]?.name ?? '/dev/sda'} root_uuid=None`,
-      ),
+        `write_image ${info.id}${configdrive ? ' with config drive' : ''}`,
+        `image (${info.id}) written to device ${disks[0]?.name ?? '/dev/sda'} root_uuid=None${origin}`,
+      );
+    },
   });
   const eraseDevices = defineStep<AgentContext, EraseArgs>({
     ...eraseStep,

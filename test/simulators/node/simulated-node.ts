@@ -172,6 +172,21 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
   let instanceCd: string | undefined;
   let powerOff: () => Promise<void> = () => Promise.resolve();
   let parked: NodeJS.Timeout | undefined;
+  let hasLoadedRamdisk = false;
+  const startRamdisk = (cd?: string): void => {
+    const stop = new AbortController();
+    runs = wrong.faults.bootsNothing ? 'nothing' : 'ramdisk';
+    const ended = runs === 'ramdisk' ? ramdisk({ options, cd, park }, wrong, record, stop.signal) : Promise.resolve();
+    running = { stop, ended };
+  };
+  const loadRamdisk = async (): Promise<void> => {
+    const base = options.conductorUrl();
+    const script = await (await fetch(`${base}/boot/node.ipxe?mac=${options.mac}`)).text();
+    const initrd = /^initrd --name initrd.img (\S+)/m.exec(script)?.[1];
+    if (initrd === undefined) return powerOff();
+    await (await fetch(`${base}/boot/${initrd.split('/boot/')[1]}`)).arrayBuffer();
+    hasLoadedRamdisk = true;
+  };
   const unpark = (): void => {
     clearTimeout(parked);
     parked = undefined;
@@ -187,6 +202,11 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
     },
     pressButton: () => {
       if (wrong.faults.deafButton) return true;
+      if (runs === 'instance' && wrong.faults.cooperates) {
+        if (!hasLoadedRamdisk) void loadRamdisk();
+        else if (wrong.faults.cooperates === 'yes') startRamdisk();
+        return true;
+      }
       if (!parked) return false;
       unpark();
       running?.stop.abort(new Error('kexec'));
@@ -201,15 +221,15 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
     power: () => (running ? 'on' : 'off'),
     runs: () => runs,
     start: (from) => {
-      const stop = new AbortController();
       count += 1;
       const cd = typeof from === 'string' ? undefined : from.cd;
       // an ISO of the operator's own is the instance
       const isInstance = from === 'disk' || (cd !== undefined && !new URL(cd).pathname.startsWith('/media/'));
       instanceCd = isInstance ? cd : undefined;
-      runs = isInstance ? 'instance' : wrong.faults.bootsNothing ? 'nothing' : 'ramdisk';
-      const ended = runs === 'ramdisk' ? ramdisk({ options, cd, park }, wrong, record, stop.signal) : Promise.resolve();
-      running = { stop, ended };
+      hasLoadedRamdisk = false;
+      if (!isInstance) return startRamdisk(cd);
+      runs = 'instance';
+      running = { stop: new AbortController(), ended: Promise.resolve() };
     },
     changeCd: (cd) => {
       if (running && instanceCd !== undefined && cd !== instanceCd) runs = 'nothing';
@@ -219,6 +239,7 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
       unpark();
       running = undefined;
       runs = 'nothing';
+      hasLoadedRamdisk = false;
       last?.stop.abort(new Error('power off'));
       await last?.ended;
     },
