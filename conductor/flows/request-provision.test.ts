@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { saveAgentSteps } from '#conductor/agents/ask-agent.ts';
 import { insertFlow } from '#conductor/flows/flow-store.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
+import { startWork } from '#conductor/flows/start-work.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeInsert } from '#conductor/kernel/db/schema/node.ts';
@@ -59,6 +60,18 @@ test('a node that leaves its clusters is not deleted, and takes no verb but abor
   expect(await node.ask('manage')).toMatchObject({ status: 409, fault: underWay });
   expect(await api.call('DELETE', '/v1/nodes/n1')).toMatchObject({ status: 409, fault: underWay });
   expect(await node.ask('abort')).toMatchObject({ status: 202 });
+});
+
+test('a node that was moved meanwhile is a conflict, which nobody has to wait for behind a plan', async () => {
+  await node.set({ provisionState: 'available' });
+  const seen = await getNode(api.context.db, node.uuid);
+  await node.set({ provisionState: 'manageable' });
+  const work = { verb: 'active', event: 'deploy', caller: anybody, flow: undefined, planHash: 'any' } as const;
+  // vitest fails for a rejection that is nobody's, be it for a moment
+  await expect(api.context.db.transaction((tx) => startWork(api.context, tx, seen, work))).rejects.toMatchObject({
+    code: 'conflict',
+    message: `node ${node.uuid} has left state 'available' in the meantime`,
+  });
 });
 
 test('a rescue password is hashed before anything is locked', async () => {

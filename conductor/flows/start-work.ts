@@ -64,6 +64,8 @@ export async function startWork(
   if (wipe && kind && !fakesFlow('wipe', node)) await updateNode(tx, node.uuid, { owedWipe: wipe });
   if (kind === 'inspect') await updateNode(tx, node.uuid, { inspectionStartedAt: context.clock.now() });
   const isSkipped = kind === 'clean' && !(node.automatedClean ?? context.config.automatedClean);
+  // with what this request itself has changed: its sender knows of that
+  const planHash = work.planHash === undefined ? undefined : await plan?.hash();
   const moves = applyEvent(tx, node, work.event, {
     ...options,
     target: kind ? flowKinds[kind].target : null,
@@ -80,8 +82,7 @@ export async function startWork(
     requestedBy: work.caller.user,
     actionId: work.actionId,
     requestedSteps,
-    // with what this request itself has changed: its sender knows of that
-    planHash: work.planHash === undefined ? undefined : await plan.hash(),
+    planHash,
     wipe: kind === 'wipe' || kind === 'teardown' ? wipe : undefined,
     steps: plan.steps,
   });
