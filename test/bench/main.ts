@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { errorChain } from '#shared/errors/app-error.ts';
 import type { BenchContext, Figure } from '#test/bench/area.ts';
 import { areas } from '#test/bench/areas/index.ts';
+import { endOnSignals } from '#test/bench/end-on-signals.ts';
 
 /** `npm run --silent bench [-- area…]`: one JSON object on stdout, progress on stderr. */
 async function main(names: readonly string[]): Promise<void> {
@@ -22,6 +23,7 @@ async function main(names: readonly string[]): Promise<void> {
   process.stdout.write(`${JSON.stringify(figures, undefined, 2)}\n`);
 }
 
+endOnSignals();
 try {
   await main(process.argv.slice(2));
 } catch (error) {

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import { open, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from '#shared/process/run.ts';
+import { noise } from '#test/support/noise.ts';
 
 const mib = 1024 * 1024;
 export const imageBytes = 1536 * mib;
@@ -55,7 +55,7 @@ async function writeRaw(path: string): Promise<void> {
     for (let at = 0; at < imageBytes; ) {
       const pieces = 1 + ((extent * 7 + 3) % 16);
       for (let piece = 0; piece < pieces && at + piece * mib < imageBytes; piece += 1) {
-        await file.write(noise(extent * 64 + piece), 0, mib, at + piece * mib);
+        await file.write(noise(String(extent * 64 + piece), mib), 0, mib, at + piece * mib);
       }
       at += Math.round(pieces * 2.5) * mib;
       extent += 1;
@@ -63,11 +63,6 @@ async function writeRaw(path: string): Promise<void> {
   } finally {
     await file.close();
   }
-}
-
-/** One MiB of bytes that look random and are the same for the same seed (SHAKE256 of it). */
-function noise(seed: number): Buffer {
-  return createHash('shake256', { outputLength: mib }).update(String(seed)).digest();
 }
 
 async function makeQcow2(raw: string, path: string): Promise<string | undefined> {

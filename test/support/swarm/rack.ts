@@ -67,7 +67,7 @@ export async function buildRack(options: RackOptions): Promise<Rack> {
     const command = ['netns', 'exec', namespace, process.execPath, '--disable-warning=ExperimentalWarning', ...args];
     const started = start('ip', command, { env: environment });
     processes.add(started);
-    started.stderr.pipe(process.stderr);
+    started.stderr.on('data', (chunk: Buffer) => process.stderr.write(chunk)); // a pipe each would be too many listeners
     await once(started.stdout, 'data'); // ready
     return started;
   };
