@@ -14,6 +14,8 @@ const common = {
   setupFiles: 'test/set-up/measure-file.ts',
   /** One more than cores: a test of machines waits for its BMCs and conductors, one of conductors for heartbeats. */
   maxWorkers: 3,
+  /** As long as a machine may take that has other work to do as well; what comes true at once is seen at once. */
+  expect: { poll: { timeout: 4 * 60_000 } },
 };
 
 const system = {
@@ -21,8 +23,6 @@ const system = {
   /** Of a test of machines, three of which may run beside others on a machine that is three times slower than on a good day. */
   testTimeout: 50 * 60_000,
   hookTimeout: 50 * 60_000,
-  /** As long as a machine may take that has other work to do as well; what comes true at once is seen at once. */
-  expect: { poll: { timeout: 60_000 } },
   /** Hundreds of conductors and commands start here: what one of them has compiled the next need not. */
   env: { NODE_COMPILE_CACHE: resolve('build/compile-cache') },
 };
@@ -43,8 +43,7 @@ export default defineConfig({
           ...common,
           name: 'unit',
           ...filesOf(testSets.unit),
-          testTimeout: 5 * 60_000,
-          expect: { poll: { timeout: 4 * 60_000 } }, // before the test's own, which would not say what was waited for
+          testTimeout: 5 * 60_000, // more than a poll's, which says what it waited for
           hookTimeout: 5 * 60_000,
         },
       },

@@ -32,7 +32,7 @@ describe('sendHeartbeat', () => {
 
   beforeEach(async () => {
     conductor = await startFakeConductor();
-    api = createApiClient({ urls: [conductor.url], insecure: false, requestTimeoutMs: 5000, log: silentLog });
+    api = createApiClient({ urls: [conductor.url], insecure: false, requestTimeoutMs: 60_000, log: silentLog });
   });
   afterEach(async () => {
     await api.close();
@@ -81,7 +81,7 @@ describe('sendHeartbeat', () => {
     const nobody = createApiClient({
       urls: ['http://127.0.0.1:1'],
       insecure: false,
-      requestTimeoutMs: 5000,
+      requestTimeoutMs: 60_000,
       log: silentLog,
     });
     await expect(sendHeartbeat(nobody, node, announced)).rejects.toMatchObject({ code: 'unavailable' });

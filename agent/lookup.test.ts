@@ -38,7 +38,7 @@ describe('lookup', () => {
     const api = createApiClient({
       urls: [...(overrides.urls ?? []), conductor.url],
       insecure: false,
-      requestTimeoutMs: 5000,
+      requestTimeoutMs: 60_000,
       globalRequestId: 'req-1',
       log: silentLog,
     });
@@ -149,7 +149,7 @@ describe('lookup', () => {
     const api = createApiClient({
       urls: ['http://127.0.0.1:1', 'http://127.0.0.1:2'],
       insecure: false,
-      requestTimeoutMs: 5000,
+      requestTimeoutMs: 60_000,
       log: silentLog,
     });
     closers.push(() => api.close());

@@ -204,3 +204,18 @@ describe('a flow kind', () => {
     ]);
   });
 });
+
+test('fast-check tries the same cases in every run', async () => {
+  const folders = ['agent', 'conductor', 'shared', 'image-build', 'test'];
+  const listed = folders.map(async (folder) =>
+    (await readdir(join(root, folder), { recursive: true })).map((name) => join(folder, name)),
+  );
+  const names = (await Promise.all(listed)).flat().filter((name) => name.endsWith('.ts'));
+  const drawing = await Promise.all(
+    names.map(async (name) =>
+      /^import .* from 'fast-check';$/m.test(await readFile(join(root, name), 'utf8')) ? name : [],
+    ),
+  );
+  // all others have it from there
+  expect(drawing.flat()).toEqual(['test/fuzz/fast-check.ts']);
+});

@@ -1,7 +1,6 @@
 import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { assert, integer, property } from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { overwrite, overwritePasses } from '#agent/erase/overwrite.ts';
 import { type RawDisk, withRawDisk } from '#agent/erase/raw-disk.ts';
@@ -15,6 +14,7 @@ import {
   samplePlaces,
 } from '#agent/erase/samples.ts';
 import type { SlotPool } from '#agent/image/slot-pool.ts';
+import { assert, integer, property } from '#test/fuzz/fast-check.ts';
 
 const bytes = 3 * 1024 * 1024 + 8192;
 let folder: string;

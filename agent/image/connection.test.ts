@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,14 +8,13 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { httpGet } from '#agent/image/http-body.ts';
 import { createServerCertificate } from '#agent/tls.ts';
+import { noise } from '#test/support/noise.ts';
 
 const mib = 1024 * 1024;
-const options = { idleTimeoutMs: 5000, signal: new AbortController().signal };
+const options = { idleTimeoutMs: 240_000, signal: new AbortController().signal };
 
 /** Bytes in which every piece differs from every other. */
-const raw = createHash('shake256', { outputLength: 16 * mib })
-  .update('body')
-  .digest();
+const raw = noise('body', 16 * mib);
 
 /** Reads slowly: between two slots the server's bytes pile up. */
 async function readSlowly(url: URL): Promise<Buffer> {

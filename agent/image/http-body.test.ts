@@ -8,7 +8,7 @@ import { errorChain, isRetryable } from '#shared/errors/app-error.ts';
 import { type OutboundRules, parseOutboundAllowList } from '#shared/peers/outbound-url.ts';
 
 const signal = new AbortController().signal;
-const options = { idleTimeoutMs: 5000, signal };
+const options = { idleTimeoutMs: 60_000, signal };
 const open: { servers: Server[]; sockets: Socket[] } = { servers: [], sockets: [] };
 
 afterEach(() => {

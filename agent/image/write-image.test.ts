@@ -14,6 +14,7 @@ import {
 } from '#agent/image/testing/write-to-fake-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { run } from '#shared/process/run.ts';
+import { noise } from '#test/support/noise.ts';
 
 describe('formats', () => {
   test('raw, holes skipped', async () => {
@@ -193,10 +194,7 @@ describe('failures', () => {
   });
 
   test('xz with broken bytes, while the download has far to go', async () => {
-    const noise = createHash('shake256', { outputLength: 6 * mib })
-      .update('xz')
-      .digest();
-    const { stdout } = await run('bash', ['-c', 'xz -0 -c | base64'], { input: noise });
+    const { stdout } = await run('bash', ['-c', 'xz -0 -c | base64'], { input: noise('xz', 6 * mib) });
     const data = Buffer.from(stdout, 'base64').fill(0xff, 2 * mib, 2.5 * mib);
     const outcome = await write({ data, behaviours: [{ stallAfter: 5 * mib }] });
     expect(failureOf(outcome)).toEqual(failure('image_error', /unpack the xz image: .*corrupt/));

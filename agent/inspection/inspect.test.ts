@@ -43,7 +43,7 @@ async function inspectWith(
   const target = {
     url: `${conductor.url}/v1/continue_inspection`,
     insecure: false,
-    requestTimeoutMs: 5000,
+    requestTimeoutMs: 60_000,
     globalRequestId: undefined,
     clock,
     random: () => 0.5,

@@ -1,9 +1,9 @@
-import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { chooseGrubEntry, type GrubFacts } from '#agent/kexec/grub-menu.ts';
 import { readGrubEnvironment, readLoaderEntries } from '#agent/kexec/loader-entries.ts';
 import { debian, debianUuid, rhel, rhelEntries, rhelUuid, ubuntu } from '#agent/kexec/testing/grub-configurations.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { array, assert, constantFrom, property } from '#test/fuzz/fast-check.ts';
 
 const facts: GrubFacts = { platform: 'efi', files: new Set(['grub.cfg']), saved: new Map(), loaderEntries: [] };
 

@@ -1,12 +1,12 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { assert, property, uint8Array } from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { chooseSystemdBootEntry } from '#agent/kexec/systemd-boot.ts';
 import { type Loaded, loadFrom, partition, putFile } from '#agent/kexec/testing/probed-disk.ts';
 import { readSections } from '#agent/kexec/unified-image.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { assert, property, uint8Array } from '#test/fuzz/fast-check.ts';
 
 let disk = '';
 beforeEach(async () => {

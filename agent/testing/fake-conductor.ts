@@ -10,7 +10,6 @@ interface SeenRequest {
   readonly version: string | undefined;
   readonly bootToken: string | undefined;
   readonly body: Readonly<Record<string, unknown>>;
-  readonly at: number;
 }
 
 type Answer = { readonly status: number; readonly body?: unknown };
@@ -57,7 +56,6 @@ export async function startFakeConductor(
       version: c.req.header('x-openstack-ironic-api-version'),
       bootToken: c.req.header('x-baton-boot-token'),
       body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>),
-      at: performance.now(),
     });
     for (const wake of waiting.splice(0)) wake();
     const index = queued.findIndex(({ path }) => path.test(c.req.path));

@@ -1,5 +1,4 @@
 import { eq, sql } from 'drizzle-orm';
-import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { allocationResource, getAllocation, insertAllocations } from '#conductor/allocations/allocation-store.ts';
 import { createAllocations, tryAllocation } from '#conductor/allocations/create-allocation.ts';
@@ -14,6 +13,7 @@ import { updateNode } from '#conductor/nodes/node-store.ts';
 import { capacityChannel } from '#conductor/nodes/notify-capacity.ts';
 import { listRows } from '#conductor/nodes/resources/resource-store.ts';
 import { addTraits } from '#conductor/nodes/traits/trait-store.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   type Candidate,
@@ -10,6 +9,7 @@ import {
   refusals,
   selectByRack,
 } from '#conductor/allocations/match.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 const requirements: Requirements = { resourceClass: 'big', traits: [], candidateNodes: [], owner: null };
 const candidate = (more: Partial<Candidate> = {}): Candidate => ({

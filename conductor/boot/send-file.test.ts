@@ -1,6 +1,6 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseByteRange } from '#conductor/boot/send-file.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 describe('parseByteRange', () => {
   test.each([

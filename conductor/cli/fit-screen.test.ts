@@ -1,6 +1,6 @@
-import { array, assert, integer, property, string } from 'fast-check';
 import { expect, test } from 'vitest';
 import { fitScreen } from '#conductor/cli/screen.ts';
+import { array, assert, integer, property, string } from '#test/fuzz/fast-check.ts';
 
 const plan = (busy: number, length: number): string[] => [
   ...Array.from({ length }, (_, index) => `${index === busy ? '▶' : '·'} step ${index}`),

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -12,8 +12,9 @@ import { createNodeTerminal, type NodeTerminal } from '#conductor/cli/testing/no
 import { createRecordingTerminal } from '#conductor/cli/testing/recording-terminal.ts';
 import { parseChunkIndex } from '#shared/chunks/chunk-index.ts';
 import { run } from '#shared/process/run.ts';
+import { noise } from '#test/support/noise.ts';
 
-const image = randomBytes(2 * 1024 * 1024 + 512);
+const image = noise('image', 2 * 1024 * 1024 + 512);
 let folder = '';
 let terminal: NodeTerminal;
 beforeEach(async () => {

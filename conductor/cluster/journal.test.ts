@@ -21,13 +21,15 @@ const journal: Journal = (entries) => {
   lines.push(...entries.map(describeJournalEntry));
   return Promise.resolve();
 };
-const options = { what: 'work', timeoutMs: 2_000, everyMs: 20, signal: new AbortController().signal, journal };
+const options = { what: 'work', timeoutMs: 240_000, everyMs: 20, signal: new AbortController().signal, journal };
 const patch = { method: 'PATCH', path: /nodes\/n[13]$/ } as const;
-const drain = () =>
-  repeatRounds(
-    (signal, announce) => drainNode(small.cluster, 'n1', { gracePeriodSeconds: 1, announce }, signal),
-    options,
-  );
+const drain = (more: { readonly timeoutMs?: number } = {}) =>
+  repeatRounds((signal, announce) => drainNode(small.cluster, 'n1', { gracePeriodSeconds: 1, announce }, signal), {
+    ...options,
+    ...more,
+  });
+/** One that nothing ends, with time for more than one round. */
+const endless = { timeoutMs: 5_000 };
 
 test('a change that was refused is in no answer, and the journal says so', async () => {
   small.simulator.inject({ ...patch, status: 403, times: 9 });
@@ -44,7 +46,7 @@ test('one whose answer was lost is unknown; a later look settles it', async () =
   small.simulator.store.replace('nodes', { ...small.simulator.store.get('nodes', 'n1'), spec: {} });
   lines = [];
   small.simulator.inject({ ...patch, status: 500, times: 999 });
-  await expect(drain()).rejects.toMatchObject({ code: 'timeout' });
+  await expect(drain(endless)).rejects.toMatchObject({ code: 'timeout' });
   expect(lines).toEqual([
     'Node n1 is cordoned: started',
     'Node n1 is cordoned: this was started, and its result is unknown',
@@ -115,12 +117,12 @@ test('a pod stands there before it is asked to go, and what came of it; one that
         if (changes.some(({ kind }) => kind === 'pod')) throw new Error('killed');
       },
     },
-    AbortSignal.timeout(10_000),
+    AbortSignal.timeout(240_000),
   );
   await expect(dying).rejects.toThrow('killed');
   expect(lines).toContain('Pod default/alone goes for good: no controller replaces it: started');
   lines = [];
-  await expect(drain()).rejects.toMatchObject({ code: 'timeout' });
+  await expect(drain(endless)).rejects.toMatchObject({ code: 'timeout' });
   const alone = 'Pod default/alone goes for good: no controller replaces it';
   expect(lines.filter((line) => line.includes('alone'))).toEqual([`${alone}: started`, alone]);
   const web = `Pod default/${kept} is evicted`;

@@ -5,7 +5,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 const options = (more: Partial<RepeatOptions> = {}): RepeatOptions => ({
   what: 'work',
-  timeoutMs: 5_000,
+  timeoutMs: 240_000,
   everyMs: 20,
   signal: new AbortController().signal,
   ...more,

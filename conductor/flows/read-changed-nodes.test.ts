@@ -1,10 +1,10 @@
 import { eq, sql } from 'drizzle-orm';
-import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type KnownNodes, readNodes } from '#conductor/flows/read-changed-nodes.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 
 let database: Database;
@@ -93,7 +93,7 @@ test('only what was written since is fetched', async () => {
     before = await readNodes(db, former);
     return before.subjects.get(second) === former.subjects.get(second);
   };
-  await expect.poll(isRead, { timeout: 60_000 }).toBe(true);
+  await expect.poll(isRead).toBe(true);
   await db.update(nodes).set({ maintenance: true }).where(eq(nodes.uuid, first));
   const after = await readNodes(db, before);
   expect(after.subjects.get(first)?.body).toContain('"maintenance":true');

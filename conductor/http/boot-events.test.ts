@@ -33,7 +33,6 @@ test('script, kernel and initrd, with the bytes that were taken', async () => {
     );
   const seen = (count: number) =>
     waitUntil(`${count} events`, async () => ((await boot()).length === count ? true : undefined), {
-      timeoutMs: 10_000,
       everyMs: 20,
     });
   const query = `?mac=${mac.replaceAll(':', '-')}`;

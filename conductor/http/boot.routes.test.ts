@@ -308,7 +308,7 @@ describe('over a real connection', () => {
     expect(await openFiles()).toBeGreaterThan(before);
     expect(process.memoryUsage().rss - rssBefore).toBeLessThan(4 * size);
     for (const client of clients) client.destroy();
-    await expect.poll(openFiles, { timeout: 10_000 }).toBeLessThanOrEqual(before);
+    await expect.poll(openFiles).toBeLessThanOrEqual(before);
   });
 
   test('breaks the connection when the file becomes shorter, rather than let the client wait', async () => {
@@ -328,6 +328,6 @@ describe('over a real connection', () => {
     );
     expect(statuses).toEqual([200, 416, 304]);
     server.closeIdleConnections();
-    await expect.poll(openFiles, { timeout: 10_000 }).toBeLessThanOrEqual(before + 4);
+    await expect.poll(openFiles).toBeLessThanOrEqual(before + 4);
   });
 });

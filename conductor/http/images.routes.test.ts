@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteContents, siteRevisionCollections, siteRevisions } from '#conductor/kernel/db/schema/site.ts';
 import { writeStore } from '#shared/chunks/write-store.ts';
+import { noise } from '#test/support/noise.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let folder = '';
@@ -26,11 +27,13 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const common = randomBytes(3 * 1024 * 1024);
+const common = noise('common', 3 * 1024 * 1024);
 const longAgo = new Date('2020-01-01T00:00:00Z');
 
+let images = 0;
+
 /** An image and its chunks, as of years ago. */
-async function add(name: string, own = randomBytes(1024 * 1024)): Promise<string> {
+async function add(name: string, own = noise(`image ${(images += 1)}`, 1024 * 1024)): Promise<string> {
   const { sha256 } = await writeStore(piecesOf(common, own), folder, name);
   const paths = (await readdir(folder, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
@@ -125,7 +128,7 @@ test('an image that is used is not removed, and not pruned with what is young or
   expect(pruned['chunks']).toBeGreaterThan(0);
 
   await add('free');
-  await writeStore(piecesOf(randomBytes(1024 * 1024)), folder, 'young');
+  await writeStore(piecesOf(noise('young', 1024 * 1024)), folder, 'young');
   await writeFile(join(folder, 'damaged.caibx'), 'no index');
   expect((await api.call('POST', '/v1/images/prune', {})).status).toBe(409);
   expect((await api.call('GET', '/v1/images/free')).status).toBe(200);
@@ -222,7 +225,7 @@ test('an image that is used or added again while a prune reads stays', async () 
       .update(nodes)
       .set({ instanceInfo: { image_source: urlOf('used') } })
       .where(eq(nodes.uuid, uuid));
-    await writeStore(piecesOf(randomBytes(1024 * 1024)), folder, 'again');
+    await writeStore(piecesOf(noise('again', 1024 * 1024)), folder, 'again');
     return { pruned }; // not waited for: it waits for the lock
   });
   const { status, body } = await pruning.pruned;
@@ -233,7 +236,7 @@ test('an image that is used or added again while a prune reads stays', async () 
 });
 
 test('a plan says what stays on the disk of the image that was written last, unless it was erased since', async () => {
-  const own = randomBytes(1024 * 1024);
+  const own = noise('own', 1024 * 1024);
   const former = await add('former', own);
   const next = await add('next');
   const instance = (name: string, sha256: string) => ({

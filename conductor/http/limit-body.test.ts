@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { accessRules } from '#conductor/auth/access-rules.ts';
 import type { ApiEnv } from '#conductor/http/define-routes.ts';
 import { limitStrangersBodies } from '#conductor/http/limit-body.ts';
@@ -36,6 +36,8 @@ test('strangers’ large bodies are read as far as there is room for them, small
 });
 
 test('announced bodies that do not come hold nobody up, and end', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
   const limit = limitStrangersBodies({ bytes: 300_000, timeoutMs: 200 });
   const app = new Hono<ApiEnv>();
   app.use('*', (c, next) => limit(c, rule, next));
@@ -48,6 +50,7 @@ test('announced bodies that do not come hold nobody up, and end', async () => {
   const headers = { 'Content-Length': '200000' };
   const honest = await app.request('/', { method: 'POST', body: 'x'.repeat(200_000), headers });
   expect([honest.status, await honest.text()]).toEqual([202, '200000']);
+  vi.advanceTimersByTime(200);
   for (const answer of await Promise.all(slow)) expect(answer.status).toBe(408);
 });
 
@@ -63,7 +66,7 @@ test('one address takes its own share', async () => {
 });
 
 test('over a real connection', async () => {
-  const limit = limitStrangersBodies({ timeoutMs: 5000 });
+  const limit = limitStrangersBodies();
   const app = new Hono<ApiEnv>();
   app.use('*', (c, next) => limit(c, rule, next));
   app.post('/', async (c) => c.text(String(JSON.stringify(await c.req.json()).length), 202));

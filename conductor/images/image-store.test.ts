@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { utimesSync } from 'node:fs';
 import { mkdtemp, readdir, rename, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { removeImage, sweepChunks } from '#conductor/images/image-store.ts';
 import { writeStore } from '#shared/chunks/write-store.ts';
+import { noise } from '#test/support/noise.ts';
 
 const longAgo = new Date('2020-01-01T00:00:00Z');
 let folder = '';
@@ -23,7 +23,7 @@ async function addUnused(): Promise<readonly string[]> {
   return chunks;
 }
 
-const content = randomBytes(1024 * 1024);
+const content = noise('content', 1024 * 1024);
 async function* image(): AsyncGenerator<Uint8Array> {
   yield await Promise.resolve(content);
 }

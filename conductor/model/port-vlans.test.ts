@@ -1,4 +1,3 @@
-import { assert, integer, property, uniqueArray } from 'fast-check';
 import { expect, test } from 'vitest';
 import {
   allVlans,
@@ -10,6 +9,7 @@ import {
   vlanList,
   vlansIn,
 } from '#conductor/model/port-vlans.ts';
+import { assert, integer, property, uniqueArray } from '#test/fuzz/fast-check.ts';
 
 const vlans = uniqueArray(integer({ min: 1, max: 4094 }), { maxLength: 20 });
 

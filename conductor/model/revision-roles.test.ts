@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '#conductor/kernel/db/open.ts';
 import { type BufferMode, bufferModes } from '#conductor/model/buffer-modes.ts';
@@ -15,6 +14,7 @@ import {
 import { intermediateCommits } from '#conductor/sites/revisions/revision-tags.ts';
 import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 import { forgetRevisions } from '#test/support/forget-revisions.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
@@ -173,7 +173,7 @@ test('whatever is uploaded, committed, rolled back and acted on: roles are as Ai
     }),
     { numRuns: 25 },
   );
-}, 60_000);
+});
 
 test.each([
   [[], 1, []],

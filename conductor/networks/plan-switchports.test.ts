@@ -1,8 +1,8 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type FoundVlans, isIsolated, isolated, portVlans, sameVlans } from '#conductor/model/port-vlans.ts';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
 import type { SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 const portId = fc.constantFrom('p1', 'p2', 'p3', 'p4', 'p5');
 const vlan = fc.integer({ min: 1, max: 4094 });

@@ -1,4 +1,4 @@
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
@@ -10,13 +10,12 @@ import { backOffSeconds, startWebhookDeliverer, type WebhookDeliverer } from '#c
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
-const received: { headers: IncomingHttpHeaders; body: Record<string, unknown> }[] = [];
+const receivedAt: number[] = [];
 let answers: number[] = [];
 const server = createServer((request, response) => {
-  let text = '';
-  request.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  request.resume();
   request.on('end', () => {
-    received.push({ headers: request.headers, body: JSON.parse(text) as Record<string, unknown> });
+    receivedAt.push(Date.now());
     response.statusCode = answers.shift() ?? 204;
     response.end();
   });
@@ -35,7 +34,7 @@ afterAll(async () => {
 beforeEach(async () => {
   await api.reset();
   await api.context.db.delete(webhooks);
-  received.length = 0;
+  receivedAt.length = 0;
   answers = [];
 });
 
@@ -161,13 +160,13 @@ describe('the deliverer', () => {
     const node = await createNode();
     await api.context.db.delete(webhookDeliveries);
     await note(node, 'one');
-    answers = [302];
+    answers = Array<number>(100).fill(302); // however often it is tried until it is looked at
     const stop = await start();
     await expect.poll(async () => (await outbox())[0]?.lastError).toBe('answered 302');
     await stop();
     const [row] = await outbox();
     expect(row?.state).toBe('pending');
-    expect(row?.nextAttemptAt.getTime()).toBeGreaterThan(Date.now() + 500);
+    expect(row?.nextAttemptAt.getTime()).toBeGreaterThan((receivedAt[0] ?? Infinity) + 500);
   });
 });
 

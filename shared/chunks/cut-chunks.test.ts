@@ -1,7 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { ChunkSizes } from '#shared/chunks/chunk-index.ts';
 import { blockBytes, chunkSizes, createCutter } from '#shared/chunks/write-store.ts';
+import { noise } from '#test/support/noise.ts';
 
 function lengths(data: Buffer, sizes: ChunkSizes): readonly number[] {
   const cut = createCutter(sizes);
@@ -40,7 +41,7 @@ test('chunks are of the sizes asked for, and the same ones in every release', ()
 
 test('an insertion changes the chunks around it only', () => {
   const at = 1000 * blockBytes;
-  const changed = Buffer.concat([data.subarray(0, at), randomBytes(blockBytes), data.subarray(at)]);
+  const changed = Buffer.concat([data.subarray(0, at), noise('insertion', blockBytes), data.subarray(at)]);
   const [before, after] = [lengths(data, chunkSizes), lengths(changed, chunkSizes)];
   const same = after.filter((length, index) => length === before[index + before.length - after.length]).length;
   expect(same).toBeGreaterThan(before.length * 0.5);

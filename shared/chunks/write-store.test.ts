@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,9 +7,10 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { parseChunkIndex } from '#shared/chunks/chunk-index.ts';
 import { chunkSizes, isCutAtBlocks, writeStore } from '#shared/chunks/write-store.ts';
 import { run } from '#shared/process/run.ts';
+import { noise } from '#test/support/noise.ts';
 
 const mib = 1024 * 1024;
-const image = Buffer.concat([randomBytes(3 * mib), Buffer.alloc(4 * mib), randomBytes(2 * mib + 777)]);
+const image = Buffer.concat([noise('head', 3 * mib), Buffer.alloc(4 * mib), noise('tail', 2 * mib + 777)]);
 const folders: string[] = [];
 afterEach(async () => {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true });
@@ -50,7 +51,7 @@ describe('a chunk store', () => {
     const folder = await makeFolder();
     const first = await writeStore(inPieces(image, mib), folder, 'first');
     expect(first.newChunks).toBeLessThan(first.chunks); // the hole's are one
-    const changed = Buffer.concat([image.subarray(0, mib), randomBytes(4096), image.subarray(mib)]);
+    const changed = Buffer.concat([image.subarray(0, mib), noise('insertion', 4096), image.subarray(mib)]);
     const second = await writeStore(inPieces(changed, mib), folder, 'second');
     expect(second.newChunks).toBeLessThan(8);
     expect((await readBack(folder, second.index)).equals(changed)).toBe(true);

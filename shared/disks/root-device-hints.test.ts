@@ -1,9 +1,18 @@
-import { assert, constantFrom, integer, oneof, property, string, stringMatching, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Disk } from '#shared/disks/disk.ts';
 import { mismatches, parseHints } from '#shared/disks/root-device-hints.ts';
 import { testDisk } from '#shared/disks/testing/test-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import {
+  assert,
+  constantFrom,
+  integer,
+  oneof,
+  property,
+  string,
+  stringMatching,
+  tuple,
+} from '#test/fuzz/fast-check.ts';
 
 const gib = 1024 ** 3;
 

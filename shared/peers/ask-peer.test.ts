@@ -32,7 +32,7 @@ const ask = (path: string, timeoutMs = 240_000) =>
 
 test('four large answers are read at a time; small ones go past them, and those that wait give up in their time', async () => {
   const holders = Array.from({ length: 4 }, () => ask('/large'));
-  await expect.poll(() => open.length, { timeout: 240_000 }).toBe(4);
+  await expect.poll(() => open.length).toBe(4);
   // once each of them has come to its second MiB
   await eventually(() => expect(ask('/whole', 300)).rejects.toThrow(/timeout/i));
   expect((await ask('/small')).body).toEqual({ size: 'small' });

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '#test/fuzz/fast-check.ts';
 import { hostileText, type Schema, valuesOf } from '#test/fuzz/schema-values.ts';
 
 interface Parameter {

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 /** Counts and lengths at which readers go astray: none, one, all, and what is negative when read with a sign. */
 const numbers = [0, 1, 0x7f, 0x80, 0xff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff] as const;

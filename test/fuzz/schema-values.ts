@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 /** The parts of JSON Schema that the API's document uses. */
 export interface Schema {

@@ -25,7 +25,7 @@ export async function openGate(lab: LabDirectory, cleanUp: AsyncDisposableStack)
       socket.destroy();
       return true;
     },
-    { timeoutMs: 60_000, everyMs: 50 },
+    { everyMs: 50 },
   );
   const connect: buildConnector.connector = (options, callback) => {
     connectInside(socketPath, options.hostname, Number(options.port || 80)).then(

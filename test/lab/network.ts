@@ -132,7 +132,7 @@ async function startSwitch(lab: LabDirectory, cleanUp: AsyncDisposableStack): Pr
     { ...common, name: 'ovsdb-server' },
   );
   cleanUp.defer(() => server.stop());
-  await waitUntil('the switch database', async () => (await vsctl('--no-wait', 'init'), true), { timeoutMs: 60_000 });
+  await waitUntil('the switch database', async () => (await vsctl('--no-wait', 'init'), true));
   const daemon = startLabProcess(
     'ovs-vswitchd',
     [`unix:${socket}`, control('vswitchd.ctl'), '--disable-system', ...quiet],

@@ -26,7 +26,7 @@ interface QmpMessage {
 
 /** Connects to QEMU's QMP socket, which it makes shortly after its start. */
 export async function connectQmp(path: string, onEvent: (event: QmpEvent) => void): Promise<QmpConnection> {
-  const socket = await waitUntil('the QMP socket', () => open(path), { timeoutMs: 60_000, everyMs: 50 });
+  const socket = await waitUntil('the QMP socket', () => open(path), { everyMs: 50 });
   const pending = new Map<number, (message: QmpMessage) => void>();
   let nextId = 1;
   const lost = (): void => {

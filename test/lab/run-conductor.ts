@@ -69,16 +69,12 @@ export async function startConductor(
       name,
       env: { ...environment, ...options.settings, ...settings },
     });
-    await waitUntil(
-      `the conductor at ${conductorUrl}`,
-      async () => {
-        if (!started.isRunning()) return 'ended';
-        const response = await request(`${conductorUrl}/`, { dispatcher: gate });
-        await response.body.dump();
-        return response.statusCode === 200 ? 'answers' : undefined;
-      },
-      { timeoutMs: 120_000 },
-    ).then((outcome) => {
+    await waitUntil(`the conductor at ${conductorUrl}`, async () => {
+      if (!started.isRunning()) return 'ended';
+      const response = await request(`${conductorUrl}/`, { dispatcher: gate });
+      await response.body.dump();
+      return response.statusCode === 200 ? 'answers' : undefined;
+    }).then((outcome) => {
       if (outcome === 'answers') return;
       throw new AppError('command_failed', `the conductor ended at its start, see ${started.logFile}`);
     });

@@ -2,7 +2,8 @@ import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface WaitOptions {
-  readonly timeoutMs: number;
+  /** For what would never come; by default four minutes, which end before a unit test's five. */
+  readonly timeoutMs?: number | undefined;
   /** Milliseconds between two looks; default 200. */
   readonly everyMs?: number;
   readonly signal?: AbortSignal;
@@ -16,12 +17,12 @@ export interface WaitOptions {
 export async function waitUntil<T>(
   what: string,
   look: () => Promise<T | undefined> | T | undefined,
-  options: WaitOptions,
+  { timeoutMs = 240_000, everyMs = 200, signal }: WaitOptions = {},
 ): Promise<T> {
-  const deadline = performance.now() + options.timeoutMs;
+  const deadline = performance.now() + timeoutMs;
   let cause: unknown;
   for (;;) {
-    options.signal?.throwIfAborted();
+    signal?.throwIfAborted();
     try {
       const found = await look();
       if (found !== undefined) return found;
@@ -30,8 +31,8 @@ export async function waitUntil<T>(
       cause = error;
     }
     if (performance.now() > deadline) {
-      throw new AppError('timeout', `waited ${Math.round(options.timeoutMs / 1000)} s for ${what}`, { cause });
+      throw new AppError('timeout', `waited ${Math.round(timeoutMs / 1000)} s for ${what}`, { cause });
     }
-    await systemClock.sleep(options.everyMs ?? 200, options.signal);
+    await systemClock.sleep(everyMs, signal);
   }
 }

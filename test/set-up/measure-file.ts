@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeEach, type RunnerTestFile } from 'vitest';
 
 /** What a test file's worker notes of it for `times-reporter.ts`. */
@@ -11,6 +13,14 @@ declare module 'vitest' {
 
 const ticksPerSecond = 100; // USER_HZ, the same on every Linux that Node runs on
 
+/**
+ * Each file's processes have a place of their own for what is temporary: some tests assert that nothing is left there, or
+ * mounted. Open to all, as `/tmp` is: PostgreSQL runs as another user. The name is short, for sockets' paths must be.
+ */
+const folder = mkdtempSync(join(tmpdir(), 'bt-'));
+chmodSync(folder, 0o1777);
+process.env['TMPDIR'] = folder;
+
 let file: RunnerTestFile | undefined;
 
 beforeEach(({ task }) => {
@@ -20,6 +30,11 @@ beforeEach(({ task }) => {
 /** Each test file has a worker of its own, and what the file itself ends in its `afterAll` has ended by now. */
 afterAll(() => {
   if (file) file.meta.cpuSeconds = processorSeconds(readFileSync('/proc/self/stat', 'utf8'));
+  try {
+    rmdirSync(folder);
+  } catch {
+    // something is left there, as it would be elsewhere
+  }
 });
 
 /** utime, stime, cutime and cstime: fields 14 to 17, counted behind the name, which may have spaces in it. */

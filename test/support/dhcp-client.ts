@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
 
 /**
- * A program: sends one DHCP request of a machine that boots, and prints the first answer as JSON. Its interface has an
+ * A program: sends a DHCP request of a machine that boots until it is answered, and prints that as JSON. Its interface has an
  * address already, and a default route: this socket can't send without.
  */
 export interface DhcpRequest {
@@ -17,6 +17,8 @@ export interface DhcpRequest {
   readonly clientAddress?: string;
   /** Which it wants to have, as a client that had it before. */
   readonly requestedAddress?: string;
+  /** After which nobody is taken to answer; default 60,000. */
+  readonly patienceMs?: number;
 }
 
 export interface DhcpAnswer {
@@ -27,7 +29,7 @@ export interface DhcpAnswer {
 }
 
 const cookie = [0x63, 0x82, 0x53, 0x63];
-const patienceMs = 5000;
+const againMs = 1000;
 
 const option = (code: number, bytes: Uint8Array | readonly number[]) => [code, bytes.length, ...bytes];
 const text = (value: string) => Buffer.from(value, 'latin1');
@@ -80,16 +82,15 @@ function decode(message: Buffer): DhcpAnswer {
 const [given = '{}'] = process.argv.slice(2);
 const request = JSON.parse(given) as DhcpRequest;
 const socket = createSocket({ type: 'udp4', reuseAddr: true });
-socket.once('message', (message) => {
-  process.stdout.write(`${JSON.stringify(decode(message))}\n`);
-  socket.close();
-});
+const end = (answer: DhcpAnswer | null): void => {
+  process.stdout.write(`${JSON.stringify(answer)}\n`, () => process.exit());
+};
+socket.once('message', (message) => end(decode(message)));
 socket.bind(68, () => {
   socket.setBroadcast(true);
   const { address, port } = request.to ?? { address: '255.255.255.255', port: 67 };
-  socket.send(encode(request), port, address);
+  const send = (): void => socket.send(encode(request), port, address);
+  send();
+  setInterval(send, againMs);
+  setTimeout(() => end(null), request.patienceMs ?? 60_000);
 });
-setTimeout(() => {
-  process.stdout.write('null\n');
-  socket.close();
-}, patienceMs).unref();

@@ -68,7 +68,7 @@ export async function refusal(round: Promise<Round>): Promise<string> {
 
 /** What etcdctl lists in the end: whoever it asks may not have heard yet. */
 export async function expectListed(cluster: EtcdTestCluster, names: readonly string[]): Promise<void> {
-  await expect.poll(() => listed(cluster), { timeout: 60_000 }).toEqual(names);
+  await expect.poll(() => listed(cluster)).toEqual(names);
 }
 
 /** Names that etcdctl lists, in order. */

@@ -79,7 +79,7 @@ function talkToIronic(url: string, name: string) {
         const state = String(found['provision_state']);
         return state === wanted || /failed$|^error$/.test(state) ? found : undefined;
       },
-      { timeoutMs: 120_000, everyMs: 100 },
+      { everyMs: 100 },
     );
     if (rested['provision_state'] === wanted) return rested;
     throw new Error(`host ${name} is ${JSON.stringify(rested)}, not ${wanted}`);
@@ -222,7 +222,7 @@ function inUse(ironic: Ironic, name: string) {
           const found = await node();
           return found['target_power_state'] === null && found['reservation'] === null ? found : undefined;
         },
-        { timeoutMs: 60_000, everyMs: 100 },
+        { everyMs: 100 },
       );
     },
 

@@ -68,7 +68,7 @@ export function createOperator(url: string, { retries = 0, token }: OperatorOpti
     provision: async (ident, target, more = {}) => {
       await call('PUT', `/v1/nodes/${ident}/states/provision`, { target, ...more });
     },
-    waitForState: async (ident, state, timeoutMs = 60_000) => {
+    waitForState: async (ident, state, timeoutMs) => {
       const rested = await waitUntil(
         `node ${ident} to rest`,
         async () => {

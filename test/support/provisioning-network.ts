@@ -18,22 +18,37 @@ export interface ProvisioningNetwork {
   readonly prefix: string;
   /** Runs a command where the client is. */
   inside(command: string, ...args: readonly string[]): Promise<string>;
-  /** Sends a request as a machine that boots; `undefined` when nobody answers. */
+  /** Sends a request as a machine that boots, until it is answered; `undefined` when nobody does. */
   ask(request: DhcpRequest): Promise<DhcpAnswer | undefined>;
   /** The same by DHCPv6, again and again until somebody answers. */
   ask6(request: Omit<Dhcp6Request, 'device'>): Promise<Dhcp6Answer | undefined>;
-  /** Has a real client get an address; returns what it says. */
-  lease(): Promise<string>;
+  /** Has a real client get an address, in so many tries; returns what it says. */
+  lease(tries?: number): Promise<string>;
   close(): Promise<void>;
 }
+
+/** Makes the client's namespace, which nobody else can have as long as it is there. @returns its number */
+async function claimNetwork(): Promise<number> {
+  for (let tries = 1; ; tries += 1) {
+    const id = randomInt(250);
+    try {
+      await run('ip', ['netns', 'add', namespaceOf(id)]);
+      return id;
+    } catch (error) {
+      if (tries === 250) throw error;
+    }
+  }
+}
+
+const namespaceOf = (id: number): string => `baton-dhcp-${id}`;
 
 const clientProgram = join(import.meta.dirname, 'dhcp-client.ts');
 const client6Program = join(import.meta.dirname, 'dhcp6-client.ts');
 
 /** With `isApart` the server's end is in a namespace as well, for servers that let no other have their port. */
 export async function openProvisioningNetwork({ isApart = false } = {}): Promise<ProvisioningNetwork> {
-  const id = randomInt(250);
-  const [device, peer, namespace, apart] = [`bdhcp${id}`, `bdhcp${id}c`, `baton-dhcp-${id}`, `baton-dhcp-${id}s`];
+  const id = await claimNetwork();
+  const [device, peer, namespace, apart] = [`bdhcp${id}`, `bdhcp${id}c`, namespaceOf(id), `${namespaceOf(id)}s`];
   const atServer = isApart ? ['ip', 'netns', 'exec', apart] : [];
   const ipThere = (...args: readonly string[]) => ip(...(isApart ? ['-n', apart] : []), ...args);
   const prefix = `10.77.${id}.`;
@@ -41,7 +56,6 @@ export async function openProvisioningNetwork({ isApart = false } = {}): Promise
   const ip = (...args: readonly string[]) => run('ip', args);
   const inside: ProvisioningNetwork['inside'] = async (command, ...args) =>
     (await run('ip', ['netns', 'exec', namespace, command, ...args])).stdout;
-  await ip('netns', 'add', namespace);
   await ip('link', 'add', device, 'type', 'veth', 'peer', 'name', peer, 'netns', namespace);
   if (isApart) {
     await ip('netns', 'add', apart);
@@ -67,11 +81,13 @@ export async function openProvisioningNetwork({ isApart = false } = {}): Promise
       (JSON.parse(
         await inside(process.execPath, client6Program, JSON.stringify({ ...request, device: peer })),
       ) as Dhcp6Answer | null) ?? undefined,
-    lease: async () => {
-      const args = ['udhcpc', '-f', '-q', '-n', '-t', '5', '-T', '1', '-i', peer, '-s', '/bin/true'];
-      return (await run('ip', ['netns', 'exec', namespace, 'busybox', ...args])).stderr;
+    lease: async (tries = 60) => {
+      const args = ['udhcpc', '-f', '-q', '-n', '-t', String(tries), '-T', '1', '-i', peer, '-s', '/bin/true'];
+      return (await run('ip', ['netns', 'exec', namespace, 'busybox', ...args], { timeoutMs: 240_000 })).stderr;
     },
     close: async () => {
+      // with its namespace it goes some time later, and another network may have got its number by then
+      await run('ip', ['link', 'delete', device], { okExitCodes: [0, 1] });
       await ip('netns', 'delete', namespace);
       if (isApart) await ip('netns', 'delete', apart);
     },

@@ -49,7 +49,7 @@ export function createSiteOperator(url: string, token?: string): SiteOperator {
     control: async (id, verb) => {
       await call('POST', `/actions/${id}/control/${verb}`);
     },
-    waitForEnd: (id, timeoutMs = 120_000) =>
+    waitForEnd: (id, timeoutMs) =>
       waitUntil(
         `action ${id} to end`,
         async () => {

@@ -17,6 +17,8 @@ export interface WebhookReceiver {
   readonly events: ReceivedEvent[];
   /** Statuses of the next answers; 204 when there are none left. */
   answers: number[];
+  /** Until there are so many events nobody is answered: more are on their way than one conductor sends at once. */
+  holdsUntil: number;
   /** Of the webhook, once it is known. */
   secret: string;
   close(): Promise<void>;
@@ -24,6 +26,7 @@ export interface WebhookReceiver {
 
 export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   const events: ReceivedEvent[] = [];
+  const held: (() => void)[] = [];
   const server = createServer((request, response) => {
     let text = '';
     request.on('data', (chunk: Buffer) => {
@@ -36,7 +39,8 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
       const event = JSON.parse(text) as Omit<ReceivedEvent, 'id' | 'status'>;
       events.push({ ...event, id: String(request.headers['webhook-id']), status });
       response.statusCode = status;
-      response.end();
+      held.push(() => void response.end());
+      if (events.length >= receiver.holdsUntil) for (const answer of held.splice(0)) answer();
     });
   });
   await new Promise<void>((resolve) => {
@@ -46,6 +50,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/events`,
     events,
     answers: [],
+    holdsUntil: 0,
     secret: '',
     close: async () => {
       server.closeAllConnections();

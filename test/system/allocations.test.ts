@@ -73,15 +73,11 @@ async function addNodes(count: number, more: Partial<typeof nodes.$inferInsert> 
 }
 
 async function settled(): Promise<Json[]> {
-  return waitUntil(
-    'no allocation to be under way',
-    async () => {
-      const { body } = await first.call('GET', '/v1/allocations');
-      const rows = body['allocations'] as Json[];
-      return rows.some((row) => row['state'] === 'allocating') ? undefined : rows;
-    },
-    { timeoutMs: 60_000 },
-  );
+  return waitUntil('no allocation to be under way', async () => {
+    const { body } = await first.call('GET', '/v1/allocations');
+    const rows = body['allocations'] as Json[];
+    return rows.some((row) => row['state'] === 'allocating') ? undefined : rows;
+  });
 }
 
 /** Both sides tell the same, and no node stands twice. */
@@ -123,24 +119,16 @@ test('clients who ask, delete and ask again never get a node twice, and lose non
       const { body } = await conductor.call('POST', '/v1/allocations', { resource_class: 'big', wait: 60 });
       // some change their mind while the conductor looks
       if ((index + round) % 3 !== 0) {
-        await waitUntil(
-          'the node',
-          async () => {
-            const { body: row } = await conductor.call('GET', `/v1/allocations/${String(body['uuid'])}`);
-            return row['state'] === 'active' ? row : undefined;
-          },
-          { timeoutMs: 60_000 },
-        );
+        await waitUntil('the node', async () => {
+          const { body: row } = await conductor.call('GET', `/v1/allocations/${String(body['uuid'])}`);
+          return row['state'] === 'active' ? row : undefined;
+        });
       }
-      await waitUntil(
-        'the deletion',
-        async () => {
-          const { status } = await conductor.call('DELETE', `/v1/allocations/${String(body['uuid'])}`);
-          // 409: another request holds the node for a moment
-          return status === 204 || status === 404 ? true : undefined;
-        },
-        { timeoutMs: 60_000 },
-      );
+      await waitUntil('the deletion', async () => {
+        const { status } = await conductor.call('DELETE', `/v1/allocations/${String(body['uuid'])}`);
+        // 409: another request holds the node for a moment
+        return status === 204 || status === 404 ? true : undefined;
+      });
     }
   };
   await Promise.all(Array.from({ length: 16 }, (_, index) => client(index)));
@@ -222,14 +210,10 @@ test('undeploying a node gives it back with its instance, in one transaction', a
   await first.context.db.update(nodes).set({ provisionState: 'active' }).where(eq(nodes.uuid, uuid));
   expect((await first.call('DELETE', '/v1/allocations/a')).status).toBe(409);
   expect((await first.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'deleted' })).status).toBe(202);
-  await waitUntil(
-    'the node to be available',
-    async () => {
-      const { body } = await first.call('GET', `/v1/nodes/${uuid}`);
-      return body['provision_state'] === 'available' ? body : undefined;
-    },
-    { timeoutMs: 60_000 },
-  );
+  await waitUntil('the node to be available', async () => {
+    const { body } = await first.call('GET', `/v1/nodes/${uuid}`);
+    return body['provision_state'] === 'available' ? body : undefined;
+  });
   expect((await first.call('GET', `/v1/nodes/${uuid}`)).body).toMatchObject({
     instance_uuid: null,
     allocation_uuid: null,

@@ -353,7 +353,7 @@ test('a conductor that dies at any checkpoint of the step ends with the values i
 test('the baremetal CLI lists and shows settings', async () => {
   const baremetal = async (...args: string[]): Promise<unknown> => {
     const command = ['--os-auth-type', 'none', '--os-endpoint', conductor.url, 'node', 'bios', 'setting'];
-    const { stdout } = await run('baremetal', [...command, ...args, '-f', 'json'], { timeoutMs: 60_000 });
+    const { stdout } = await run('baremetal', [...command, ...args, '-f', 'json'], { timeoutMs: 300_000 });
     return JSON.parse(stdout);
   };
   expect(await baremetal('list', name)).toContainEqual({

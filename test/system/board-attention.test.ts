@@ -31,7 +31,7 @@ beforeAll(async () => {
   browser = await openBoardBrowser();
   ({ page } = browser);
   await browser.logIn(conductor.url, String(token));
-}, 240_000);
+});
 afterAll(async () => {
   await browser?.close();
   await conductor.close();

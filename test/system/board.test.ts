@@ -33,7 +33,7 @@ beforeAll(async () => {
   }
   browser = await openBoardBrowser();
   ({ page } = browser);
-}, 240_000);
+});
 afterAll(async () => {
   await browser?.close();
   await conductor.close();

@@ -73,7 +73,7 @@ const showLogs = () =>
   });
 
 async function waitForAll(state: string, via = operator): Promise<void> {
-  for (const name of nodeNames()) await via.waitForState(name, state, 120_000);
+  for (const name of nodeNames()) await via.waitForState(name, state);
 }
 /** Back to where a deploy may begin, wherever the test before has left it. */
 async function undeployAll(): Promise<void> {
@@ -115,7 +115,7 @@ const waitForAlive = (expected: readonly string[], via = operator) =>
   waitUntil(
     `conductors ${expected.join(', ')} to be alive`,
     async () => (await alive(via)).toSorted().join() === expected.toSorted().join() || undefined,
-    { timeoutMs: 60_000, everyMs: 100 },
+    { everyMs: 100 },
   );
 /** Pauses that conductor at a moment when it is at nodes; answers them. */
 async function pauseAtWork(name: Name): Promise<string[]> {
@@ -127,7 +127,7 @@ async function pauseAtWork(name: Name): Promise<string[]> {
     process.kill(pid, 'SIGCONT');
     return undefined;
   };
-  return waitUntil(`${name} to be paused at work`, look, { timeoutMs: 60_000, everyMs: 5 });
+  return waitUntil(`${name} to be paused at work`, look, { everyMs: 5 });
 }
 
 test('any conductor answers any request, and all share the work', async () => {
@@ -153,7 +153,6 @@ test('what a killed conductor was at goes on elsewhere, and nothing is done twic
   await conductors.one.kill('SIGKILL');
   const killedAt = performance.now();
   await waitUntil('its leases to be taken over', async () => (await heldBy('one')).length === 0 || undefined, {
-    timeoutMs: 60_000,
     everyMs: 20,
   });
   process.stderr.write(`${held.length} leases taken over after ${Math.round(performance.now() - killedAt)} ms\n`);
@@ -186,9 +185,7 @@ test('a conductor that was paused past its leases wakes up fenced: it does nothi
   process.kill(two.pid(), 'SIGCONT');
   await waitForAlive(names, viaOne);
   // what has ended meanwhile is left without a word
-  await waitUntil(`two to let go of ${held.join(', ')}`, async () => (await leasesHeld(two.url)) === 0 || undefined, {
-    timeoutMs: 60_000,
-  });
+  await waitUntil(`two to let go of ${held.join(', ')}`, async () => (await leasesHeld(two.url)) === 0 || undefined);
   expect(writtenSince(before)).toEqual(eachDeployedOnce());
   expect(machines.map((machine) => machine.boots())).toEqual(boots);
   expect(machines.map((machine) => machine.state())).toEqual(machines.map(() => ({ power: 'on', runs: 'instance' })));
@@ -247,7 +244,7 @@ test('each conductor works on the nodes of its own group', async () => {
   const group = { driver: 'fake-hardware', conductor_group: 'left', name: 'lefty' };
   await expect(operator.call('POST', '/v1/nodes', group)).rejects.toThrow(/400.*No valid host was found/);
   await conductors.three.start({ BATON_CONDUCTOR_GROUP: 'Left' });
-  await waitUntil('the group to be known', () => operator.call('POST', '/v1/nodes', group), { timeoutMs: 60_000 });
+  await waitUntil('the group to be known', () => operator.call('POST', '/v1/nodes', group));
   const { one } = conductors;
   await createOperator(one.url).provision('lefty', 'manage');
   await operator.waitForState('lefty', 'manageable');
@@ -266,38 +263,27 @@ test('a database that cuts all connections is found again, by those who listen t
     return rows.map((row) => Number(row['pid']));
   };
   // the session of a conductor that has just been restarted ends a moment after it
-  const pids = await waitUntil(
-    'one listener of each',
-    async () => {
-      const found = await listening();
-      return found.length === names.length ? found : undefined;
-    },
-    { timeoutMs: 60_000 },
-  );
+  const pids = await waitUntil('one listener of each', async () => {
+    const found = await listening();
+    return found.length === names.length ? found : undefined;
+  });
   await ask(`select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and application_name <> 'test'`);
   await waitUntil(
     'all to listen again',
     async () => (await listening()).filter((pid) => !pids.includes(pid)).length === names.length || undefined,
-    { timeoutMs: 60_000 },
   );
   await waitForAlive(names);
   for (const name of names) {
-    await waitUntil(`${name} to answer`, () => createOperator(conductors[name].url).node('node-0'), {
-      timeoutMs: 60_000,
-    });
+    await waitUntil(`${name} to answer`, () => createOperator(conductors[name].url).node('node-0'));
   }
   await operator.provision('node-0', 'deleted');
   await operator.waitForState('node-0', 'available');
   // and each has taken its name again by its next sign of life
-  const locks = await waitUntil(
-    'each to have its name',
-    async () => {
-      const { rows } = await ask("select count(*)::int from pg_locks where locktype = 'advisory' and granted");
-      return rows[0]?.['count'] === names.length ? rows : undefined;
-    },
-    { timeoutMs: 60_000 },
-  );
+  const locks = await waitUntil('each to have its name', async () => {
+    const { rows } = await ask("select count(*)::int from pg_locks where locktype = 'advisory' and granted");
+    return rows[0]?.['count'] === names.length ? rows : undefined;
+  });
   expect(locks[0]?.['count']).toBe(names.length);
 });
 

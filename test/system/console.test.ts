@@ -66,7 +66,7 @@ async function runningStep(name: string, step: string): Promise<void> {
       const steps = flow['steps'] as { step: string; state: string; in_band: boolean }[];
       return steps.some((each) => each.step === step && each.in_band && each.state !== 'pending') || undefined;
     },
-    { timeoutMs: 60_000, everyMs: 50 },
+    { everyMs: 50 },
   );
 }
 
@@ -132,7 +132,6 @@ describe('a shell in the ramdisk', () => {
     expect(await terminal.ended).toMatchObject({ code: 'command_failed', message: 'the shell ended with 3' });
     expect(terminal.isRaw()).toBe(false);
     await waitUntil('the end to be recorded', async () => (await consoleHistory(name)).length === 2 || undefined, {
-      timeoutMs: 60_000,
       everyMs: 50,
     });
     expect(await consoleHistory(name)).toEqual([
@@ -159,7 +158,6 @@ describe('a shell in the ramdisk', () => {
     terminal.type('\r~.');
     expect(await terminal.ended).toBeUndefined();
     await waitUntil('the background job to be gone', () => Promise.resolve(isGone(pid) || undefined), {
-      timeoutMs: 60_000,
       everyMs: 50,
     });
   });

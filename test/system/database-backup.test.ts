@@ -22,7 +22,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'baton-backup-'));
   await chmod(directory, 0o711);
   shared = await startPostgresql();
-}, 300_000);
+});
 afterAll(async () => {
   await shared.close();
   await rm(directory, { recursive: true });
@@ -79,7 +79,7 @@ test('a private database is dumped while its conductor works, and restored below
   const resting = await baton(['dump', file('resting.dump')], from);
   expect(resting).toMatchObject({ exitCode: 0, stderr: '' });
   await expect(stat(file('from/postgresql/postmaster.pid'))).rejects.toThrow('ENOENT');
-}, 300_000);
+});
 
 test('so is the database of DATABASE_URL', async () => {
   const from = await makeDatabase('source');
@@ -104,7 +104,7 @@ test('so is the database of DATABASE_URL', async () => {
     fault: 'restored',
     maintenance_reason: 'restored from a dump: compare it with the machine',
   });
-}, 300_000);
+});
 
 test('a password of DATABASE_URL is no argument, and a dump of another program is refused', async () => {
   const from = await makeDatabase('strange');
@@ -114,7 +114,7 @@ test('a password of DATABASE_URL is no argument, and a dump of another program i
   expect(await baton(['dump', file('strange.dump')], withPassword)).toMatchObject({ exitCode: 0, stderr: '' });
   const refused = await baton(['restore', file('strange.dump')], await makeDatabase('target2'));
   expect(refused.stderr).toContain('the dump has no nodes: it is of another program');
-}, 300_000);
+});
 
 test('the dump of a newer version is refused, and the database stays empty', async () => {
   const from = await makeDatabase('newer');
@@ -133,7 +133,7 @@ test('the dump of a newer version is refused, and the database stays empty', asy
   const { rows } = await client.query(`select nspname from pg_namespace where nspname = 'drizzle'`);
   await client.end();
   expect(rows).toEqual([]);
-}, 300_000);
+});
 
 test('what is no dump, no database and no new file is named', async () => {
   const to = await makeDatabase('nothing');
@@ -149,7 +149,7 @@ test('what is no dump, no database and no new file is named', async () => {
   const empty = await baton(['dump', file('none.dump')], to);
   expect(empty.stderr).toContain('no matching schemas were found');
   await expect(stat(file('none.dump'))).rejects.toThrow('ENOENT');
-}, 300_000);
+});
 
 test('without pg_dump of the server’s version it names the package', async () => {
   const settings = { BATON_DATA_DIR: file('npm'), BATON_POSTGRESQL_BIN_DIR: npmPrograms };
@@ -158,7 +158,7 @@ test('without pg_dump of the server’s version it names the package', async () 
   expect(refused.exitCode).toBe(3);
   expect(refused.stderr).toContain('install postgresql-client-18, or name their directory');
   await conductor.kill('SIGTERM');
-}, 300_000);
+});
 
 test.runIf(process.getuid?.() === 0)(
   'root leaves a database to the user whose it is',

@@ -79,7 +79,7 @@ async function startByUnit(): Promise<void> {
   });
   ended.catch(() => undefined); // from here on its end is the test's business
   const ready = async () => (await fetch(`${url}/readyz`)).ok || undefined;
-  await Promise.race([waitUntil('the conductor to be ready', ready, { timeoutMs: 90_000, everyMs: 100 }), ended]);
+  await Promise.race([waitUntil('the conductor to be ready', ready, { everyMs: 100 }), ended]);
 }
 
 async function stop(signal: NodeJS.Signals): Promise<number | undefined> {

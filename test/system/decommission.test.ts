@@ -36,7 +36,7 @@ afterAll(async () => {
 });
 
 function decommission(node: string): Promise<Response> {
-  const query = 'drain-node-timeout=60&drain-node-grace-period=2&etcd-ready-timeout=60&apply-daemon-set=true';
+  const query = 'drain-node-timeout=240&drain-node-grace-period=2&etcd-ready-timeout=240&apply-daemon-set=true';
   return fetch(`${conductor.url}/nodes/${node}/decommission?${query}`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
@@ -69,7 +69,8 @@ test('a node leaves both clusters, though its conductor is killed; the next one 
       expect.objectContaining({ message: 'Node n1 is decommissioned', reason: 'Success' }),
     ]);
   }
-  expect(await members()).toEqual(['n2', 'n3']);
+  // who is asked may not have heard yet
+  await expect.poll(members).toEqual(['n2', 'n3']);
   expect(await etcd.leader()).not.toBe('n1');
   expect(small.node('n1')?.spec).toMatchObject({ unschedulable: true });
   expect(small.podsOn('n1').map(({ metadata }) => metadata.labels?.['app'])).toEqual(['baton-kubelet-shutdown']);

@@ -161,7 +161,7 @@ test('a conductor that dies at any checkpoint ends with the machine in its own s
     ]);
   }
   expect(conductor.deaths()).toBeGreaterThanOrEqual(5);
-}, 300_000);
+});
 
 test('auto is kexec where the last machine of its model has gone so; a trait is as good as the word', async () => {
   const reasons = async (): Promise<readonly string[]> => {

@@ -45,7 +45,6 @@ async function run(command: string, args: readonly string[], hears: RegExp): Pro
   });
   ended.catch(() => undefined);
   const listens = waitUntil(`${command} to listen`, () => Promise.resolve(hears.test(said) || undefined), {
-    timeoutMs: 20_000,
     everyMs: 20,
   });
   await Promise.race([listens, ended]);

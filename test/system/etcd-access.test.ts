@@ -54,7 +54,7 @@ test('over HTTP, by the documents of a revision', async () => {
           details: { messageList: [{ message: 'Healthy', name }] },
         });
       const body = { rel: 'design', href, type: 'application/x-yaml' };
-      const removed = await served.call('POST', '/nodes/n2/remove-etcd?timeout=60', body, '');
+      const removed = await served.call('POST', '/nodes/n2/remove-etcd?timeout=240', body, '');
       expect([removed.body['code'], removed.body['reason'], JSON.stringify(removed.body)]).toEqual([
         200,
         'Success',

@@ -55,14 +55,10 @@ test('the leader hands over before it leaves', async () => {
   await inCluster(['n1', 'n2', 'n3', 'n4', 'n5'], async (cluster) => {
     const writer = startEtcdWriter(cluster);
     await writer.writes(5);
-    await waitUntil(
-      'n3 to lead',
-      async () => {
-        await cluster.moveLeader('n3');
-        return (await cluster.leader()) === 'n3' || undefined;
-      },
-      { timeoutMs: 60_000 },
-    );
+    await waitUntil('n3 to lead', async () => {
+      await cluster.moveLeader('n3');
+      return (await cluster.leader()) === 'n3' || undefined;
+    });
     expect(await endedRound(() => rounds.removeFrom(cluster, 'n3'))).toMatch(
       /^done: leader of kubernetes moved from n3 to n\d \| member n3 removed from kubernetes$/,
     );
@@ -107,7 +103,7 @@ test('a member that is cut off from the others, though it answers here', async (
     await waitUntil(
       'n1 to notice',
       async () => !(await cluster.client.isHealthy(cluster.member('n1').url)) || undefined,
-      { timeoutMs: 60_000, everyMs: 50 },
+      { everyMs: 50 },
     );
     await expect.poll(async () => reported(await rounds.removeFrom(cluster, 'n2'))).toContain('(n1 is unhealthy)');
     const removal = () => endedRound(() => rounds.removeFrom(cluster, 'n1'));
@@ -136,19 +132,15 @@ test('a member that answers nobody; without a quorum nothing is done, and with i
 test('two removals at the same time take out one', async () => {
   await inCluster(['n1', 'n2', 'n3'], async (cluster) => {
     const removal = (node: string) => refusal(rounds.removeFrom(cluster, node, { minimumMembers: 2 }));
-    const [one, other] = await waitUntil(
-      'a leader under which one may go',
-      async () => {
-        const both = (await Promise.all(['n1', 'n2'].map(removal))).toSorted();
-        return both.every((each) => each.endsWith('do not agree on a leader')) ? undefined : both;
-      },
-      { timeoutMs: 60_000 },
-    );
+    const [one, other] = await waitUntil('a leader under which one may go', async () => {
+      const both = (await Promise.all(['n1', 'n2'].map(removal))).toSorted();
+      return both.every((each) => each.endsWith('do not agree on a leader')) ? undefined : both;
+    });
     expect(one).toMatch(/^done: .*member n[12] removed from kubernetes$/);
     expect(other).toMatch(
       /another removal from it is under way|1 voting member would be left, and minimum_members is 2/,
     );
-    await expect.poll(() => listed(cluster), { timeout: 60_000 }).toHaveLength(2);
+    await expect.poll(() => listed(cluster)).toHaveLength(2);
   });
 });
 
@@ -156,9 +148,7 @@ test('unstarted members and learners, found by the address in the document', asy
   await inCluster(['n1', 'n2', 'n3'], async (cluster) => {
     await cluster.add('n4', { isStarted: false });
     await cluster.add('n5', { isLearner: true });
-    await waitUntil('the learner', async () => (await listed(cluster)).includes('n5') || undefined, {
-      timeoutMs: 60_000,
-    });
+    await waitUntil('the learner', async () => (await listed(cluster)).includes('n5') || undefined);
     const removal = (node: string, more?: Partial<EtcdCluster>) =>
       endedRound(() => rounds.removeFrom(cluster, node, more));
     expect(await removal('n4')).toMatch(

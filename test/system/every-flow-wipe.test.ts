@@ -171,7 +171,7 @@ describe('of a site action', () => {
     waitUntil(
       `n1 to be ${String(pattern)}`,
       async () => pattern.test((await operator.actionNodes(id))[0]?.doing ?? '') || undefined,
-      { timeoutMs: 60_000, everyMs: 20 },
+      { everyMs: 20 },
     );
 
   /** The operator says so while the machine is being powered off. @returns the action */
@@ -179,7 +179,6 @@ describe('of a site action', () => {
     machine()?.bmc.freeze();
     const id = await operator.createAction('teardown_server', { target_nodes: ['n1'] });
     await waitUntil('the release to begin', async () => (await node())['provision_state'] === 'deleting' || undefined, {
-      timeoutMs: 60_000,
       everyMs: 20,
     });
     await operator.control(id, verb);

@@ -58,7 +58,7 @@ async function say(system: DeployedSystem, command: string): Promise<string> {
   const lines: string[] = [];
   const onStdoutLine = (line: string): unknown => lines.push(line);
   const okExitCodes = Array.from({ length: 256 }, (_, code) => code);
-  await system.run('sh', ['-c', `exec 2>&1; ${command}`], { onStdoutLine, okExitCodes, timeoutMs: 20_000 });
+  await system.run('sh', ['-c', `exec 2>&1; ${command}`], { onStdoutLine, okExitCodes, timeoutMs: 240_000 });
   return lines.join('\n');
 }
 

@@ -17,7 +17,7 @@ let bmc: SimulatedBmc;
 beforeAll(async () => {
   bmc = await startIpmiSim();
   const { power } = type.connect(bmc.driverInfo);
-  await waitUntil('ipmi_sim to answer', () => power.getPowerState(), { timeoutMs: 60_000 });
+  await waitUntil('ipmi_sim to answer', () => power.getPowerState());
 });
 
 afterAll(async () => {

@@ -45,7 +45,7 @@ test('a deploy survives SIGKILL at every checkpoint', async () => {
       killed += 1;
       await conductor.start({ CRASH_AT_CHECKPOINT: `SIGUSR2+${checkpoint + 1}` });
     }
-    await operator.waitForState(name, 'active', 60_000);
+    await operator.waitForState(name, 'active');
     expect(machine.state(), `killed at checkpoint ${checkpoint}`).toEqual({ power: 'on', runs: 'instance' });
     // each in-band step has run, and the last of each kind in the right order
     expect([...new Set(machine.disk.slice(before))], `killed at checkpoint ${checkpoint}`).toEqual([

@@ -50,7 +50,6 @@ async function startConductor(small: SmallCluster): Promise<ConductorProcess> {
 }
 
 /** Of programs, that a busy machine is slow to start. */
-const patience = { timeout: 60_000 };
 
 const drainArgs = ['drain', '--force', '--ignore-daemonsets', '--delete-local-data', '--grace-period', '1'];
 
@@ -65,11 +64,11 @@ describe.each(['v1', 'v1beta1'] as const)('kubectl, evictions of %s', (eviction)
     watching.stdout.on('data', (chunk: Buffer) => {
       seen += chunk.toString();
     });
-    await expect.poll(() => seen, patience).toMatch(/n2\s+Ready/);
+    await expect.poll(() => seen).toMatch(/n2\s+Ready/);
     await kubectl.call(['cordon', 'n1']);
-    await expect.poll(() => seen, patience).toMatch(/n1\s+Ready,SchedulingDisabled/);
+    await expect.poll(() => seen).toMatch(/n1\s+Ready,SchedulingDisabled/);
     await kubectl.call(['label', 'node', 'n1', 'node-role.kubernetes.io/worker=']);
-    await expect.poll(() => seen, patience).toMatch(/n1\s+Ready,SchedulingDisabled\s+worker/);
+    await expect.poll(() => seen).toMatch(/n1\s+Ready,SchedulingDisabled\s+worker/);
     watching.kill('SIGTERM');
     await watching.exited;
 
@@ -109,14 +108,14 @@ describe.each(['v1', 'v1beta1'] as const)('kubectl, evictions of %s', (eviction)
     await waitUntil(
       'the budget to be judged',
       async () => (await kubectl.call(['get', 'pdb', 'web', '-o', status])).stdout === '2 of 2, 0 allowed' || undefined,
-      { timeoutMs: 60_000, everyMs: 100 },
+      { everyMs: 100 },
     );
     small.addPod({ name: 'bare', node: 'n1', hasLocalData: true });
     await small.settle();
     const blocked = await kubectl.call([...drainArgs, '--timeout', '6s', 'n1'], { ok: false });
     expect(blocked.stderr).toContain("Cannot evict pod as it would violate the pod's disruption budget.");
     // the one without a budget goes, whether kubectl still waited for its end or not
-    await expect.poll(() => small.podsOn('n1'), patience).toHaveLength(1);
+    await expect.poll(() => small.podsOn('n1')).toHaveLength(1);
     await kubectl.call(['delete', 'pdb', 'web']);
     const { stdout } = await kubectl.call([...drainArgs, '--timeout', '60s', 'n1']);
     expect(stdout).toContain('node/n1 evicted');
@@ -130,12 +129,12 @@ describe.each(['v1', 'v1beta1'] as const)('kubectl, evictions of %s', (eviction)
     small.addPod({ name: 'held', node: 'n1', finalizers: ['example.org/hold'] });
     await small.settle();
     await kubectl.call(['delete', 'pod', 'held', '--wait=false', '--grace-period=1']);
-    await expect.poll(() => small.podsOn('n1')[0]?.metadata.deletionGracePeriodSeconds, patience).toBe(0);
+    await expect.poll(() => small.podsOn('n1')[0]?.metadata.deletionGracePeriodSeconds).toBe(0);
     const listed = await kubectl.call(['get', 'pods']);
     expect(listed.stdout).toMatch(/held\s+\S+\s+Terminating/);
     const gone = kubectl.call(['wait', '--for=delete', 'pod/held', '--timeout=60s']);
     // kubectl refuses to wait for what is gone before its first look
-    await expect.poll(() => small.simulator.watchCount(), patience).toBeGreaterThan(0);
+    await expect.poll(() => small.simulator.watchCount()).toBeGreaterThan(0);
     await kubectl.call(['patch', 'pod', 'held', '--type', 'merge', '-p', '{"metadata":{"finalizers":null}}']);
     await gone;
     expect(small.podsOn('n1')).toEqual([]);
@@ -148,7 +147,7 @@ test('kubectl applies the manifest that stops kubelets', async () => {
   await kubectl.call(['create', '--validate=false', '-f', file]);
   expect(small.podsOn('n1')).toEqual([]);
   await kubectl.call(['label', 'node', 'n1', 'promenade-decomission=enabled']);
-  await expect.poll(() => small.simulator.world.isRunning('n1'), patience).toBe(false);
+  await expect.poll(() => small.simulator.world.isRunning('n1')).toBe(false);
   expect(small.simulator.world.isRunning('n2')).toBe(true);
 });
 
@@ -212,15 +211,15 @@ test('who hangs up stops a drain, a killed conductor leaves one behind, and a re
 
   const leaving = new AbortController();
   const left = drain(leaving.signal).catch(String);
-  await expect.poll(evictions, patience).toBeGreaterThan(0);
+  await expect.poll(evictions).toBeGreaterThan(0);
   leaving.abort();
   expect(await left).toContain('AbortError');
   // the server knows of it when the watch ends, too
-  await expect.poll(() => small.simulator.watchCount(), patience).toBe(0);
+  await expect.poll(() => small.simulator.watchCount()).toBe(0);
   const before = evictions();
 
   const cut = drain().catch(String);
-  await expect.poll(evictions, patience).toBeGreaterThan(before);
+  await expect.poll(evictions).toBeGreaterThan(before);
   await conductor.kill('SIGKILL');
   expect(await cut).toContain('fetch failed');
 

@@ -67,7 +67,7 @@ test.each([live, 'http://me:hush@192.0.2.1/live.iso'])(
     conductor.atCheckpoints((at) => (at === 'acted' && machine.state().power === 'on' ? 'die' : 'go on'));
     const before = conductor.deaths();
     const active = deployLive(iso);
-    await expect.poll(() => conductor.deaths(), { timeout: 60_000 }).toBe(before + 1);
+    await expect.poll(() => conductor.deaths()).toBe(before + 1);
     conductor.atCheckpoints(() => 'go on');
     await active;
     expect([machine.state(), machine.boots()]).toEqual([{ power: 'on', runs: 'instance' }, 1]);

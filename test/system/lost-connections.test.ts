@@ -30,7 +30,7 @@ test('nodes at work go on once there are other connections, and wait for no leas
   const names = Array.from({ length: 24 }, (_, index) => `cut-${index}`);
   const reach = async (target: string, state: string) => {
     await Promise.all(names.map((name) => operator.provision(name, target)));
-    for (const name of names) await operator.waitForState(name, state, 90_000);
+    for (const name of names) await operator.waitForState(name, state);
   };
   for (const name of names) {
     await operator.call('POST', '/v1/nodes', { driver: 'fake-hardware', name, automated_clean: false });
@@ -49,7 +49,7 @@ test('nodes at work go on once there are other connections, and wait for no leas
   })();
   await Promise.all(names.map((name) => operator.provision(name, 'active')));
   await cutting;
-  for (const name of names) await operator.waitForState(name, 'active', 240_000);
+  for (const name of names) await operator.waitForState(name, 'active');
   const locked = await Promise.all(names.map(async (name) => (await operator.node(name))['reservation']));
   expect(locked).toEqual(names.map(() => null));
 });

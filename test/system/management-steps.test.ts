@@ -78,7 +78,7 @@ test.each(['step', 'verb'])('a boot mode that is set, by %s, outlasts the boots 
   const set = async (mode: 'uefi' | 'bios'): Promise<void> => {
     if (by === 'step') return cleanAll('boot_mode', { boot_mode: mode });
     await operator.call('PUT', `/v1/nodes/${name}/states/boot_mode`, { target: mode });
-    await expect.poll(() => operator.node(name), { timeout: 60_000 }).toMatchObject({ boot_mode: mode });
+    await expect.poll(() => operator.node(name)).toMatchObject({ boot_mode: mode });
     await operator.waitForState(name, 'manageable');
   };
   await set('uefi');

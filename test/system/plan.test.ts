@@ -172,7 +172,7 @@ test('`baton plan` prints disks with serial number, size and contents', async ()
   await patch('/properties/root_device', { name: '/dev/sda' });
   const { stdout } = await run(batonProgram, ['plan', name], {
     env: { BATON_URL: conductor.url },
-    timeoutMs: 60_000,
+    timeoutMs: 300_000,
   });
   expect(stdout).toContain(
     `DESTROYS what is on:\n  /dev/sda  disk-of-${mac}  SIMULATED  107 GB  ` +

@@ -47,7 +47,7 @@ test('nodes deploy side by side with two conductors on one database', async () =
     machines.slice(0, 3).map((machine, index) => enrolSimulatedNode(operator, machine, `pg-${index}`)),
   );
   await Promise.all(names.map((name) => operator.provision(name, 'active')));
-  for (const name of names) await operator.waitForState(name, 'active', 60_000);
+  for (const name of names) await operator.waitForState(name, 'active');
   for (const machine of machines.slice(0, 3)) {
     expect(machine.disk).toEqual(['prepare_disks', 'write_image demo.raw', 'tune_image']);
   }
@@ -87,9 +87,7 @@ test('operators who change one node at once, beside conductors at work, wait for
   expect(`${first.log()}${second.log()}`).not.toContain('deadlock');
   expect(statuses.filter((status) => status < 300).length).toBeGreaterThan(statuses.length / 2);
   await operator.call('DELETE', '/v1/nodes/pg-busy/maintenance');
-  await waitUntil('the node to rest', async () => isAtRest(await operator.node('pg-busy')) || undefined, {
-    timeoutMs: 60_000,
-  });
+  await waitUntil('the node to rest', async () => isAtRest(await operator.node('pg-busy')) || undefined);
 });
 
 test('a deploy whose conductor is killed goes on with the other within the lease', async () => {
@@ -110,7 +108,7 @@ test('a deploy whose conductor is killed goes on with the other within the lease
     process.kill(second.pid(), 'SIGCONT');
   }
 
-  await operator.waitForState(name, 'active', 60_000);
+  await operator.waitForState(name, 'active');
 
   expect(machine.state()).toEqual({ power: 'on', runs: 'instance' });
 });
@@ -155,7 +153,6 @@ test('an abort that comes at any moment ends in deploy failed, machine off, and 
     // a little later each time, so that it meets other moments of the deploy
     const abortAt = performance.now() + 100 + round * 25;
     await waitUntil('the moment to abort', () => performance.now() >= abortAt || undefined, {
-      timeoutMs: 5000,
       everyMs: 5,
     });
     const wasAborted = (await abortOrEnd()) === 'aborted';

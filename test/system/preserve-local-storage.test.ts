@@ -28,7 +28,7 @@ beforeAll(async () => {
     moreDisks: disks,
   });
   await enrolSimulatedNode(operator, machine, name);
-}, 120_000);
+});
 afterAll(async () => {
   await machine.close();
   await conductor.close();
@@ -38,12 +38,12 @@ async function deploy(): Promise<void> {
   // the release of an instance forgets it
   await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
   await operator.provision(name, 'active');
-  await operator.waitForState(name, 'active', 60_000);
+  await operator.waitForState(name, 'active');
 }
 
 async function release(preserve: boolean): Promise<Record<string, unknown>> {
   await operator.provision(name, 'deleted', { wipe: { preserve_local_storage: preserve } });
-  const node = await operator.waitForState(name, 'available', 60_000);
+  const node = await operator.waitForState(name, 'available');
   return node['driver_internal_info'] as Record<string, unknown>;
 }
 
@@ -77,7 +77,7 @@ test('a disk that vanishes before a wipe of all stops it, until it is back or an
   await deploy();
   const pulled = disks.splice(0);
   await operator.provision(name, 'deleted', { wipe: {} });
-  const failed = await operator.waitForState(name, 'clean failed', 60_000);
+  const failed = await operator.waitForState(name, 'clean failed');
   expect(failed['last_error']).toContain('the wipe did not find /dev/sdb (serial DATA), which this machine had');
 
   await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
@@ -85,7 +85,7 @@ test('a disk that vanishes before a wipe of all stops it, until it is back or an
     await operator.provision(name, 'manage');
     await operator.waitForState(name, 'manageable');
     await operator.provision(name, 'provide', { wipe: {} });
-    return operator.waitForState(name, state, 60_000);
+    return operator.waitForState(name, state);
   };
   // the inventory of the first wipe does not have it either
   expect((await again('clean failed'))['last_error']).toContain('serial DATA');
@@ -93,9 +93,9 @@ test('a disk that vanishes before a wipe of all stops it, until it is back or an
   await operator.provision(name, 'manage');
   await operator.waitForState(name, 'manageable');
   await operator.provision(name, 'inspect');
-  await operator.waitForState(name, 'manageable', 60_000);
+  await operator.waitForState(name, 'manageable');
   await operator.provision(name, 'provide', { wipe: {} });
-  await operator.waitForState(name, 'available', 60_000);
+  await operator.waitForState(name, 'available');
   disks.push(...pulled);
 });
 
@@ -104,7 +104,7 @@ test('where no disk is known to hold an operating system, none is guessed and no
   await operator.provision(name, 'manage');
   await operator.waitForState(name, 'manageable');
   await operator.provision(name, 'provide', { wipe: { preserve_local_storage: true } });
-  const node = await operator.waitForState(name, 'clean failed', 60_000);
+  const node = await operator.waitForState(name, 'clean failed');
   expect(node['last_error']).toContain('no deploy has recorded the disk of the operating system');
   expect(node['maintenance']).toBe(true);
   expect(machine.disk).toHaveLength(before);

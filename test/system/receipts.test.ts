@@ -35,7 +35,7 @@ beforeAll(async () => {
     moreDisks: [{ name: '/dev/sdb', serial: 'DATA1' }],
   });
   await enrolSimulatedNode(operator, machine, name);
-}, 120_000);
+});
 afterAll(async () => {
   await machine.close();
   await conductor.close();
@@ -58,7 +58,7 @@ async function deploy(): Promise<void> {
   // the release of an instance forgets it
   await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
   await operator.provision(name, 'active');
-  await operator.waitForState(name, 'active', 60_000);
+  await operator.waitForState(name, 'active');
 }
 
 /** As a program of its own, which no setting leads to a conductor. */
@@ -74,7 +74,7 @@ test('a wipe is signed once, though the conductor dies at every third checkpoint
   await deploy();
   conductor.atCheckpoints((_, passed) => (passed % 3 === 0 && conductor.deaths() < 12 ? 'die' : 'go on'));
   await operator.provision(name, 'deleted', { wipe: { preserve_local_storage: true } });
-  await operator.waitForState(name, 'available', 120_000);
+  await operator.waitForState(name, 'available');
   conductor.atCheckpoints(() => 'go on');
   expect(conductor.deaths()).toBeGreaterThan(5);
   expect(await receipts()).toMatchObject([{ disks_wiped: 1, disks_left_alone: 1, preserve_local_storage: true }]);
@@ -99,7 +99,7 @@ test('a wipe without proof has no receipt, and its node is not available', async
   await waitUntil(
     'the wipe to fail',
     async () => (await operator.node(name))['provision_state'] === 'clean failed' || undefined,
-    { timeoutMs: 120_000, everyMs: 100 },
+    { everyMs: 100 },
   );
   delete machine.faults.provesNoErase;
   expect(await receipts()).toHaveLength(before);

@@ -45,7 +45,7 @@ const untilDoing = (id: string, pattern: RegExp) =>
   waitUntil(
     `${name} to be ${pattern}`,
     async () => pattern.test((await operator.actionNodes(id))[0]?.doing ?? '') || undefined,
-    { timeoutMs: 120_000, everyMs: 20 },
+    { everyMs: 20 },
   );
 
 /** A redeploy that rests between the decommission of its node and the release. */

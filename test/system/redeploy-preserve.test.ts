@@ -24,7 +24,7 @@ beforeAll(async () => {
   });
   await operator.setCredential(bmcCredential.name, bmcCredential.account);
   await operator.commit('site', site.documents);
-}, 120_000);
+});
 afterAll(async () => {
   await site?.close();
   await conductor?.close();
@@ -32,7 +32,7 @@ afterAll(async () => {
 
 async function act(name: ActionName, parameters: Record<string, unknown> = {}): Promise<string> {
   const id = await operator.createAction(name, parameters);
-  return (await operator.waitForEnd(id, 300_000)).action_lifecycle;
+  return (await operator.waitForEnd(id)).action_lifecycle;
 }
 
 const machine = () => {

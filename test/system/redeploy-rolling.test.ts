@@ -51,7 +51,7 @@ beforeAll(async () => {
   kubelets = startKubelets(small.simulator, site.machines);
   await operator.setCredential(bmcCredential.name, bmcCredential.account);
   await operator.commit('site', [site.documents, settings(60)].join('---\n'));
-}, 120_000);
+});
 beforeEach(() => {
   mostOut = 0;
   onTestFailed(async () => {
@@ -80,7 +80,7 @@ const out = (): string[] =>
   });
 
 async function end(id: string): Promise<ActionAnswer> {
-  return operator.waitForEnd(id, 120_000);
+  return operator.waitForEnd(id);
 }
 
 test('the first deploy counts when its nodes have joined, as the documents say that they will', async () => {
@@ -93,7 +93,7 @@ test('the first deploy counts when its nodes have joined, as the documents say t
       const n2 = (await operator.actionNodes(id)).find(({ name }) => name === 'n2');
       return n2?.doing?.includes('wait_until_ready, waiting for node to be Ready in Kubernetes') ? n2 : undefined;
     },
-    { timeoutMs: 60_000, everyMs: 20 },
+    { everyMs: 20 },
   );
   expect(waiting.doing).toMatch(/it has not joined yet \(since 20\S+Z, until 20\S+Z\)$/);
   expect(waiting.status).not.toBe('success');

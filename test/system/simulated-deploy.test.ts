@@ -114,7 +114,7 @@ test('after a failure the same node deploys', async () => {
 test('an agent that dies in mid-step is asked, and the step run again', async () => {
   machine.faults.dieInStep = 'write_image';
   await operator.provision(name, 'active');
-  await operator.waitForState(name, 'active', 60_000);
+  await operator.waitForState(name, 'active');
   expect(machine.disk).toEqual(['prepare_disks', 'write_image demo.raw', 'tune_image']);
 });
 
@@ -122,17 +122,15 @@ test('a BMC that is away for a moment is waited for, with the reason shown', asy
   machine.bmc.inject({ method: 'POST', path: /Reset/, status: 503, times: 8 });
   await operator.provision(name, 'active');
   await expect
-    .poll(async () => (await steps()).find((step) => step.state === 'waiting')?.waiting_for, { timeout: 60_000 })
+    .poll(async () => (await steps()).find((step) => step.state === 'waiting')?.waiting_for)
     .toMatch(/another try after: .*503/);
-  await operator.waitForState(name, 'active', 120_000);
+  await operator.waitForState(name, 'active');
 });
 
 test('an operator’s undeploy while a deploy waits ends it', async () => {
   machine.faults.bootsNothing = true;
   await operator.provision(name, 'active');
-  await expect
-    .poll(async () => (await operator.node(name))['provision_state'], { timeout: 60_000 })
-    .toBe('wait call-back');
+  await expect.poll(async () => (await operator.node(name))['provision_state']).toBe('wait call-back');
   const waiting = (await steps()).find((step) => step.state === 'waiting');
   expect(waiting).toMatchObject({ step: 'deploy', waiting_for: 'first heartbeat of the ramdisk' });
 
@@ -145,9 +143,7 @@ test('an operator’s undeploy while a deploy waits ends it', async () => {
 test('an operator’s abort ends in deploy failed, machine off', async () => {
   machine.faults.bootsNothing = true;
   await operator.provision(name, 'active');
-  await expect
-    .poll(async () => (await operator.node(name))['provision_state'], { timeout: 60_000 })
-    .toBe('wait call-back');
+  await expect.poll(async () => (await operator.node(name))['provision_state']).toBe('wait call-back');
 
   await operator.provision(name, 'abort');
 

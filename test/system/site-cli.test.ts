@@ -200,4 +200,4 @@ test('a site as Airship publishes them is imported unchanged, and says what it n
   await baton('site', 'upload', 'images', 'images.yaml');
   await baton('site', 'commit');
   expect((await baton(...deploy)).stderr).toContain('has no MAC address');
-}, 120_000);
+});

@@ -21,7 +21,7 @@ import { off } from '#test/support/step-node.ts';
 /** Nodes of a site through the whole protocol, from their documents to active, without what calls for it. */
 
 const waitUntil = <T>(what: string, look: () => Promise<T | undefined>): Promise<T> =>
-  waitUntilWithin(what, look, { timeoutMs: 120_000, everyMs: 50 });
+  waitUntilWithin(what, look, { everyMs: 50 });
 
 let conductor: ConductorInProcess;
 let operator: Operator;

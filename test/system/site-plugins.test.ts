@@ -122,7 +122,7 @@ test('a conductor that dies at any point leaves each task done once', async () =
     return 'die';
   });
   await deploy();
-  await operator.waitForState(name, 'active', 120_000);
+  await operator.waitForState(name, 'active');
   expect(conductor.deaths()).toBeGreaterThan(3);
   expect((await steps()).map(stepTitle)).toEqual(titles);
   expect(machine.disk).toEqual(done);

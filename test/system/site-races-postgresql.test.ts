@@ -32,7 +32,7 @@ beforeAll(async () => {
   databases = [await open(), await open(), await open()];
   const settings = { BATON_SITE_BEAT_INTERVAL: '0.02', BATON_RECONCILE_INTERVAL: '0.05', BATON_LEASE_SECONDS: '60' };
   api = await openTestApi({ settings });
-}, 60_000);
+});
 afterAll(async () => {
   await Promise.all(databases.map((database) => database.close()));
   await api.close();
@@ -92,7 +92,7 @@ test('conductors that die while they run it are followed by others when their le
   );
   const dead = () => lives.filter((life) => life.isDead()).length;
   for (const count of [1, 2, 3]) {
-    await expect.poll(dead, { timeout: 60_000, interval: 20 }).toBe(count);
+    await expect.poll(dead, { interval: 20 }).toBe(count);
     await expireLease(contextOf(0), id);
   }
   await Promise.all(lives.map((life) => life.kill()));

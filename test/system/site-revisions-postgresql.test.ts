@@ -19,7 +19,7 @@ beforeAll(async () => {
   server = await startPostgresql();
   const open = () => openDatabase({ url: server.url, dataDirectory: '' });
   conductors = [await open(), await open()];
-}, 60_000);
+});
 afterAll(async () => {
   await Promise.all(conductors.map((database) => database.close()));
   await server.close();

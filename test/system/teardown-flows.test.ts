@@ -37,8 +37,8 @@ beforeAll(async () => {
   machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac: '52:54:00:00:04:01' });
   await enrolSimulatedNode(operator, machine, name);
   await operator.provision(name, 'active');
-  await operator.waitForState(name, 'active', 60_000);
-}, 120_000);
+  await operator.waitForState(name, 'active');
+});
 afterAll(async () => {
   await machine.close();
   await conductor.close();
@@ -80,7 +80,7 @@ const end = () =>
       const seen = await flow();
       return seen.ended_at === null ? undefined : seen;
     },
-    { timeoutMs: 120_000, everyMs: 100 },
+    { everyMs: 100 },
   );
 
 const waitsFor = (text: string) =>
@@ -90,7 +90,7 @@ const waitsFor = (text: string) =>
       const seen = await flow();
       return seen.steps.some((each) => each.waiting_for?.includes(text)) ? seen : undefined;
     },
-    { timeoutMs: 60_000, everyMs: 50 },
+    { everyMs: 50 },
   );
 
 /** A pod that its budget does not let go. @returns what lets it go */
@@ -239,7 +239,6 @@ test('maintenance holds it, and its time with it', async () => {
   await waitsFor('default/guarded');
   await operator.call('PUT', `/v1/nodes/${name}/maintenance`, { reason: 'a hand in it' });
   await waitUntil('the flow to be held', async () => ((await flow()).held === null ? undefined : true), {
-    timeoutMs: 60_000,
     everyMs: 50,
   });
   letGo();
@@ -296,7 +295,6 @@ test('an abort while the cluster keeps silent is taken, and ends it after that l
   simulator.inject({ path: /nodes\/leaver$/, hang: true });
   await decommission();
   await waitUntil('the look', async () => ((await operator.node(name))['reservation'] === null ? undefined : true), {
-    timeoutMs: 60_000,
     everyMs: 20,
   });
   await operator.provision(name, 'abort');

@@ -108,7 +108,7 @@ async function configDrive(node = name): Promise<string> {
 async function baton(...args: string[]): Promise<string> {
   const program = join(import.meta.dirname, '../../conductor/start/baton.ts');
   const env = { ...process.env, BATON_URL: conductor.url };
-  return (await run(process.execPath, [program, ...args], { env, timeoutMs: 60_000 })).stdout;
+  return (await run(process.execPath, [program, ...args], { env, timeoutMs: 300_000 })).stdout;
 }
 
 async function events(): Promise<string[]> {
@@ -117,7 +117,7 @@ async function events(): Promise<string[]> {
 }
 
 const baremetal = (...args: string[]) =>
-  run('baremetal', ['--os-auth-type', 'none', '--os-endpoint', conductor.url, ...args], { timeoutMs: 60_000 });
+  run('baremetal', ['--os-auth-type', 'none', '--os-endpoint', conductor.url, ...args], { timeoutMs: 300_000 });
 
 const isolated = 'trunk [] [4095]';
 

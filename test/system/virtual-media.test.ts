@@ -67,7 +67,7 @@ test('a deploy boots from a CD with its own token and address, which is ejected 
   await enrol('cd');
   await operator.provision('cd', 'active');
   const cd = await expect
-    .poll(() => inserted()[0], { timeout: 60_000 })
+    .poll(() => inserted()[0])
     .toBeTypeOf('string')
     .then(() => inserted()[0] ?? '');
   expect(cd).toMatch(new RegExp(`^${conductor.url}/media/[0-9a-f-]{36}/[\\w-]{43}\\.iso$`));
@@ -82,7 +82,7 @@ test("the CD has this boot's parameters, is served in ranges, and by its name al
   machine.faults.bootsNothing = true;
   await enrol('ranges');
   await operator.provision('ranges', 'active');
-  await expect.poll(() => asked().at(-1), { timeout: 60_000 }).toBe('On');
+  await expect.poll(() => asked().at(-1)).toBe('On');
   const cd = inserted()[0] ?? '';
   const whole = Buffer.from(await (await fetch(cd)).arrayBuffer());
   const start = head.length + parametersBytes + secretsBytes;
@@ -132,7 +132,7 @@ test('a conductor that dies once the machine is on its way boots it again, from 
   await enrol('dies');
   conductor.atCheckpoints((name) => (name === 'acted' && conductor.deaths() === 0 ? 'die' : 'go on'));
   await operator.provision('dies', 'active');
-  await expect.poll(() => conductor.deaths(), { timeout: 60_000 }).toBe(1);
+  await expect.poll(() => conductor.deaths()).toBe(1);
   await conductor.reborn();
   await operator.waitForState('dies', 'active');
   const [first, second, ...more] = inserted();
@@ -145,7 +145,7 @@ test('while a flow waits for the ramdisk, nobody takes its CD', async () => {
   await enrol('taken');
   await operator.provision('taken', 'active');
   const node = { provision_state: 'wait call-back', reservation: null };
-  await expect.poll(() => operator.node('taken'), { timeout: 60_000 }).toMatchObject(node);
+  await expect.poll(() => operator.node('taken')).toMatchObject(node);
   const path = '/v1/nodes/taken/vmedia';
   const body = { device_type: 'cdrom', image_url: 'http://192.0.2.1/data.iso' };
   for (const asking of [() => operator.call('POST', path, body), () => operator.call('DELETE', path)]) {
@@ -173,7 +173,7 @@ test('firmware that boots by HTTP is given the same as an ISO, while it is to bo
   await enrolSimulatedNode(operator, machine, 'by-http', { boot_interface: 'http' });
   expect((await firmware(machine.mac)).status).toBe(404);
   await operator.provision('by-http', 'active');
-  await expect.poll(() => asked(), { timeout: 60_000 }).toEqual(['UefiHttp', 'On']);
+  await expect.poll(() => asked()).toEqual(['UefiHttp', 'On']);
   const size = await firmware(machine.mac, 'HEAD');
   expect([size.status, size.headers.get('content-type')]).toEqual([200, 'application/vnd.efi-iso']);
   const iso = Buffer.from(await (await firmware(machine.mac)).arrayBuffer()).toString('latin1');

@@ -49,7 +49,7 @@ beforeAll(async () => {
     log += chunk.toString('utf8');
   });
   await waitUntil('the conductor to serve', async () => ((await ask('/')).status === 200 ? true : undefined), {
-    timeoutMs: 180_000, // it makes its database first
+    timeoutMs: 600_000, // it makes its database first
     everyMs: 50,
   }).catch((error: unknown) => {
     throw new Error(`the conductor's log: ${log.slice(-2000)}`, { cause: error });

@@ -23,8 +23,8 @@ beforeAll(async () => {
   });
   await enrolSimulatedNode(operator, machine, name);
   await operator.provision(name, 'active');
-  await operator.waitForState(name, 'active', 60_000);
-}, 120_000);
+  await operator.waitForState(name, 'active');
+});
 afterAll(async () => {
   await machine.close();
   await conductor.close();
@@ -39,7 +39,7 @@ test('what a wipe has preserved outlives a deploy that fails, and the cleaning a
   const lastOf = (step: string) => machine.stepTimes.findLast((each) => each.step === step)?.skipList;
   const onList = expect.arrayContaining([expect.objectContaining({ serial: 's== DATA-1' })]) as unknown;
   await operator.provision(name, 'deleted', { wipe: { preserve_local_storage: true } });
-  await operator.waitForState(name, 'available', 60_000);
+  await operator.waitForState(name, 'available');
   expect(await spared()).toEqual([expect.objectContaining({ serial: 'DATA-1' })]);
 
   // out of the pool and in again: an ordinary clean
@@ -50,39 +50,39 @@ test('what a wipe has preserved outlives a deploy that fails, and the cleaning a
   expect(plan['warnings']).toContainEqual(expect.stringContaining('A wipe has preserved DATA-1'));
   expect((plan['destroys'] as { serial: string }[]).map(({ serial }) => serial)).not.toContain('DATA-1');
   await operator.provision(name, 'provide');
-  await operator.waitForState(name, 'available', 60_000);
+  await operator.waitForState(name, 'available');
   expect(lastOf('erase_devices_metadata')).toEqual(onList);
 
   // an instance that never comes up, and is given up
   machine.faults.failStep = { step: 'write_image', message: 'no such image', once: true };
   await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
   await operator.provision(name, 'active');
-  await operator.waitForState(name, 'deploy failed', 60_000);
+  await operator.waitForState(name, 'deploy failed');
   await operator.provision(name, 'deleted');
-  await operator.waitForState(name, 'available', 60_000);
+  await operator.waitForState(name, 'available');
   expect(lastOf('erase_devices_metadata')).toEqual(onList);
   expect(await spared()).toHaveLength(1);
 
   // one that comes up has them, until it is released
   await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
   await operator.provision(name, 'active');
-  await operator.waitForState(name, 'active', 60_000);
+  await operator.waitForState(name, 'active');
   expect(lastOf('write_image')).toEqual(onList);
   expect(await spared()).toHaveLength(1);
   await operator.provision(name, 'deleted');
-  await operator.waitForState(name, 'available', 60_000);
+  await operator.waitForState(name, 'available');
   expect(await spared()).toBeNull();
   expect(lastOf('erase_devices_metadata')).toBeUndefined();
   await clean(false);
   await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
   await operator.provision(name, 'active');
-  await operator.waitForState(name, 'active', 60_000);
+  await operator.waitForState(name, 'active');
 });
 
 test('a wipe that has failed never ends in available: providing the node wipes it', async () => {
   machine.faults.provesNoErase = true;
   await operator.provision(name, 'deleted', { wipe: { preserve_local_storage: false } });
-  await operator.waitForState(name, 'clean failed', 60_000);
+  await operator.waitForState(name, 'clean failed');
   const node = await operator.node(name);
   expect(node).toMatchObject({ maintenance: true, fault: 'clean failure' });
   expect(node['last_error']).toContain('does not say what happened to each disk');
@@ -97,6 +97,6 @@ test('a wipe that has failed never ends in available: providing the node wipes i
   machine.faults.provesNoErase = false;
   // neither automated_clean: false nor a request without a wipe leads past it
   await operator.provision(name, 'provide');
-  await operator.waitForState(name, 'available', 60_000);
+  await operator.waitForState(name, 'available');
   expect(await flow()).toMatchObject({ kind: 'wipe', state: 'succeeded' });
 });

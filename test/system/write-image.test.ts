@@ -16,6 +16,7 @@ import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import { withLoopDevice } from '#test/support/loop-device.ts';
+import { noise } from '#test/support/noise.ts';
 
 /** The image writer on real block devices (loop), with the tools of the ramdisk; needs root. */
 
@@ -49,10 +50,7 @@ async function makeGptImage(path: string): Promise<void> {
   const partitions = ['--new', '1:2048:+32M', '--typecode', '1:ef00', '--new', '2:0:0', '--change-name', '2:root'];
   await run('sgdisk', [...partitions, path]);
   const file = await open(path, 'r+');
-  const noise = createHash('shake256', { outputLength: 20 * mib })
-    .update('root')
-    .digest();
-  await file.write(noise, 0, noise.length, 100 * mib + 4096);
+  await file.write(noise('root', 20 * mib), 0, 20 * mib, 100 * mib + 4096);
   await file.close();
 }
 

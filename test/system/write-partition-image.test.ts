@@ -17,6 +17,7 @@ import { errorChain } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import { withLoopDevice } from '#test/support/loop-device.ts';
+import { noise } from '#test/support/noise.ts';
 
 /** Partition images on real block devices (loop), with the tools of the ramdisk; needs root and qemu-img. */
 
@@ -37,10 +38,7 @@ beforeAll(async () => {
   const path = (name: string): string => join(files.folder, name);
   await mkdir(path('tree/etc'), { recursive: true });
   await writeFile(path('tree/etc/hostname'), 'partition-image\n');
-  const noise = createHash('shake256', { outputLength: 5 * mib })
-    .update('root')
-    .digest();
-  await writeFile(path('tree/noise'), noise);
+  await writeFile(path('tree/noise'), noise('root', 5 * mib));
   await run('mkfs.ext4', ['-q', '-F', '-U', rootUuid, '-d', path('tree'), path('root.img'), '60M']);
   await run('qemu-img', ['convert', '-f', 'raw', '-O', 'qcow2', path('root.img'), path('root.qcow2')]);
   await run('qemu-img', ['convert', '-c', '-f', 'raw', '-O', 'qcow2', path('root.img'), path('packed.qcow2')]);

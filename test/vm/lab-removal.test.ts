@@ -16,18 +16,14 @@ test.each<{ signal: NodeJS.Signals; exitCode: number }>([
   expect(pids.length).toBeGreaterThan(6);
   lab.kill(signal);
   expect(await lab.exited).toBe(exitCode);
-  await waitUntil(
-    `the end of ${namespace}`,
-    async () => ((await run('ip', ['netns', 'list'])).stdout.includes(namespace) ? undefined : true),
-    { timeoutMs: 120_000 },
+  await waitUntil(`the end of ${namespace}`, async () =>
+    (await run('ip', ['netns', 'list'])).stdout.includes(namespace) ? undefined : true,
   );
   const id = namespace.replace('baton-', '');
-  await waitUntil(`the end of the lab's sockets`, () => (existsSync(`/run/baton-lab/${id}`) ? undefined : true), {
-    timeoutMs: 60_000,
-  });
+  await waitUntil(`the end of the lab's sockets`, () => (existsSync(`/run/baton-lab/${id}`) ? undefined : true));
   // one that was killed leaves the namespace before it is gone
-  await expect.poll(() => pids.filter(isRunning), { timeout: 60_000 }).toEqual([]);
-  await expect.poll(() => existsSync(join('build/lab', id, 'node0-disk0.raw')), { timeout: 60_000 }).toBe(false);
+  await expect.poll(() => pids.filter(isRunning)).toEqual([]);
+  await expect.poll(() => existsSync(join('build/lab', id, 'node0-disk0.raw'))).toBe(false);
 });
 
 /** A process that has ended and that its parent has not asked about yet is a zombie: it is not running. */

@@ -109,9 +109,9 @@ test('a console is a terminal in the ramdisk', async () => {
     socket.once('close', resolve);
     socket.once('error', reject);
   });
-  await expect.poll(() => screen, { timeout: 180_000 }).toMatch(/ramdisk:~# /);
+  await expect.poll(() => screen).toMatch(/ramdisk:~# /);
   socket.send(Buffer.from('tty; stty size; id -u; hostname; echo "Grüße" | wc -c\r'));
-  await expect.poll(() => screen, { timeout: 180_000 }).toMatch(/\/dev\/pts\/0\r\n17 91\r\n0\r\nbaton\r\n8\r\n/);
+  await expect.poll(() => screen).toMatch(/\/dev\/pts\/0\r\n17 91\r\n0\r\nbaton\r\n8\r\n/);
   socket.send(Buffer.from('exit\r'));
   await closed;
   expect(screen).toContain('{"type":"end","reason":"the shell ended with 0","exit_code":0}');
@@ -136,7 +136,7 @@ test('rescue: SSH with the password, no agent any more', async () => {
   expect(await ssh('wrong', 'id')).toMatchObject({ exitCode: 255, stdout: '' });
   const isGone = () => agent.call('poll.get_hardware_info', {}).then(() => undefined, String);
   // answers under way have 2 s
-  expect(await waitUntil('the agent to stop serving', isGone, { timeoutMs: 180_000 })).toMatch(/closed|reset|refused/i);
+  expect(await waitUntil('the agent to stop serving', isGone)).toMatch(/closed|reset|refused/i);
   await waitUntil('fresh addresses', async () => /lost its DHCP client/.test(await serial()) || undefined, {
     timeoutMs: 300_000,
   });

@@ -1,8 +1,8 @@
-import { array, assert, boolean, integer, nat, property, record } from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Held, planSources } from '#agent/image/chunks/plan-sources.ts';
 import type { Place } from '#agent/image/chunks/survey-disk.ts';
 import type { ChunkIndex } from '#shared/chunks/chunk-index.ts';
+import { array, assert, boolean, integer, nat, property, record } from '#test/fuzz/fast-check.ts';
 
 const size = 256 * 1024;
 

@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { array, assert, asyncProperty, boolean, integer, nat, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createFakeDisk } from '#agent/image/testing/fake-disk.ts';
 import { makeChunks, makeChunksAtBlocks, serveFiles } from '#agent/image/testing/serve-chunks.ts';
@@ -12,10 +10,12 @@ import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
+import { array, assert, asyncProperty, boolean, integer, nat, tuple } from '#test/fuzz/fast-check.ts';
+import { noise } from '#test/support/noise.ts';
 
 const kib = 1024;
 /** Data, a hole of 3 MiB, data again, and an end that is no whole sector. */
-const image = Buffer.concat([randomBytes(2 * mib + 3), Buffer.alloc(3 * mib), randomBytes(2 * mib + 100)]);
+const image = Buffer.concat([noise('head', 2 * mib + 3), Buffer.alloc(3 * mib), noise('tail', 2 * mib + 100)]);
 const ends = cutAt(image.length, 200_001);
 
 function cutAt(length: number, step: number): number[] {
@@ -166,12 +166,12 @@ describe('an image in chunks', () => {
       expect(outcome.content.subarray(0, bytes).equals(expected.subarray(0, bytes))).toBe(true);
     });
     await assert(property, { numRuns: 15, endOnFailure: true });
-  }, 60_000);
+  });
 });
 
 describe('an image cut at blocks', () => {
   const sizes = { min: 16 * kib, avg: 32 * kib, max: 128 * kib };
-  const data = Buffer.concat([randomBytes(5 * mib), Buffer.alloc(mib), randomBytes(4 * mib + 1000)]);
+  const data = Buffer.concat([noise('one', 5 * mib), Buffer.alloc(mib), noise('two', 4 * mib + 1000)]);
   const { index, store } = makeChunksAtBlocks(data, sizes);
   const block = 4 * kib;
 
@@ -182,7 +182,7 @@ describe('an image cut at blocks', () => {
 
   test.each([
     ['forwards', Buffer.concat([data.subarray(0, 2 * mib), data.subarray(2 * mib + block)])],
-    ['backwards', Buffer.concat([data.subarray(0, 2 * mib), randomBytes(block), data.subarray(2 * mib)])],
+    ['backwards', Buffer.concat([data.subarray(0, 2 * mib), noise('block', block), data.subarray(2 * mib)])],
     ['across', Buffer.concat([data.subarray(6 * mib, 10 * mib), data.subarray(0, 6 * mib)])],
   ])('is copied where what the disk holds has moved %s', async (_how, old) => {
     const outcome = await writeOver(old);
@@ -204,7 +204,7 @@ describe('an image cut at blocks', () => {
       boolean(),
       array(nat(150), { maxLength: 3 }),
       async (moved, same, failing) => {
-        const old = same ? Buffer.from(data) : randomBytes(data.length);
+        const old = same ? Buffer.from(data) : noise('old', data.length);
         for (const [from, length, to] of moved) data.copy(old, to * block, from * block, (from + length) * block);
         const outcome = await writeOver(old, failing);
         const [bytes, expected] = outcome.error === undefined ? [data.length, data] : [mib, old];
@@ -212,7 +212,7 @@ describe('an image cut at blocks', () => {
       },
     );
     await assert(property, { numRuns: 25, endOnFailure: true });
-  }, 120_000);
+  });
 });
 
 const casync = await run('casync', ['--version']).catch(() => undefined);

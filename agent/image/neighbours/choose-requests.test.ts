@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { array, assert, boolean, integer, nat, option, property, record, uniqueArray } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   chooseRequests,
@@ -10,6 +9,7 @@ import {
   seedOf,
   type Want,
 } from '#agent/image/neighbours/choose-requests.ts';
+import { array, assert, boolean, integer, nat, option, property, record, uniqueArray } from '#test/fuzz/fast-check.ts';
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 const want = (at: number, fields: Partial<Want> = {}): Want => ({

@@ -1,7 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
-import { array, assert, asyncProperty, constantFrom, integer, nat } from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Sharing } from '#agent/image/neighbours/share.ts';
 import {
@@ -19,9 +17,11 @@ import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { limitAtOnce } from '#shared/in-parallel.ts';
 import { silentLog } from '#shared/log.ts';
+import { array, assert, asyncProperty, constantFrom, integer, nat } from '#test/fuzz/fast-check.ts';
+import { noise } from '#test/support/noise.ts';
 
 const sizes = { min: 16 * 1024, avg: 32 * 1024, max: 128 * 1024 };
-const image = Buffer.concat([randomBytes(3 * mib), Buffer.alloc(mib), randomBytes(2 * mib + 1000)]);
+const image = Buffer.concat([noise('head', 3 * mib), Buffer.alloc(mib), noise('tail', 2 * mib + 1000)]);
 const { index, store } = makeChunksAtBlocks(image, sizes);
 const storeBytes = [...store.values()].reduce((sum, { length }) => sum + length, 0);
 
@@ -173,7 +173,7 @@ test('any neighbours, any faults of the server: it is the image in the end, or n
     },
   );
   await assert(property, { numRuns: 12, endOnFailure: true });
-}, 240_000);
+});
 
 /** The status of a request to a machine that shares an image, as a stranger sends it. */
 function ask(url: string, path: string, authorization?: string): Promise<{ status: number; bytes: number }> {

@@ -7,7 +7,7 @@ import { serveChunks } from '#agent/image/neighbours/serve-chunks.ts';
 import { systemClock } from '#shared/clock.ts';
 import { signTicket } from '#shared/wire/neighbours.ts';
 
-const waits = { timeout: 60_000 };
+const waits = { timeout: 240_000 };
 const group = 'a'.repeat(64);
 const path = `/${'b'.repeat(64)}`;
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');

@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createClusterDecoder } from '#agent/image/qcow2/cluster-decoder.ts';
 import { createExtentList } from '#agent/image/qcow2/extents.ts';
@@ -10,6 +9,7 @@ import { readMap } from '#agent/image/qcow2/read-map.ts';
 import type { Slot } from '#agent/image/slot-pool.ts';
 import { makeQcow2, type Qcow2Options } from '#agent/image/testing/make-qcow2.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 /** Images that somebody made to do harm. Whatever they say, the disk's bytes come from one place each or the image is refused. */
 

@@ -74,7 +74,7 @@ async function sit(conductor: number, only: string = uuid): Promise<Sitting> {
         close: (reason) => void closedBecause.push(reason),
       }),
   });
-  await expect.poll(() => said.length, { timeout: 60_000 }).toBe(1);
+  await expect.poll(() => said.length).toBe(1);
   return {
     said,
     closedBecause,
@@ -122,7 +122,7 @@ test('a console ends with the connection that keeps it the only one', async () =
   await first.served;
   const why = 'the conductor lost its connection to the database, by which there is only one';
   expect(first.closedBecause).toEqual([why]);
-  await expect.poll(() => first.said, { timeout: 60_000 }).toEqual(['joined', expect.stringContaining(why)]);
+  await expect.poll(() => first.said).toEqual(['joined', expect.stringContaining(why)]);
   const events = await databases[0]?.db.select({ event: nodeHistory.event }).from(nodeHistory);
   expect(events?.filter(({ event }) => event.includes(why))).toHaveLength(1);
   for (const conductor of [1, 0]) {

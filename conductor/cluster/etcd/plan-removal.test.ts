@@ -1,7 +1,7 @@
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ClusterMember, MemberState } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 /** `n1`, `n2!` unhealthy, `n3?` unreachable, `n4+` learner, `-` unstarted; ids are 1, 2, 3 … */
 function membersOf(text: string): ClusterMember[] {

@@ -52,8 +52,6 @@ test('while the server is away the question fails, and later it is answered agai
     )
     .toBe('refused');
   small.simulator.comeBack();
-  await expect
-    .poll(() => ask('n1').catch(() => undefined), { timeout: 10_000 })
-    .toMatchObject({ metadata: { name: 'n1' } });
+  await expect.poll(() => ask('n1').catch(() => undefined)).toMatchObject({ metadata: { name: 'n1' } });
   forgetWatchedNode(owner, 'n1');
 });

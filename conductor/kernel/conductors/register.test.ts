@@ -66,20 +66,20 @@ test('who has joined is alive until good-bye, and says so again and again', asyn
   });
   await age('first', 3600);
   await expect.poll(async () => (await read('first'))?.alive).toBe(true);
-  await expect.poll(() => hostnames(second), { timeout: 5000 }).toEqual(['first', 'second']);
+  await expect.poll(() => hostnames(second)).toEqual(['first', 'second']);
 
   await first.leave();
   expect(await read('first')).toMatchObject({ alive: false });
-  await expect.poll(() => hostnames(second), { timeout: 5000 }).toEqual(['second']);
-  await expect.poll(() => hostnames(first), { timeout: 5000 }).toEqual(['second']);
+  await expect.poll(() => hostnames(second)).toEqual(['second']);
+  await expect.poll(() => hostnames(first)).toEqual(['second']);
 });
 
 test('who gives no sign of life is dead to others, and to itself the one that answers', async () => {
   const silent = await join('silent', { clock: { ...impatient, sleep: () => new Promise(() => undefined) } });
   const other = await join('other');
   await age('silent', 61);
-  await expect.poll(() => hostnames(other), { timeout: 5000 }).toEqual(['other']);
-  await expect.poll(() => hostnames(silent), { timeout: 5000 }).toEqual(['silent', 'other']);
+  await expect.poll(() => hostnames(other)).toEqual(['other']);
+  await expect.poll(() => hostnames(silent)).toEqual(['silent', 'other']);
   open.splice(open.indexOf(silent), 1); // it sleeps for ever
 });
 
@@ -103,5 +103,5 @@ test('a name whose process has given no sign of life is free, and the process en
   expect(await former.superseded).toMatchObject({ message: expect.stringContaining('lazarus') });
   // and its good-bye is not the other's
   await former.leave();
-  await expect.poll(() => hostnames(successor), { timeout: 5000 }).toEqual(['lazarus']);
+  await expect.poll(() => hostnames(successor)).toEqual(['lazarus']);
 });

@@ -1,7 +1,7 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createJsonObjectSplitter } from '#conductor/networks/switches/json-objects.ts';
 import { peerLimits } from '#shared/peers/peer-limits.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 describe('createJsonObjectSplitter', () => {
   test('finds the objects however their bytes are cut', () => {

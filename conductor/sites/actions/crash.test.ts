@@ -110,7 +110,7 @@ describe('a conductor that dies', () => {
       const reported = 'conductor conductor-2 has taken it over from conductor-1, whose lease had run out';
       expect(mended.takeovers).toEqual(mended.lives === 1 ? [] : [reported]);
     }
-  }, 120_000);
+  });
 
   test('of a redeploy, too: one node after another, and none of a chain that is broken', async () => {
     await commitRevision(api.context);
@@ -124,7 +124,7 @@ describe('a conductor that dies', () => {
       const mended = await runWithDeaths(small, (life, at) => life === 1 && at === place, request);
       expect({ place, ...pick(mended) }).toEqual({ place, ...pick(whole) });
     }
-  }, 120_000);
+  });
 
   test('again and again: the seed’s site comes to the same end', async () => {
     await commitRevision(api.context);

@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
 import { type WatchedNode, whyNotReady } from '#conductor/cluster/kubernetes/node-watch.ts';
@@ -19,6 +18,7 @@ import {
   teardownOrder,
 } from '#conductor/sites/nodes/testing/node-cases.ts';
 import { applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 /**
  * A rolling redeploy, decided as the engine decides it (groups by `settleRun`, nodes by `decideNode`), of a cluster whose

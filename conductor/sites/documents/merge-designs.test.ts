@@ -1,7 +1,7 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { mergeDesigns } from '#conductor/sites/documents/merge-designs.ts';
 import type { NodeDesign } from '#conductor/sites/documents/node-design.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 const merged = (child: NodeDesign, parent: NodeDesign) => mergeDesigns(child, mergeDesigns(parent, {}));
 const clean = (design: NodeDesign): unknown => JSON.parse(JSON.stringify(design));

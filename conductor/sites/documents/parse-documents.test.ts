@@ -1,7 +1,7 @@
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 const good = 'schema: armada/Chart/v1\nmetadata: {name: NAME}\ndata: {a: 1}\n';
 const named = (name: string) => good.replace('NAME', name);

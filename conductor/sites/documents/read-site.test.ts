@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
@@ -8,6 +7,7 @@ import { foldRepeats, readSite } from '#conductor/sites/documents/read-site.ts';
 import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
 import { siteDocument } from '#conductor/sites/site-document.ts';
 import { indexNodes, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 const here = import.meta.dirname;
 const everything = {

@@ -1,7 +1,7 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readLabels } from '#conductor/sites/documents/strategy-document.ts';
 import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 const strategy = (data: string, nodes = goodNode()) =>
   readText(nodes + yamlOf('shipyard/DeploymentStrategy/v1', 'deployment-strategy', data));

@@ -23,7 +23,7 @@ test('many nodes at a time go from nothing to active', async () => {
   expect(await site.run(given, { action, phase: 'prepare' })).toEqual(done);
   expect(await site.run(given, { action, phase: 'deploy' })).toEqual(done);
   for (const { name } of given) expect(await site.flowsOf(name)).toEqual(wholeWay);
-}, 120_000);
+});
 
 test('two conductors at once do nothing twice', async () => {
   const given = Array.from({ length: 3 }, () => newSiteNode());
@@ -33,7 +33,7 @@ test('two conductors at once do nothing twice', async () => {
     for (const outcomes of runs) for (const [, outcome] of outcomes) expect(outcome.state).toBe('done');
   }
   for (const { name } of given) expect(await site.flowsOf(name)).toEqual(wholeWay);
-}, 60_000);
+});
 
 test('what was decided before another conductor was faster is not done again', async () => {
   const node = newSiteNode();
@@ -55,7 +55,7 @@ test('what was decided before another conductor was faster is not done again', a
   await expect(late).rejects.toMatchObject({ code: 'conflict' });
   expect(await site.flowsOf(node.name)).toEqual(['clean succeeded', 'verify succeeded']);
   expect(await site.operator.node(node.name)).toMatchObject({ provision_state: 'available' });
-}, 60_000);
+});
 
 describe('a node that is not what it should be', () => {
   test('with somebody’s instance, or owner, fails and is left as it is', async () => {

@@ -1,7 +1,7 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { type PluginTask, type PluginTasks, parseStage } from '#conductor/sites/plugins/plugin-task.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 interface TaskOptions {
   readonly id?: string;

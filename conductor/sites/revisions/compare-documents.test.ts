@@ -1,6 +1,6 @@
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { compareDocuments } from '#conductor/sites/revisions/compare-documents.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 const document = (name: string, data: unknown, collection = 'c') => ({
   collection,

@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { textRemark } from '#conductor/model/remark.ts';
 import { reportSite } from '#conductor/model/site-report.ts';
@@ -8,6 +7,7 @@ import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
 import { judge } from '#conductor/sites/strategy/judge.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 import { type Simulation, simulateSite } from '#conductor/sites/strategy/testing/simulate-site.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 /** Any site, with groups that overlap and depend on each other, and any fate of its nodes. */
 

@@ -1,7 +1,7 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { SuccessCriteria } from '#conductor/model/site-run.ts';
 import { describeMisses, judge } from '#conductor/sites/strategy/judge.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 describe('success criteria (seed 000)', () => {
   test.each<[string, SuccessCriteria | undefined, number, number, readonly string[]]>([

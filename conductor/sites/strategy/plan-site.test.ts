@@ -1,7 +1,7 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { orderGroups } from '#conductor/sites/strategy/plan-site.ts';
 import { seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 const group = (name: string, ...dependencies: string[]) => ({ name, depends_on: dependencies });
 const names = (groups: readonly { readonly name: string }[]) => groups.map(({ name }) => name);

@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type {
   GroupDefinition,
@@ -10,6 +9,7 @@ import type {
 } from '#conductor/model/site-run.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 import { simulateSite } from '#conductor/sites/strategy/testing/simulate-site.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 /** "Process" of seed 000 as it stands there, one sentence after another, against `decide` one group at a time. */
 

@@ -1,7 +1,7 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Selector } from '#conductor/model/site-run.ts';
 import { indexNodes, type SelectableNode, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 const nodes: readonly SelectableNode[] = [
   { name: 'node01', rack: 'rack01', tags: ['control'], labels: {} },

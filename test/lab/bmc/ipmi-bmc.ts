@@ -38,16 +38,12 @@ export async function startIpmiBmc(lab: LabDirectory, options: BmcOptions): Prom
   );
   // without a cipher suite ipmitool asks for the list of them, which ipmi_sim never answers: ten seconds each time
   const cipherSuite = 3;
-  await waitUntil(
-    `ipmi_sim of ${options.machineName}`,
-    async () => {
-      const credentials = ['-C', String(cipherSuite), '-U', username, '-P', password];
-      const ask = ['ipmitool', '-I', 'lanplus', '-H', options.address, ...credentials, 'power', 'status'];
-      await run('ip', ['netns', 'exec', lab.namespace, ...ask], { timeoutMs: 5000 });
-      return true;
-    },
-    { timeoutMs: 30_000 },
-  );
+  await waitUntil(`ipmi_sim of ${options.machineName}`, async () => {
+    const credentials = ['-C', String(cipherSuite), '-U', username, '-P', password];
+    const ask = ['ipmitool', '-I', 'lanplus', '-H', options.address, ...credentials, 'power', 'status'];
+    await run('ip', ['netns', 'exec', lab.namespace, ...ask], { timeoutMs: 5000 });
+    return true;
+  });
   return {
     driver: 'ipmi',
     driverInfo: {

@@ -21,15 +21,11 @@ export async function startRedfishBmc(lab: LabDirectory, options: BmcOptions): P
     { namespace: lab.namespace, directory: lab.path, name: `${options.machineName}-bmc` },
   );
   const address = `http://${options.address}:${port}`;
-  await waitUntil(
-    `the Redfish service of ${options.machineName}`,
-    async () => {
-      if (!service.isRunning()) return undefined;
-      await run('ip', ['netns', 'exec', lab.namespace, 'curl', '--silent', '--fail', `${address}/redfish/v1/`]);
-      return true;
-    },
-    { timeoutMs: 30_000 },
-  );
+  await waitUntil(`the Redfish service of ${options.machineName}`, async () => {
+    if (!service.isRunning()) return undefined;
+    await run('ip', ['netns', 'exec', lab.namespace, 'curl', '--silent', '--fail', `${address}/redfish/v1/`]);
+    return true;
+  });
   return {
     driver: 'redfish',
     driverInfo: { redfish_address: address, redfish_username: username, redfish_password: password },

@@ -36,7 +36,6 @@ export async function startSmallCluster(
   for (const name of ['n1', 'n2']) store.create('nodes', newNode(name));
   const settle = async (): Promise<void> => {
     await waitUntil('all pods to run', () => (store.list('pods').some(isOnItsWay) ? undefined : true), {
-      timeoutMs: 25_000,
       everyMs: 10,
     });
   };
@@ -51,7 +50,6 @@ export async function startSmallCluster(
       const set = store.create('replicasets', newSet(name, { replicas, ...(annotations ? { annotations } : {}) }));
       const count = (): number => store.list('pods').filter(({ metadata }) => metadata.labels?.['app'] === name).length;
       await waitUntil(`${replicas} pods of ${name}`, () => (count() >= replicas ? true : undefined), {
-        timeoutMs: 25_000,
         everyMs: 10,
       });
       await settle();

@@ -1,4 +1,3 @@
-import { array, assert, boolean, constantFrom, option, property, record, subarray } from 'fast-check';
 import { expect, test } from 'vitest';
 import { allVlans, isolated, type PortVlans, portVlans } from '#conductor/model/port-vlans.ts';
 import type { SwitchBond } from '#conductor/model/switch-bond.ts';
@@ -6,6 +5,7 @@ import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
 import type { SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
 import { changeLines, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
 import type { BondRows } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { array, assert, boolean, constantFrom, option, property, record, subarray } from '#test/fuzz/fast-check.ts';
 
 /** A system whose commands are the changes themselves. */
 const join = (portIds: readonly string[], vlans: PortVlans) =>

@@ -1,7 +1,7 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createUnframer, frame } from '#conductor/networks/switches/netconf/framing.ts';
 import { allText, elementsAt, escapeXml, parseXml, textAt } from '#conductor/networks/switches/netconf/xml.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 const cut = (text: string, sizes: readonly number[]): Buffer[] => {
   const bytes = Buffer.from(text);
