@@ -1,6 +1,6 @@
 import type { AgentConfig } from '#agent/config.ts';
 import { type Inventory, readInventory } from '#agent/hardware/inventory.ts';
-import { readInterfaces } from '#agent/hardware/inventory-interfaces.ts';
+import { readInterfaces } from '#agent/hardware/network-interfaces.ts';
 import { type HeardLldp, listenForLldp } from '#agent/network/listen-lldp.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';

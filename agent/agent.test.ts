@@ -21,8 +21,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { type Run, start } from '#shared/process/run.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
-import { Heartbeat } from '#shared/wire/agent-calls.ts';
-import { CommandList, CommandResult } from '#shared/wire/command.ts';
+import { CommandList, CommandResult, Heartbeat } from '#shared/wire/agent-calls.ts';
 import { ProgressReport } from '#shared/wire/progress.ts';
 
 const baton = { config: { baton: { progress_interval_ms: 20 } } };

@@ -11,16 +11,24 @@ import type { AgentConfig } from '#agent/config.ts';
 import { activateHardware } from '#agent/hardware/active-hardware.ts';
 import type { HardwareManager } from '#agent/hardware/hardware-manager.ts';
 import { listPhysicalInterfaces } from '#agent/hardware/network-interfaces.ts';
-import { createHeartbeatLoop } from '#agent/heartbeat-loop.ts';
+import { createHeartbeatLoop } from '#agent/heartbeat.ts';
 import { createApp } from '#agent/http/app.ts';
 import { startServer } from '#agent/http/server.ts';
 import { createSharing } from '#agent/image/neighbours/share.ts';
 import { inspect } from '#agent/inspection/inspect.ts';
 import { type FoundNode, type LookupDependencies, lookup } from '#agent/lookup.ts';
 import { createProgressReporter } from '#agent/progress.ts';
-import { readSavedIdentity, type SavedIdentity, saveIdentity } from '#agent/saved-identity.ts';
 import type { Say } from '#agent/say.ts';
-import { askForNeighbours, beat, type Session, sendProgress, sessionNode } from '#agent/session.ts';
+import {
+  askForNeighbours,
+  beat,
+  readSavedIdentity,
+  type SavedIdentity,
+  type Session,
+  saveIdentity,
+  sendProgress,
+  sessionNode,
+} from '#agent/session.ts';
 import { setClock } from '#agent/set-clock.ts';
 import { createServerCertificate, type ServerCertificate } from '#agent/tls.ts';
 import type { Clock } from '#shared/clock.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createHeartbeatLoop } from '#agent/heartbeat-loop.ts';
+import { createHeartbeatLoop } from '#agent/heartbeat.ts';
 import { createManualClock } from '#agent/testing/fake-clock.ts';
 
 function setUp(options: { readonly eager: boolean; readonly accepted?: boolean }) {

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { runAgent } from '#agent/agent.ts';
 import { readAgentConfig } from '#agent/config.ts';
-import { createShellOpener } from '#agent/console/open-shell.ts';
+import { createShellOpener } from '#agent/console/serve-console.ts';
 import { customModules } from '#agent/custom/custom-modules.ts';
 import { loadCustomHardware } from '#agent/custom/load-custom-hardware.ts';
-import { hardwareManagers } from '#agent/hardware/index.ts';
+import { hardwareManagers } from '#agent/hardware/active-hardware.ts';
 import { createRecentLog } from '#agent/recent-log.ts';
 import type { Say } from '#agent/say.ts';
-import { unmountLeftovers } from '#agent/storage/unmount-leftovers.ts';
+import { unmountLeftovers } from '#agent/storage/mount.ts';
 import { agentVersion } from '#agent/version.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';

@@ -1,3 +1,6 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
 import type { ApiClient } from '#agent/api/api-client.ts';
 import { faultText } from '#agent/api/fault-text.ts';
 import { microversions } from '#agent/api/microversion.ts';
@@ -5,6 +8,7 @@ import type { CommandNode } from '#agent/context.ts';
 import { sendHeartbeat } from '#agent/heartbeat.ts';
 import { type FoundNode, type LookupDependencies, lookupOnce } from '#agent/lookup.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
 import { NeighboursAnswer, type NeighboursRequest } from '#shared/wire/neighbours.ts';
 import type { Progress, ProgressReport } from '#shared/wire/progress.ts';
 
@@ -101,4 +105,45 @@ export async function askForNeighbours(
   if (answer.status >= 500) throw new AppError('unavailable', `the conductor has no neighbours: ${faultText(answer)}`);
   if (answer.status !== 200) throw new AppError('forbidden', `the conductor tells no neighbours: ${faultText(answer)}`);
   return NeighboursAnswer.parse(answer.body);
+}
+
+/**
+ * Token and certificate of this boot. The conductor gives the token out once and refuses another certificate while
+ * one is on file (agent-protocol.md §3), so an agent process that is started again after a crash needs the old ones.
+ * Kept in memory (a tmpfs): a reboot must forget them, as the conductor does.
+ */
+const SavedIdentity = z.object({
+  node_uuid: z.string(),
+  token: z.string().optional(),
+  address: z.string(),
+  /** None where the agent serves plain HTTP. */
+  certificate_pem: z.string().optional(),
+  key_pem: z.string().optional(),
+});
+export type SavedIdentity = z.infer<typeof SavedIdentity>;
+
+const fileName = 'identity.json';
+
+/** What an earlier process of this boot saved; `undefined` when there is nothing usable. */
+export async function readSavedIdentity(directory: string, log: Log): Promise<SavedIdentity | undefined> {
+  try {
+    return SavedIdentity.parse(JSON.parse(await readFile(join(directory, fileName), 'utf8')));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
+      log.warn({ err: error, directory }, 'saved identity is unreadable, starting afresh');
+    }
+    return undefined;
+  }
+}
+
+/** @throws AppError `internal` when the directory can't be written */
+export async function saveIdentity(directory: string, identity: SavedIdentity): Promise<void> {
+  const path = join(directory, fileName);
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await writeFile(`${path}.new`, JSON.stringify(identity), { mode: 0o600 });
+    await rename(`${path}.new`, path);
+  } catch (cause) {
+    throw new AppError('internal', `save the agent's identity as ${path}`, { cause });
+  }
 }

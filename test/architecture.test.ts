@@ -29,7 +29,7 @@ test('the check looks at files', () => {
   expect(sources.flatMap(({ imports }) => imports).length).toBeGreaterThan(300);
   expect(
     offences(
-      ({ path }) => path === 'conductor/start/run-conductor.ts',
+      ({ path }) => path === 'conductor/start/start-conductor.ts',
       (name) => name === 'shared/log.ts',
     ),
   ).toHaveLength(1);

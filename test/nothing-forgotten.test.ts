@@ -1,18 +1,19 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { checkManager } from '#agent/custom/check-manager.ts';
+import { checkManager } from '#agent/custom/load-custom-hardware.ts';
 import { genericHardwareManager } from '#agent/hardware/generic.ts';
 import { steps as agentSteps } from '#agent/steps/index.ts';
 import { commands } from '#conductor/cli/commands.ts';
+import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
 import { driverTable } from '#conductor/drivers/driver-table.ts';
-import type { DriverDefinition } from '#conductor/drivers/interfaces.ts';
-import { reservedStepNames } from '#conductor/flows/reserved-steps.ts';
-import { type FlowKind, flowKinds, isBesideStates, restsIn } from '#conductor/model/flow-kinds.ts';
+import { reservedStepNames } from '#conductor/flows/step-args.ts';
+import type { FlowKind } from '#conductor/model/flow-kind.ts';
+import { flowKinds, isBesideStates, restsIn } from '#conductor/model/flow-kinds.ts';
 import { isSecretName } from '#conductor/model/secret-names.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
-import { pluginTaskStep } from '#shared/wire/plugin-task.ts';
+import { pluginTaskStep } from '#shared/wire/step.ts';
 
 /** The "add a …" lists of CONTRIBUTING.md: what is forgotten is said in one sentence for each part. */
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cleanBootEntries, parseDescribedEntries } from '#agent/boot/clean-boot-entries.ts';
+import { cleanBootEntries, parseDescribedEntries } from '#agent/boot/boot-entries.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import type { Run } from '#shared/process/run.ts';
 

@@ -2,7 +2,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
-import type { ProbedPartition } from '#agent/storage/block-device.ts';
+import type { ProbedPartition } from '#agent/storage/lsblk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 

@@ -1,10 +1,9 @@
 import { access, cp, mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sandboxArguments } from '#agent/boot/sandbox.ts';
-import { mountHarmless } from '#agent/inject/mount-harmless.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
-import type { ProbedPartition } from '#agent/storage/block-device.ts';
-import { withMounted } from '#agent/storage/mount.ts';
+import type { ProbedPartition } from '#agent/storage/lsblk.ts';
+import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run, RunOptions, RunResult } from '#shared/process/run.ts';
 

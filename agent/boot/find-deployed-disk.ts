@@ -1,8 +1,7 @@
 import type { AgentContext } from '#agent/context.ts';
-import { assembleForNode } from '#agent/raid/assemble-for-node.ts';
-import type { BlockDevice, ProbedPartition } from '#agent/storage/block-device.ts';
-import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
-import { probePartitions } from '#agent/storage/probe-partitions.ts';
+import { assembleForNode } from '#agent/raid/run-raid-step.ts';
+import { type BlockDevice, listBlockDevices, type ProbedPartition } from '#agent/storage/lsblk.ts';
+import { probePartitions } from '#agent/storage/partition-table.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { findEsp } from '#agent/boot/find-esp.ts';
 import { installBootloader } from '#agent/boot/install-bootloader.ts';
+import { findEsp } from '#agent/boot/spread-esp.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';

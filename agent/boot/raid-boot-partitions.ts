@@ -1,5 +1,5 @@
-import type { BlockDevice } from '#agent/storage/block-device.ts';
-import { partitionName } from '#agent/storage/partition-name.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
+import { partitionName } from '#agent/storage/partition-table.ts';
 import { readDiskTable, type TablePartition } from '#agent/storage/sfdisk.ts';
 import { addGptPartition } from '#agent/storage/sgdisk.ts';
 import { updatePartitions } from '#agent/storage/wait-for-udev.ts';

@@ -2,7 +2,7 @@ import { copyFile, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readBootableSystem, renderConfiguration } from '#agent/boot/grub-configuration.ts';
-import { placeFile } from '#agent/inject/place-file.ts';
+import { placeFile } from '#agent/inject/inject-files.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { readDiskTable } from '#agent/storage/sfdisk.ts';
 import { bootCode, placedCore } from '#shared/disks/grub-boot-sectors.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { spreadEsp } from '#agent/boot/spread-esp.ts';
 import { raidMachine } from '#agent/raid/testing/raid-machine.ts';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
 
 test('a degraded array with the only copy of the files stays when the image has none', async () => {
   const machine = raidMachine(['/dev/vda', '/dev/vdb']);

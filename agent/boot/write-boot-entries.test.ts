@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { writeBootEntries } from '#agent/boot/write-boot-entries.ts';
+import { writeBootEntries } from '#agent/boot/boot-entries.ts';
 import type { Run } from '#shared/process/run.ts';
 
 /** Firmware with entries by number; new ones go first or, on odd firmware, last. */

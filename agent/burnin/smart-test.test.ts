@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseSelfTest, runSmartTest } from '#agent/burnin/smart-test.ts';
+import { parseSelfTest, runSmartTest } from '#agent/burnin/burn-in-disks.ts';
 import { createInstantClock } from '#agent/testing/fake-clock.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import type { Run } from '#shared/process/run.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { chooseMegabytes, readAvailableBytes } from '#agent/burnin/free-memory.ts';
-import { parseStress, stress } from '#agent/burnin/stressapptest.ts';
+import { chooseMegabytes, parseStress, readAvailableBytes, stress } from '#agent/burnin/stressapptest.ts';
 import type { Run } from '#shared/process/run.ts';
 
 const signal = new AbortController().signal;

@@ -2,7 +2,7 @@ import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { verifyPass } from '#agent/burnin/verify-pass.ts';
+import { verifyPass } from '#agent/burnin/burn-in-disks.ts';
 import { type RawDisk, withRawDisk } from '#agent/erase/raw-disk.ts';
 
 const bytes = 3 * 1024 * 1024 + 512;

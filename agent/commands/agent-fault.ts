@@ -1,5 +1,5 @@
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
-import type { CommandError } from '#shared/wire/command.ts';
+import type { CommandError } from '#shared/wire/agent-calls.ts';
 
 /** The wire's error types (agent-protocol.md §4) that Baton's agent uses: HTTP code and general message of each. */
 const faultTypes = {

@@ -5,7 +5,7 @@ import { parseParams } from '#agent/commands/command.ts';
 import { type CommandTable, findCommand } from '#agent/commands/command-table.ts';
 import { formatDuration } from '#agent/say.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
-import type { CommandResult, CommandStatus } from '#shared/wire/command.ts';
+import type { CommandResult, CommandStatus } from '#shared/wire/agent-calls.ts';
 
 interface Entry {
   result: CommandResult;

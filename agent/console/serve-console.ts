@@ -1,9 +1,18 @@
 import type { WebSocket } from 'ws';
 import { errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import { openProgram } from '#shared/terminal/open-program.ts';
 import { joinSocket, type OpenTerminal, type Terminal } from '#shared/terminal/terminal.ts';
 import { endConsole, keepAlive } from '#shared/web-socket/web-socket.ts';
 import type { ConsoleQuery } from '#shared/wire/console.ts';
+
+/** Opens login shells, each behind a terminal of its own. */
+export function createShellOpener(
+  shell: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): OpenTerminal {
+  return (size) => openProgram({ program: shell, argv: ['-l'], environment, ...size });
+}
 
 export interface ConsoleOptions {
   readonly openTerminal: OpenTerminal;

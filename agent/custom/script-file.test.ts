@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { argText } from '#agent/custom/script-args.ts';
-import { parseScriptFile } from '#agent/custom/script-file.ts';
+import { argText, parseScriptFile } from '#agent/custom/script-file.ts';
 
 const step = {
   interface: 'deploy',

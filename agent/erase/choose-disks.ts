@@ -1,4 +1,4 @@
-import type { BlockDevice } from '#agent/storage/block-device.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { isVirtualMedium } from '#shared/disks/disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';

@@ -2,14 +2,19 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { AgentContext } from '#agent/context.ts';
 import { eraseAta, readAtaSecurity } from '#agent/erase/ata-security.ts';
-import { describeMethod, type EraseAbilities, type EraseMethod } from '#agent/erase/erase-methods.ts';
+import {
+  describeMethod,
+  type EraseAbilities,
+  type EraseMethod,
+  overwrite,
+  overwritePasses,
+} from '#agent/erase/erase-methods.ts';
 import type { EraseOptions } from '#agent/erase/erase-options.ts';
 import { requireNoHiddenSectors } from '#agent/erase/hidden-sectors.ts';
 import { formatNvme, readNvmeAbilities, sanitizeNvme } from '#agent/erase/nvme.ts';
-import { overwrite, overwritePasses } from '#agent/erase/overwrite.ts';
 import { withRawDisk } from '#agent/erase/raw-disk.ts';
 import { type Evidence, noEvidence, plantCanaries, proveErased, readSamples } from '#agent/erase/samples.ts';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { rereadPartitions, waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ErasedDisk, EraseProof } from '#shared/wire/erase-result.ts';

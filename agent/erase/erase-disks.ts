@@ -1,12 +1,13 @@
 import type { AgentContext } from '#agent/context.ts';
-import { eraseDisk, readAbilities } from '#agent/erase/erase-disk.ts';
-import { eraseEach } from '#agent/erase/erase-each.ts';
+import { nameDisk } from '#agent/erase/choose-disks.ts';
+import { eraseDisk, type OnErased, readAbilities } from '#agent/erase/erase-disk.ts';
 import { planErase } from '#agent/erase/erase-methods.ts';
 import { type EraseOptions, readEraseOptions } from '#agent/erase/erase-options.ts';
-import { createProgress } from '#agent/erase/erase-progress.ts';
 import { type DisksToErase, type MachineDisks, machineDisks, prepareDisks } from '#agent/erase/prepare-disks.ts';
-import { sharesHardware } from '#agent/erase/twin-disks.ts';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { diskKey, sharesHardware } from '#agent/erase/require-erasable.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { inParallel } from '#shared/in-parallel.ts';
 import type { ErasedDisk, EraseResult } from '#shared/wire/erase-result.ts';
 
 /**
@@ -32,4 +33,59 @@ export async function eraseDisks(
     return eraseDisk(context, disk, planErase(abilities, options), options, onErased(disk));
   };
   return { erased: await eraseEach(context, disks, options.concurrency, eraseOne), skipped };
+}
+
+/**
+ * Runs `eraseOne` (or another work of which `verb` tells) for each disk, `concurrency` at a time; what is one piece of
+ * hardware (`diskKey`) comes one after the other.
+ * @throws AppError `storage_error` naming the disks that failed, after all have ended.
+ */
+export async function eraseEach<T>(
+  { signal }: Pick<AgentContext, 'signal'>,
+  disks: readonly BlockDevice[],
+  concurrency: number,
+  eraseOne: (disk: BlockDevice) => Promise<T>,
+  verb = 'erase',
+): Promise<readonly T[]> {
+  const done = new Map<string, T>();
+  const failures: { readonly disk: BlockDevice; readonly error: unknown }[] = [];
+  const eraseGroup = async (group: readonly BlockDevice[]): Promise<void> => {
+    for (const disk of group) {
+      if (signal.aborted) throw new AppError('aborted', `${verb} was stopped`);
+      try {
+        done.set(disk.name, await eraseOne(disk));
+      } catch (error) {
+        failures.push({ disk, error });
+      }
+    }
+  };
+  await inParallel(Map.groupBy(disks, diskKey).values(), eraseGroup, { atOnce: concurrency });
+  if (failures.length > 0) {
+    const each = failures.map(({ disk, error }) => `${nameDisk(disk)}: ${errorChain(error)}`);
+    const rest = done.size > 0 ? `; done: ${[...done.keys()].join(', ')}` : '';
+    throw new AppError(signal.aborted ? 'aborted' : 'storage_error', `${verb} ${each.join('; ')}${rest}`, {
+      details: { failed: failures.map(({ disk }) => disk.name), done: [...done.keys()] },
+    });
+  }
+  return disks.flatMap(({ name }) => done.get(name) ?? []);
+}
+
+/** Adds the disks up for the operator's eyes. */
+export function createProgress(
+  context: Pick<AgentContext, 'reportProgress'>,
+  disks: readonly BlockDevice[],
+): (disk: BlockDevice) => OnErased {
+  const state = new Map(disks.map((disk) => [disk.name, { method: 'waiting', done: 0, total: disk.sizeBytes }]));
+  return (disk) => (method, done, total) => {
+    state.set(disk.name, { method, done, total });
+    const all = [...state.values()];
+    const active = [...state].filter(([, each]) => each.done < each.total && each.method !== 'waiting');
+    const shown = active.slice(0, 2).map(([name, each]) => `${name} (${each.method})`);
+    const more = active.length > 2 ? ` and ${active.length - 2} more` : '';
+    context.reportProgress({
+      phase: `erasing ${shown.join(', ') || disk.name}${more}`.slice(0, 100),
+      done_bytes: all.reduce((sum, each) => sum + each.done, 0),
+      total_bytes: all.reduce((sum, each) => sum + each.total, 0),
+    });
+  };
 }

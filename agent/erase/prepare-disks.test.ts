@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readEraseOptions } from '#agent/erase/erase-options.ts';
 import { type MachineDisks, prepareDisks } from '#agent/erase/prepare-disks.ts';
 import { hdparmIdentify, securitySection } from '#agent/erase/testing/recorded-hdparm.ts';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 import { createInstantClock } from '#agent/testing/fake-clock.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';

@@ -1,20 +1,24 @@
+import { basename } from 'node:path';
 import type { AgentContext } from '#agent/context.ts';
-import { type ChosenDisks, chooseDisks } from '#agent/erase/choose-disks.ts';
+import { readAtaSecurity, unlockAta } from '#agent/erase/ata-security.ts';
+import { type ChosenDisks, chooseDisks, isDisk, isErasable, leftAlone, nameDisk } from '#agent/erase/choose-disks.ts';
 import type { EraseOptions } from '#agent/erase/erase-options.ts';
+import { awaitSanitize } from '#agent/erase/nvme.ts';
 import { probeContents, requireNoSharedFileSystems } from '#agent/erase/probe-contents.ts';
-import { requireUnusedDisks } from '#agent/erase/require-unused-disks.ts';
-import { reviveDisk } from '#agent/erase/revive-disk.ts';
-import { requireNoTwins } from '#agent/erase/twin-disks.ts';
+import { requireNoSharedStorage, requireNoTwins, requireUnusedDisks } from '#agent/erase/require-erasable.ts';
 import { stopArraysOn } from '#agent/raid/delete-arrays.ts';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { systemRoots } from '#agent/storage/device-identity.ts';
-import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
+import type { ReadBytes } from '#agent/storage/lvm-label.ts';
 import { addNvmeNamespaces } from '#agent/storage/nvme-namespaces.ts';
+import { surveyStorage } from '#agent/storage/storage-claims.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { readSkipList } from '#shared/disks/choose-root-device.ts';
+import { findOsDisks } from '#shared/disks/find-os-disks.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
-import type { SkippedDisk } from '#shared/wire/erase-result.ts';
+import { type OsDisk, type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
 
 export type PrepareContext = Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'node' | 'reportProgress'>;
 
@@ -55,7 +59,7 @@ export async function prepareDisks(
 }
 
 /** All of the machine's devices, and which of its disks may be erased. @throws AppError as `prepareDisks` */
-export async function surveyDisks(
+async function surveyDisks(
   { run, node }: PrepareContext,
   options: Parameters<typeof chooseDisks>[2],
   machine: MachineDisks,
@@ -71,7 +75,7 @@ export async function surveyDisks(
  * @param requireMore asked when the disks can be read
  * @throws AppError `storage_error` naming the disk; an error must not leave some disks wiped for no reason
  */
-export async function freeDisks(
+async function freeDisks(
   context: PrepareContext,
   { disks, kept }: Pick<DisksToErase, 'disks' | 'kept'>,
   options: Pick<EraseOptions, 'wipeSharedFileSystems'>,
@@ -85,4 +89,82 @@ export async function freeDisks(
   await requireMore?.();
   if (!options.wipeSharedFileSystems) requireNoSharedFileSystems(await probeContents(context.run, disks));
   await machine.stopArraysOn(context.run, disks, context.log);
+}
+
+/** Another machine only in tests. */
+export interface SurveyedMachine extends MachineDisks {
+  readonly readBytes?: ReadBytes;
+}
+
+/**
+ * The operating system's disks, free of whatever used them; all others are kept, and nothing of them is written: no
+ * array on them is assembled (that alone would count an event in their superblocks) or stopped. Everything that stands
+ * against it is found before anything is touched; but passwords and sanitizes that an erase left on these disks are
+ * ended first.
+ * @throws AppError `storage_error` naming the disk that was looked for, or what a disk to be kept shares with it.
+ */
+export async function prepareOsDisk(
+  context: PrepareContext,
+  options: EraseOptions,
+  only: OsDisk,
+  machine: SurveyedMachine = machineDisks,
+): Promise<DisksToErase> {
+  const { run, log } = context;
+  const { devices, ...chosen } = await surveyDisks(context, { skipReadOnly: true, skipUnusable: true }, machine);
+  const erasable = devices.filter(isErasable);
+  const disks = findOsDisks(erasable, only);
+  const kept = devices.filter(isDisk).filter((disk) => !disks.includes(disk));
+  const refused = chosen.skipped.find(({ device }) => disks.some(({ name }) => name === device));
+  if (refused) {
+    throw new AppError(
+      'storage_error',
+      `the operating system's disk ${refused.device} can't be wiped: ${refused.reason}`,
+    );
+  }
+  await freeDisks(context, { disks, kept }, options, machine, async () => {
+    requireNoSharedStorage(await surveyStorage(run, erasable, machine.readBytes), disks, kept, only.array_uuid);
+  });
+  // what is dead today may be back at the next deploy, which must know that it is to be left alone
+  const withReason = chosen.skipped.filter(({ reason }) => reason !== skipReasons.noCapacity);
+  const preserved = kept
+    .filter(({ name }) => !withReason.some(({ device }) => device === name))
+    .map((disk) => leftAlone(disk, skipReasons.preserved));
+  const skipped = [...withReason, ...preserved].sort((a, b) => (a.device < b.device ? -1 : 1));
+  log.info({ disks: disks.map(nameDisk), kept: kept.map(nameDisk) }, 'local storage is preserved');
+  return { disks, kept, skipped };
+}
+
+/**
+ * Brings a disk back on which an erase broke off, before anything reads or writes it: an ATA disk that is locked with
+ * our password answers nothing, and an NVMe controller goes on sanitizing after a restart. What can't be brought back
+ * is logged: the ways to erase that need no access still come, and say what is wrong where they fail too.
+ * @throws AppError `aborted`.
+ */
+export async function reviveDisk(
+  services: Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'reportProgress'>,
+  disk: BlockDevice,
+): Promise<void> {
+  const { run, log, signal } = services;
+  const name = basename(disk.name);
+  try {
+    if (/^sd[a-z]+$/.test(name)) {
+      const security = await readAtaSecurity(run, disk.name);
+      if (!security?.enabled && !security?.locked) return;
+      await unlockAta(run, disk.name, security);
+      log.warn({ disk: disk.name, serial: disk.serial }, 'an erase broke off here: its password is removed');
+    } else if (/^nvme\d+n\d+$/.test(name)) {
+      const state = await awaitSanitize(services, disk.name, (share) =>
+        services.reportProgress({
+          phase: `${nameDisk(disk)} still sanitizes: ${Math.floor(share * 100)} %`.slice(0, 100),
+        }),
+      );
+      if (state === 'failed') log.warn({ disk: disk.name, serial: disk.serial }, 'its latest sanitize has failed');
+    }
+  } catch (error) {
+    if (signal.aborted) throw error;
+    log.warn(
+      { err: error, disk: disk.name, serial: disk.serial },
+      'the disk could not be asked about an earlier erase, or not be brought back from it',
+    );
+  }
 }

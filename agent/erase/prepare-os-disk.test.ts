@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { readEraseOptions } from '#agent/erase/erase-options.ts';
-import { prepareOsDisk } from '#agent/erase/prepare-os-disk.ts';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { prepareOsDisk } from '#agent/erase/prepare-disks.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { lvmUuids, recordedVolume } from '#agent/storage/testing/recorded-lvm.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 import { createInstantClock } from '#agent/testing/fake-clock.ts';

@@ -1,5 +1,5 @@
-import type { BlockDevice } from '#agent/storage/block-device.ts';
-import { blkidProperty, runBlkid } from '#agent/storage/probe-partitions.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
+import { blkidProperty, runBlkid } from '#agent/storage/partition-table.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 

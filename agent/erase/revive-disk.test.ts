@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { reviveDisk } from '#agent/erase/revive-disk.ts';
+import { reviveDisk } from '#agent/erase/prepare-disks.ts';
 import { hdparmIdentify, securitySection } from '#agent/erase/testing/recorded-hdparm.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 import { createInstantClock } from '#agent/testing/fake-clock.ts';

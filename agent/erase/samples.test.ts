@@ -2,7 +2,7 @@ import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { overwrite, overwritePasses } from '#agent/erase/overwrite.ts';
+import { overwrite, overwritePasses } from '#agent/erase/erase-methods.ts';
 import { type RawDisk, withRawDisk } from '#agent/erase/raw-disk.ts';
 import {
   type Evidence,

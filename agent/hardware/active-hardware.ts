@@ -1,5 +1,5 @@
-import type { HardwareManager, HardwareSupport } from '#agent/hardware/hardware-manager.ts';
-import { hardwareSupport } from '#agent/hardware/hardware-manager.ts';
+import { genericHardwareManager } from '#agent/hardware/generic.ts';
+import { type HardwareManager, type HardwareSupport, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { HardwareManagerVersion } from '#shared/wire/step.ts';
 
@@ -35,3 +35,6 @@ export function versionsMatch(hardware: ActiveHardware, planned: HardwareManager
   const names = new Set([...Object.keys(current), ...Object.keys(planned)]);
   return [...names].every((name) => current[name] === planned[name]);
 }
+
+/** The hardware managers, each of which says at start whether this is its machine. */
+export const hardwareManagers: readonly HardwareManager[] = [genericHardwareManager];

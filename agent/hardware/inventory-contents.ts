@@ -1,5 +1,5 @@
-import type { BlockDevice } from '#agent/storage/block-device.ts';
-import { blkidProperty, runBlkid } from '#agent/storage/probe-partitions.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
+import { blkidProperty, runBlkid } from '#agent/storage/partition-table.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { DiskContent } from '#shared/wire/inventory.ts';

@@ -1,12 +1,17 @@
 import { hostname } from 'node:os';
 import { readBmc } from '#agent/hardware/inventory-bmc.ts';
 import { readContents } from '#agent/hardware/inventory-contents.ts';
-import { type CpuInfo, readCpu } from '#agent/hardware/inventory-cpu.ts';
-import { type InterfaceInfo, readInterfaces } from '#agent/hardware/inventory-interfaces.ts';
-import { type BootInfo, readBoot, readMemory, readSystemVendor } from '#agent/hardware/inventory-system.ts';
+import {
+  type BootInfo,
+  type CpuInfo,
+  readBoot,
+  readCpu,
+  readMemory,
+  readSystemVendor,
+} from '#agent/hardware/inventory-system.ts';
+import { type InterfaceInfo, readInterfaces } from '#agent/hardware/network-interfaces.ts';
 import type { HeardLldp } from '#agent/network/listen-lldp.ts';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
-import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { DiskContent } from '#shared/wire/inventory.ts';

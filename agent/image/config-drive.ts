@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const mib = 1024 * 1024;

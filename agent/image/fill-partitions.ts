@@ -1,6 +1,6 @@
 import type { AgentContext } from '#agent/context.ts';
 import type { RequestedPartitions } from '#agent/image/requested-partitions.ts';
-import type { ProbedPartition } from '#agent/storage/block-device.ts';
+import type { ProbedPartition } from '#agent/storage/lsblk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 

@@ -1,6 +1,6 @@
 import type { AgentContext } from '#agent/context.ts';
 import type { Disk } from '#agent/image/disk.ts';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { zeroEnds } from '#agent/storage/wipe-disk.ts';
 import { runCleanup } from '#shared/process/run-cleanup.ts';
 

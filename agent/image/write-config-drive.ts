@@ -4,10 +4,9 @@ import { decodeConfigDrive, maxConfigDriveTextBytes } from '#agent/image/config-
 import { openExclusive } from '#agent/image/disk.ts';
 import { type FetchOptions, fetchSmall } from '#agent/image/fetch-small.ts';
 import { createSlotPool } from '#agent/image/slot-pool.ts';
-import type { Partition, ProbedPartition } from '#agent/storage/block-device.ts';
+import type { Partition, ProbedPartition } from '#agent/storage/lsblk.ts';
 import { addLastMsdosPartition } from '#agent/storage/parted.ts';
-import { readPartitionTable } from '#agent/storage/partition-table.ts';
-import { probePartitions } from '#agent/storage/probe-partitions.ts';
+import { probePartitions, readPartitionTable } from '#agent/storage/partition-table.ts';
 import { addLastGptPartition } from '#agent/storage/sgdisk.ts';
 import { rereadPartitions } from '#agent/storage/wait-for-udev.ts';
 import { AppError } from '#shared/errors/app-error.ts';

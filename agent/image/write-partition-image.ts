@@ -9,16 +9,14 @@ import { transferOf } from '#agent/image/transfer-of.ts';
 import { writeConfigDriveTo } from '#agent/image/write-config-drive.ts';
 import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
 import { digestHead, type WrittenImage } from '#agent/image/written-image.ts';
-import type { BlockDevice, ProbedPartition } from '#agent/storage/block-device.ts';
+import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
 import {
   checkSameLayout,
   type PartitionRole,
   type PlannedLayout,
   planPartitionLayout,
 } from '#agent/storage/partition-layout.ts';
-import { partitionName } from '#agent/storage/partition-name.ts';
-import { readPartitionTable } from '#agent/storage/partition-table.ts';
-import { probePartitions } from '#agent/storage/probe-partitions.ts';
+import { partitionName, probePartitions, readPartitionTable } from '#agent/storage/partition-table.ts';
 import { readDiskTable, writeDiskTable } from '#agent/storage/sfdisk.ts';
 import { rereadPartitions } from '#agent/storage/wait-for-udev.ts';
 import { wipeDisk } from '#agent/storage/wipe-disk.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { namedPartition, type TargetDisk } from '#agent/inject/find-partition.ts';
-import type { ProbedPartition } from '#agent/storage/block-device.ts';
+import type { ProbedPartition } from '#agent/storage/lsblk.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 
 const partition = (number: number, fsLabel: string | null, partLabel: string | null): ProbedPartition => ({

@@ -1,9 +1,8 @@
 import { stat } from 'node:fs/promises';
 import type { InjectedFile } from '#agent/inject/injected-file.ts';
-import { mountHarmless } from '#agent/inject/mount-harmless.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
-import type { BlockDevice, ProbedPartition } from '#agent/storage/block-device.ts';
-import { withMounted } from '#agent/storage/mount.ts';
+import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
+import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 

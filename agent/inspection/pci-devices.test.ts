@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readPciDevices } from '#agent/inspection/pci-devices.ts';
+import { readPciDevices } from '#agent/inspection/inspect.ts';
 
 test('reads /sys as ironic-python-agent does', async () => {
   const sys = await mkdtemp(join(tmpdir(), 'baton-pci-'));

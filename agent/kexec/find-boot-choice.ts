@@ -1,12 +1,11 @@
-import { readBootMode } from '#agent/boot/read-boot-mode.ts';
-import { mountHarmless } from '#agent/inject/mount-harmless.ts';
+import { readBootMode } from '#agent/boot/efibootmgr.ts';
 import { type BootChoice, chooseGrubEntry } from '#agent/kexec/grub-menu.ts';
 import { notUnderstood } from '#agent/kexec/grub-script.ts';
 import { readGrubEnvironment, readLoaderEntries } from '#agent/kexec/loader-entries.ts';
 import { listImageNames, readImageText } from '#agent/kexec/read-image-file.ts';
 import { chooseSystemdBootEntry, readSystemdBoot, type SystemdBootEntry } from '#agent/kexec/systemd-boot.ts';
-import type { ProbedPartition } from '#agent/storage/block-device.ts';
-import { withMounted } from '#agent/storage/mount.ts';
+import type { ProbedPartition } from '#agent/storage/lsblk.ts';
+import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 

@@ -1,6 +1,5 @@
 import { notUnderstood, parseGrubScript, type Statement, type Word } from '#agent/kexec/grub-script.ts';
-import { evaluateTest, type Truth } from '#agent/kexec/grub-test.ts';
-import { expand, quoteForKernel, type Variables } from '#agent/kexec/grub-words.ts';
+import { evaluateTest, expand, quoteForKernel, type Truth, type Variables } from '#agent/kexec/grub-words.ts';
 import type { LoaderEntry } from '#agent/kexec/loader-entries.ts';
 import type { FilePart } from '#agent/kexec/unified-image.ts';
 

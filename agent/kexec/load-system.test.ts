@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { completeCommandLine } from '#agent/kexec/load-system.ts';
 import { debian, debianUuid, rhel, rhelEntries, rhelUuid } from '#agent/kexec/testing/grub-configurations.ts';
 import { type Loaded, loadFrom, partition, putFile } from '#agent/kexec/testing/probed-disk.ts';
-import type { ProbedPartition } from '#agent/storage/block-device.ts';
+import type { ProbedPartition } from '#agent/storage/lsblk.ts';
 
 let disk = '';
 beforeEach(async () => {

@@ -2,8 +2,7 @@ import { access, constants, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path';
 import { type DeployedSystem, findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
 import { type DeployedDisk, devicesOf, findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
-import { findEsp } from '#agent/boot/find-esp.ts';
-import { findSpreadEsp } from '#agent/boot/spread-esp.ts';
+import { findEsp, findSpreadEsp } from '#agent/boot/spread-esp.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';

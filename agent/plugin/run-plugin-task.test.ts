@@ -9,7 +9,7 @@ import { errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { silentLog } from '#shared/log.ts';
 import { type Run, run } from '#shared/process/run.ts';
-import { PluginTaskArgs } from '#shared/wire/plugin-task.ts';
+import { PluginTaskArgs } from '#shared/wire/step.ts';
 import { isDead } from '#test/support/is-dead.ts';
 
 /** Real processes; what runs in a deployed system needs root, for it is mounted and entered there. */

@@ -7,7 +7,7 @@ import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { inDeployedSystem } from '#agent/plugin/in-deployed-system.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { StepOutcome } from '#shared/steps/define-step.ts';
-import { isPluginPath, type PluginTaskArgs } from '#shared/wire/plugin-task.ts';
+import { isPluginPath, type PluginTaskArgs } from '#shared/wire/step.ts';
 
 /** In the deployed system, on the empty /run that is mounted there: nothing of it stays on the disk. */
 const folderInside = '/run/baton-plugin';

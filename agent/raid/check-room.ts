@@ -2,9 +2,9 @@ import { arraysAbove } from '#agent/raid/delete-arrays.ts';
 import { findVolume, isRaidOnly, isTableAsPlanned } from '#agent/raid/match-raid.ts';
 import type { DiskPlan, RaidPlan } from '#agent/raid/plan-raid.ts';
 import type { MdArray } from '#agent/storage/mdadm.ts';
-import { partitionName } from '#agent/storage/partition-name.ts';
-import { readSignatures } from '#agent/storage/read-signatures.ts';
+import { partitionName } from '#agent/storage/partition-table.ts';
 import type { DiskTable } from '#agent/storage/sfdisk.ts';
+import { readSignatures } from '#agent/storage/wipe-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 

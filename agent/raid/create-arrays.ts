@@ -3,7 +3,7 @@ import { type Found, requireFreeDisks, requireOnlyRaid } from '#agent/raid/check
 import { deleteArrays } from '#agent/raid/delete-arrays.ts';
 import { findVolume, isTableAsPlanned, matchRaid, mdLevel } from '#agent/raid/match-raid.ts';
 import { planRaid, type RaidPlan, type VolumePlan } from '#agent/raid/plan-raid.ts';
-import { listRaidDisks } from '#agent/raid/raid-disks.ts';
+import { listRaidDisks } from '#agent/raid/raid-config.ts';
 import { readCapability } from '#agent/storage/capabilities.ts';
 import { assembleArrays, createArray, freeArrayDevice, type MdArray, readArrays } from '#agent/storage/mdadm.ts';
 import { type DiskTable, readDiskTable, writeDiskTable } from '#agent/storage/sfdisk.ts';

@@ -1,9 +1,9 @@
 import type { AgentContext } from '#agent/context.ts';
 import { isRaidOnly } from '#agent/raid/match-raid.ts';
-import { listRaidDisks } from '#agent/raid/raid-disks.ts';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { listRaidDisks } from '#agent/raid/raid-config.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { assembleArrays, type MdArray, readArrays, stopArray, zeroSuperblock } from '#agent/storage/mdadm.ts';
-import { partitionName } from '#agent/storage/partition-name.ts';
+import { partitionName } from '#agent/storage/partition-table.ts';
 import { readDiskTable } from '#agent/storage/sfdisk.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { wipeDisk } from '#agent/storage/wipe-disk.ts';

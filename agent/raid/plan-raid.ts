@@ -1,5 +1,5 @@
-import type { BlockDevice } from '#agent/storage/block-device.ts';
-import { partitionName } from '#agent/storage/partition-name.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
+import { partitionName } from '#agent/storage/partition-table.ts';
 import type { DiskTable, TableLabel, TablePartition } from '#agent/storage/sfdisk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import {

@@ -1,6 +1,11 @@
+import type { CommandNode } from '#agent/context.ts';
 import { volumeName } from '#agent/raid/plan-raid.ts';
+import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import type { MdArray } from '#agent/storage/mdadm.ts';
-import type { LogicalDisk, TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
+import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { readSkipList } from '#shared/disks/choose-root-device.ts';
+import type { Run } from '#shared/process/run.ts';
+import { isRaidCandidate, type LogicalDisk, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
 /** What was made of a logical disk, as the conductor keeps it in `raid_config`. */
 export type CreatedDisk = LogicalDisk & {
@@ -48,4 +53,15 @@ export function describeRaid(
       };
     }),
   };
+}
+
+/**
+ * The disks that RAID may be made of or removed from, by name: not those on the skip list, nor what can be pulled out,
+ * is read-only or has no medium.
+ * @throws AppError as `listBlockDevices` and `readSkipList`
+ */
+export async function listRaidDisks(run: Run, node: Pick<CommandNode, 'properties'>): Promise<readonly BlockDevice[]> {
+  const isSkipped = readSkipList(node.properties);
+  await waitForUdev(run);
+  return (await listBlockDevices(run)).filter((device) => isRaidCandidate(device) && !isSkipped(device));
 }

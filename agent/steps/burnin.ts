@@ -8,8 +8,7 @@ import {
   readMemorySettings,
   readNetworkSettings,
 } from '#agent/burnin/burnin-settings.ts';
-import { chooseMegabytes, readAvailableBytes } from '#agent/burnin/free-memory.ts';
-import { stress } from '#agent/burnin/stressapptest.ts';
+import { chooseMegabytes, readAvailableBytes, stress } from '#agent/burnin/stressapptest.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { defineStep } from '#shared/steps/define-step.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { cleanBootEntries } from '#agent/boot/clean-boot-entries.ts';
-import { readBootMode } from '#agent/boot/read-boot-mode.ts';
+import { cleanBootEntries } from '#agent/boot/boot-entries.ts';
+import { readBootMode } from '#agent/boot/efibootmgr.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
 

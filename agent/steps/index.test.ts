@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hardwareManagers } from '#agent/hardware/index.ts';
+import { hardwareManagers } from '#agent/hardware/active-hardware.ts';
 import { steps } from '#agent/steps/index.ts';
 import { stepKinds } from '#shared/wire/step.ts';
 

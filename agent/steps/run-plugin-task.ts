@@ -1,7 +1,7 @@
 import type { AgentContext } from '#agent/context.ts';
 import { runPluginTask } from '#agent/plugin/run-plugin-task.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
-import { PluginTaskArgs, pluginTaskStep } from '#shared/wire/plugin-task.ts';
+import { PluginTaskArgs, pluginTaskStep } from '#shared/wire/step.ts';
 
 /** A shell task of a plugin (seed 002): before the image in the ramdisk, after the boot loader in the deployed system. */
 export const runPluginTaskStep = defineStep<AgentContext, PluginTaskArgs>({

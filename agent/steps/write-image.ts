@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readBootMode } from '#agent/boot/read-boot-mode.ts';
+import { readBootMode } from '#agent/boot/efibootmgr.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { checkMountable } from '#agent/image/config-drive.ts';
 import { type ExpectedChecksum, resolveChecksum } from '#agent/image/expected-checksum.ts';
@@ -11,9 +11,8 @@ import { fetchConfigDrive, writeConfigDrive } from '#agent/image/write-config-dr
 import { writePartitionImage } from '#agent/image/write-partition-image.ts';
 import { writeWholeDisk } from '#agent/image/write-whole-disk.ts';
 import { digestHead, type WrittenImage, writtenText } from '#agent/image/written-image.ts';
-import { assembleForNode } from '#agent/raid/assemble-for-node.ts';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
-import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import { assembleForNode } from '#agent/raid/run-raid-step.ts';
+import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { defineStep } from '#shared/steps/define-step.ts';

@@ -1,7 +1,39 @@
 import { z } from 'zod';
-import type { BlockDevice, Partition } from '#agent/storage/block-device.ts';
+import { addIdentity, type DeviceRoots, systemRoots } from '#agent/storage/device-identity.ts';
+import type { Disk } from '#shared/disks/disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
+
+/** A disk, RAID volume or other whole block device of this machine, with what only who writes to it needs. */
+export interface BlockDevice extends Disk {
+  readonly logicalSectorBytes: number;
+  readonly physicalSectorBytes: number;
+  readonly partitions: readonly Partition[];
+  /** NQN of the NVMe subsystem that it is a namespace of, where that was asked for (`nvme-namespaces.ts`). */
+  readonly nvmeSubsystem?: string | undefined;
+  /** An NVMe namespace that this machine has no device for. */
+  readonly isDetached?: boolean | undefined;
+}
+
+export interface Partition {
+  /** `/dev/nvme0n1p1` */
+  readonly name: string;
+  readonly number: number;
+  readonly sizeBytes: number;
+}
+
+/** A partition with what stands in the partition table and at its beginning. */
+export interface ProbedPartition extends Partition {
+  /** File system type: `vfat`, `iso9660`… */
+  readonly fsType: string | null;
+  readonly fsLabel: string | null;
+  /** Of the file system: a UUID, or FAT's `1234-ABCD`. */
+  readonly fsUuid: string | null;
+  /** GPT name. */
+  readonly partLabel: string | null;
+  /** GPT type GUID or MBR type (`0xef`), lower case. */
+  readonly partType: string | null;
+}
 
 const columns = 'NAME,PATH,TYPE,SIZE,MODEL,VENDOR,SERIAL,WWN,HCTL,ROTA,TRAN,RO,RM,LOG-SEC,PHY-SEC,MOUNTPOINTS';
 
@@ -104,4 +136,26 @@ function toPartition(node: LsblkNode): Partition {
     number: Number(/(\d+)$/.exec(node.name)?.[1] ?? 0),
     sizeBytes: node.size ?? 0,
   };
+}
+
+/**
+ * All whole block devices of this machine, by name (optical drives included: the caller decides what counts).
+ * Identity comes from lsblk, udev's database where udev runs, and /sys.
+ * @param options.withEmpty also disks that show no capacity: broken and locked ones, empty card readers
+ * @throws AppError `command_failed` when lsblk fails, `storage_error` when its output can't be read.
+ */
+export async function listBlockDevices(
+  run: Run,
+  roots: DeviceRoots = systemRoots,
+  options: { readonly withEmpty?: boolean } = {},
+): Promise<readonly BlockDevice[]> {
+  const listed = await runLsblk(run, [], options);
+  // free loop devices and RAM disks are no disks
+  const devices = listed.filter(({ type, sizeBytes }) => sizeBytes > 0 || type === 'disk');
+  // a RAID volume stands under each of its members in the tree: name it once, as a device of its own
+  const holders = [...new Set(devices.flatMap((device) => device.holders))];
+  const above = holders.length === 0 ? [] : await runLsblk(run, holders);
+  const byName = new Map([...devices, ...above].map((device) => [device.name, device]));
+  const named = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return Promise.all(named.map((device) => addIdentity(run, device, roots)));
 }

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { type DeviceRoots, systemRoots } from '#agent/storage/device-identity.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 

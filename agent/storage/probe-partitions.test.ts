@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseBlkid } from '#agent/storage/probe-partitions.ts';
+import { parseBlkid } from '#agent/storage/partition-table.ts';
 
 test('blkid --probe --output export, recorded', () => {
   const recorded = `DEVNAME=/dev/loop0p1

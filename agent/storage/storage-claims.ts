@@ -1,8 +1,8 @@
 import { open } from 'node:fs/promises';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { type PhysicalVolume, type ReadBytes, readPhysicalVolume } from '#agent/storage/lvm-label.ts';
 import { parseDetail } from '#agent/storage/mdadm.ts';
-import { blkidProperty, runBlkid } from '#agent/storage/probe-partitions.ts';
+import { blkidProperty, runBlkid } from '#agent/storage/partition-table.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 

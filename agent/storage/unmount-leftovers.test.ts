@@ -1,8 +1,7 @@
 import { mkdir, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { mountsFolder } from '#agent/storage/mount.ts';
-import { mountedIn, unmountLeftovers } from '#agent/storage/unmount-leftovers.ts';
+import { mountedIn, mountsFolder, unmountLeftovers } from '#agent/storage/mount.ts';
 import { createInstantClock } from '#agent/testing/fake-clock.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';

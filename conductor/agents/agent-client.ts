@@ -10,7 +10,7 @@ import { askPeer, type PeerAnswer } from '#shared/peers/ask-peer.ts';
 import { type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
 import type { PeerKind } from '#shared/peers/peer-limits.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
-import { AgentFault, CommandList, type CommandRequest, CommandResult } from '#shared/wire/command.ts';
+import { AgentFault, CommandList, type CommandRequest, CommandResult } from '#shared/wire/agent-calls.ts';
 
 /** Beside those that begin with `agent_`, as in Ironic's documents. */
 const otherKeys: ReadonlySet<string> = new Set(['disk_erasure_concurrency', 'wipe_special_filesystems']);

@@ -7,7 +7,7 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
-import { rackOf } from '#conductor/model/node-rack.ts';
+import { rackOf } from '#conductor/model/node-words.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Neighbour, type NeighboursAnswer, type NeighboursRequest, signTicket } from '#shared/wire/neighbours.ts';
 

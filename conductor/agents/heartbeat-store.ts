@@ -1,12 +1,11 @@
 import { eq, sql } from 'drizzle-orm';
 import { createBatches } from '#conductor/kernel/db/batches.ts';
 import { databaseFaultClass } from '#conductor/kernel/db/faults.ts';
-import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { type AgentSessionRow, agentSessions } from '#conductor/kernel/db/schema/agent.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { isAmong, rowsOf } from '#conductor/kernel/db/statement.ts';
 import { finderOf, isAnyNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -12,7 +12,7 @@ import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { capacityChannel } from '#conductor/nodes/notify-capacity.ts';
 import { listRows } from '#conductor/nodes/resources/resource-store.ts';
-import { addTraits } from '#conductor/nodes/traits/trait-store.ts';
+import { addTraits } from '#conductor/nodes/traits.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';
 import { eventually } from '#test/support/eventually.ts';

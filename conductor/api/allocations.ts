@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { jsonDocument } from '#conductor/api/node-description.ts';
 import { defineFields, json, line, links, time, uuid } from '#conductor/api/values.ts';
-import { allocationStates } from '#conductor/model/allocation-states.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
-import { statesOf } from '#conductor/model/transitions.ts';
+import { allocationStates, statesOf } from '#conductor/model/transitions.ts';
 
 export const allocationFields = defineFields('allocation', 52, {
   uuid: { type: uuid },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Answer, line, time, uuid, whole } from '#conductor/api/values.ts';
-import { bootEvents } from '#conductor/model/boot.ts';
+import { bootEvents } from '#conductor/model/power-and-boot.ts';
 
 const plugin = z
   .strictObject({

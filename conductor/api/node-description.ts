@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
+import { interfaceKinds } from '#conductor/model/node-words.ts';
 
 export const jsonDocument = z.record(z.string(), z.unknown(), { error: 'must be a JSON object' });
 const line = z.string({ error: 'must be text' }).max(255, 'is too long: at most 255 characters').nullable();

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { json, line, links, time, uuid } from '#conductor/api/values.ts';
-import { type InterfaceKind, interfaceKinds } from '#conductor/model/interface-kinds.ts';
-import type { NodeField } from '#conductor/model/node-field-names.ts';
-import { powerTargets } from '#conductor/model/power-states.ts';
+import { type InterfaceKind, interfaceKinds, type NodeField } from '#conductor/model/node-words.ts';
+import { powerTargets } from '#conductor/model/power-and-boot.ts';
 import { provisionStates } from '#conductor/model/provision-states.ts';
 
 /** Ironic's resources, as they are answered. */

@@ -1,97 +1,45 @@
-import type { Role } from '#conductor/kernel/caller.ts';
-import type { NodeScope } from '#conductor/nodes/node-ownership.ts';
-
-/**
- * The least role that may do it, by whom the caller acts for: nobody in particular (all nodes are theirs), the project
- * that owns the node, the project that has leased it. Absent = nobody of these. As Ironic's own policies have it
- * (`ironic/common/policy.py`), whose "system" is a caller without project, but for what only administrators may here:
- * enrol, delete, describe how a BMC is reached.
- */
-export interface Access {
-  readonly everywhere: Role;
-  readonly owner?: Role;
-  readonly lessee?: Role;
-}
-
-/** What of the request says which node, and so which project, it is about. */
-export type Scope =
-  /** No node: owner's role is any project's. */
-  | 'none'
-  /** The handler lists, finds and makes only what is the caller's project's. */
-  | 'handler'
-  | NodeScope;
-
-export interface AccessRule {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** As in the OpenAPI document. */
-  readonly path: string;
-  /** Ironic's name for it, which refusals carry; ours begin with `baton:`. */
-  readonly policy: string;
-  readonly scope: Scope;
-  readonly access: Access | 'public';
-}
-
-const read: Access = { everywhere: 'reader', owner: 'reader', lessee: 'reader' };
-const ownerReads: Access = { everywhere: 'reader', owner: 'reader' };
-const readEverywhere: Access = { everywhere: 'reader' };
-const operate: Access = { everywhere: 'member', owner: 'member', lessee: 'admin' };
-const ownerOperates: Access = { everywhere: 'member', owner: 'member' };
-const manage: Access = { everywhere: 'member', owner: 'admin' };
-const manageVolumes: Access = { everywhere: 'member', owner: 'admin', lessee: 'admin' };
-const allocate: Access = { everywhere: 'member', owner: 'member', lessee: 'member' };
-const administer: Access = { everywhere: 'admin' };
-const administerOwn: Access = { everywhere: 'admin', owner: 'admin' };
+import {
+  type Access,
+  type AccessRule,
+  administer,
+  administerOwn,
+  allocate,
+  manage,
+  manageVolumes,
+  operate,
+  operateEverywhere,
+  ownerOperates,
+  ownerReads,
+  read,
+  readEverywhere,
+} from '#conductor/auth/access.ts';
+import { openToStrangers } from '#conductor/auth/open-to-strangers.ts';
 
 type Row = readonly [AccessRule['method'], path: string, policy: string, access: Access];
 
-function scoped(scope: Scope, rows: readonly Row[]): AccessRule[] {
+function scoped(scope: AccessRule['scope'], rows: readonly Row[]): AccessRule[] {
   return rows.map(([method, path, policy, access]) => ({ method, path, policy, scope, access }));
+}
+
+/** List, create, show, change and delete. */
+function collection(
+  path: string,
+  item: string,
+  [list, policy]: readonly [list: string, policy: string],
+  [get, change]: readonly [get: Access, change: Access],
+): Row[] {
+  return [
+    ['GET', path, `${policy}:${list}`, get],
+    ['POST', path, `${policy}:create`, change],
+    ['GET', `${path}/{${item}}`, `${policy}:get`, get],
+    ['PATCH', `${path}/{${item}}`, `${policy}:update`, change],
+    ['DELETE', `${path}/{${item}}`, `${policy}:delete`, change],
+  ];
 }
 
 const node = '/v1/nodes/{node}';
 const airship = '/api/v1.0';
 const revision = `${airship}/revisions/{revision}`;
-
-/**
- * What has to do without: clients negotiate before they log in, firmware and ramdisks have nothing to log in with.
- * Heartbeats and reports carry the boot's own token instead.
- */
-const openToStrangers: AccessRule[] = [
-  ['GET', '/'],
-  ['GET', '/v1'],
-  ['GET', '/openapi.json'],
-  ['GET', '/board'],
-  ['GET', '/board/{file}'],
-  ['GET', '/docs'],
-  ['GET', '/docs/{file}'],
-  ['GET', '/healthz'],
-  ['GET', '/readyz'],
-  ['GET', '/versions'],
-  ['GET', '/api/v1.0/health'],
-  ['GET', '/v1/lookup'],
-  ['POST', '/v1/heartbeat/{node}'],
-  ['POST', '/v1/progress/{node}'],
-  ['POST', '/v1/neighbours/{node}'],
-  ['POST', '/v1/continue_inspection'],
-  ['GET', '/boot/boot.ipxe'],
-  ['GET', '/boot/node.ipxe'],
-  ['GET', '/boot/secrets.img'],
-  ['GET', '/boot/vmlinuz'],
-  ['GET', '/boot/initrd.img'],
-  ['GET', '/boot/snponly.efi'],
-  ['GET', '/boot/undionly.kpxe'],
-  ['GET', '/boot/ipxe.efi'],
-  ['GET', '/boot/ipxe-arm64.efi'],
-  ['GET', '/images/*'],
-  // whoever knows the name may read it: only the BMC and the conductor do
-  ['GET', '/media/{node}/{file}'],
-].map(([method, path]) => ({
-  method: method as AccessRule['method'],
-  path: path as string,
-  policy: 'public_api',
-  scope: 'none',
-  access: 'public',
-}));
 
 /** Who may do what: every operation has its row here, or nobody may (`access-rules.test.ts`). */
 export const accessRules: readonly AccessRule[] = [
@@ -159,7 +107,7 @@ export const accessRules: readonly AccessRule[] = [
     ['GET', `${node}/flow`, 'baton:node:flow', ownerReads],
     ['POST', `${node}/flow/retry`, 'baton:node:flow:retry', operate],
     ['POST', `${node}/flow/skip`, 'baton:node:flow:skip', operate],
-    ['GET', `${node}/flow/logs`, 'baton:node:flow:logs', { everywhere: 'member', owner: 'member' }],
+    ['GET', `${node}/flow/logs`, 'baton:node:flow:logs', ownerOperates],
     ['GET', `${node}/console/shell`, 'baton:node:console', administerOwn],
     ['GET', `${node}/console/serial`, 'baton:node:console', administerOwn],
     ['GET', `${node}/ports`, 'baremetal:port:list', read],
@@ -218,11 +166,7 @@ export const accessRules: readonly AccessRule[] = [
   ]),
   ...scoped('handler', [
     // those of the project, and public ones
-    ['GET', '/v1/runbooks', 'baremetal:runbook:list', ownerReads],
-    ['POST', '/v1/runbooks', 'baremetal:runbook:create', manage],
-    ['GET', '/v1/runbooks/{runbook}', 'baremetal:runbook:get', ownerReads],
-    ['PATCH', '/v1/runbooks/{runbook}', 'baremetal:runbook:update', manage],
-    ['DELETE', '/v1/runbooks/{runbook}', 'baremetal:runbook:delete', manage],
+    ...collection('/v1/runbooks', 'runbook', ['list', 'baremetal:runbook'], [ownerReads, manage]),
   ]),
   ...scoped('none', [
     ['GET', '/v1/chassis', 'baremetal:chassis:get', readEverywhere],
@@ -231,7 +175,7 @@ export const accessRules: readonly AccessRule[] = [
     ['GET', '/v1/chassis/{chassis}', 'baremetal:chassis:get', readEverywhere],
     ['GET', '/v1/chassis/{chassis}/nodes', 'baremetal:chassis:get', readEverywhere],
     ['GET', '/v1/chassis/{chassis}/nodes/detail', 'baremetal:chassis:get', readEverywhere],
-    ['PATCH', '/v1/chassis/{chassis}', 'baremetal:chassis:update', { everywhere: 'member' }],
+    ['PATCH', '/v1/chassis/{chassis}', 'baremetal:chassis:update', operateEverywhere],
     ['DELETE', '/v1/chassis/{chassis}', 'baremetal:chassis:delete', administer],
     ['GET', '/v1/shards', 'baremetal:shards:get', readEverywhere],
     ['GET', '/v1/drivers', 'baremetal:driver:get', readEverywhere],
@@ -246,16 +190,13 @@ export const accessRules: readonly AccessRule[] = [
     ['GET', '/v1/drivers/{driver}/vendor_passthru/methods', 'baremetal:driver:vendor_passthru', administer],
     ['GET', '/v1/conductors', 'baremetal:conductor:get', readEverywhere],
     ['GET', '/v1/conductors/{hostname}', 'baremetal:conductor:get', readEverywhere],
-    ['GET', '/v1/deploy_templates', 'baremetal:deploy_template:get', readEverywhere],
-    ['POST', '/v1/deploy_templates', 'baremetal:deploy_template:create', administer],
-    ['GET', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:get', readEverywhere],
-    ['PATCH', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:update', administer],
-    ['DELETE', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:delete', administer],
-    ['GET', '/v1/inspection_rules', 'baremetal:inspection_rule:list', readEverywhere],
-    ['POST', '/v1/inspection_rules', 'baremetal:inspection_rule:create', administer],
-    ['GET', '/v1/inspection_rules/{rule}', 'baremetal:inspection_rule:get', readEverywhere],
-    ['PATCH', '/v1/inspection_rules/{rule}', 'baremetal:inspection_rule:update', administer],
-    ['DELETE', '/v1/inspection_rules/{rule}', 'baremetal:inspection_rule:delete', administer],
+    ...collection(
+      '/v1/deploy_templates',
+      'template',
+      ['get', 'baremetal:deploy_template'],
+      [readEverywhere, administer],
+    ),
+    ...collection('/v1/inspection_rules', 'rule', ['list', 'baremetal:inspection_rule'], [readEverywhere, administer]),
     // where connectors and targets are
     ['GET', '/v1/volume', 'baremetal:volume:list', read],
     ['GET', '/v1/settings', 'baton:settings:get', administer],
@@ -266,11 +207,7 @@ export const accessRules: readonly AccessRule[] = [
     ['GET', '/v1/tokens', 'baton:token:get', administer],
     ['POST', '/v1/tokens', 'baton:token:create', administer],
     ['DELETE', '/v1/tokens/{token}', 'baton:token:delete', administer],
-    ['GET', '/v1/webhooks', 'baton:webhook:get', administer],
-    ['POST', '/v1/webhooks', 'baton:webhook:create', administer],
-    ['GET', '/v1/webhooks/{webhook}', 'baton:webhook:get', administer],
-    ['PATCH', '/v1/webhooks/{webhook}', 'baton:webhook:update', administer],
-    ['DELETE', '/v1/webhooks/{webhook}', 'baton:webhook:delete', administer],
+    ...collection('/v1/webhooks', 'webhook', ['get', 'baton:webhook'], [administer, administer]),
     ['POST', '/v1/webhooks/{webhook}/test', 'baton:webhook:test', administer],
     ['GET', '/v1/webhooks/{webhook}/deliveries', 'baton:webhook:get', administer],
     // open to strangers with BATON_METRICS=anybody

@@ -1,4 +1,13 @@
-import type { Access, AccessRule } from '#conductor/auth/access-rules.ts';
+import type { AccessRule } from '#conductor/auth/access.ts';
+import {
+  type Access,
+  administer,
+  administerOwn,
+  manage,
+  operate,
+  operateEverywhere,
+  ownerOperates,
+} from '#conductor/auth/access.ts';
 import { accessDenied, type Caller, hasRole, type Role } from '#conductor/kernel/caller.ts';
 import type { Ownership } from '#conductor/nodes/node-ownership.ts';
 
@@ -37,23 +46,17 @@ export function indexRules(rules: readonly AccessRule[]): ReadonlyMap<string, Ac
   return new Map(rules.map((rule) => [`${rule.method} ${rule.path.replaceAll(/\{(\w+)\}/g, ':$1')}`, rule]));
 }
 
-const administer: Access = { everywhere: 'admin', owner: 'admin' };
-const operateEverywhere: Access = { everywhere: 'member' };
-const ownerOperates: Access = { everywhere: 'member', owner: 'member' };
-const operate: Access = { everywhere: 'member', owner: 'member', lessee: 'admin' };
-const manage: Access = { everywhere: 'member', owner: 'admin' };
-
 /**
  * Who may change which field of a node (`baremetal:node:update:…` of Ironic); what is not here nobody may. Whose a
  * node is, no project decides, nor may it be reached by another BMC than its administrators say.
  */
 export const patchRules: Readonly<Record<string, Access>> = {
-  driver: administer,
-  driver_info: administer,
+  driver: administerOwn,
+  driver_info: administerOwn,
   owner: operateEverywhere,
   lessee: ownerOperates,
   conductor_group: operateEverywhere,
-  chassis_uuid: { everywhere: 'admin' },
+  chassis_uuid: administer,
   shard: operateEverywhere,
   parent_node: operateEverywhere,
   protected: ownerOperates,

@@ -1,7 +1,7 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { get, getAll, LoginNeeded } from '#conductor/board/ask-api.ts';
 import type { BoardNode } from '#conductor/board/render-board.ts';
-import { rackOf } from '#conductor/model/node-rack.ts';
+import { rackOf } from '#conductor/model/node-words.ts';
 
 interface Stream {
   readonly readyState: number;

@@ -1,6 +1,6 @@
 import { escapeHtml, foreign, renderTime } from '#conductor/board/render-board.ts';
 import { renderTable, type TableRow } from '#conductor/board/render-table.ts';
-import { formatBytes } from '#conductor/cli/format-units.ts';
+import { formatBytes } from '#conductor/cli/print.ts';
 
 /** What an agent has found, in so far as it is shown; agents of others may leave any of it out. */
 export interface ShownInventory {

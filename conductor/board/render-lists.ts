@@ -1,7 +1,7 @@
 import type { SettingInForce } from '#conductor/api/records.ts';
 import { escapeHtml, foreign, renderTime } from '#conductor/board/render-board.ts';
 import { renderTable, type TableRow } from '#conductor/board/render-table.ts';
-import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
+import { formatDuration, spanMs } from '#conductor/cli/print.ts';
 
 export interface ListedAllocation {
   readonly uuid: string;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { secretsArchive } from '#conductor/boot/secrets-archive.ts';
+import { secretsArchive } from '#conductor/boot/ramdisk-files.ts';
 import type { Content } from '#conductor/boot/send-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { BootMediumLayout, parametersBytes, secretsBytes } from '#shared/wire/boot-medium.ts';

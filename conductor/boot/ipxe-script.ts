@@ -1,4 +1,4 @@
-import type { BootMode } from '#conductor/model/boot.ts';
+import type { BootMode } from '#conductor/model/power-and-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** An iSCSI disk that iPXE attaches and boots from. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { secretsArchive } from '#conductor/boot/secrets-archive.ts';
+import { secretsArchive } from '#conductor/boot/ramdisk-files.ts';
 import { run } from '#shared/process/run.ts';
 
 test('is an archive that cpio reads, with one file for root alone, in whole blocks', async () => {

@@ -1,6 +1,5 @@
 import type { ActionAnswer, ActionDryRun, ActionNodeAnswer } from '#conductor/api/actions.ts';
 import { callFor, withQuery } from '#conductor/cli/api-client.ts';
-import { describeForCli } from '#conductor/cli/cli-words.ts';
 import {
   type Command,
   type CommandContext,
@@ -22,7 +21,7 @@ import {
   noteLines,
   renderActionReport,
 } from '#conductor/cli/follow-action.ts';
-import { cell, print, table, tableFor } from '#conductor/cli/print.ts';
+import { cell, describeForCli, print, table, tableFor } from '#conductor/cli/print.ts';
 import { readTimeout } from '#conductor/cli/provision.ts';
 import { renderAction } from '#conductor/cli/render-action.ts';
 import { printable } from '#conductor/cli/screen.ts';
@@ -56,7 +55,7 @@ function readParameters(input: CommandInput): Record<string, unknown> {
 
 /** @throws AppError `conflict` when the action would be refused */
 async function printDryRun(context: CommandContext, input: CommandInput, made: ActionDryRun): Promise<void> {
-  const { teardownPlanLines } = await import('#conductor/cli/action-teardown-plan.ts');
+  const { teardownPlanLines } = await import('#conductor/cli/render-action.ts');
   const { groups, validations, nodes, remarks = [] } = made;
   const rows = groups.map((group) => [group.name, group.critical ? 'critical' : '', group.members.join(',') || '-']);
   const warnings = validations

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { TeardownNodeView } from '#conductor/api/teardown-plan.ts';
-import { teardownPlanLines } from '#conductor/cli/action-teardown-plan.ts';
+import { teardownPlanLines } from '#conductor/cli/render-action.ts';
 import { unknownInKubernetes } from '#conductor/sites/actions/teardown-plan/look-at-kubernetes.ts';
 
 const disk = {

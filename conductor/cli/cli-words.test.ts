@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { adviceOn, describeForCli } from '#conductor/cli/cli-words.ts';
+import { adviceOn, describeForCli } from '#conductor/cli/print.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 
 test('what the API advises is told as it is typed', () => {

@@ -14,13 +14,17 @@ import { completionShells } from '#conductor/cli/completion.ts';
 import { createNodeCommand } from '#conductor/cli/create-nodes.ts';
 import { credentialCommands } from '#conductor/cli/credential-commands.ts';
 import { deployCommands } from '#conductor/cli/deploy-commands.ts';
-import { flowCommands } from '#conductor/cli/flow-commands.ts';
 import { helpText, wrapPieces, wrapRows } from '#conductor/cli/help-text.ts';
 import { imageCommands } from '#conductor/cli/image-commands.ts';
-import { inventoryDiffCommand } from '#conductor/cli/inventory-command.ts';
 import { networkCommands, portCommands } from '#conductor/cli/network-commands.ts';
 import { nodeCommands, nodeListCommand } from '#conductor/cli/node-commands.ts';
-import { firmwareCommand, hardwareCommands, historyCommand, logCommands } from '#conductor/cli/node-view-commands.ts';
+import {
+  firmwareCommand,
+  hardwareCommands,
+  historyCommand,
+  inventoryDiffCommand,
+  logCommands,
+} from '#conductor/cli/node-view-commands.ts';
 import {
   conductorCommands,
   databaseCommands,
@@ -30,7 +34,7 @@ import {
 } from '#conductor/cli/operator-commands.ts';
 import { parseInput } from '#conductor/cli/parse-input.ts';
 import { pluginCommands } from '#conductor/cli/plugin-commands.ts';
-import { powerCommands } from '#conductor/cli/power-commands.ts';
+import { flowCommands, powerCommands } from '#conductor/cli/power-commands.ts';
 import { print, table } from '#conductor/cli/print.ts';
 import { receiptCommands } from '#conductor/cli/receipt-commands.ts';
 import { siteCommands, siteGroupsCommand } from '#conductor/cli/site-commands.ts';

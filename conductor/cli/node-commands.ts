@@ -16,8 +16,7 @@ import { readDocument } from '#conductor/cli/input-files.ts';
 import { forEachOperand, onNodes } from '#conductor/cli/on-nodes.ts';
 import { cell, columnsOf, fieldTable, print } from '#conductor/cli/print.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { isNodeField, type NodeField, nodeFieldVersions } from '#conductor/model/node-field-names.ts';
-import { rackOf } from '#conductor/model/node-rack.ts';
+import { isNodeField, type NodeField, nodeFieldVersions, rackOf } from '#conductor/model/node-words.ts';
 import { didYouMean, nearestWord } from '#shared/words.ts';
 
 const nodeFields = Object.keys(nodeFieldVersions);

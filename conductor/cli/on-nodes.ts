@@ -11,7 +11,7 @@ import {
 } from '#conductor/cli/command.ts';
 import { cell, print } from '#conductor/cli/print.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { rackOf } from '#conductor/model/node-rack.ts';
+import { rackOf } from '#conductor/model/node-words.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 interface Outcome {

@@ -1,6 +1,8 @@
 import { stringify } from 'yaml';
 import type { CommandContext, CommandInput } from '#conductor/cli/command.ts';
 import { printable } from '#conductor/cli/screen.ts';
+import type { Remark } from '#conductor/model/remark.ts';
+import { type Dialect, describeRemark } from '#conductor/model/remark-words.ts';
 
 /** Prints a command's outcome: the document after `-o json` and `-o yaml`, else the text. */
 export function print(
@@ -71,4 +73,60 @@ export function tableFor(
 /** An object's fields, a line each. */
 export function fieldTable(object: Readonly<Record<string, unknown>>): string {
   return table(Object.entries(object).map(([name, value]) => [name, cell(value)]));
+}
+
+export function spanMs(from: string, to: string | null, now: Date): number {
+  return Math.max(0, (to ? new Date(to) : now).getTime() - new Date(from).getTime());
+}
+
+/** `0.4 s`, `12.3 s`, `4 m 05 s`, `1 h 02 m`. */
+export function formatDuration(ms: number): string {
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} m ${String(seconds % 60).padStart(2, '0')} s`;
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} m`;
+}
+
+/** Decimal units, as networks and disks count. */
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1000 && unit < units.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}
+
+/** What the API advises, as it is typed; faults have a line each below. */
+const cliDialect: Dialect = {
+  bufferMode: (mode) => `--mode ${mode}`,
+  intermediateCommits: '--allow-intermediate-commits',
+  diffSinceAction: 'baton site diff --base-version last-site-action --diff-version committed',
+  removeCollection: '`baton site remove` takes the collection away',
+  faults: () => '',
+};
+
+/** Pure. */
+export function describeForCli(remark: Remark): string {
+  return describeRemark(remark, cliDialect);
+}
+
+/** What helps next, by a refusal's reason; nothing where its message says so. Pure. */
+export function adviceOn({
+  reason,
+  remark,
+}: {
+  readonly reason: string;
+  readonly remark?: Remark | undefined;
+}): string[] {
+  const id = remark?.arguments['id'];
+  if (remark?.code === 'action-under-way' && typeof id === 'string') {
+    return [`→ baton action watch ${id}; baton action stop ${id}`];
+  }
+  if (reason === 'NoCommittedConfigdocs') return ['→ baton site upload COLLECTION FILE, then baton site commit'];
+  if (reason === 'BufferNotEmpty') return ['→ baton site diff shows the buffer, baton site commit commits it'];
+  return [];
 }

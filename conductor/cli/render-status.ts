@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { adviceOn, describeForCli } from '#conductor/cli/cli-words.ts';
 import type { ClientSettings } from '#conductor/cli/client-settings.ts';
+import { adviceOn, describeForCli } from '#conductor/cli/print.ts';
 import { printable } from '#conductor/cli/screen.ts';
 import { isRemark, type Remark } from '#conductor/model/remark.ts';
 import { AppError, type ErrorCode } from '#shared/errors/app-error.ts';

@@ -17,7 +17,7 @@ import { print } from '#conductor/cli/print.ts';
 import { type CollectionText, readCollection } from '#conductor/cli/read-collection.ts';
 import { printable } from '#conductor/cli/screen.ts';
 import { adviseOnRevision } from '#conductor/cli/site-revision-commands.ts';
-import { bufferModes } from '#conductor/model/buffer-modes.ts';
+import { bufferModes } from '#conductor/model/revision-roles.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What Airship's Pegleg reads of a site: `site/NAME/site-definition.yaml`, of schema `pegleg/SiteDefinition/v1`. */

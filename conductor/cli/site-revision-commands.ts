@@ -12,8 +12,7 @@ import {
   usageError,
 } from '#conductor/cli/command.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
-import { rollbackModes } from '#conductor/model/buffer-modes.ts';
-import { describeNoRevision, parseVersion } from '#conductor/model/revision-roles.ts';
+import { describeNoRevision, parseVersion, rollbackModes } from '#conductor/model/revision-roles.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 interface RevisionAnswer {

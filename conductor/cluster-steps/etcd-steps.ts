@@ -5,10 +5,10 @@ import { type EtcdWork, removeEtcdRound } from '#conductor/cluster/etcd/remove-e
 import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { withCredentials } from '#conductor/sites/credentials.ts';
-import { whyNeededByEtcd } from '#conductor/sites/nodes/find-impossible.ts';
 import { noteEtcdMember } from '#conductor/sites/nodes/membership-store.ts';
+import { whyNeededByEtcd } from '#conductor/sites/nodes/why-undeployable.ts';
 import { readRevision } from '#conductor/sites/revisions/check-revision.ts';
-import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
+import { readEtcdSite } from '#conductor/sites/revisions/find-design.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export const etcdArgs = clusterArgs.extend({

@@ -1,15 +1,14 @@
 import { z } from 'zod';
 import type { Announce } from '#conductor/cluster/cluster-changes.ts';
 import { clearLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { guardChanges } from '#conductor/cluster/kubernetes/guard-changes.ts';
+import { shutdownKubelet } from '#conductor/cluster/kubernetes/node-steps.ts';
 import { type ClusterNode, readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { findNode, leaveCluster } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
 import { requireSameMachine } from '#conductor/cluster/kubernetes/same-machine.ts';
-import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
-import { shutdownKubelet } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
-import type { Round } from '#conductor/cluster/round.ts';
+import { type Cluster, withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
+import type { Round } from '#conductor/cluster/repeat-rounds.ts';
 import { type ClusterLook, clusterArgs, newClusterStep, soonThenEvery } from '#conductor/cluster-steps/cluster-step.ts';
 import { etcdArgs, requireEtcdAllows } from '#conductor/cluster-steps/etcd-steps.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';

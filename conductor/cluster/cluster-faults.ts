@@ -1,4 +1,4 @@
-import type { RoundMessage } from '#conductor/cluster/round.ts';
+import type { RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { remarkOf } from '#conductor/model/remark.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 

@@ -3,8 +3,7 @@ import { type ClusterChange, makeChanges } from '#conductor/cluster/cluster-chan
 import { describeJournalEntry, type Journal, keepJournal } from '#conductor/cluster/journal.ts';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { leaveCluster } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
-import { repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
-import type { Round } from '#conductor/cluster/round.ts';
+import { type Round, repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { newBudget, newNode } from '#test/simulators/kubernetes/scene.ts';
 import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-cluster.ts';

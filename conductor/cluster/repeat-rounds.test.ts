@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { type RepeatOptions, repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
-import type { Round } from '#conductor/cluster/round.ts';
+import { type RepeatOptions, type Round, repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const options = (more: Partial<RepeatOptions> = {}): RepeatOptions => ({

@@ -1,6 +1,6 @@
+import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
 import { fakeDriver } from '#conductor/drivers/fake/fake.ts';
 import { idracDriver } from '#conductor/drivers/idrac/idrac.ts';
-import type { DriverDefinition } from '#conductor/drivers/interfaces.ts';
 import { ipmiDriver } from '#conductor/drivers/ipmi/ipmi.ts';
 import { redfishDriver } from '#conductor/drivers/redfish/redfish.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { BootDeviceSetting, ManagementInterface, PowerInterface } from '#conductor/drivers/interfaces.ts';
-import type { BootDevice } from '#conductor/model/boot.ts';
+import type { BootDevice } from '#conductor/model/power-and-boot.ts';
 
 /** One machine with a management interface in front of it, powered off, without a boot override. */
 interface ManagementSubject {

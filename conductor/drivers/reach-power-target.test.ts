@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type PowerPrimitives, reachPowerTarget } from '#conductor/drivers/reach-power-target.ts';
-import type { PowerState, PowerTarget } from '#conductor/model/power-states.ts';
+import type { PowerState, PowerTarget } from '#conductor/model/power-and-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A machine in its own time: power changes take effect `delayMs` after they were asked for. */

@@ -1,5 +1,5 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
-import { type PowerState, type PowerTarget, powerStateAfter } from '#conductor/model/power-states.ts';
+import { type PowerState, type PowerTarget, powerStateAfter } from '#conductor/model/power-and-boot.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 

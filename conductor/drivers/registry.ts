@@ -1,6 +1,7 @@
 import { checkBmcAddress } from '#conductor/drivers/bmc-address.ts';
+import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/driver-definition.ts';
 import { drivers, driverTable } from '#conductor/drivers/driver-table.ts';
-import type { Bmc, DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/interfaces.ts';
+import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import { withLogging } from '#conductor/drivers/with-logging.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
 import { hideSecrets } from '#conductor/kernel/secrets/mask-document.ts';

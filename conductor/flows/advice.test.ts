@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { type AdviceFacts, type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
-import type { BootEventName } from '#conductor/model/boot.ts';
 import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { BootEventName } from '#conductor/model/power-and-boot.ts';
 import { legalVerbs, nextProvisionState } from '#conductor/model/provision-states.ts';
 
 const step = (more: Partial<AdviceStep> = {}): AdviceStep => ({

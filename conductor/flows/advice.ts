@@ -1,6 +1,6 @@
-import type { BootEventName } from '#conductor/model/boot.ts';
 import { flowKinds, restsIn } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, FlowState } from '#conductor/model/flow-states.ts';
+import type { BootEventName } from '#conductor/model/power-and-boot.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 
 export interface AdviceFacts {

@@ -1,7 +1,8 @@
 import type { AgentsConfig, AgentsContext } from '#conductor/agents/context.ts';
 import type { ClusterConfig } from '#conductor/cluster/cluster-settings.ts';
 import type { StepTable } from '#conductor/flows/find-step.ts';
-import type { PluginFiles } from '#conductor/flows/plugin-files.ts';
+import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
+import type { PluginTaskRef } from '#conductor/model/planned-step.ts';
 import type { Nudging } from '#conductor/nodes/context.ts';
 import type { Run } from '#shared/process/run.ts';
 
@@ -49,4 +50,19 @@ export interface EngineContext extends AgentsContext, Nudging {
 export interface FlowsContext extends EngineContext {
   /** Starts processes on this host. */
   readonly run: Run;
+}
+
+export type WhichPlugin = Pick<PluginTaskRef, 'plugin' | 'version' | 'content'>;
+
+/** The files of plugins, on their way to agents: a site sends the same ones to each of its nodes, all at about the same time. */
+export interface PluginFiles {
+  /**
+   * Lets few at once read files and send them, in the order in which they ask: what is sent is in memory three times over
+   * (object, JSON, bytes).
+   * @throws the signal's reason, when it aborts before its turn
+   */
+  take<T>(
+    signal: AbortSignal,
+    send: (read: (which: WhichPlugin) => Promise<PluginRow['files']>) => Promise<T>,
+  ): Promise<T>;
 }

@@ -1,10 +1,22 @@
+import { whyNotToWipe } from '#conductor/flows/actions/action-lease.ts';
 import { notifyRunners } from '#conductor/flows/actions/action-store.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
-import { updateFlow } from '#conductor/flows/flow-store.ts';
+import { whyFaked } from '#conductor/flows/fakes-flow.ts';
+import { insertFlow, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
+import { planSteps } from '#conductor/flows/plan-steps.ts';
+import type { StepRecord } from '#conductor/flows/record-outcome.ts';
+import { recordStepEvent } from '#conductor/flows/step-log.ts';
+import { together } from '#conductor/kernel/db/batches.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
-import { together } from '#conductor/kernel/db/together.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { plannedCore } from '#conductor/model/planned-step.ts';
+import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
+import { holdLease } from '#conductor/nodes/node-lease.ts';
+import { coveringWipe } from '#conductor/nodes/requested-wipe.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
 
 /** Ends the flow, and says in the node's history how, after how long, and whose it was. */
 export async function endFlow(
@@ -38,4 +50,86 @@ export async function endFlow(
         : { type: 'node.flow_failed', data: { ...about, state, error: reason ?? null } },
   });
   await together([ended, notified, noted]);
+}
+
+/** A ramdisk that is another one after each boot would be cleaned with for ever. */
+const maxRestarts = 3;
+
+export function mayRestartFlow(flow: FlowRow): boolean {
+  return flowKinds[flow.kind].otherRamdisk === 'restarts' && flow.restarts < maxRestarts;
+}
+
+/** Automated cleaning with a ramdisk that has become another: all its steps, as the new one has them (seed 004). */
+export async function restartFlow(context: EngineContext, record: StepRecord, error: unknown): Promise<void> {
+  const { flow, step, node } = record;
+  await context.db.transaction(async (tx) => {
+    await holdLease(tx, record.lease);
+    await recordStepEvent(tx, step, 'skipped', {
+      conductor: context.config.conductorName,
+      now: context.clock.now(),
+      error: `cleaning restarts: ${errorChain(error)}`,
+    });
+    const gather = plannedCore(
+      { interface: 'deploy', step: 'gather_steps', priority: 0 },
+      'the ramdisk is another one',
+    );
+    await replacePendingSteps(tx, flow.uuid, [
+      gather,
+      ...flowKinds[flow.kind].closing.map((each) => plannedCore(each)),
+    ]);
+    await updateFlow(tx, flow.uuid, { restarts: flow.restarts + 1 });
+  });
+  context.checkpoint('recorded');
+  context.log.warn({ node: node.uuid, flow: flow.uuid, err: error }, 'cleaning restarts');
+}
+
+/** What a flow has promised to be followed by, for whom it was asked. */
+export async function followWith(
+  tx: Transaction,
+  { node, flow, kind }: { readonly node: NodeRow; readonly flow: FlowRow; readonly kind: 'clean' | 'wipe' },
+): Promise<void> {
+  const withoutAgent = whyFaked(kind, node);
+  const why = withoutAgent === undefined ? {} : { isFake: true, withoutAgent };
+  const wipe = kind === 'wipe' ? (coveringWipe(flow.wipe, node.owedWipe) ?? undefined) : undefined;
+  const steps = planSteps(flowKinds[kind], { requested: [], wipe, ...why });
+  const asked = { requestedBy: flow.requestedBy ?? undefined, actionId: flow.actionId ?? undefined };
+  await insertFlow(tx, { nodeUuid: node.uuid, kind, ...asked, wipe, steps });
+}
+
+/**
+ * A retired node gets no further instance: it rests where it can't be deployed (ironic-api.md §3.8). So does one that a
+ * site action has wiped: it is in its cluster still, and in the pool it would be anybody's at once.
+ */
+export function cleanedEvent(
+  node: Pick<NodeRow, 'retired'>,
+  { kind, actionId }: Pick<FlowRow, 'kind' | 'actionId'>,
+): 'cleaned' | 'done' {
+  return node.retired || (kind === 'wipe' && actionId !== null) ? 'cleaned' : 'done';
+}
+
+/**
+ * For a teardown that is paused, or a site action that is stopped, over, or done with the node, nothing is begun that
+ * destroys anything: its node, released and about to be wiped, rests in `manageable`, off and on no network, where nobody
+ * gets it before it is wiped. The action begins the wipe when it goes on, the next `provide` does in any case.
+ * @returns whether it rests
+ */
+export async function restBeforeWipe(
+  tx: Transaction,
+  {
+    node,
+    flow: { actionId },
+    conductor,
+  }: { readonly node: NodeRow; readonly flow: FlowRow; readonly conductor: string },
+): Promise<boolean> {
+  const why = actionId === null ? undefined : await whyNotToWipe(tx, { actionId, nodeName: node.name });
+  if (why === undefined) return false;
+  await applyEvent(tx, node, 'cleaned', { conductor, target: null });
+  await addHistory(tx, {
+    nodeUuid: node.uuid,
+    severity: 'INFO',
+    eventType: 'wipe',
+    event: `its wipe is not started: site action ${actionId} ${why}`,
+    conductor,
+  });
+  return true;
 }

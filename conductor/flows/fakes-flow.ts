@@ -1,3 +1,4 @@
+import type { ConductorStep } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { interfaceOf } from '#conductor/nodes/node-interfaces.ts';
@@ -16,3 +17,10 @@ export function whyFaked(kind: FlowKindName, node: Parameters<typeof interfaceOf
   if (byInterface === undefined || interfaceOf(node, byInterface) !== 'fake') return undefined;
   return `its ${byInterface} interface is fake`;
 }
+
+export const fakeDeploy: ConductorStep = {
+  interface: 'deploy',
+  step: 'fake_deploy',
+  description: 'Does nothing: the deploy interface is `fake`.',
+  run: () => Promise.resolve({ kind: 'done' }),
+};

@@ -1,9 +1,8 @@
-import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
-import { runPluginTask } from '#conductor/flows/conductor-steps/run-plugin-task.ts';
+import { runAgentStep, runPluginTask } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
-import type { FlowKind } from '#conductor/model/flow-kinds.ts';
+import type { FlowKind } from '#conductor/model/flow-kind.ts';
 
 type NamedStep = Pick<FlowStepRow, 'interface' | 'step' | 'inBand' | 'origin'>;
 type StepRunner = Pick<ConductorStep, 'run' | 'resume'>;

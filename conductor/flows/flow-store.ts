@@ -1,16 +1,28 @@
 import { randomUUID } from 'node:crypto';
-import { and, desc, eq, getTableColumns, inArray, isNull, lte, type Placeholder, type SQL, sql } from 'drizzle-orm';
+import {
+  and,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  inArray,
+  isNotNull,
+  isNull,
+  lte,
+  type Placeholder,
+  type SQL,
+  sql,
+} from 'drizzle-orm';
+import type { EngineContext } from '#conductor/flows/context.ts';
+import { together } from '#conductor/kernel/db/batches.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type FlowRow, type FlowStepRow, flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
-import { type Statement, statement } from '#conductor/kernel/db/statement.ts';
-import { storableJson } from '#conductor/kernel/db/storable-json.ts';
+import { type Statement, statement, storableJson } from '#conductor/kernel/db/statement.ts';
 import { type TableReader, tableReader } from '#conductor/kernel/db/table-reader.ts';
 import { tableWriter } from '#conductor/kernel/db/table-writer.ts';
-import { together } from '#conductor/kernel/db/together.ts';
 import { isFree } from '#conductor/kernel/lease.ts';
-import type { FlowStepPhase } from '#conductor/model/flow-log.ts';
-import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
+import type { FlowKindName, FlowStepPhase, WipeRequest } from '#conductor/model/flow-states.ts';
 import type { PlannedStep, RequestedStep } from '#conductor/model/planned-step.ts';
 import { notifyWebhooks } from '#conductor/nodes/node-history.ts';
 import { attendedBy } from '#conductor/nodes/node-lease.ts';
@@ -201,4 +213,27 @@ export async function prolongWaits(tx: Transaction, flowUuid: string, ms: number
     .update(flowSteps)
     .set({ waitUntil: sql`${flowSteps.waitUntil} + ${longer}`, retryUntil: sql`${flowSteps.retryUntil} + ${longer}` })
     .where(and(eq(flowSteps.flowUuid, flowUuid), eq(flowSteps.state, 'waiting')));
+}
+
+/** Ended flows of a node that are kept, with their steps and events; the history has the rest in a line each. */
+const keptFlows = 20;
+
+/** Deletes the ended flows beyond the newest of each node. */
+export async function pruneFlows(context: Pick<EngineContext, 'db' | 'log'>): Promise<void> {
+  const { db } = context;
+  const ranked = db.$with('ranked').as(
+    db
+      .select({
+        uuid: flows.uuid,
+        age: sql<number>`row_number() over (partition by ${flows.nodeUuid} order by ${flows.endedAt} desc)`.as('age'),
+      })
+      .from(flows)
+      .where(and(isNotNull(flows.endedAt), isNotNull(flows.nodeUuid))),
+  );
+  const old = db.with(ranked).select({ uuid: ranked.uuid }).from(ranked).where(gt(ranked.age, keptFlows));
+  const deleted = await db
+    .delete(flows)
+    .where(and(isNotNull(flows.endedAt), inArray(flows.uuid, old)))
+    .returning({ uuid: flows.uuid });
+  if (deleted.length > 0) context.log.info({ flows: deleted.length }, 'old flows deleted');
 }

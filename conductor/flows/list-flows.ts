@@ -4,10 +4,9 @@ import { type FlowSummaryView, flowStatuses } from '#conductor/api/flows.ts';
 import { patienceMs } from '#conductor/flows/advice.ts';
 import { conductorOfNode, whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { KernelContext } from '#conductor/kernel/context.ts';
-import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import { rowsOf } from '#conductor/kernel/db/statement.ts';
 import { flowKinds, restsIn } from '#conductor/model/flow-kinds.ts';
-import { type PluginTaskRef, stepTitle } from '#conductor/model/planned-step.ts';
-import { whyNotSkipped } from '#conductor/model/skippable.ts';
+import { type PluginTaskRef, stepTitle, whyNotSkipped } from '#conductor/model/planned-step.ts';
 
 export interface FlowFilter {
   readonly statuses?: readonly FlowSummaryView['status'][] | undefined;

@@ -1,19 +1,24 @@
 import { and, eq, isNull, notExists, sql } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
+import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
 import { responsibleConductor } from '#conductor/kernel/conductors/node-conductor.ts';
-import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type PortRow, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
+import { isAmong } from '#conductor/kernel/db/statement.ts';
 import { sameVlans } from '#conductor/model/port-vlans.ts';
 import { sameBond } from '#conductor/model/switch-bond.ts';
 import { type SwitchPortLook, settingOf } from '#conductor/networks/connect-node.ts';
 import { planNetworkMove, type SwitchPortMove } from '#conductor/networks/network-interfaces.ts';
 import { findSwitch } from '#conductor/networks/networks-file.ts';
 import { describePort, isSet } from '#conductor/networks/switch-driver.ts';
-import { addHistory } from '#conductor/nodes/node-history.ts';
+import { addHistory, changeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
 import { ofGroup } from '#conductor/nodes/node-lease.ts';
+import { withNodeLock } from '#conductor/nodes/node-lock.ts';
+import { recordSwitchPort } from '#conductor/nodes/ports/port-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 /** A port that Baton has set, and what it has set it to. */
 export interface SetPort {
@@ -98,7 +103,7 @@ export function movesTo({ networks }: Pick<EngineContext, 'networks'>, ofNode: r
 }
 
 /** Where ports were put last. */
-export function asSet(ofNode: readonly SetPort[]) {
+function asSet(ofNode: readonly SetPort[]) {
   return {
     networks: new Map(ofNode.map(({ port, set }) => [port.uuid, set.network])),
     bonds: new Map(ofNode.flatMap(({ port, set }) => (set.bond ? [[port.uuid, set.bond] as const] : []))),
@@ -147,4 +152,38 @@ async function recordDifference(context: EngineContext, { port, set }: SetPort, 
 function noOpenFlow(db: Queryable, nodeUuid: Parameters<typeof eq>[1]) {
   const open = and(eq(flows.nodeUuid, nodeUuid as string), isNull(flows.endedAt));
   return notExists(db.select({ one: sql`1` }).from(flows).where(open));
+}
+
+/**
+ * Puts a node's switch ports back where Baton has set them last, and reads them back.
+ * @param isMeant which of them; default: all
+ * @throws AppError `conflict` while a flow is open, which sets them by itself; `node_locked`, `switch_error`, `unavailable`
+ */
+export async function repairSwitchPorts(
+  context: EngineContext,
+  node: Pick<NodeRow, 'uuid' | 'networkInterface'>,
+  caller: Caller,
+  isMeant: (port: PortRow) => boolean = () => true,
+): Promise<void> {
+  const { db, networks } = context;
+  await withNodeLock(context, node.uuid, async (signal) => {
+    if (await findOpenFlow(db, node.uuid)) {
+      throw new AppError('conflict', `Node ${node.uuid} has a flow under way, which sets its switch ports.`);
+    }
+    const setPorts = (await listSetPorts(db, node.uuid)).filter(({ port }) => isMeant(port));
+    if (setPorts.length === 0) return;
+    const { networkInterface } = node;
+    const placements = await networks.connect({
+      nodeUuid: node.uuid,
+      networkInterface,
+      ports: setPorts.map(({ port }) => port),
+      destination: asSet(setPorts),
+      signal,
+    });
+    await db.transaction(async (tx) => {
+      for (const { port, network, vlan, bond } of placements)
+        await recordSwitchPort(tx, { portUuid: port.uuid, network, vlan, bond });
+      await writeChangeNote(tx, node.uuid, changeNote(context, caller, 'switch ports set again as recorded'));
+    });
+  });
 }

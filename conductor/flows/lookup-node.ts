@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { findAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
+import { readRequiredBoot } from '#conductor/flows/boot-answers.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
-import { readRequiredBoot } from '#conductor/flows/read-required-boot.ts';
-import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
+import { isAmong } from '#conductor/kernel/db/statement.ts';
 import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodePlace, openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import { noteBootEvent, recordBootEvent } from '#conductor/nodes/boot-event-store.ts';
@@ -14,7 +14,7 @@ import { imageFormats } from '#conductor/nodes/image-info.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
-import { sparing } from '#conductor/nodes/spared-disks.ts';
+import { sparing } from '#conductor/nodes/os-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
 

@@ -1,6 +1,5 @@
-import { checkArgsInfo } from '#conductor/flows/check-step-args.ts';
-import { checkReservedArgs, reservedInterface } from '#conductor/flows/reserved-steps.ts';
-import type { FlowKind } from '#conductor/model/flow-kinds.ts';
+import { checkArgsInfo, checkReservedArgs, reservedInterface } from '#conductor/flows/step-args.ts';
+import type { FlowKind } from '#conductor/model/flow-kind.ts';
 import {
   type PlanFacts,
   type PlannedStep,
@@ -13,7 +12,7 @@ import {
 } from '#conductor/model/planned-step.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
-import { pluginTaskStep } from '#shared/wire/plugin-task.ts';
+import { pluginTaskStep } from '#shared/wire/step.ts';
 
 /** Who asks for a step: `template CUSTOM_RAID1` or `the request`. */
 interface Asker {

@@ -1,6 +1,5 @@
-import { checkArgsInfo } from '#conductor/flows/check-step-args.ts';
-import { reservedInterface } from '#conductor/flows/reserved-steps.ts';
-import type { FlowKind } from '#conductor/model/flow-kinds.ts';
+import { checkArgsInfo, reservedInterface } from '#conductor/flows/step-args.ts';
+import type { FlowKind } from '#conductor/model/flow-kind.ts';
 import {
   type PlanFacts,
   type PlannedStep,
@@ -12,7 +11,7 @@ import {
   stepKey,
 } from '#conductor/model/planned-step.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { pluginTaskStep } from '#shared/wire/plugin-task.ts';
+import { pluginTaskStep } from '#shared/wire/step.ts';
 
 /** The core step right before which a stage's tasks run, and what that means. */
 const anchors = {

@@ -14,8 +14,7 @@ import {
   type TargetRaidConfig,
 } from '#shared/raid/target-raid-config.ts';
 import type { OsDisk } from '#shared/wire/erase-result.ts';
-import { pluginTaskStep } from '#shared/wire/plugin-task.ts';
-import type { DiskLoss } from '#shared/wire/step.ts';
+import { type DiskLoss, pluginTaskStep } from '#shared/wire/step.ts';
 
 /** A disk whose contents the plan ends, as the inventory knows it. */
 export interface DestroyedDisk {

@@ -1,8 +1,7 @@
-import { checkArgsInfo } from '#conductor/flows/check-step-args.ts';
 import { mergeSteps } from '#conductor/flows/merge-steps.ts';
 import { placePluginSteps } from '#conductor/flows/place-plugin-steps.ts';
-import { checkReservedArgs, reservedInterface } from '#conductor/flows/reserved-steps.ts';
-import type { FlowKind } from '#conductor/model/flow-kinds.ts';
+import { checkArgsInfo, checkReservedArgs, reservedInterface } from '#conductor/flows/step-args.ts';
+import type { FlowKind } from '#conductor/model/flow-kind.ts';
 import {
   type PlanFacts,
   type PlannedStep,

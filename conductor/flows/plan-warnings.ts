@@ -1,9 +1,9 @@
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
-import type { Plan } from '#conductor/flows/read-plan.ts';
-import type { PlanRequest } from '#conductor/flows/read-plan-facts.ts';
+import type { Plan, PlanRequest } from '#conductor/flows/read-plan.ts';
 import { takesAnyTime } from '#conductor/flows/step-durations.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { type FlowKind, flowKinds } from '#conductor/model/flow-kinds.ts';
+import type { FlowKind } from '#conductor/model/flow-kind.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { SparedDisk } from '#conductor/model/known-disk.ts';
 import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
 

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { rememberInBandSettings } from '#conductor/flows/bios/remember-in-band-settings.ts';
+import { rememberInBandSettings } from '#conductor/flows/bios/bios-store.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { stepKey } from '#conductor/model/planned-step.ts';
-import { withCapability } from '#conductor/nodes/capabilities.ts';
+import { withCapability } from '#conductor/nodes/boot-mode.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
-import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
+import { trustedOsDisk } from '#conductor/nodes/os-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';
 

@@ -1,16 +1,17 @@
 import type { FlowsContext } from '#conductor/flows/context.ts';
+import { stopFlow } from '#conductor/flows/finish-flow.ts';
 import { findOpenFlow, listOpenSteps, listSteps, updateFlow } from '#conductor/flows/flow-store.ts';
 import { recordStepEvent } from '#conductor/flows/step-log.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
 import { isCleaningUp, isEnded } from '#conductor/model/flow-states.ts';
-import { stepKey, stepTitle } from '#conductor/model/planned-step.ts';
-import { whyNotSkipped } from '#conductor/model/skippable.ts';
-import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
-import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { stepKey, stepTitle, whyNotSkipped } from '#conductor/model/planned-step.ts';
+import { changeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
+import { touchLease } from '#conductor/nodes/node-lease.ts';
+import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
@@ -89,4 +90,29 @@ async function push(
     read,
   );
   context.nudge(node.uuid);
+}
+
+/**
+ * Stops a decommission, or a removal from the cluster, between two looks: at once, or when the look under way has ended,
+ * which takes long where a cluster does not answer. Nothing is undone: the flow's error says what remains to be done by
+ * hand.
+ * @returns false when none is under way
+ */
+export async function abortTeardown(context: FlowsContext, nodeUuid: string, error: string): Promise<boolean> {
+  // most aborts are of other flows: they need not wait for the node here, too
+  if (!isBeside(await findOpenFlow(context.db, nodeUuid))) return false;
+  const isStopped = await context.db.transaction(async (tx) => {
+    const isFree = await touchLease(tx, nodeUuid);
+    const flow = await findOpenFlow(tx, nodeUuid);
+    if (!flow || !isBeside(flow)) return false;
+    if (isFree) await stopFlow(context, tx, flow, { error, thenEnd: false });
+    else await updateFlow(tx, flow.uuid, { abortRequested: error });
+    return true;
+  });
+  if (isStopped) context.nudge(nodeUuid);
+  return isStopped;
+}
+
+function isBeside(flow: Pick<FlowRow, 'kind'> | undefined): boolean {
+  return flow !== undefined && Object.hasOwn(flowKinds, flow.kind) && isBesideStates(flowKinds[flow.kind]);
 }

@@ -3,10 +3,10 @@ import { listSteps, replacePendingSteps, updateFlow } from '#conductor/flows/flo
 import { applyPostStepHook } from '#conductor/flows/post-step-hooks.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
 import { recordStepEvent, recordStepEvents, type StepEvent } from '#conductor/flows/step-log.ts';
+import { together } from '#conductor/kernel/db/batches.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { together } from '#conductor/kernel/db/together.ts';
 import { countImageBytes, countStep } from '#conductor/kernel/metrics/metrics.ts';
 import { hideSecrets, valueWithout } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodeSecretTexts } from '#conductor/kernel/secrets/node-secrets.ts';

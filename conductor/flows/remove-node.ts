@@ -1,16 +1,17 @@
+import { and, eq, exists, lt, not, notExists, or, type SQL, sql } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { requireNoFlow } from '#conductor/flows/require-no-flow.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { type NodeRow, nodeHistory, nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
-import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { deleteAllocationOfNode } from '#conductor/nodes/node-allocation.ts';
+import { requireUnprotected } from '#conductor/nodes/node-guards.ts';
+import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
 import { deleteNode, getNode } from '#conductor/nodes/node-store.ts';
-import { requireUnprotected } from '#conductor/nodes/protected-node.ts';
 import { requireForgettable } from '#conductor/nodes/requested-wipe.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const removableStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
   'enroll',
@@ -71,4 +72,54 @@ function requireRemovable(node: NodeRow): void {
     );
   }
   requireForgettable(node);
+}
+
+/**
+ * Deletes discovered machines that have not booted for BATON_DISCOVERY_FORGET_DAYS and that nobody has touched: they are
+ * in `enroll`, and their history has what discovery and its rules wrote, and nothing else. One that boots again is
+ * enrolled again.
+ */
+export async function forgetDiscovered(
+  context: Pick<EngineContext, 'db' | 'clock' | 'log' | 'config' | 'stopping' | 'networks'>,
+): Promise<void> {
+  const { db, log } = context;
+  const { forgetMs = 0 } = context.config.discovery ?? {};
+  if (forgetMs === 0) return;
+  const isForgotten = and(
+    eq(nodes.provisionState, 'enroll'),
+    eq(nodes.protected, false),
+    lt(nodes.inspectionFinishedAt, new Date(context.clock.now().getTime() - forgetMs)),
+    exists(
+      db
+        .select()
+        .from(nodeHistory)
+        .where(ofNode(eq(nodeHistory.eventType, 'discovery'))),
+    ),
+    notExists(
+      db
+        .select()
+        .from(nodeHistory)
+        .where(ofNode(not(isOfDiscovery))),
+    ),
+  );
+  for (const { uuid } of await db.select({ uuid: nodes.uuid }).from(nodes).where(isForgotten)) {
+    if (context.stopping.aborted) return;
+    try {
+      await removeNode(context, uuid, { user: undefined, project: undefined }, async (tx) => {
+        const [still] = await tx
+          .select({ uuid: nodes.uuid })
+          .from(nodes)
+          .where(and(eq(nodes.uuid, uuid), isForgotten));
+        if (!still) throw new AppError('conflict', 'somebody has taken it up');
+      });
+    } catch (error) {
+      log.debug({ err: error, node: uuid, outcome: errorCode(error) }, 'a discovered machine is not forgotten');
+    }
+  }
+}
+
+const isOfDiscovery = sql`${or(eq(nodeHistory.eventType, 'discovery'), eq(nodeHistory.eventType, 'inspection'))}`;
+
+function ofNode(condition: SQL): SQL | undefined {
+  return and(eq(nodeHistory.nodeUuid, nodes.uuid), condition);
 }

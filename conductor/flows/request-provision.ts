@@ -1,11 +1,11 @@
 import { encrypt } from 'unixcrypt';
 import { buildConfigDrive } from '#conductor/boot/config-drive.ts';
-import { abortTeardown } from '#conductor/flows/abort-teardown.ts';
 import type { FlowsContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
-import { instanceNetworkData } from '#conductor/flows/instance-network-data.ts';
+import { instanceNetworkData } from '#conductor/flows/node-network.ts';
+import { abortTeardown } from '#conductor/flows/push-flow.ts';
 import { requireSamePlan } from '#conductor/flows/read-plan.ts';
-import type { SeenNode } from '#conductor/flows/require-unmoved.ts';
+import type { SeenNode } from '#conductor/flows/require-no-flow.ts';
 import { kindToStart, planRequested, startWork } from '#conductor/flows/start-work.ts';
 import { requireValid } from '#conductor/flows/validate-node.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
@@ -20,13 +20,11 @@ import { flowKinds, kindStartedBy } from '#conductor/model/flow-kinds.ts';
 import type { WipeRequest } from '#conductor/model/flow-states.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { legalVerbs, type ProvisionVerb, provisionVerbs, type VerbEvent } from '#conductor/model/provision-states.ts';
-import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
-import { checkFetched, checkStepUrls } from '#conductor/nodes/image-urls.ts';
-import { requireUnreserved } from '#conductor/nodes/node-lock.ts';
+import { checkFetched, checkStepUrls } from '#conductor/nodes/image-info.ts';
+import { requireUnowned, requireUnprotected } from '#conductor/nodes/node-guards.ts';
+import { changeUnlocked, requireUnreserved } from '#conductor/nodes/node-lock.ts';
 import { saveConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
-import { requireUnprotected } from '#conductor/nodes/protected-node.ts';
 import { requireNoOwedWipe, requireWipingVerb, wipeOf } from '#conductor/nodes/requested-wipe.ts';
-import { requireUnowned } from '#conductor/nodes/require-unowned.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface ProvisionRequest {

@@ -2,8 +2,7 @@ import { actOnStep, mayBeFollowed, type Work } from '#conductor/flows/act-on-ste
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { abortFlow, failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
-import { holdInMaintenance } from '#conductor/flows/hold-in-maintenance.ts';
-import { leaveToOthers } from '#conductor/flows/leave-to-others.ts';
+import { holdInMaintenance, leaveToOthers } from '#conductor/flows/hold-flow.ts';
 import { nextAction } from '#conductor/flows/next-action.ts';
 import { type FirstWork, readWork } from '#conductor/flows/read-work.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';

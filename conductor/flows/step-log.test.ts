@@ -2,8 +2,7 @@ import { sql } from 'drizzle-orm';
 import { expect, onTestFinished, test } from 'vitest';
 import { recordStepEvents } from '#conductor/flows/step-log.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
-import { type SentQuery, sendBy } from '#conductor/kernel/db/statement.ts';
+import { rowsOf, type SentQuery, sendBy } from '#conductor/kernel/db/statement.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 
 const uuid = '11111111-1111-4111-8111-111111111111';

@@ -2,10 +2,9 @@ import { type SQL, sql } from 'drizzle-orm';
 import { workVersion } from '#conductor/flows/read-work.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
-import { statement, type Value } from '#conductor/kernel/db/statement.ts';
-import { storableJson } from '#conductor/kernel/db/storable-json.ts';
+import { statement, storableJson, type Value } from '#conductor/kernel/db/statement.ts';
 import type { HeldValues } from '#conductor/kernel/lease.ts';
-import { type FlowEvent, stateAfter } from '#conductor/model/flow-log.ts';
+import { type FlowEvent, stateAfter } from '#conductor/model/flow-states.ts';
 import { isHeldBy, type Lease, leaseValues } from '#conductor/nodes/node-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

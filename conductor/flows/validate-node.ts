@@ -1,12 +1,11 @@
 import { staticAddresses } from '#conductor/boot/static-addresses.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
-import { findSharedBonds } from '#conductor/flows/shared-bonds.ts';
+import { findSharedBonds } from '#conductor/flows/node-network.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
+import type { InterfaceKind } from '#conductor/model/node-words.ts';
 import { networkInterfaces, parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
-import { buildImageInfo } from '#conductor/nodes/image-info.ts';
-import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
+import { buildImageInfo, checkImageUrls } from '#conductor/nodes/image-info.ts';
 import {
   bootsFromVirtualMedia,
   hasFakeDeploy,
@@ -17,9 +16,7 @@ import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
 import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
-import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
-import { openTarget } from '#conductor/nodes/volumes/target-secrets.ts';
-import { findBootVolume, listNodeConnectors } from '#conductor/nodes/volumes/volume-store.ts';
+import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/volume.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /** `null` = the node has no such interface. */

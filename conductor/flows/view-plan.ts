@@ -1,11 +1,10 @@
 import type { PlanView } from '#conductor/api/flows.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
+import { tenantMoves } from '#conductor/flows/node-network.ts';
 import { planWarnings } from '#conductor/flows/plan-warnings.ts';
-import { type Plan, readPlan } from '#conductor/flows/read-plan.ts';
-import type { PlanRequest } from '#conductor/flows/read-plan-facts.ts';
+import { type Plan, type PlanRequest, readPlan } from '#conductor/flows/read-plan.ts';
 import { predictSeconds, typicalSeconds } from '#conductor/flows/step-durations.ts';
-import { tenantMoves } from '#conductor/flows/tenant-moves.ts';
 import { erasingSteps, findKeptChunks } from '#conductor/images/kept-chunks.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
@@ -15,7 +14,7 @@ import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
 import { settingOf } from '#conductor/networks/connect-node.ts';
 import { describePort } from '#conductor/networks/switch-driver.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
-import { isFastTracked } from '#conductor/nodes/fast-tracked.ts';
+import { isFastTracked } from '#conductor/nodes/ramdisk-boot.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 

@@ -4,7 +4,7 @@ import { describeState, listActions } from '#conductor/flows/actions/action-stor
 import { listFlows } from '#conductor/flows/list-flows.ts';
 import { type KnownNodes, readNodes, type Subject } from '#conductor/flows/read-changed-nodes.ts';
 import type { KernelContext } from '#conductor/kernel/context.ts';
-import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import { rowsOf } from '#conductor/kernel/db/statement.ts';
 
 export interface Change {
   readonly before: Subject | undefined;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { afterLook, type ClusterChange, withRecordedChanges } from '#conductor/cluster/cluster-changes.ts';
-import { roundMessage } from '#conductor/cluster/round.ts';
+import { roundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { type ReportedStep as Step, reportedStep as step } from '#conductor/cluster/testing/reported-step.ts';
 import { type ReportedFlow, whatRemains } from '#conductor/flows/what-remains.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';

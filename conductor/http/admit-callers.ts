@@ -1,6 +1,7 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
-import { type AccessRule, accessRules } from '#conductor/auth/access-rules.ts';
+import type { AccessRule } from '#conductor/auth/access.ts';
+import { accessRules } from '#conductor/auth/access-rules.ts';
 import { indexRules, judge, requireFieldRights } from '#conductor/auth/authorize.ts';
 import { createFailureLimit, type FailureLimit } from '#conductor/auth/failure-limit.ts';
 import { admitStrangers, isLiteralHost, requireKnownHost, sourceOf, tooMany } from '#conductor/http/admit-strangers.ts';

@@ -6,7 +6,7 @@ import type { ApiEnv } from '#conductor/http/define-routes.ts';
 import { accessDenied, hasRole } from '#conductor/kernel/caller.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { parseYaml } from '#conductor/sites/documents/parse-yaml.ts';
-import { isMapping } from '#conductor/sites/site-document.ts';
+import { isMapping } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { limitAtOnce } from '#shared/in-parallel.ts';
 

@@ -3,7 +3,7 @@ import { Versions } from '#conductor/api/service.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts';
-import { inTime } from '#conductor/kernel/in-time.ts';
+import { inTime } from '#conductor/kernel/wake-loop.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 const route = routesOf("site health (Airship's)");

@@ -1,9 +1,6 @@
 import type { Context } from 'hono';
 import { Hono } from 'hono';
-import { answerBoot } from '#conductor/flows/boot-answer.ts';
-import { bootMediumParams } from '#conductor/flows/boot-medium-answer.ts';
-import { giveBootSecrets } from '#conductor/flows/boot-secrets.ts';
-import { answerHttpBoot } from '#conductor/flows/http-boot.ts';
+import { answerBoot, answerHttpBoot, bootMediumParams, giveBootSecrets } from '#conductor/flows/boot-answers.ts';
 import { actionRoutes } from '#conductor/http/actions.routes.ts';
 import { admitCallers } from '#conductor/http/admit-callers.ts';
 import { admitMachines } from '#conductor/http/admit-strangers.ts';

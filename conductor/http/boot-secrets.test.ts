@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
-import { giveBootSecrets } from '#conductor/flows/boot-secrets.ts';
+import { giveBootSecrets } from '#conductor/flows/boot-answers.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { agentSessions } from '#conductor/kernel/db/schema/agent.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';

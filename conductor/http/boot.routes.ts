@@ -11,12 +11,11 @@ import {
   volumeScript,
 } from '#conductor/boot/ipxe-script.ts';
 import { macOfAddress } from '#conductor/boot/mac-of-address.ts';
-import { ramdiskFiles } from '#conductor/boot/ramdisk-files.ts';
-import { secretsArchive } from '#conductor/boot/secrets-archive.ts';
+import { ramdiskFiles, secretsArchive } from '#conductor/boot/ramdisk-files.ts';
 import { notFound, sendContent, sendFile } from '#conductor/boot/send-file.ts';
-import type { HttpBootAnswer } from '#conductor/flows/http-boot.ts';
+import type { HttpBootAnswer } from '#conductor/flows/boot-answers.ts';
 import { addressOf } from '#conductor/http/admit-strangers.ts';
-import type { BootEvent, BootEventName } from '#conductor/model/boot.ts';
+import type { BootEvent, BootEventName } from '#conductor/model/power-and-boot.ts';
 import type { Log } from '#shared/log.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 

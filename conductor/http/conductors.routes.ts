@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Driver, Meanings, Shards } from '#conductor/api/node-parts.ts';
 import { Conductor as ConductorAnswer } from '#conductor/api/records.ts';
 import { pageOf } from '#conductor/api/values.ts';
-import type { DriverDefinition } from '#conductor/drivers/interfaces.ts';
+import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import {
   type ApiApp,
@@ -24,8 +24,8 @@ import {
 } from '#conductor/http/list-queries.ts';
 import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import { type Conductor, findConductor, listConductorPage } from '#conductor/kernel/conductors/conductor-store.ts';
-import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
-import { countShards } from '#conductor/nodes/count-shards.ts';
+import { interfaceKinds } from '#conductor/model/node-words.ts';
+import { countShards } from '#conductor/nodes/list-nodes.ts';
 import { supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -15,9 +15,9 @@ import {
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, answersOther, routesOf } from '#conductor/http/define-routes.ts';
 import { answerStatus, type StatusParts } from '#conductor/http/error-answers.ts';
-import { bufferModes } from '#conductor/model/buffer-modes.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import { bufferModes } from '#conductor/model/revision-roles.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import { renderDocuments } from '#conductor/sites/documents/merge-designs.ts';
 import { parseUpload } from '#conductor/sites/documents/parse-upload.ts';
 import { renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';

@@ -13,14 +13,15 @@ import {
 import { looseBoolean } from '#conductor/api/node-description.ts';
 import { ConsoleShell } from '#conductor/api/node-parts.ts';
 import { ConsoleState } from '#conductor/api/service.ts';
-import { type Access, accessRules } from '#conductor/auth/access-rules.ts';
+import type { Access } from '#conductor/auth/access.ts';
+import { accessRules } from '#conductor/auth/access-rules.ts';
 import type { Authenticator } from '#conductor/auth/authenticator.ts';
 import { judge } from '#conductor/auth/authorize.ts';
 import type { Credentials } from '#conductor/auth/sessions.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, type ApiEnv, answers, originOf, routesOf } from '#conductor/http/define-routes.ts';
 import { credentialsOf } from '#conductor/http/session.routes.ts';
-import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
+import { changeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
 import { findOwnership, type Ownership } from '#conductor/nodes/node-ownership.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';

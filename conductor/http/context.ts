@@ -2,7 +2,7 @@ import type { Consoles } from '#conductor/agents/console/consoles.ts';
 import type { SettingInForce } from '#conductor/api/records.ts';
 import type { AuthConfig, BootConfig, TlsConfig } from '#conductor/auth/auth-settings.ts';
 import type { Authenticator } from '#conductor/auth/authenticator.ts';
-import type { KeptService } from '#conductor/kernel/keep-running.ts';
+import type { KeptService } from '#conductor/kernel/wake-loop.ts';
 import type { SitesConfig, SitesContext } from '#conductor/sites/context.ts';
 import type { WebhooksConfig } from '#conductor/webhooks/webhook-settings.ts';
 

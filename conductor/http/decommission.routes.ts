@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Status } from '#conductor/api/service.ts';
-import { type DecommissionStep, decommission } from '#conductor/cluster/decommission.ts';
-import { removeEtcd, waitForStableEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
+import { type DecommissionStep, decommission } from '#conductor/cluster/cluster-settings.ts';
+import { removeEtcd, waitForStableEtcd } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import type { Journal } from '#conductor/cluster/journal.ts';
 import {
   checkDrainTimes,
@@ -20,7 +20,7 @@ import { forceFlag, graceMeaning, wholeSeconds } from '#conductor/http/kubernete
 import { recordByHand } from '#conductor/http/record-by-hand.ts';
 import { drainGracePeriod, etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { withCredentials } from '#conductor/sites/credentials.ts';
-import { whyNeededByEtcd } from '#conductor/sites/nodes/find-impossible.ts';
+import { whyNeededByEtcd } from '#conductor/sites/nodes/why-undeployable.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { forgetDiscovered } from '#conductor/flows/forget-discovered.ts';
+import { forgetDiscovered } from '#conductor/flows/remove-node.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

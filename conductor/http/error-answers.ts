@@ -2,13 +2,13 @@ import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Status } from '#conductor/api/service.ts';
-import type { RoundMessage } from '#conductor/cluster/round.ts';
+import type { RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import type { ApiEnv } from '#conductor/http/define-routes.ts';
 import { databaseFaultClass, isWriteFault } from '#conductor/kernel/db/faults.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/metrics.ts';
 import { type Remark, remarkOf } from '#conductor/model/remark.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import { AppError, type ErrorCode, errorChain, stackFrames } from '#shared/errors/app-error.ts';
 
 type StatusMessage = Status['details']['messageList'][number];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Status } from '#conductor/api/service.ts';
 import { readEtcdHealth } from '#conductor/cluster/etcd/etcd-health.ts';
-import { removeEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
+import { removeEtcd } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import { requireNoFlowOn } from '#conductor/flows/require-no-flow.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import type { HttpContext } from '#conductor/http/context.ts';

@@ -12,7 +12,7 @@ import { openEventStream } from '#conductor/http/event-stream.ts';
 import { nextPage, parsePaging } from '#conductor/http/list-queries.ts';
 import { credentialsOf } from '#conductor/http/session.routes.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import { countNodes } from '#conductor/nodes/count-nodes.ts';
+import { countNodes } from '#conductor/nodes/list-nodes.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,6 +1,6 @@
 import type { Context, Next } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import type { AccessRule } from '#conductor/auth/access-rules.ts';
+import type { AccessRule } from '#conductor/auth/access.ts';
 import { sourceOf } from '#conductor/http/admit-strangers.ts';
 import type { ApiEnv } from '#conductor/http/define-routes.ts';
 import { applicationFault } from '#conductor/http/error-answers.ts';

@@ -12,7 +12,7 @@ import { describeRoutes, type ListBelow, type ListQuery, type ResourcePlace } fr
 import { requireEndpoint, requireMethod, requireVersion } from '#conductor/http/versions.ts';
 import { patchRoots } from '#conductor/kernel/json-patch.ts';
 import { findNode, getNode, isUuid } from '#conductor/nodes/node-store.ts';
-import { portgroupResource } from '#conductor/nodes/ports/portgroup.ts';
+import { portgroupResource } from '#conductor/nodes/ports/port.ts';
 import { changeResource, createResource, removeResource } from '#conductor/nodes/resources/change-resource.ts';
 import { type ResourceRow, viewRow } from '#conductor/nodes/resources/resource.ts';
 import { getRow, listRows, type RowFilter } from '#conductor/nodes/resources/resource-store.ts';

@@ -20,7 +20,7 @@ import { type ApiApp, answers, linksTo, originOf, queryFlag, routesOf } from '#c
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { BiosSettingRow } from '#conductor/kernel/db/schema/node-parts.ts';
-import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
+import { changeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
 import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';

@@ -8,13 +8,12 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, originOf, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
 import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { setLastingBootDevice } from '#conductor/nodes/boot-device.ts';
 import { setMaintenance } from '#conductor/nodes/change-node.ts';
-import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
-import { changeTargetRaidConfig } from '#conductor/nodes/change-raid-config.ts';
-import { setLastingBootDevice } from '#conductor/nodes/lasting-boot-device.ts';
+import { changeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
 import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
-import { requestBootMode } from '#conductor/nodes/request-boot-mode.ts';
+import { changeTargetRaidConfig, requestBootMode } from '#conductor/nodes/request-targets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { LogicalDisk } from '#shared/raid/target-raid-config.ts';
 

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { NodeNetwork, Vifs } from '#conductor/api/node-parts.ts';
-import { readNodeNetwork } from '#conductor/flows/read-node-network.ts';
-import { repairSwitchPorts } from '#conductor/flows/repair-switch-ports.ts';
+import { repairSwitchPorts } from '#conductor/flows/look-at-switch-ports.ts';
+import { readNodeNetwork } from '#conductor/flows/node-network.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
+import { attachNetwork, detachNetwork } from '#conductor/nodes/ports/attach-vif.ts';
 import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
-import { attachNetwork, detachNetwork } from '#conductor/nodes/vifs/attach-network.ts';
 
 const networkRoute = routesOf("node networks (Baton's own)");
 

@@ -6,13 +6,13 @@ import { pagingQuery, type VersionedFieldSet } from '#conductor/http/list-querie
 import { requireVersion } from '#conductor/http/versions.ts';
 import { namedConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { allFaults } from '#conductor/model/node-faults.ts';
 import {
+  allFaults,
   defaultListFields,
   isNodeField,
   type NodeField,
   nodeFieldVersions,
-} from '#conductor/model/node-field-names.ts';
+} from '#conductor/model/node-words.ts';
 import type { NodeFilter } from '#conductor/nodes/list-nodes.ts';
 import { isForeignTo } from '#conductor/nodes/node-ownership.ts';
 import type { ShownNode } from '#conductor/nodes/node-surroundings.ts';

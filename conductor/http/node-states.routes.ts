@@ -6,12 +6,12 @@ import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/define
 import { redactNode } from '#conductor/http/node-queries.ts';
 import { requestedSteps, stepLists } from '#conductor/http/step-lists.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
-import { type PowerTarget, powerTargets } from '#conductor/model/power-states.ts';
+import { type PowerTarget, powerTargets } from '#conductor/model/power-and-boot.ts';
 import { legalVerbs, type ProvisionVerb, provisionVerbs } from '#conductor/model/provision-states.ts';
 import { isForeignTo } from '#conductor/nodes/node-ownership.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime, shownState } from '#conductor/nodes/node-view.ts';
-import { requestPower } from '#conductor/nodes/request-power.ts';
+import { requestPower } from '#conductor/nodes/request-targets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const route = routesOf('node states');

@@ -7,8 +7,7 @@ import { requireEndpoint, requireMethod, requireVersion } from '#conductor/http/
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { changeTraits, setTraits } from '#conductor/nodes/traits/change-traits.ts';
-import { addTraits, deleteTrait, deleteTraits, listTraits } from '#conductor/nodes/traits/trait-store.ts';
+import { addTraits, changeTraits, deleteTrait, deleteTraits, listTraits, setTraits } from '#conductor/nodes/traits.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const route = routesOf('node traits');

@@ -5,10 +5,15 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { isFor, pluginFault } from '#conductor/sites/plugins/plugin-steps.ts';
-import { getPlugin, listPlugins } from '#conductor/sites/plugins/plugin-store.ts';
+import {
+  getPlugin,
+  listPlugins,
+  viewOrder,
+  viewPlugin,
+  viewPluginDetail,
+} from '#conductor/sites/plugins/plugin-store.ts';
 import { PluginName, PluginUpload, PluginVersion, uploadPlugin } from '#conductor/sites/plugins/upload-plugin.ts';
-import { viewOrder, viewPlugin, viewPluginDetail } from '#conductor/sites/plugins/view-plugin.ts';
-import { choosePlugins } from '#conductor/sites/revisions/choose-plugins.ts';
+import { choosePlugins } from '#conductor/sites/revisions/check-revision.ts';
 import { removePlugin } from '#conductor/sites/revisions/find-users.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -3,8 +3,7 @@ import { keyOf } from '#conductor/cluster/cluster-changes.ts';
 import { describeJournalEntry, type Journal, type JournalEntry } from '#conductor/cluster/journal.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
-import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
-import { rewriteHistory } from '#conductor/nodes/node-history.ts';
+import { changeNote, rewriteHistory, writeChangeNote } from '#conductor/nodes/node-history.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { noteEtcdMember } from '#conductor/sites/nodes/membership-store.ts';
 

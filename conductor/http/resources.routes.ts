@@ -25,10 +25,9 @@ import { requireEndpoint } from '#conductor/http/versions.ts';
 import { chassisResource } from '#conductor/nodes/chassis.ts';
 import { ruleResource } from '#conductor/nodes/inspection/rules/rule-resource.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { portResource } from '#conductor/nodes/ports/port.ts';
-import { portgroupResource } from '#conductor/nodes/ports/portgroup.ts';
+import { portgroupResource, portResource } from '#conductor/nodes/ports/port.ts';
 import type { ResourceRow } from '#conductor/nodes/resources/resource.ts';
-import { connectorResource, targetResource } from '#conductor/nodes/volumes/volume.ts';
+import { connectorResource, targetResource } from '#conductor/nodes/volume.ts';
 import { templateResource } from '#conductor/templates/deploy-template.ts';
 import { runbookResource } from '#conductor/templates/runbook.ts';
 

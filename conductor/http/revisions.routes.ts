@@ -14,11 +14,10 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, type ApiEnv, answers, originOf, routesOf } from '#conductor/http/define-routes.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { SiteRevisionRow } from '#conductor/kernel/db/schema/site.ts';
-import { rollbackModes } from '#conductor/model/buffer-modes.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
+import { rollbackModes } from '#conductor/model/revision-roles.ts';
 import { rollBack } from '#conductor/sites/revisions/commit-buffer.ts';
-import { compareDocuments } from '#conductor/sites/revisions/compare-documents.ts';
-import { compareCollections } from '#conductor/sites/revisions/compare-versions.ts';
+import { compareCollections, compareDocuments } from '#conductor/sites/revisions/compare-versions.ts';
 import { shownDocument } from '#conductor/sites/revisions/encrypted-documents.ts';
 import { deleteRevision } from '#conductor/sites/revisions/prune-revisions.ts';
 import {
@@ -30,9 +29,15 @@ import {
   readContent,
   readRoles,
 } from '#conductor/sites/revisions/revision-store.ts';
-import { removeTag, removeTags, setTag } from '#conductor/sites/revisions/revision-tags.ts';
-import { viewListedRevision, viewRevision, viewTags } from '#conductor/sites/revisions/revision-view.ts';
-import type { SiteDocument } from '#conductor/sites/site-document.ts';
+import {
+  removeTag,
+  removeTags,
+  setTag,
+  viewListedRevision,
+  viewRevision,
+  viewTags,
+} from '#conductor/sites/revisions/revision-tags.ts';
+import type { SiteDocument } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const route = routesOf("site revisions (Airship's)");

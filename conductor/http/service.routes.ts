@@ -5,8 +5,8 @@ import { Health, Root, VersionRoot } from '#conductor/api/service.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, answersOther, linksTo, originOf, routesOf } from '#conductor/http/define-routes.ts';
 import { maximumMinor, minimumMinor } from '#conductor/http/versions.ts';
-import { inTime } from '#conductor/kernel/in-time.ts';
 import { scrape } from '#conductor/kernel/metrics/scrape.ts';
+import { inTime } from '#conductor/kernel/wake-loop.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const versionRoute = routesOf('versions');

@@ -5,10 +5,8 @@ import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/define
 import { parsePaging } from '#conductor/http/list-queries.ts';
 import { JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
-import { deliveryStates } from '#conductor/model/delivery-states.ts';
-import { statesOf } from '#conductor/model/transitions.ts';
+import { deliveryStates, statesOf } from '#conductor/model/transitions.ts';
 import { sendTestEvent } from '#conductor/webhooks/deliver.ts';
-import { viewDelivery, viewWebhook, WebhookDescription } from '#conductor/webhooks/webhook-fields.ts';
 import {
   deleteWebhook,
   getWebhook,
@@ -16,6 +14,9 @@ import {
   listDeliveries,
   listWebhooks,
   updateWebhook,
+  viewDelivery,
+  viewWebhook,
+  WebhookDescription,
 } from '#conductor/webhooks/webhook-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { checkOutboundUrl, outboundAgent } from '#shared/peers/outbound-url.ts';

@@ -1,5 +1,4 @@
-import type { ConductorSettings } from '#conductor/kernel/conductors/conductor-settings.ts';
-import type { Register } from '#conductor/kernel/conductors/register.ts';
+import type { ConductorSettings, Register } from '#conductor/kernel/conductors/register.ts';
 import type { Database, Queryable } from '#conductor/kernel/db/open.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { fenced } from '#conductor/flows/fence.ts';
+import { fenced } from '#conductor/flows/node-worker.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type KeptLease, moment } from '#conductor/kernel/lease.ts';
 import { keepLease } from '#conductor/nodes/node-lease.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Placeholder, type SQL, sql } from 'drizzle-orm';
-import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
+import { isAmong } from '#conductor/kernel/db/statement.ts';
 
 /** THE table of events that webhooks are told, with what stands in `data`. */
 export const webhookEvents = {

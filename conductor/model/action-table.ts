@@ -10,7 +10,7 @@ import {
 import { AppError } from '#shared/errors/app-error.ts';
 import { nearestWord } from '#shared/words.ts';
 
-/** What actions are made of; `steps/index.ts` has what each does. */
+/** What actions are made of. */
 export type ActionStepName =
   | 'preflight'
   | 'validate_site_design'

@@ -1,76 +1,8 @@
+import type { CoreStep, FlowKind, InBandSteps } from '#conductor/model/flow-kind.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
-import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
-import type { NetworkPurpose } from '#conductor/model/network-purposes.ts';
-import { nodeFaults } from '#conductor/model/node-faults.ts';
-import {
-  nextProvisionState,
-  type ProvisionEvent,
-  type ProvisionState,
-  type VerbEvent,
-} from '#conductor/model/provision-states.ts';
+import { nodeFaults } from '#conductor/model/node-words.ts';
+import { nextProvisionState, type ProvisionState, type VerbEvent } from '#conductor/model/provision-states.ts';
 import type { DiskLoss, StepKind } from '#shared/wire/step.ts';
-
-/** A core step's place: what runs it stands in `conductor-steps/`. */
-export interface CoreStep {
-  readonly interface: 'deploy' | 'power' | 'cluster';
-  readonly step: string;
-  readonly priority: number;
-  /** The agent does the work (`write_image`); an advertised step of the same name is hidden by it. */
-  readonly inBand?: { readonly destroys: DiskLoss };
-}
-
-/** How the agent is asked for this kind's steps, and told to run one (agent-protocol.md §4.1). */
-export interface InBandSteps {
-  readonly kind: StepKind;
-  readonly getCommand: string;
-  readonly stepsKey: string;
-  readonly executeCommand: string;
-  readonly versionKey: string;
-  /** In-band priorities outside it are refused, 0 = disabled. */
-  readonly window?: { readonly lowest: number; readonly highest: number };
-}
-
-export interface FlowKind {
-  readonly doing: string;
-  /** What an operator does after a failure; NODE stands for the node's name. */
-  readonly afterFailure: { readonly next: string; readonly inMaintenance?: boolean };
-  /** Verbs that start it, and the interfaces of the node that must be valid then. */
-  readonly startedBy?: readonly VerbEvent[];
-  readonly needs?: readonly Exclude<InterfaceKind, 'vendor'>[];
-  /** The interface that does it, as in Ironic: with a fake one nothing is done at the machine. */
-  readonly byInterface?: 'deploy' | 'inspect' | 'rescue';
-  /** The state that the node is in while it runs; none = it stays as it is. */
-  readonly during?: ProvisionState;
-  /** Events that move the node; `wait` and `resume` only where the table has a waiting state. None = it stays as it is. */
-  readonly events: {
-    readonly wait?: ProvisionEvent;
-    readonly resume?: ProvisionEvent;
-    readonly done?: ProvisionEvent;
-    readonly fail?: ProvisionEvent;
-  };
-  /** `target_provision_state` while it runs; null = the node stays where it is. */
-  readonly target: ProvisionState | null;
-  /** First and last of all, whatever the priorities between them. */
-  readonly opening: readonly CoreStep[];
-  /** Sorted with the agent's, the drivers' and the request's steps by priority. */
-  readonly sorted: readonly CoreStep[];
-  readonly closing: readonly CoreStep[];
-  /** Last of all, where a wipe is to follow. */
-  readonly beforeWipe?: readonly CoreStep[];
-  /** Run after a failure, so that the node is left safe. */
-  readonly cleanup: readonly CoreStep[];
-  /** The requested steps run in the order given, and no others (manual cleaning, service). */
-  readonly asRequested?: boolean;
-  readonly inBand?: InBandSteps;
-  /** Where the node's switch ports are while the ramdisk runs. */
-  readonly ramdiskNetwork: NetworkPurpose;
-  /** What follows in the same breath when it has succeeded. */
-  readonly next?: FlowKindName;
-  /** A failure takes the node out of service until a person has looked. */
-  readonly fault?: string;
-  /** The step that meets another ramdisk after a reboot ends the flow, or the flow starts over (DESIGN.md). */
-  readonly otherRamdisk: 'fails' | 'restarts';
-}
 
 const deployStep = (step: string, priority = 0, destroys?: DiskLoss): CoreStep => ({
   interface: 'deploy',

@@ -1,7 +1,6 @@
-import type { z } from 'zod';
-import type { CoreStep } from '#conductor/model/flow-kinds.ts';
-import type { FlowStepOrigin } from '#conductor/model/flow-log.ts';
-import type { WipeRequest } from '#conductor/model/flow-states.ts';
+import { z } from 'zod';
+import type { CoreStep } from '#conductor/model/flow-kind.ts';
+import type { FlowStepOrigin, FlowStepPhase, FlowStepState, WipeRequest } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { AdvertisedStep, DiskLoss, StepInterface } from '#shared/wire/step.ts';
 
@@ -158,4 +157,49 @@ export function rebootAfter(
     { interface: 'deploy', step: 'reboot_ramdisk', priority: step.priority },
     `${stepTitle(step)} wants a reboot`,
   );
+}
+
+export interface SkipFacts {
+  readonly phase: FlowStepPhase | (string & {});
+  readonly origin: FlowStepOrigin | (string & {});
+  readonly step: string;
+  readonly state: FlowStepState | (string & {});
+  readonly inBand: boolean;
+  /** It met a fault, and is run again. */
+  readonly runAgain: boolean;
+}
+
+/** What somebody has asked for beyond what the flow needs. */
+const asked: ReadonlySet<string> = new Set(['request', 'template', 'plugin'] satisfies FlowStepOrigin[]);
+
+/**
+ * Why a step of a flow may not be left out; `undefined` = it may. Without the conductor's, the drivers' and the agent's own
+ * a node would come out as something else than its flow says, half-deployed or not erased. Pure.
+ */
+export function whyNotSkipped({ phase, origin, step, state, inBand, runAgain }: SkipFacts): string | undefined {
+  if (phase !== 'main' || !asked.has(origin) || step === 'write_image')
+    return 'only what a request, a template or a plugin asks for beyond the flow itself may be skipped';
+  if (state === 'pending') return undefined;
+  if (state !== 'running' && state !== 'waiting') return `it has ended: ${state}`;
+  if (runAgain && !inBand) return undefined;
+  return inBand ? 'the agent may be at work on it; abort the flow' : 'it is under way; abort the flow';
+}
+
+const Output = z.union([
+  z.object({ deploy_boot: z.literal('reboot'), reason: z.string() }),
+  z.object({ deploy_boot: z.literal('kexec'), entry: z.string(), kernel: z.string() }),
+  z.object({ deploy_boot: z.literal('kexec') }),
+  z.object({ ramdisk_boot: z.literal('power'), reason: z.string() }),
+  z.object({ ramdisk_boot: z.literal('kexec') }),
+]);
+
+/** What operators read of a step that goes from one system into another, where kexec was asked for; `undefined` of all others. Pure. */
+export function describeDeployBoot(output: unknown): string | undefined {
+  const { data } = Output.safeParse(output);
+  if (!data) return undefined;
+  if ('ramdisk_boot' in data) {
+    return data.ramdisk_boot === 'kexec' ? 'by kexec from the running system' : `not by kexec: ${data.reason}`;
+  }
+  if (data.deploy_boot === 'reboot') return `a reboot in place of kexec: ${data.reason}`;
+  return 'kernel' in data ? `kexec: ${data.kernel} of "${data.entry}" is loaded` : 'went on by kexec';
 }

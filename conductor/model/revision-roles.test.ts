@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '#conductor/kernel/db/open.ts';
-import { type BufferMode, bufferModes } from '#conductor/model/buffer-modes.ts';
-import { parseRole } from '#conductor/model/revision-roles.ts';
+import { type BufferMode, bufferModes, parseRole } from '#conductor/model/revision-roles.ts';
 import { noNetworks } from '#conductor/networks/networks-file.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { commitBuffer, rollBack } from '#conductor/sites/revisions/commit-buffer.ts';

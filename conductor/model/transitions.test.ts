@@ -1,8 +1,14 @@
 import { expect, test } from 'vitest';
-import { allocationStates } from '#conductor/model/allocation-states.ts';
-import { deliveryStates } from '#conductor/model/delivery-states.ts';
 import { groupStages, isUnderWay, nodePhases } from '#conductor/model/site-run.ts';
-import { isFinal, requireTransition, statesBefore, statesOf, type Transitions } from '#conductor/model/transitions.ts';
+import {
+  allocationStates,
+  deliveryStates,
+  isFinal,
+  requireTransition,
+  statesBefore,
+  statesOf,
+  type Transitions,
+} from '#conductor/model/transitions.ts';
 
 const tables: [string, Transitions<string>, string][] = [
   ['groups', groupStages, 'not_started'],

@@ -21,3 +21,22 @@ export function requireTransition<State extends string>(table: Transitions<State
   if (table[from].includes(to)) return to;
   throw new AppError('internal', `state '${to}' cannot follow state '${from}'`);
 }
+
+/** In Ironic's words. */
+export type AllocationState = 'allocating' | 'active' | 'error';
+
+/** An allocation that has its node, or has failed, ends by being deleted. */
+export const allocationStates = {
+  allocating: ['active', 'error'],
+  active: [],
+  error: [],
+} as const satisfies Transitions<AllocationState>;
+
+export type DeliveryState = 'pending' | 'delivered' | 'given up';
+
+/** A delivery that failed is `pending` again until its time is over. */
+export const deliveryStates = {
+  pending: ['pending', 'delivered', 'given up'],
+  delivered: [],
+  'given up': [],
+} as const satisfies Transitions<DeliveryState>;

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
+import { together } from '#conductor/kernel/db/batches.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { tableWriter } from '#conductor/kernel/db/table-writer.ts';
-import { together } from '#conductor/kernel/db/together.ts';
 import {
   legalVerbs,
   nextProvisionState,

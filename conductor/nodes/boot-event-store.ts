@@ -1,7 +1,7 @@
 import { and, asc, eq, gte, lte, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type BootEventRow, nodeBootEvents } from '#conductor/kernel/db/schema/agent.ts';
-import type { BootEvent } from '#conductor/model/boot.ts';
+import type { BootEvent } from '#conductor/model/power-and-boot.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 
 /** A deploy boots a machine some five times; anybody on the network can have events written. */

@@ -1,5 +1,24 @@
+import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { BootMode } from '#conductor/model/boot.ts';
+import type { BootMode } from '#conductor/model/power-and-boot.ts';
+import type { Log } from '#shared/log.ts';
+
+/**
+ * Ironic's capabilities, `name:value,name:value`, with one of them replaced. An object, which some operators write in
+ * its place, becomes text too.
+ */
+export function withCapability(capabilities: unknown, name: string, value: string): string {
+  const others = listed(capabilities)
+    .map((each) => each.trim())
+    .filter((each) => each !== '' && !each.startsWith(`${name}:`));
+  return [...others, `${name}:${value}`].join(',');
+}
+
+function listed(capabilities: unknown): readonly string[] {
+  if (typeof capabilities === 'string') return capabilities.split(',');
+  if (typeof capabilities !== 'object' || capabilities === null) return [];
+  return Object.entries(capabilities).map(([key, value]) => `${key}:${String(value)}`);
+}
 
 /** `capabilities`: `"boot_mode:uefi,secure_boot:true"` as text, or an object. */
 function capabilitiesOf(value: unknown): Record<string, unknown> {
@@ -26,4 +45,26 @@ export function capabilityOf(node: Pick<NodeRow, 'instanceInfo' | 'properties'>,
 export function bootModeOf(node: Pick<NodeRow, 'instanceInfo' | 'properties' | 'bootMode'>): BootMode {
   const asked = capabilityOf(node, 'boot_mode') ?? node.bootMode;
   return asked === 'bios' ? 'bios' : 'uefi';
+}
+
+export type FirmwareBootColumns = Partial<Pick<NodeRow, 'bootMode' | 'secureBoot'>>;
+
+/**
+ * Boot mode and secure boot as the BMC tells them, for the node's row; nothing where the driver can't ask. Nobody's
+ * work depends on them: a BMC that fails here leaves what was read before, and the log says so.
+ */
+export async function readFirmwareBoot(
+  bmc: Bmc,
+  options: { readonly log: Log; readonly signal: AbortSignal },
+): Promise<FirmwareBootColumns> {
+  const { firmwareBoot } = bmc;
+  if (!firmwareBoot) return {};
+  try {
+    const { bootMode, secureBoot } = await firmwareBoot.read({ signal: options.signal });
+    return { bootMode: bootMode ?? null, secureBoot: secureBoot ?? null };
+  } catch (error) {
+    options.signal.throwIfAborted();
+    options.log.warn({ err: error }, 'boot mode not read');
+    return {};
+  }
 }

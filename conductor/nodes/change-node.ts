@@ -1,18 +1,125 @@
+import { randomUUID } from 'node:crypto';
+import type { NodeDescription } from '#conductor/api/node-description.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
-import { requireKnownGroup } from '#conductor/kernel/conductors/node-conductor.ts';
-import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { lookForConductor, requireKnownGroup } from '#conductor/kernel/conductors/node-conductor.ts';
+import type { NodeInsert, NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
-import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
-import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { type InterfaceKind, interfaceKinds } from '#conductor/model/node-words.ts';
 import { requireChassis } from '#conductor/nodes/chassis.ts';
 import type { NodesContext, Nudging } from '#conductor/nodes/context.ts';
+import { refuseUnknownKeys } from '#conductor/nodes/driver-info.ts';
 import { followNodeChange, forgetAllocation } from '#conductor/nodes/node-allocation.ts';
-import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
-import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
+import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
+import { requireUnowned } from '#conductor/nodes/node-guards.ts';
+import { actedVia, addHistory, changeNote, describePatch } from '#conductor/nodes/node-history.ts';
+import {
+  checkInterface,
+  keptDeployInterface,
+  keptInterfaces,
+  nodeInterfaces,
+  supportedInterfaces,
+} from '#conductor/nodes/node-interfaces.ts';
+import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
+import { getNode, insertNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { mayBringCapacity, notifyCapacity } from '#conductor/nodes/notify-capacity.ts';
 import { planNodePatch } from '#conductor/nodes/plan-node-patch.ts';
-import { requireUnowned } from '#conductor/nodes/require-unowned.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** The interfaces that the patch does not name are the driver's defaults again. @throws AppError `invalid_argument`. */
+export function withDriverDefaults(patch: JsonPatch): JsonPatch {
+  if (!patchRoots(patch).includes('driver')) {
+    throw new AppError(
+      'invalid_argument',
+      "The reset_interfaces parameter can only be used when changing the node's driver.",
+    );
+  }
+  return [...interfaceKinds.map(back), ...patch];
+}
+
+/** For a node that gets this driver: its defaults in place of what was nobody's choice, and of what it does not have. */
+export function followDriver(
+  driver: string,
+  node: Pick<NodeRow, 'driver' | 'networkInterface' | 'deployInterface' | 'interfaces'>,
+): JsonPatch {
+  const names = nodeInterfaces(node);
+  const isChosen = (kind: InterfaceKind) =>
+    kind === 'network' || (kind === 'deploy' ? node.deployInterface !== null : kind in node.interfaces);
+  return interfaceKinds
+    .filter((kind) => !isChosen(kind) || !supportedInterfaces(driver, kind).includes(names[kind]))
+    .map(back);
+}
+
+function back(kind: InterfaceKind): JsonPatch[number] {
+  return { op: 'remove', path: `/${kind}_interface` };
+}
+
+/** Nodes start in `enroll` since this microversion; before it they were `available` at once. */
+const enrollVersion = 11;
+
+/**
+ * Enrolls a node (ironic-api.md §3.2).
+ * @throws AppError `invalid_argument` naming the field, `conflict` for a duplicate.
+ */
+export async function createNode(
+  context: Pick<NodesContext, 'db' | 'config' | 'drivers' | 'secrets' | 'conductors'>,
+  description: NodeDescription & { readonly uuid?: string | undefined },
+  { version, caller }: { readonly version: number; readonly caller: Caller },
+): Promise<NodeRow> {
+  const { config, drivers } = context;
+  const driver = description.driver;
+  if (driver === undefined)
+    throw new AppError('invalid_argument', "Schema error for node: 'driver' is a required property");
+  const known = drivers.hardwareTypes.map((type) => type.name);
+  if (!known.includes(driver)) {
+    throw new AppError(
+      'invalid_argument',
+      `No valid host was found. Reason: No conductor service registered which supports driver ${driver}; there are ${known.join(', ')}.`,
+    );
+  }
+  checkName(description.name, version);
+  refuseUnknownKeys(driver, description.driver_info ?? {});
+  const wanted = { driver, conductorGroup: description.conductor_group ?? '' };
+  await lookForConductor(context, wanted);
+  requireKnownGroup(context, wanted);
+  for (const kind of interfaceKinds) {
+    const name = description[`${kind}_interface`];
+    if (name) checkInterface(driver, kind, name);
+  }
+  // a project's nodes wait until somebody has looked at them, whatever its client says
+  const state = version >= enrollVersion || caller.project !== undefined ? 'enroll' : 'available';
+  const columns = Object.entries(nodeColumns)
+    .map(([field, column]) => [column, description[field as keyof typeof nodeColumns]] as const)
+    .filter(([, value]) => value !== undefined && value !== null);
+  const row: NodeInsert = {
+    ...(Object.fromEntries(columns) as Partial<NodeInsert>),
+    driver,
+    uuid: description.uuid?.toLowerCase() ?? randomUUID(),
+    networkInterface: description.network_interface ?? config.defaultNetworkInterface,
+    deployInterface: keptDeployInterface(driver, description.deploy_interface),
+    interfaces: keptInterfaces(driver, description),
+    provisionState: state,
+  };
+  return context.db.transaction(async (tx) => {
+    if (row.chassisUuid) await requireChassis(tx, row.chassisUuid);
+    const node = await insertNode(tx, sealNode(context.secrets, row.uuid, row));
+    await addHistory(tx, {
+      nodeUuid: node.uuid,
+      severity: 'INFO',
+      eventType: 'provisioning',
+      event: actedVia(`created in ${state}`, caller),
+      conductor: config.conductorName,
+      user: caller.user,
+      project: caller.project,
+    });
+    return node;
+  });
+}
+
+function checkName(name: string | null | undefined, version: number): void {
+  const fault = typeof name === 'string' ? nodeNameFault(name, version) : undefined;
+  if (fault) throw new AppError('invalid_argument', `Cannot create node with invalid name '${name}': ${fault}.`);
+}
 
 /**
  * `PATCH /v1/nodes/{node}` in one transaction.

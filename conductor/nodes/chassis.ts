@@ -1,8 +1,7 @@
 import { eq } from 'drizzle-orm';
 import { ChassisDescription, chassisFields } from '#conductor/api/volumes.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import { type ChassisRow, chassis } from '#conductor/kernel/db/schema/chassis.ts';
-import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { type ChassisRow, chassis, nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { Resource } from '#conductor/nodes/resources/resource.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { refuseUnknownKeys } from '#conductor/nodes/driver-info-keys.ts';
+import { refuseUnknownKeys } from '#conductor/nodes/driver-info.ts';
 
 test.each([
   { redfish_address: 'https://192.0.2.1', redfish_password: 'x' },

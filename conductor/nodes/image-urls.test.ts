@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkImageUrls, checkStepUrls } from '#conductor/nodes/image-urls.ts';
+import { checkImageUrls, checkStepUrls } from '#conductor/nodes/image-info.ts';
 import { type OutboundRules, parseOutboundAllowList } from '#shared/peers/outbound-url.ts';
 
 const rules: OutboundRules = {

@@ -1,10 +1,10 @@
-import { and, eq, ilike, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, count, desc, eq, ilike, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { conductorOfNode } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { pageOf } from '#conductor/kernel/page-of.ts';
-import type { NodeField } from '#conductor/model/node-field-names.ts';
+import type { NodeField } from '#conductor/model/node-words.ts';
 import { type ProvisionState, provisionStates } from '#conductor/model/provision-states.ts';
 import { visibleNodes } from '#conductor/nodes/node-ownership.ts';
 import { readShownNodes, type ShownNode } from '#conductor/nodes/node-surroundings.ts';
@@ -148,4 +148,23 @@ function provisionStateOf(name: string | undefined): ProvisionState | undefined 
     );
   }
   return state;
+}
+
+/** Nodes by provision state, the most first. @param project only what a caller bound to it may know of */
+export function countNodes(db: Queryable, project: string | undefined) {
+  return db
+    .select({
+      state: nodes.provisionState,
+      nodes: count(),
+      inMaintenance: sql<number>`count(*) filter (where ${nodes.maintenance})::int`,
+    })
+    .from(nodes)
+    .where(visibleNodes(project))
+    .groupBy(nodes.provisionState)
+    .orderBy(desc(count()), nodes.provisionState);
+}
+
+/** How many nodes each shard has, by name; those without one are together under `null`, at the end. */
+export function countShards(db: Queryable): Promise<{ readonly shard: string | null; readonly count: number }[]> {
+  return db.select({ shard: nodes.shard, count: count() }).from(nodes).groupBy(nodes.shard).orderBy(asc(nodes.shard));
 }

@@ -1,9 +1,9 @@
 import { eq, type SQL } from 'drizzle-orm';
 import type { Caller } from '#conductor/kernel/caller.ts';
-import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { isAmong } from '#conductor/kernel/db/statement.ts';
 import { notifyWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';

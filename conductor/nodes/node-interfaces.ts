@@ -1,6 +1,6 @@
 import { findDriver } from '#conductor/drivers/driver-table.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { type InterfaceKind, interfaceKinds } from '#conductor/model/interface-kinds.ts';
+import { type InterfaceKind, interfaceKinds } from '#conductor/model/node-words.ts';
 import { networkInterfaceNames } from '#conductor/networks/network-interfaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,8 +1,13 @@
+import { together } from '#conductor/kernel/db/batches.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { moment } from '#conductor/kernel/lease.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
+import { type ChangeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
 import { claimLease, keepLease, leaseHolder, releaseLease, touchLease } from '#conductor/nodes/node-lease.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { lockNode } from '#conductor/nodes/node-store.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { retry } from '#shared/retry.ts';
 
 /** In Ironic's words, which clients match on; they try again by themselves. */
 function nodeLocked(nodeUuid: string, holder: string): AppError {
@@ -49,4 +54,44 @@ export async function withNodeLock<Result>(
     kept.stop();
     await releaseLease(db, lease);
   }
+}
+
+/**
+ * What holds a node for moments only does not refuse an operator: two seconds, as in Ironic (ironic-api.md §3.3). Ironic
+ * looks three times; a conductor amid a flow would often hold the node again at just these moments.
+ */
+const attempts = 21;
+const tryMs = 100;
+
+/**
+ * An operator's change of a node, in one transaction that keeps every conductor off until it ends. `change` gets the
+ * row as it then is, and runs again from the start when the node was locked. It must use nothing but its transaction:
+ * what asks for a second connection while it holds one may wait for ever, once all do so.
+ * @throws AppError `node_locked` when it still is after two seconds, `not_found`, whatever `change` throws.
+ */
+export function changeUnlocked<Result, Read = undefined>(
+  context: Pick<NodesContext, 'db' | 'clock'>,
+  nodeUuid: string,
+  change: (tx: Transaction, node: NodeRow, read: Read) => Promise<Result>,
+  /** Goes into the node's history along with it; absent for changes that write their own entry. */
+  note?: ChangeNote,
+  /** What else `change` gets, read by one statement with the node. */
+  read?: (tx: Transaction) => Promise<Read>,
+): Promise<Result> {
+  const changeOnce = (): Promise<Result> =>
+    context.db.transaction(async (tx) => {
+      // lease before row, the order in which conductors lock them
+      const unlocked = requireUnlocked(tx, nodeUuid);
+      // a node that is gone has no lease that could be free: that is said first
+      const [node, , found] = await together([
+        lockNode(tx, nodeUuid),
+        unlocked,
+        read?.(tx) ?? Promise.resolve(undefined as Read),
+      ]);
+      const result = await change(tx, node, found);
+      if (note) await writeChangeNote(tx, nodeUuid, note);
+      return result;
+    });
+  const passes = (error: unknown): boolean => errorCode(error) === 'node_locked';
+  return retry(changeOnce, { clock: context.clock, attempts, passes, delayMs: () => tryMs });
 }

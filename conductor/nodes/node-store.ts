@@ -1,9 +1,8 @@
 import { eq, type SQL, sql } from 'drizzle-orm';
 import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
-import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { configDrives, type NodeInsert, type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
-import { type Statement, statement } from '#conductor/kernel/db/statement.ts';
+import { isAmong, type Statement, statement } from '#conductor/kernel/db/statement.ts';
 import { rowsBy, tableReader } from '#conductor/kernel/db/table-reader.ts';
 import { deleteBy, tableWriter } from '#conductor/kernel/db/table-writer.ts';
 import { AppError } from '#shared/errors/app-error.ts';

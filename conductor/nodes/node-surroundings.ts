@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { onceFor, queryRows, type RawRow, statement } from '#conductor/kernel/db/statement.ts';
-import type { NodeField } from '#conductor/model/node-field-names.ts';
+import type { NodeField } from '#conductor/model/node-words.ts';
 import { isUuid, nodeReader } from '#conductor/nodes/node-store.ts';
 import type { NodeSurroundings } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -4,12 +4,12 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { type NodeField, nodeFieldVersions } from '#conductor/model/node-field-names.ts';
+import { type NodeField, nodeFieldVersions } from '#conductor/model/node-words.ts';
 import type { FoundVlans } from '#conductor/model/port-vlans.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import type { FoundBond } from '#conductor/model/switch-bond.ts';
 import { describePort } from '#conductor/networks/switch-driver.ts';
-import { listMissing } from '#conductor/nodes/list-missing.ts';
+import { listMissing } from '#conductor/nodes/driver-info.ts';
 import { interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 
 /** What the API shows of a node beside its row (`node-surroundings.ts` reads it). */

@@ -3,7 +3,7 @@ import { eq } from 'drizzle-orm';
 import { afterAll, expect, test } from 'vitest';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
+import { trustedOsDisk } from '#conductor/nodes/os-disk.ts';
 import { OsDisk } from '#shared/wire/erase-result.ts';
 import { availableNode } from '#test/support/available-node.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';

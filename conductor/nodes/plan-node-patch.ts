@@ -2,9 +2,9 @@ import { NodeDescription } from '#conductor/api/node-description.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { applyJsonPatch, type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { keepMasked } from '#conductor/kernel/secrets/mask-document.ts';
-import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
+import { interfaceKinds } from '#conductor/model/node-words.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
-import { refuseUnknownKeys } from '#conductor/nodes/driver-info-keys.ts';
+import { refuseUnknownKeys, requireLoginForNewAddress } from '#conductor/nodes/driver-info.ts';
 import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import {
   checkInterface,
@@ -13,7 +13,6 @@ import {
   nodeInterfaces,
 } from '#conductor/nodes/node-interfaces.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
-import { requireLoginForNewAddress } from '#conductor/nodes/require-login-for-new-address.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** States in which a node may be described again although it has not arrived (ironic-api.md §3.3). */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { requireLoginForNewAddress } from '#conductor/nodes/require-login-for-new-address.ts';
+import { requireLoginForNewAddress } from '#conductor/nodes/driver-info.ts';
 
 const redfish = { redfish_address: 'https://192.0.2.1', redfish_username: 'root', redfish_password: 'sealed:1' };
 const ipmi = { ipmi_address: '192.0.2.1', ipmi_password: 'sealed:2' };

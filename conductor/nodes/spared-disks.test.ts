@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { propertiesIn, sparedDisks, sparing } from '#conductor/nodes/spared-disks.ts';
+import { propertiesIn, sparedDisks, sparing } from '#conductor/nodes/os-disk.ts';
 import { readSkipList } from '#shared/disks/choose-root-device.ts';
 import { testDisk } from '#shared/disks/testing/test-disk.ts';
 

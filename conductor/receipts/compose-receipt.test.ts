@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { WipeReceipt } from '#conductor/model/receipts/verify-receipt.ts';
-import { composeReceipt, type ReceiptFacts } from '#conductor/receipts/compose-receipt.ts';
+import { composeReceipt, inventoriedDisks, type ReceiptFacts } from '#conductor/receipts/compose-receipt.ts';
 import { erasedDisk, receiptFacts } from '#conductor/receipts/testing/example-facts.ts';
-import { inventoriedDisks } from '#conductor/receipts/wiped-disks.ts';
 import { testDisk } from '#shared/disks/testing/test-disk.ts';
 import { skipReasons } from '#shared/wire/erase-result.ts';
 

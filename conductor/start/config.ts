@@ -9,12 +9,12 @@ import {
   readTlsConfig,
 } from '#conductor/auth/auth-settings.ts';
 import { dhcpProblems, readDhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
-import { conductorProblems, readConductorSettings } from '#conductor/kernel/conductors/conductor-settings.ts';
+import { conductorProblems, readConductorSettings } from '#conductor/kernel/conductors/register.ts';
 import { describeSettingProblems } from '#conductor/kernel/describe-setting-problems.ts';
 import { keyFileProblems } from '#conductor/kernel/secrets/key-file.ts';
 import { readTraceConfig, traceProblems } from '#conductor/kernel/traces/trace-settings.ts';
-import type { ConductorConfig } from '#conductor/start/context.ts';
 import { describeSettings, Environment } from '#conductor/start/environment.ts';
+import type { ConductorConfig } from '#conductor/start/open-context.ts';
 import { readWebhookConfig, webhookProblems } from '#conductor/webhooks/webhook-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { urlHost } from '#shared/peers/address-ranges.ts';

@@ -1,3 +1,3 @@
-import { runConductor } from '#conductor/start/run-conductor.ts';
+import { runConductor } from '#conductor/start/start-conductor.ts';
 
 void runConductor(process.env);

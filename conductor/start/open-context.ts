@@ -2,19 +2,22 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
 import { createConsoles } from '#conductor/agents/console/consoles.ts';
-import { createAllocator } from '#conductor/allocations/allocator.ts';
+import { type Allocator, createAllocator } from '#conductor/allocations/allocator.ts';
 import { openAuthenticator } from '#conductor/auth/authenticator.ts';
+import type { DhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { createDrivers, type DriverOptions } from '#conductor/drivers/registry.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { createStepTable } from '#conductor/flows/find-step.ts';
 import { makeOpenFlowsDue } from '#conductor/flows/flow-store.ts';
 import { createScheduler, type Scheduler } from '#conductor/flows/scheduler.ts';
+import type { HttpConfig, HttpContext } from '#conductor/http/context.ts';
 import { joinRegister } from '#conductor/kernel/conductors/register.ts';
 import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
 import { readPrivateFile } from '#conductor/kernel/files.ts';
 import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { loadSecrets } from '#conductor/kernel/secrets/key-file.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import type { TraceConfig } from '#conductor/kernel/traces/trace-settings.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import { type Networks, noNetworks, parseNetworksFile } from '#conductor/networks/networks-file.ts';
 import type { OneWriter } from '#conductor/networks/switch-rounds.ts';
@@ -28,12 +31,37 @@ import { type SiteOperations, siteOperations } from '#conductor/sites/actions/ac
 import { openCredential } from '#conductor/sites/credentials.ts';
 import { createPluginFiles } from '#conductor/sites/plugins/plugin-store.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
-import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
 import { startWebhookDeliverer } from '#conductor/webhooks/deliver.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
+
+export interface ConductorConfig extends HttpConfig {
+  readonly logLevel: string;
+  readonly dataDirectory: string;
+  readonly databaseUrl: string | undefined;
+  readonly postgresqlUser: string | undefined;
+  readonly postgresqlBinDirectory: string | undefined;
+  /** With `databaseUrl` never `undefined`. */
+  readonly secretKeyFile: string | undefined;
+  readonly networksFile: string | undefined;
+  readonly inspectionRulesFile: string | undefined;
+  /** `undefined` = none of its own. */
+  readonly dhcp: DhcpConfig | undefined;
+  /** Below which nodes may name authorities of BMCs. */
+  readonly caDirectory: string;
+  readonly powerSyncIntervalMs: number;
+  readonly switchLookIntervalMs: number;
+  /** Where flows go as traces; `undefined` = nowhere. */
+  readonly traces: TraceConfig | undefined;
+}
+
+/** Everything that a conductor's parts share, each of which declares what it needs: made once, by `openContext`. */
+export interface ConductorContext extends HttpContext {
+  readonly config: ConductorConfig;
+  readonly allocator: Allocator;
+}
 
 /** Milliseconds between two tries, and until they end: a round takes as long as the switch's commit. */
 const retryMs = 200;

@@ -1,16 +1,15 @@
 import { pruneFailedAllocations } from '#conductor/allocations/work-store.ts';
 import { authWarnings } from '#conductor/auth/auth-settings.ts';
 import { startDhcpServer } from '#conductor/boot/dhcp/dhcp-server.ts';
-import { listKnownMachines } from '#conductor/boot/dhcp/known-machines.ts';
+import { listKnownMachines } from '#conductor/boot/dhcp/dnsmasq-config.ts';
 import { ramdiskWarning } from '#conductor/boot/ramdisk-files.ts';
+import { exportTraces } from '#conductor/flows/export-traces.ts';
 import { removeLeftImages } from '#conductor/flows/firmware/fetch-image.ts';
-import { forgetDiscovered } from '#conductor/flows/forget-discovered.ts';
-import { lookAtSwitchPorts } from '#conductor/flows/look-at-switch-ports.ts';
-import { pruneFlows } from '#conductor/flows/prune-flows.ts';
-import { repairSwitchPorts } from '#conductor/flows/repair-switch-ports.ts';
+import { pruneFlows } from '#conductor/flows/flow-store.ts';
+import { lookAtSwitchPorts, repairSwitchPorts } from '#conductor/flows/look-at-switch-ports.ts';
+import { forgetDiscovered } from '#conductor/flows/remove-node.ts';
 import type { Scheduler } from '#conductor/flows/scheduler.ts';
 import { syncPower } from '#conductor/flows/sync-power.ts';
-import { exportTraces } from '#conductor/flows/traces/export-traces.ts';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { listen, openTlsFiles } from '#conductor/http/listen.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
@@ -19,12 +18,18 @@ import type { TraceConfig } from '#conductor/kernel/traces/trace-settings.ts';
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/kernel/wake-loop.ts';
 import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import { listPortAddresses } from '#conductor/nodes/ports/port-store.ts';
-import { pruneActions } from '#conductor/sites/actions/prune-actions.ts';
-import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
-import { type OpenContextOptions, openContext } from '#conductor/start/open-context.ts';
+import { pruneActions } from '#conductor/sites/actions/action-runner.ts';
+import { readConfig } from '#conductor/start/config.ts';
+import {
+  type ConductorConfig,
+  type ConductorContext,
+  type OpenContextOptions,
+  openContext,
+} from '#conductor/start/open-context.ts';
 import { sealStoredSecrets } from '#conductor/start/seal-stored.ts';
 import { pruneDeliveries } from '#conductor/webhooks/claim-deliveries.ts';
-import type { AppError } from '#shared/errors/app-error.ts';
+import { type AppError, errorChain } from '#shared/errors/app-error.ts';
+import { createLog, type Log } from '#shared/log.ts';
 
 const pruneIntervalMs = 10 * 60_000;
 
@@ -131,4 +136,33 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
     ...(config.traces ? [sendTraces(context, config.traces)] : []),
     { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },
   ];
+}
+
+/** The conductor's process: it serves until a signal, or until another process has taken its name. */
+export async function runConductor(
+  environment: Readonly<Record<string, string | undefined>>,
+  optionsFor: (log: Log) => Omit<OpenContextOptions, 'log'> = () => ({}),
+): Promise<void> {
+  try {
+    const config = readConfig(environment);
+    // one that comes while it starts is heeded when it has: the database's server must not be left behind
+    const signalled = stopSignal();
+    const log = createLog({ component: 'conductor', level: config.logLevel });
+    await using conductor = await startConductor(config, { log, ...optionsFor(log) });
+    const reason = await Promise.race([signalled, conductor.superseded]);
+    const { shutdownDelayMs: delayMs } = config;
+    log.info({ reason, delayMs }, 'conductor is stopping: nodes are left where the log says they are');
+    if (reason instanceof Error) throw reason;
+  } catch (error) {
+    createLog({ component: 'conductor' }).fatal({ err: error }, 'conductor ended');
+    process.stderr.write(`baton conductor: ${errorChain(error)}\n`);
+    // what did not get as far as being closed must not keep the process
+    process.exit(1);
+  }
+}
+
+function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
+  });
 }

@@ -10,7 +10,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import type { Resource, ResourceChange } from '#conductor/nodes/resources/resource.ts';
 import { getRow } from '#conductor/nodes/resources/resource-store.ts';
-import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
+import { listTraits } from '#conductor/nodes/traits.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 interface RunbookStep {

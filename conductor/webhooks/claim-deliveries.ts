@@ -3,8 +3,7 @@ import { alias } from 'drizzle-orm/pg-core';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type WebhookDeliveryRow, webhookDeliveries } from '#conductor/kernel/db/schema/webhook.ts';
 import { expiry, isFree } from '#conductor/kernel/lease.ts';
-import { type DeliveryState, deliveryStates } from '#conductor/model/delivery-states.ts';
-import { statesBefore } from '#conductor/model/transitions.ts';
+import { type DeliveryState, deliveryStates, statesBefore } from '#conductor/model/transitions.ts';
 
 /** A conductor that has not said within it what became of a delivery is taken for dead. */
 const claimMs = 60_000;

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { and, desc, eq, lt, sql } from 'drizzle-orm';
+import { z } from 'zod';
+import type { WebhookAnswer, WebhookDeliveryAnswer } from '#conductor/api/records.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import {
@@ -8,12 +10,13 @@ import {
   webhookDeliveries,
   webhooks,
 } from '#conductor/kernel/db/schema/webhook.ts';
+import { webhookEventFilters } from '#conductor/kernel/outbox.ts';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
-import type { DeliveryState } from '#conductor/model/delivery-states.ts';
+import type { DeliveryState } from '#conductor/model/transitions.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
-import { newWebhookSecret } from '#conductor/webhooks/sign.ts';
-import type { WebhookDescription } from '#conductor/webhooks/webhook-fields.ts';
+import { apiTime } from '#conductor/nodes/node-view.ts';
+import { newWebhookSecret, webhookSecretFault } from '#conductor/webhooks/sign.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 interface StoreContext {
@@ -98,4 +101,60 @@ export function listDeliveries(
     )
     .orderBy(desc(webhookDeliveries.id))
     .limit(page.limit);
+}
+
+/** What an operator writes of a webhook. */
+export const WebhookDescription = z.strictObject({
+  name: z.string().regex(/^[\w.-]{1,255}$/, 'must be 1 to 255 letters, digits, dots, dashes or underscores'),
+  url: z.string().max(2048, 'must have 2048 characters at most'),
+  events: z
+    .array(
+      z.string().refine((filter) => webhookEventFilters.includes(filter), {
+        error: `must be of ${webhookEventFilters.join(', ')}`,
+      }),
+    )
+    .default([]),
+  secret: z
+    .string()
+    .superRefine((secret, context) => {
+      const fault = secret === mask ? undefined : webhookSecretFault(secret);
+      if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+    })
+    .optional(),
+  project: z.string().min(1).max(255).nullable().default(null),
+});
+export type WebhookDescription = z.infer<typeof WebhookDescription>;
+
+export function viewWebhook(webhook: WebhookRow, origin: string): WebhookAnswer {
+  const { uuid, name, url, events, project, createdBy, createdAt, updatedAt } = webhook;
+  return {
+    uuid,
+    name,
+    url,
+    events,
+    secret: mask,
+    project,
+    created_by: createdBy,
+    created_at: apiTime(createdAt),
+    updated_at: updatedAt ? apiTime(updatedAt) : null,
+    links: [{ href: `${origin}/v1/webhooks/${uuid}`, rel: 'self' }],
+  };
+}
+
+export function viewDelivery(delivery: WebhookDeliveryRow): WebhookDeliveryAnswer {
+  const { id, eventId, eventType, subject, body, state, attempts, lastStatus, lastError } = delivery;
+  return {
+    id,
+    event_id: eventId,
+    event_type: eventType,
+    subject,
+    state,
+    attempts,
+    last_status: lastStatus,
+    last_error: lastError,
+    next_attempt_at: state === 'pending' ? apiTime(delivery.nextAttemptAt) : null,
+    created_at: apiTime(delivery.createdAt),
+    ended_at: delivery.endedAt ? apiTime(delivery.endedAt) : null,
+    body,
+  };
 }

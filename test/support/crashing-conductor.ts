@@ -1,4 +1,4 @@
-import { runConductor } from '#conductor/start/run-conductor.ts';
+import { runConductor } from '#conductor/start/start-conductor.ts';
 
 /**
  * A conductor's process that dies the hard way at its n-th checkpoint (`CRASH_AT_CHECKPOINT=7`: after a step event is

@@ -1,4 +1,4 @@
-import type { Round } from '#conductor/cluster/round.ts';
+import type { Round } from '#conductor/cluster/repeat-rounds.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { refusal } from '#test/support/etcd-rounds.ts';
 

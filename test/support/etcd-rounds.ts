@@ -3,7 +3,7 @@ import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { etcdStableRound } from '#conductor/cluster/etcd/etcd-health.ts';
 import type { EtcdContext } from '#conductor/cluster/etcd/open-cluster.ts';
 import { removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
-import type { Round } from '#conductor/cluster/round.ts';
+import type { Round } from '#conductor/cluster/repeat-rounds.ts';
 import { withCredentials } from '#conductor/sites/credentials.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 import { systemClock } from '#shared/clock.ts';

@@ -7,7 +7,7 @@ import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { siteNode } from '#conductor/sites/nodes/testing/node-cases.ts';
 import { writesImage } from '#conductor/sites/nodes/testing/writes-image.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { ConductorContext } from '#conductor/start/open-context.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';

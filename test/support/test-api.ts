@@ -23,7 +23,7 @@ import { openCredential } from '#conductor/sites/credentials.ts';
 import { createPluginFiles } from '#conductor/sites/plugins/plugin-store.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import { readConfig } from '#conductor/start/config.ts';
-import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
+import type { ConductorConfig, ConductorContext } from '#conductor/start/open-context.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';

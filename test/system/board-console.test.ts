@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createShellOpener } from '#agent/console/open-shell.ts';
+import { createShellOpener } from '#agent/console/serve-console.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type BoardBrowser, openBoardBrowser } from '#test/support/board-browser.ts';

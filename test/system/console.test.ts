@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createShellOpener } from '#agent/console/open-shell.ts';
+import { createShellOpener } from '#agent/console/serve-console.ts';
 import { createApiClient } from '#conductor/cli/api-client.ts';
 import { readClientSettings } from '#conductor/cli/client-settings.ts';
 import { openConsole } from '#conductor/cli/console.ts';

@@ -6,9 +6,9 @@ import { insertFlow, listSteps, makeOpenFlowsDue } from '#conductor/flows/flow-s
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
 import { openDatabase, type Transaction } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { rowsOf } from '#conductor/kernel/db/statement.ts';
 import { plannedCore } from '#conductor/model/planned-step.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';

@@ -15,7 +15,7 @@ import {
 } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld, makeSite } from '#conductor/sites/actions/testing/site-world.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { ConductorContext } from '#conductor/start/open-context.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 import { type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';

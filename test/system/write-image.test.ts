@@ -8,9 +8,8 @@ import { type Behaviour, serveImage } from '#agent/image/testing/image-server.ts
 import { fetchConfigDrive, writeConfigDrive } from '#agent/image/write-config-drive.ts';
 import { writeWholeDisk } from '#agent/image/write-whole-disk.ts';
 import type { WrittenImage } from '#agent/image/written-image.ts';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
-import { runLsblk } from '#agent/storage/lsblk.ts';
-import { probePartitions } from '#agent/storage/probe-partitions.ts';
+import { type BlockDevice, runLsblk } from '#agent/storage/lsblk.ts';
+import { probePartitions } from '#agent/storage/partition-table.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';

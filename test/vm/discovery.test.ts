@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { bootEvents } from '#conductor/model/boot.ts';
+import { bootEvents } from '#conductor/model/power-and-boot.ts';
 import { deployEnrolled } from '#test/lab/deploy-and-prove.ts';
 import { type DeployOutcomes, deployOnEach, reportOf } from '#test/lab/deploy-on-each.ts';
 import { labDiagnostics } from '#test/lab/diagnostics.ts';

@@ -1,7 +1,7 @@
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { loadKernel } from '#agent/kexec/load-system.ts';
-import type { ProbedPartition } from '#agent/storage/block-device.ts';
+import type { ProbedPartition } from '#agent/storage/lsblk.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import type { Run } from '#shared/process/run.ts';
 

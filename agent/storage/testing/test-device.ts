@@ -1,4 +1,4 @@
-import type { BlockDevice } from '#agent/storage/block-device.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { testDisk } from '#shared/disks/testing/test-disk.ts';
 
 /** A free disk of 10 GiB, with what a test wants different. */

@@ -1,8 +1,13 @@
 import { networkInterfaces } from 'node:os';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { type DhcpConfig, dhcpEnvironment, dhcpProblems, readDhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
-import { findInterface } from '#conductor/boot/dhcp/find-interface.ts';
+import {
+  type DhcpConfig,
+  dhcpEnvironment,
+  dhcpProblems,
+  findInterface,
+  readDhcpConfig,
+} from '#conductor/boot/dhcp/dhcp-settings.ts';
 
 const Environment = z.object({ ...dhcpEnvironment, BATON_DATA_DIR: z.string().default('/var/lib/baton') });
 const server = { BATON_DHCP: 'server', BATON_DHCP_RANGES: '10.1.0.100-10.1.0.200' };

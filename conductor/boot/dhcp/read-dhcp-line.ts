@@ -1,4 +1,4 @@
-import type { BootEvent } from '#conductor/model/boot.ts';
+import type { BootEvent } from '#conductor/model/power-and-boot.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
 /** Whom dnsmasq has answered. */

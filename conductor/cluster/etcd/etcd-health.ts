@@ -10,7 +10,7 @@ import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
 import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
 import { type EtcdContext, withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import type { EtcdWork } from '#conductor/cluster/etcd/remove-etcd-round.ts';
-import { joinRounds, type Round, type RoundMessage } from '#conductor/cluster/round.ts';
+import { joinRounds, type Round, type RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 interface HealthMessage extends RoundMessage {

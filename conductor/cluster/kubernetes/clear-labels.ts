@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { type Announce, type ClusterChange, makeChanges } from '#conductor/cluster/cluster-changes.ts';
-import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/cluster.ts';
 import { named } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import { addedLabels, allowsNode, decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
 import {
@@ -14,7 +13,8 @@ import {
   readNode,
 } from '#conductor/cluster/kubernetes/objects.ts';
 import { controllerOf } from '#conductor/cluster/kubernetes/plan-drain.ts';
-import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
+import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/share-cluster.ts';
+import type { Round, RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 
 interface TakeOptions {

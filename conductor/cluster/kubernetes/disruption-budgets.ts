@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { evictionVersion } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import { meets } from '#conductor/cluster/kubernetes/node-labels.ts';
 import { isFinished, isReady, listAll, type PodOutline, Requirement } from '#conductor/cluster/kubernetes/objects.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 
 const Budget = z.looseObject({
   metadata: z.looseObject({ name: z.string(), namespace: z.string() }),

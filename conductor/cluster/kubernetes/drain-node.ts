@@ -1,5 +1,4 @@
 import type { Announce, ClusterChange } from '#conductor/cluster/cluster-changes.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type Evicted, evictionVersion, evictPods, named } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import {
@@ -14,7 +13,8 @@ import {
 } from '#conductor/cluster/kubernetes/objects.ts';
 import { type PodFate, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { evictRight, findMissingRights, rightsError } from '#conductor/cluster/kubernetes/rights.ts';
-import { type Round, type RoundMessage, roundMessage } from '#conductor/cluster/round.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
+import { type Round, type RoundMessage, roundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import type { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,5 +1,4 @@
 import type { Announce } from '#conductor/cluster/cluster-changes.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { findLeaving } from '#conductor/cluster/kubernetes/drain-node.ts';
 import {
   ClusterNode,
@@ -21,6 +20,7 @@ import {
   type Right,
   rightsError,
 } from '#conductor/cluster/kubernetes/rights.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What is asked for before a node's first change by a step. */

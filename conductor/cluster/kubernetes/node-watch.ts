@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { ClusterNode, isReady, nodesPath, readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import type { WatchChange } from '#conductor/cluster/kubernetes/watch.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Announce, makeChanges } from '#conductor/cluster/cluster-changes.ts';
-import { apiPath, type Cluster, mergePatch, type Reply } from '#conductor/cluster/kubernetes/cluster.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/refusal.ts';
+import { apiPath, type Cluster, mergePatch, type Reply } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -5,10 +5,10 @@ import type { Dispatcher } from 'undici';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { isUntrusted } from '#conductor/cluster/cluster-faults.ts';
-import type { Cluster, Reply, RequestOptions } from '#conductor/cluster/kubernetes/cluster.ts';
 import { isAccessFault, refusalOf } from '#conductor/cluster/kubernetes/refusal.ts';
+import type { Cluster, Reply, RequestOptions } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { keepWatching } from '#conductor/cluster/kubernetes/watch.ts';
-import { inTime } from '#conductor/kernel/in-time.ts';
+import { inTime } from '#conductor/kernel/wake-loop.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { askPeer, askPeerForStatus, openPeerLines, type PeerRequest } from '#shared/peers/ask-peer.ts';
 

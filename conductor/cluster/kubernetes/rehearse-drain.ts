@@ -1,4 +1,3 @@
-import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type KeptPod, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
 import { findLastReady, findMissingNodeRights } from '#conductor/cluster/kubernetes/guard-changes.ts';
@@ -14,7 +13,8 @@ import {
 } from '#conductor/cluster/kubernetes/objects.ts';
 import { planDrain, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { rightsError } from '#conductor/cluster/kubernetes/rights.ts';
-import { type RoundMessage, roundMessage } from '#conductor/cluster/round.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
+import { type RoundMessage, roundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 
 const lookMs = 30_000;

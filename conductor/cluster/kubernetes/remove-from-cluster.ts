@@ -1,7 +1,6 @@
 import { type Announce, makeChanges } from '#conductor/cluster/cluster-changes.ts';
 import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
 import { takeLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
-import { apiPath, type Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { named } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import { addedLabels, decommissionLabel, decommissionValue } from '#conductor/cluster/kubernetes/node-labels.ts';
@@ -17,7 +16,8 @@ import {
 } from '#conductor/cluster/kubernetes/objects.ts';
 import { controllerOf, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/refusal.ts';
-import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
+import { apiPath, type Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
+import type { Round, RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

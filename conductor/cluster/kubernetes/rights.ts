@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { parse } from '#conductor/cluster/kubernetes/objects.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** As RBAC has it. */

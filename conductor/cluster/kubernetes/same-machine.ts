@@ -1,6 +1,6 @@
-import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import type { ClusterNode } from '#conductor/cluster/kubernetes/objects.ts';
-import type { RoundMessage } from '#conductor/cluster/round.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
+import type { RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

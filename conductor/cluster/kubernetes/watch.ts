@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Reply } from '#conductor/cluster/kubernetes/cluster.ts';
+import type { Reply } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import type { openPeerLines } from '#shared/peers/ask-peer.ts';
 
 const List = z.looseObject({

@@ -1,14 +1,18 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
+import type { DriverDefinition, HardwareType } from '#conductor/drivers/driver-definition.ts';
 import type {
   BiosInterface,
   BootDeviceSetting,
   CallOptions,
-  DriverDefinition,
   FirmwareBootInterface,
-  HardwareType,
 } from '#conductor/drivers/interfaces.ts';
-import { type BootMode, bootDevices } from '#conductor/model/boot.ts';
-import { type PowerState, powerStateAfter, powerTargets } from '#conductor/model/power-states.ts';
+import {
+  type BootMode,
+  bootDevices,
+  type PowerState,
+  powerStateAfter,
+  powerTargets,
+} from '#conductor/model/power-and-boot.ts';
 import { type BiosSetting, bareSetting, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import { checkSettings, hasValue } from '#shared/bios/check-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
-import type { CallOptions, DriverDefinition, ManagementInterface } from '#conductor/drivers/interfaces.ts';
+import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
+import type { CallOptions, ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import { attempted } from '#conductor/drivers/redfish/errors.ts';
 import { type RedfishOptions, redfishDriver, redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
 import { finishTask } from '#conductor/drivers/redfish/resource.ts';

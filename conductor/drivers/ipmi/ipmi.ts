@@ -1,12 +1,6 @@
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
-import type {
-  ConsoleInterface,
-  DriverContext,
-  DriverDefinition,
-  HardwareType,
-  ManagementInterface,
-  PowerInterface,
-} from '#conductor/drivers/interfaces.ts';
+import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/driver-definition.ts';
+import type { ConsoleInterface, ManagementInterface, PowerInterface } from '#conductor/drivers/interfaces.ts';
 import {
   type IpmiConnection,
   ipmiFields,
@@ -26,8 +20,7 @@ import {
   parsePowerStatus,
 } from '#conductor/drivers/ipmi/ipmitool.ts';
 import { reachPowerTarget } from '#conductor/drivers/reach-power-target.ts';
-import { bootDevices } from '#conductor/model/boot.ts';
-import { type PowerState, powerTargets } from '#conductor/model/power-states.ts';
+import { bootDevices, type PowerState, powerTargets } from '#conductor/model/power-and-boot.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 import { openProgram } from '#shared/terminal/open-program.ts';

@@ -1,8 +1,7 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
 import type { IpmiConnection } from '#conductor/drivers/ipmi/driver-info.ts';
-import type { BootDevice, BootMode } from '#conductor/model/boot.ts';
-import type { PowerState } from '#conductor/model/power-states.ts';
+import type { BootDevice, BootMode, PowerState } from '#conductor/model/power-and-boot.ts';
 import { type Clock, overdueTimers } from '#shared/clock.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';

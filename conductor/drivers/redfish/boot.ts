@@ -5,7 +5,7 @@ import { resetSystem } from '#conductor/drivers/redfish/power.ts';
 import { finishTask, patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { type Boot, ComputerSystem, SecureBoot } from '#conductor/drivers/redfish/schemas.ts';
 import { managerActions, type RedfishSystem } from '#conductor/drivers/redfish/system.ts';
-import type { BootDevice, BootMode } from '#conductor/model/boot.ts';
+import type { BootDevice, BootMode } from '#conductor/model/power-and-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Pure decisions about `Boot` of a ComputerSystem. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { fieldText } from '#conductor/drivers/call-deadline.ts';
-import type { DriverField } from '#conductor/drivers/interfaces.ts';
+import type { DriverField } from '#conductor/drivers/driver-definition.ts';
 import { readAuthorities, systemAuthorities } from '#conductor/kernel/files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -5,7 +5,7 @@ import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
 import { finishTask, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { ActionInfo, type ComputerSystem } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
-import { type PowerState, powerTargets } from '#conductor/model/power-states.ts';
+import { type PowerState, powerTargets } from '#conductor/model/power-and-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Reset types in order of preference; a BMC has at least one of each row, hopefully. */

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import type { HardwareType } from '#conductor/drivers/driver-definition.ts';
 import { firmwareBootContract } from '#conductor/drivers/firmware-boot.contract.ts';
-import type { Bmc, HardwareType } from '#conductor/drivers/interfaces.ts';
+import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import { managementContract } from '#conductor/drivers/management.contract.ts';
 import { powerContract } from '#conductor/drivers/power.contract.ts';
 import { type RedfishOptions, redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';

@@ -1,10 +1,6 @@
 import { createHash } from 'node:crypto';
-import type {
-  DriverContext,
-  DriverDefinition,
-  HardwareType,
-  ManagementInterface,
-} from '#conductor/drivers/interfaces.ts';
+import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/driver-definition.ts';
+import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import { redfishBios } from '#conductor/drivers/redfish/bios.ts';
 import { redfishFirmwareBoot, redfishManagement } from '#conductor/drivers/redfish/boot.ts';
 import {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { HardwareType } from '#conductor/drivers/interfaces.ts';
+import type { HardwareType } from '#conductor/drivers/driver-definition.ts';
 import { redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
 import { createTransport } from '#conductor/drivers/redfish/transport.ts';
 import { silentLog } from '#shared/log.ts';

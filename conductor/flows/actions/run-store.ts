@@ -9,7 +9,7 @@ import {
   siteActionNodes,
   siteActions,
 } from '#conductor/kernel/db/schema/site-action.ts';
-import { storableJson } from '#conductor/kernel/db/storable-json.ts';
+import { storableJson } from '#conductor/kernel/db/statement.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
 import type { Remark } from '#conductor/model/remark.ts';
 import { type GroupRun, groupStages, isUnderWay, type NodeRun, type SiteRun } from '#conductor/model/site-run.ts';

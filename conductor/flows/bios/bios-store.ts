@@ -1,9 +1,16 @@
 import { and, asc, eq, sql } from 'drizzle-orm';
+import { z } from 'zod';
+import type { BiosInterface } from '#conductor/drivers/interfaces.ts';
+import type { StepContext } from '#conductor/flows/step-context.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type BiosSettingRow, biosSettings } from '#conductor/kernel/db/schema/node-parts.ts';
-import { statement } from '#conductor/kernel/db/statement.ts';
-import { storableJson } from '#conductor/kernel/db/storable-json.ts';
-import { type BiosSetting, holdsPassword, withoutPassword } from '#shared/bios/bios-setting.ts';
+import { statement, storableJson } from '#conductor/kernel/db/statement.ts';
+import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';
+import { sealDocument } from '#conductor/kernel/secrets/sealed-document.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import { BiosSetting, holdsPassword, withoutPassword } from '#shared/bios/bios-setting.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
 
 /** The settings as last read, by name. */
 export function listBiosSettings(db: Queryable, nodeUuid: string): Promise<BiosSettingRow[]> {
@@ -11,7 +18,7 @@ export function listBiosSettings(db: Queryable, nodeUuid: string): Promise<BiosS
 }
 
 /** Names of the settings that are passwords, or say something of one. */
-export async function listPasswordSettings(db: Queryable, nodeUuid: string): Promise<ReadonlySet<string>> {
+async function listPasswordSettings(db: Queryable, nodeUuid: string): Promise<ReadonlySet<string>> {
   const rows = await db
     .select({ name: biosSettings.name, attribute_type: biosSettings.attributeType })
     .from(biosSettings)
@@ -95,4 +102,82 @@ function wholeBounds(setting: BiosSetting) {
 /** Some registries bound an unsigned 64-bit integer with 1.8e19, which is no bound at all. */
 function whole(bound: number | null): number | null {
   return bound !== null && Number.isSafeInteger(bound) ? bound : null;
+}
+
+type CacheContext = Pick<StepContext, 'node' | 'bmc' | 'signal' | 'record' | 'clock' | 'log' | 'db' | 'ask'>;
+
+/**
+ * Reads the settings from the BMC and remembers them for `GET /v1/nodes/{node}/bios`. As in Ironic it happens when
+ * flows begin and after settings have changed. It is a courtesy: a BMC that can't tell them stops no flow.
+ */
+export async function cacheBiosSettings(context: CacheContext): Promise<void> {
+  const settings = await readBiosSettings(context);
+  if (settings) await rememberBiosSettings(context, settings);
+}
+
+/**
+ * The settings as they are now; `undefined` when the BMC can't tell them.
+ * @param options `describe`: what settings may be is read again too, which takes some BMCs long; else only where the
+ * settings have other names than those remembered
+ */
+export async function readBiosSettings(
+  context: CacheContext,
+  options: { readonly describe?: boolean } = {},
+): Promise<readonly BiosSetting[] | undefined> {
+  const { bios } = context.bmc();
+  if (!bios) return undefined;
+  try {
+    return (
+      (options.describe ? undefined : await readValues(context, bios)) ??
+      (await bios.getSettings({ signal: context.signal }))
+    );
+  } catch (error) {
+    if (context.signal.aborted) throw error;
+    const level = errorCode(error) === 'not_supported' ? 'debug' : 'warn';
+    context.log[level]({ err: error }, 'BIOS settings could not be read');
+    return undefined;
+  }
+}
+
+/** The remembered settings with the values of now; `undefined` where they are not the same settings. */
+async function readValues(context: CacheContext, bios: BiosInterface): Promise<readonly BiosSetting[] | undefined> {
+  const rows = await context.ask(listBiosSettings(context.db, context.node.uuid));
+  if (rows.length === 0) return undefined;
+  const { values } = await bios.getProgress({ signal: context.signal });
+  if (rows.length !== values.size || rows.some((row) => !values.has(row.name))) return undefined;
+  return rows.map((row) => ({ ...settingOfRow(row), value: values.get(row.name) ?? null }));
+}
+
+export function rememberBiosSettings(
+  context: Pick<StepContext, 'node' | 'record' | 'clock'>,
+  settings: readonly BiosSetting[],
+): Promise<void> {
+  return context.record((tx) => replaceBiosSettings(tx, context.node.uuid, settings, context.clock.now()));
+}
+
+/** What Baton's agent answers to its `bios` steps; another agent's answer tells nothing. */
+const InBandResult = z.looseObject({ settings: z.array(BiosSetting) });
+
+/** Where no BMC tells the settings, those that the agent saw are what the API shows. */
+export async function rememberInBandSettings(
+  tx: Transaction,
+  ended: { readonly nodeUuid: string; readonly output: unknown; readonly now: Date },
+): Promise<void> {
+  const parsed = InBandResult.safeParse(ended.output);
+  if (parsed.success) await replaceBiosSettings(tx, ended.nodeUuid, parsed.data.settings, ended.now);
+}
+
+/**
+ * Steps of a node's flow as they are stored, and shown: secrets in their arguments sealed. A BIOS setting may be a
+ * password by what the BMC says of it, whatever its name.
+ */
+export async function sealSteps<Step extends { readonly interface: string; readonly args: JsonObject }>(
+  { db, secrets }: { readonly db: Queryable; readonly secrets: Secrets },
+  nodeUuid: string,
+  steps: readonly Step[],
+): Promise<Step[]> {
+  const hasSettings = steps.some((step) => step.interface === 'bios' && Object.keys(step.args).length > 0);
+  const options = hasSettings ? { secretSettings: await listPasswordSettings(db, nodeUuid) } : {};
+  const place = nodePlace(nodeUuid, 'args');
+  return steps.map((step) => ({ ...step, args: sealDocument(secrets, step.args, place, options) }));
 }

@@ -1,14 +1,18 @@
-import { requireVirtualMedia } from '#conductor/flows/conductor-steps/boot-medium.ts';
-import { checkDeparture, goByKexec, parkedUntil } from '#conductor/flows/conductor-steps/kexec.ts';
-import { setPower, switchPower } from '#conductor/flows/conductor-steps/power-off.ts';
-import { listSteps } from '#conductor/flows/flow-store.ts';
+import { z } from 'zod';
+import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
+import { dumpNode } from '#conductor/agents/node-dump.ts';
+import { ejectBootMedium, requireVirtualMedia } from '#conductor/flows/conductor-steps/boot-medium.ts';
+import { setPower, switchPower } from '#conductor/flows/conductor-steps/power.ts';
+import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
+import { listSteps, noteOutput } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
-import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
-import { setInstanceBootDevice } from '#conductor/nodes/instance-boot-device.ts';
+import { renewBootDevice, setInstanceBootDevice } from '#conductor/nodes/boot-device.ts';
+import { checkImageUrls } from '#conductor/nodes/image-info.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
+import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
 
 export const bootInstance: ConductorStep = {
@@ -74,4 +78,115 @@ async function forgetEarlierDisk(context: StepContext): Promise<void> {
 export async function hasWrittenImage(context: StepContext): Promise<boolean> {
   const steps = await context.ask(listSteps(context.db, context.flow.uuid));
   return steps.some(({ step, state }) => step === 'write_image' && state === 'succeeded');
+}
+
+/**
+ * A deploy that ends without a second start of the firmware. `tear_down_agent` has the agent load the written system's
+ * kernel and wait for the power button, within a time after which it powers the machine off; then the switch port is
+ * moved, where no command reaches the agent any more; `boot_instance` has the BMC press the button, once. A machine that
+ * is on after that time has gone; one that is off is switched on, as without kexec.
+ */
+
+const command = 'standby.park_for_kexec';
+const checkEveryMs = 2_000;
+/** For the agent's clock to be done before ours. */
+const graceMs = 2_000;
+
+const Loaded = z.object({
+  entry: z.string(),
+  kernel: z.string(),
+  initrds: z.array(z.string()),
+  command_line: z.string(),
+});
+const Parked = Loaded.extend({ deploy_boot: z.literal('kexec'), parked_until: z.iso.datetime() });
+
+export function wantsKexec({ step }: Pick<StepContext, 'step'>): boolean {
+  return step.args['deploy_boot'] === 'kexec';
+}
+
+/** @returns the outcome of tear_down_agent; `refused` where the machine is to be powered off, and why */
+export async function park(
+  context: StepContext,
+  mode: 'run' | 'resume',
+): Promise<ConductorStepOutcome | { readonly kind: 'refused'; readonly reason: string }> {
+  try {
+    const outcome =
+      mode === 'resume'
+        ? await checkCommand(context, command)
+        : ((await resumeStarted(context, command)) ?? (await sendCommand(context, request(context))));
+    if (outcome.kind !== 'done') return outcome;
+    const loaded = Loaded.safeParse(outcome.output);
+    if (!loaded.success) return { kind: 'refused', reason: 'the agent did not say what it has loaded' };
+    await ejectBootMedium(context);
+    // at the latest: it may have been parked before a conductor died
+    const until = new Date(context.clock.now().getTime() + context.config.kexecTimeoutMs).toISOString();
+    return { kind: 'done', output: { deploy_boot: 'kexec', ...loaded.data, parked_until: until } };
+  } catch (error) {
+    if (context.signal.aborted || errorCode(error) !== 'agent_error') throw error;
+    return { kind: 'refused', reason: context.hide(errorChain(error)) };
+  }
+}
+
+function request(context: StepContext): Parameters<typeof sendCommand>[1] {
+  const node = dumpNode(context.secrets, context.node, context.flow);
+  return { name: command, params: { node, seconds: Math.ceil(context.config.kexecTimeoutMs / 1000) } };
+}
+
+/** When the machine is no longer parked, at the latest; `undefined` = it is off. */
+async function parkedUntil(context: StepContext): Promise<Date | undefined> {
+  if (!wantsKexec(context)) return undefined;
+  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
+  const tornDown = steps.findLast(({ step, state }) => step === 'tear_down_agent' && state === 'succeeded');
+  const parked = Parked.safeParse(tornDown?.output);
+  return parked.success ? new Date(parked.data.parked_until) : undefined;
+}
+
+/** A system that runs takes the button as the word to shut down: so it is never pressed a second time. */
+async function goByKexec(context: StepContext): Promise<ConductorStepOutcome> {
+  const { signal, log } = context;
+  if (context.isRepeated) return awaitDeparture('the button may have been pressed before the conductor was restarted');
+  if ((await context.bmc().power.getPowerState({ signal })) === 'power off') return fallBack(context);
+  await renewBootDevice(context.bmc(), 'power on', context);
+  // the ramdisk's memory, with its token, is the next kernel's to read
+  await context.record((tx) => forgetAgentSession(tx, context.node.uuid));
+  try {
+    await context.bmc().power.pressPowerButton?.({ signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ err: error }, 'power button not pressed');
+    return awaitDeparture(`its power button could not be pressed: ${context.hide(errorChain(error))}`);
+  }
+  return awaitDeparture('its power button was pressed');
+}
+
+function awaitDeparture(why: string): ConductorStepOutcome {
+  const reason = `the machine to be on its way by kexec, or to power itself off (${why})`;
+  return { kind: 'wait', reason, timeoutMs: Infinity, checkEveryMs };
+}
+
+const FellBack = z.object({ deploy_boot: z.literal('reboot'), reason: z.string() });
+
+/** It stands in the flow before it is done: after a crash the machine is on either way. */
+async function fallBack({ step, log, record }: StepContext): Promise<ConductorStepOutcome> {
+  log.warn({ step: step.step }, 'kexec: the machine is off, it is started from its disk');
+  const reason = 'the machine was off, and so had not gone into its system by kexec';
+  await record((tx) => noteOutput(tx, step.uuid, { deploy_boot: 'reboot', reason } satisfies z.infer<typeof FellBack>));
+  return { kind: 'wait', reason: 'the machine to be switched on', timeoutMs: Infinity, checkEveryMs: 1 };
+}
+
+/** @param until when the agent has powered off a machine that has not gone */
+async function checkDeparture(context: StepContext, until: Date): Promise<ConductorStepOutcome> {
+  const fellBack = FellBack.safeParse(context.step.output);
+  if (fellBack.success) return { kind: 'done', output: fellBack.data, record: await switchPower(context, 'power on') };
+  const power = await context.bmc().power.getPowerState({ signal: context.signal });
+  if (power === 'power off') return fallBack(context);
+  const isOver = context.clock.now().getTime() > until.getTime() + graceMs;
+  if (!isOver || power === undefined) {
+    return { kind: 'wait', reason: context.step.waitingFor ?? '', timeoutMs: Infinity, checkEveryMs };
+  }
+  return {
+    kind: 'done',
+    output: { deploy_boot: 'kexec' },
+    record: () => Promise.resolve({ powerState: 'power on', powerFailures: 0 }),
+  };
 }

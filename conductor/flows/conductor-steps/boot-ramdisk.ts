@@ -1,5 +1,4 @@
-import { cacheBiosSettings } from '#conductor/flows/bios/cache-bios-settings.ts';
-import { ramdiskRuns } from '#conductor/flows/conductor-steps/fast-track.ts';
+import { cacheBiosSettings } from '#conductor/flows/bios/bios-store.ts';
 import { planWithAgent } from '#conductor/flows/conductor-steps/gather-steps.ts';
 import {
   askSystemForRamdisk,
@@ -8,6 +7,7 @@ import {
   planInRamdisk,
   wantsKexecIntoRamdisk,
 } from '#conductor/flows/conductor-steps/kexec-into-ramdisk.ts';
+import { ramdiskRuns } from '#conductor/flows/conductor-steps/leave-ramdisk.ts';
 import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 

@@ -1,15 +1,18 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
+import { askForSteps, sameVersions } from '#conductor/agents/ask-agent.ts';
+import { askAhead } from '#conductor/flows/bios/settings-ahead.ts';
 import { checkBootMedium, insertBootMedium } from '#conductor/flows/conductor-steps/boot-medium.ts';
-import { connectNode } from '#conductor/flows/conductor-steps/leave-network.ts';
-import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
-import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import type { BootDevice } from '#conductor/model/boot.ts';
+import { setPower } from '#conductor/flows/conductor-steps/power.ts';
+import { bootFrom } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
+import { connectNode } from '#conductor/flows/conductor-steps/switch-networks.ts';
+import { listSteps } from '#conductor/flows/flow-store.ts';
+import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
+import type { BootDevice, PowerTarget } from '#conductor/model/power-and-boot.ts';
+import { bootModeOf, readFirmwareBoot } from '#conductor/nodes/boot-mode.ts';
 import { bootsByHttp, bootsFromVirtualMedia, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
-import { errorCode } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /**
  * Powers the machine into the ramdisk. The order matters: off first, so that whatever runs on the machine never sees
@@ -57,4 +60,121 @@ export function waitForAgent(context: StepContext, reason: string): ConductorSte
 /** The agent has called in since the machine was powered on. */
 export function hasCalledIn(context: StepContext): boolean {
   return context.session?.lastHeartbeatAt !== undefined && context.session.lastHeartbeatAt !== null;
+}
+
+const comesBack = 'the ramdisk to come back after the reboot';
+
+function rebootIntoRamdisk(context: StepContext): Promise<ConductorStepOutcome> {
+  return powerIntoRamdisk(context, comesBack);
+}
+
+async function awaitRamdisk(context: StepContext): Promise<ConductorStepOutcome> {
+  if (!hasCalledIn(context)) return waitForAgent(context, comesBack);
+  await checkSameRamdisk(context);
+  return (await isBootFromDiskSet(context)) ? bootFrom(context, 'disk') : { kind: 'done' };
+}
+
+/**
+ * After a reboot amid the flow: the ramdisk must be the one that the plan was made with.
+ * @throws AppError `version_mismatch`
+ */
+async function checkSameRamdisk(context: StepContext): Promise<void> {
+  const { inBand } = flowKinds[context.flow.kind];
+  const planned = context.flow.hardwareManagerVersion;
+  if (!inBand || !planned) return;
+  const about = { secrets: context.secrets, node: context.node, ports: await context.ports() };
+  const { version } = await askForSteps(context.agent(), inBand.kind, about);
+  if (sameVersions(planned, version)) return;
+  throw new AppError(
+    'version_mismatch',
+    `the agent came back with other hardware managers: ${JSON.stringify(version)}, planned with ${JSON.stringify(planned)}`,
+  );
+}
+
+/** That the instance boots from its disk had been set before the reboot, which took the boot device's place. */
+async function isBootFromDiskSet(context: StepContext): Promise<boolean> {
+  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
+  return steps.some(({ step, state }) => step === 'prepare_instance_boot' && state === 'succeeded');
+}
+
+/** Follows a step whose definition says `reboot_requested`. */
+export const rebootRamdisk: ConductorStep = {
+  interface: 'deploy',
+  step: 'reboot_ramdisk',
+  description: 'Reboots the machine into the ramdisk, as the step before it asks.',
+  run: async (context) => {
+    await askAhead(context);
+    return rebootIntoRamdisk(context);
+  },
+  resume: awaitRamdisk,
+};
+
+/** Steps that an operator may list between others: where the flow has a ramdisk, power comes back with it. */
+async function hasRamdisk(context: StepContext): Promise<boolean> {
+  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
+  return steps.some((step) => step.step === 'boot_ramdisk');
+}
+
+const powerStep = (step: string, target: PowerTarget, description: string): ConductorStep => ({
+  interface: 'power',
+  step,
+  description,
+  run: async (context) => {
+    if (await hasRamdisk(context)) return rebootIntoRamdisk(context);
+    await setPower(context, target);
+    return { kind: 'done' };
+  },
+  resume: awaitRamdisk,
+});
+
+export const powerOn = powerStep(
+  'power_on',
+  'power on',
+  'On request: powers the machine on, into the ramdisk where the flow runs in one.',
+);
+
+export const reboot = powerStep(
+  'reboot',
+  'rebooting',
+  'On request: reboots the machine, into the ramdisk where the flow runs in one.',
+);
+
+/** What driver's steps share whose changes take effect at a reset. */
+
+/**
+ * A cold start: into the ramdisk where the flow has one running, whose agent is then awaited, else as the machine boots
+ * by itself (before the ramdisk, or without).
+ */
+export async function resetMachine(
+  context: StepContext,
+  resume: (context: StepContext) => Promise<ConductorStepOutcome>,
+): Promise<ConductorStepOutcome> {
+  if (context.step.interface !== 'bios') await askAhead(context);
+  if (await ramdiskIsUp(context)) return rebootIntoRamdisk(context);
+  await setPower(context, 'rebooting');
+  return resume(context);
+}
+
+/** `done` once the ramdisk is back, where the flow has one running. */
+export async function awaitReset(context: StepContext): Promise<ConductorStepOutcome> {
+  if (!(await ramdiskIsUp(context))) return { kind: 'done' };
+  return hasCalledIn(context) ? awaitRamdisk(context) : awaitOrBoot(context);
+}
+
+/** The session is gone: the machine was reset and is on its way, unless the conductor died before it switched it on. */
+async function awaitOrBoot(context: StepContext): Promise<ConductorStepOutcome> {
+  const power = await context.bmc().power.getPowerState({ signal: context.signal });
+  return power === 'power off' ? rebootIntoRamdisk(context) : awaitRamdisk(context);
+}
+
+/** Whether this flow has its ramdisk running: booted, and not yet torn down. */
+export async function ramdiskIsUp(context: StepContext): Promise<boolean> {
+  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
+  const last = steps.findLast(
+    ({ interface: stepInterface, step, state }) =>
+      stepInterface === 'deploy' &&
+      ['deploy', 'boot_ramdisk', 'reboot_ramdisk', 'tear_down_agent'].includes(step) &&
+      state === 'succeeded',
+  );
+  return last !== undefined && last.step !== 'tear_down_agent';
 }

@@ -3,9 +3,9 @@ import { hasWrittenImage } from '#conductor/flows/conductor-steps/boot-instance.
 import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { setInstanceBootDevice } from '#conductor/nodes/boot-device.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isPartitionImage } from '#conductor/nodes/image-info.ts';
-import { setInstanceBootDevice } from '#conductor/nodes/instance-boot-device.ts';
 import { writesNoImage } from '#conductor/nodes/node-interfaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';

@@ -1,9 +1,11 @@
 import { ejectWhatever } from '#conductor/flows/conductor-steps/boot-medium.ts';
+import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import type { ConductorStep, WriteFacts } from '#conductor/flows/step-context.ts';
-import { together } from '#conductor/kernel/db/together.ts';
+import { together } from '#conductor/kernel/db/batches.ts';
 import { forgetAllocation } from '#conductor/nodes/node-allocation.ts';
-import { deleteConfigDrive } from '#conductor/nodes/node-store.ts';
+import { deleteConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { deleteVifs } from '#conductor/nodes/ports/vif-store.ts';
+import { coveringWipe } from '#conductor/nodes/requested-wipe.ts';
 
 export const releaseInstance: ConductorStep = {
   interface: 'deploy',
@@ -29,5 +31,20 @@ export const releaseInstance: ConductorStep = {
       };
     };
     return { kind: 'done', record };
+  },
+};
+
+/**
+ * Written with the request already. As a step it keeps conductors off that know no wipe, in a rolling upgrade: they would
+ * clean the node in its place, or not even that.
+ */
+export const oweWipe: ConductorStep = {
+  interface: 'deploy',
+  step: 'owe_wipe',
+  description: 'Records that the node does not become available until a receipt proves its wipe.',
+  run: async ({ node, flow, record }) => {
+    if (fakesFlow('wipe', node)) return { kind: 'done' };
+    await record((tx) => updateNode(tx, node.uuid, { owedWipe: coveringWipe(node.owedWipe, flow.wipe) }));
+    return { kind: 'done' };
   },
 };

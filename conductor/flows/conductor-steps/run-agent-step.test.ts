@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { AgentClient } from '#conductor/agents/agent-client.ts';
-import { isTraceless } from '#conductor/flows/conductor-steps/fast-track.ts';
+import { isTraceless } from '#conductor/flows/conductor-steps/leave-ramdisk.ts';
 import { prepareInstanceBoot } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import { checkAgentStep, runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { CommandResult } from '#shared/wire/command.ts';
+import type { CommandResult } from '#shared/wire/agent-calls.ts';
 
 /** Answers in the shapes of a real ironic-python-agent (spec/captures/agent-api-responses.txt), which makes up its ids. */
 

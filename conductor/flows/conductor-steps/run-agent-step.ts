@@ -8,8 +8,8 @@ import {
 } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
-import type { CommandRequest, CommandResult } from '#shared/wire/command.ts';
-import type { StepRequest } from '#shared/wire/step.ts';
+import type { CommandRequest, CommandResult } from '#shared/wire/agent-calls.ts';
+import { pluginTaskStep, type StepRequest } from '#shared/wire/step.ts';
 
 /** How often a running command is asked about when no heartbeat says that it has ended. */
 const checkEveryMs = 15_000;
@@ -197,3 +197,23 @@ function wait(context: StepContext, reason: string): ConductorStepOutcome {
     checkEveryMs: Math.min(checkEveryMs, callbackTimeoutMs / 2),
   };
 }
+
+export const runPluginTask: ConductorStep = {
+  ...pluginTaskStep,
+  description: "Has the agent run a shell task of a site's plugin.",
+  run: async (context) => {
+    const { plugin } = context.step;
+    if (!plugin) throw new AppError('internal', `step ${context.step.uuid} says of no plugin whose task it is`);
+    const started = await resumeAgentStep(context);
+    if (started) return started;
+    // read when they are sent, and kept in no plan: a site has as many steps of a plugin as it has nodes
+    return context.pluginFiles.take(context.signal, async (read) =>
+      sendAgentStep(context, {
+        ...stepArgs(context),
+        node_name: context.node.name ?? '',
+        plugin_files: await context.ask(read(plugin)),
+      }),
+    );
+  },
+  resume: checkAgentStep,
+};

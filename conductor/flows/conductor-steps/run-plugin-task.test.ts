@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { runPluginTask } from '#conductor/flows/conductor-steps/run-plugin-task.ts';
+import { runPluginTask } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
-import type { CommandRequest, CommandResult } from '#shared/wire/command.ts';
+import type { CommandRequest, CommandResult } from '#shared/wire/agent-calls.ts';
 
 const uuid = '11111111-1111-4111-8111-111111111111';
 const running: CommandResult = {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { readProved, wipeDisks } from '#conductor/flows/conductor-steps/wipe-disks.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import type { CommandRequest, CommandResult } from '#shared/wire/command.ts';
+import type { CommandRequest, CommandResult } from '#shared/wire/agent-calls.ts';
 import { OsDisk } from '#shared/wire/erase-result.ts';
 import { recordChanges } from '#test/support/recorded-changes.ts';
 

@@ -8,16 +8,14 @@ import { toKnownDisk } from '#conductor/model/known-disk.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
-import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
-import { requireIdentifiedDisks, sparedDisks } from '#conductor/nodes/spared-disks.ts';
+import { osDiskByHints, requireIdentifiedDisks, sparedDisks, trustedOsDisk } from '#conductor/nodes/os-disk.ts';
 import {
   inventoriedDisks,
   nameDisk,
   type ProvedWipe,
   requireAllMet,
   requireTrueExcuses,
-} from '#conductor/receipts/wiped-disks.ts';
+} from '#conductor/receipts/compose-receipt.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { EraseArgs, EraseResult, eraseStep, isEvidence, type OsDisk, skipReasons } from '#shared/wire/erase-result.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';

@@ -5,7 +5,7 @@ import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { sendBy } from '#conductor/kernel/db/statement.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
-import type { CommandResult } from '#shared/wire/command.ts';
+import type { CommandResult } from '#shared/wire/agent-calls.ts';
 import { recordChanges } from '#test/support/recorded-changes.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 

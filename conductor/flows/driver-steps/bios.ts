@@ -1,17 +1,25 @@
 import { z } from 'zod';
 import type { BiosProgress } from '#conductor/drivers/interfaces.ts';
-import { listBiosSettings, settingOfRow } from '#conductor/flows/bios/bios-store.ts';
-import { cacheBiosSettings, rememberBiosSettings } from '#conductor/flows/bios/cache-bios-settings.ts';
+import {
+  cacheBiosSettings,
+  listBiosSettings,
+  rememberBiosSettings,
+  rememberInBandSettings,
+  settingOfRow,
+} from '#conductor/flows/bios/bios-store.ts';
 import {
   describeRequested,
   errorWithoutSecrets,
   isUnreadable,
   withoutSecrets,
-} from '#conductor/flows/bios/describe-requested.ts';
-import { rememberInBandSettings } from '#conductor/flows/bios/remember-in-band-settings.ts';
+} from '#conductor/flows/bios/requested-settings.ts';
 import { applyAhead, settingsAhead } from '#conductor/flows/bios/settings-ahead.ts';
-import { hasCalledIn } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
-import { awaitReset, ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/reset-machine.ts';
+import {
+  awaitReset,
+  hasCalledIn,
+  ramdiskIsUp,
+  resetMachine,
+} from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { noteOutput } from '#conductor/flows/flow-store.ts';

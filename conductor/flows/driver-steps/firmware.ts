@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { FirmwareInterface, FirmwareUpdateProgress } from '#conductor/drivers/interfaces.ts';
-import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/reset-machine.ts';
+import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { withFirmwareImage } from '#conductor/flows/firmware/fetch-image.ts';
 import { readFirmware, rememberFirmware } from '#conductor/flows/firmware/firmware-store.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Bmc, FirmwareBootInterface } from '#conductor/drivers/interfaces.ts';
 import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
-import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
+import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/boot-mode.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 const pollMs = 10_000;

@@ -1,9 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { beforeCommit, type Write } from '#conductor/kernel/db/before-commit.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
-import { statement } from '#conductor/kernel/db/statement.ts';
+import { beforeCommit, type Write } from '#conductor/kernel/db/session.ts';
+import { rowsOf, statement } from '#conductor/kernel/db/statement.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 
 let database: Database;

@@ -11,12 +11,11 @@ import {
   types,
 } from 'pg';
 import { ArrayQuery } from '#conductor/kernel/db/array-query.ts';
-import { collectRows, writeRows } from '#conductor/kernel/db/before-commit.ts';
+import { together } from '#conductor/kernel/db/batches.ts';
 import { JoinedQuery, joinStatements } from '#conductor/kernel/db/joined-query.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { keepAliveInitialDelayMillis } from '#conductor/kernel/db/session.ts';
+import { collectRows, keepAliveInitialDelayMillis, writeRows } from '#conductor/kernel/db/session.ts';
 import { casing, dialect, type Send, sendBy } from '#conductor/kernel/db/statement.ts';
-import { together } from '#conductor/kernel/db/together.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const connectMs = 10_000;

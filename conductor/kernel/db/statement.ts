@@ -1,5 +1,5 @@
-import { DrizzleQueryError, fillPlaceholders, type Placeholder, type Query, type SQL, sql } from 'drizzle-orm';
-import { PgDialect } from 'drizzle-orm/pg-core';
+import { DrizzleQueryError, fillPlaceholders, is, type Placeholder, type Query, SQL, sql } from 'drizzle-orm';
+import { type PgColumn, PgDialect } from 'drizzle-orm/pg-core';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 
 /** A row as PostgreSQL answers it: values in the order in which the statement names its columns. */
@@ -86,4 +86,37 @@ let count = 0;
 function nextName(): { readonly name?: string } {
   count += 1;
   return count > maxNamed ? {} : { name: `b${count}` };
+}
+
+/** From so many values on, the table is read once and each row looked up among them; below, each is looked up in it. */
+export const manyValues = 100;
+
+/**
+ * Whether the column (text or uuid) or expression (text) is one of the values, however many: they are one parameter, and
+ * the statement has one of two texts. drizzle's `inArray` makes a parameter of each, so that each number of values is another
+ * statement, which is built each time and which every connection prepares and keeps; it is for few. PostgreSQL takes
+ * `any(array)` for ten rows whatever there are, and would walk through a joined table for each of thousands.
+ */
+export function isAmong(column: PgColumn | SQL, values: readonly string[]): SQL<boolean> {
+  const type = is(column, SQL) ? 'text' : column.getSQLType();
+  const list = sql`select json_array_elements_text(${JSON.stringify(values)}::text::json)::${sql.raw(type)}`;
+  // `is true` keeps it from becoming a join, whose order would be chosen by statistics that may be old
+  if (values.length >= manyValues) return sql<boolean>`((${column} in (${list})) is true)`;
+  return sql<boolean>`(${column} = any(array(${list})))`;
+}
+
+/** The rows of `db.execute`, whose type drizzle leaves open. */
+export function rowsOf(answer: unknown): unknown {
+  return (answer as { readonly rows: unknown }).rows;
+}
+
+/**
+ * The value without what PostgreSQL's JSON can't hold (U+0000, halves of characters), so that words of agents and
+ * machines never keep a fact from being recorded.
+ */
+export function storableJson<T>(value: T): T {
+  if (typeof value === 'string') return value.replaceAll('\u0000', '\uFFFD').toWellFormed() as T;
+  if (Array.isArray(value)) return value.map((each: unknown) => storableJson(each)) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [storableJson(key), storableJson(inner)])) as T;
 }

@@ -1,9 +1,9 @@
 import { and, eq, inArray, type SQL, sql } from 'drizzle-orm';
 import { addressFields } from '#conductor/drivers/bmc-address.ts';
-import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
+import { isAmong } from '#conductor/kernel/db/statement.ts';
 
 /** What a machine that is being inspected can be told by. */
 export interface InspectedMachine {

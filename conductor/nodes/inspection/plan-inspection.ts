@@ -2,7 +2,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
-import { withCapability } from '#conductor/nodes/capabilities.ts';
+import { withCapability } from '#conductor/nodes/boot-mode.ts';
 import { type ParsedLldp, parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';

@@ -1,7 +1,7 @@
 import { and, ne, sql } from 'drizzle-orm';
-import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type PortRow, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
+import { isAmong } from '#conductor/kernel/db/statement.ts';
 import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
 
 /** A node's ports in order of creation. */

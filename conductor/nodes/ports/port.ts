@@ -1,11 +1,10 @@
-import { PortDescription, portFields } from '#conductor/api/ports.ts';
+import { PortDescription, PortgroupDescription, portFields, portgroupFields } from '#conductor/api/ports.ts';
 import { accessDenied } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
+import { type PortgroupRow, type PortRow, portgroups, ports } from '#conductor/kernel/db/schema/port.ts';
+import { requireNotInUse } from '#conductor/nodes/node-guards.ts';
 import { findPortAtSwitchPort, listNodePorts } from '#conductor/nodes/ports/port-store.ts';
-import { portgroupResource } from '#conductor/nodes/ports/portgroup.ts';
-import { requireNoVif } from '#conductor/nodes/ports/require-no-vif.ts';
-import { requireNotInUse } from '#conductor/nodes/require-not-in-use.ts';
+import { requireNoVif } from '#conductor/nodes/ports/vif-store.ts';
 import type { Resource, ResourceChange } from '#conductor/nodes/resources/resource.ts';
 import { findRow } from '#conductor/nodes/resources/resource-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -91,3 +90,37 @@ async function checkMembership(tx: Transaction, port: Partial<PortRow>): Promise
       `${portgroupUuid}, whose port ${stranger.address} is on '${stranger.physicalNetwork ?? 'none'}'.`,
   );
 }
+
+export const portgroupResource: Resource<PortgroupRow> = {
+  ...portgroupFields,
+  noun: 'portgroup',
+  named: true,
+  table: portgroups,
+  description: PortgroupDescription,
+  views: { internal_info: () => ({}) },
+  duplicates: {
+    address: ({ address }) => `A portgroup with MAC address ${address} already exists.`,
+    name: ({ name }) => `A portgroup with name ${name} already exists.`,
+  },
+  admit: async (tx, { before, after, changed, node }) => {
+    const isRewired = !before || !after || changed.includes('address') || changed.includes('standalonePortsSupported');
+    if (node && isRewired) requireNotInUse(node, 'port group', before ? (after ? 'changed' : 'deleted') : 'created');
+    if (!before) return;
+    const { uuid, nodeUuid } = before;
+    if (!after) await requireNoVif(tx, nodeUuid, uuid);
+    const members = (await listNodePorts(tx, nodeUuid)).filter(({ portgroupUuid }) => portgroupUuid === uuid);
+    if (!after && members.length > 0) {
+      throw new AppError(
+        'invalid_argument',
+        `Cannot complete the requested action because portgroup ${uuid} contains ports.`,
+      );
+    }
+    const booting = members.filter(({ pxeEnabled }) => pxeEnabled);
+    if (!after || after.standalonePortsSupported || booting.length === 0) return;
+    throw new AppError(
+      'conflict',
+      `standalone_ports_supported can not be set to False, because the port group ${uuid} contains ports with ` +
+        `pxe_enabled: ${booting.map(({ address }) => address).join(', ')}.`,
+    );
+  },
+};

@@ -3,9 +3,9 @@ import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
-import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
-import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
+import { changeNote, describePatch } from '#conductor/nodes/node-history.ts';
+import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
 import {
   columnName,
   columnsOf,

@@ -1,3 +1,4 @@
+import { and, desc, inArray, isNotNull, notInArray, sql } from 'drizzle-orm';
 import {
   type ClaimedAction,
   claimAction,
@@ -5,8 +6,11 @@ import {
   releaseAction,
   releaseStaleActions,
 } from '#conductor/flows/actions/action-lease.ts';
-import { notifyRunners, siteActionChannel } from '#conductor/flows/actions/action-store.ts';
-import { fence } from '#conductor/flows/fence.ts';
+import { isOfSite, notifyRunners, siteActionChannel } from '#conductor/flows/actions/action-store.ts';
+import { fence } from '#conductor/flows/node-worker.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
+import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { moment } from '#conductor/kernel/lease.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/metrics.ts';
 import { type Bell, startWakeLoop } from '#conductor/kernel/wake-loop.ts';
@@ -195,4 +199,37 @@ function createErrorCount(): { pauseMs(firstMs: number): number; count(): number
       return backOffMs({ firstMs, mostMs: longestPauseMs }, state.count);
     },
   };
+}
+
+/** Ended actions that are kept, with their nodes, groups and notes. */
+const keptActions = 50;
+
+/**
+ * Deletes the ended actions beyond the newest, but for those that the newest tag of each kind names: which the last site
+ * action was, and the last that succeeded, is asked for long afterwards. Tags keep what they say of an action.
+ */
+export async function pruneActions({ db, log }: Pick<SitesContext, 'db' | 'log'>): Promise<void> {
+  const newest = db
+    .select({ id: siteActions.id })
+    .from(siteActions)
+    .innerJoin(flows, isOfSite)
+    .where(isNotNull(flows.endedAt))
+    .orderBy(desc(siteActions.id))
+    .limit(keptActions);
+  const named = await db
+    .selectDistinctOn([siteRevisionTags.tag], { id: sql<string | null>`${siteRevisionTags.data} ->> 'action'` })
+    .from(siteRevisionTags)
+    .where(inArray(siteRevisionTags.tag, ['site-action-success', 'site-action-failure']))
+    .orderBy(siteRevisionTags.tag, desc(siteRevisionTags.createdAt), desc(siteRevisionTags.revisionId));
+  const deleted = await db
+    .delete(siteActions)
+    .where(
+      and(
+        inArray(siteActions.id, db.select({ id: flows.siteActionId }).from(flows).where(isNotNull(flows.endedAt))),
+        notInArray(siteActions.id, newest),
+        ...named.flatMap(({ id }) => (id === null ? [] : [sql`${siteActions.id} <> ${id}`])),
+      ),
+    )
+    .returning({ id: siteActions.id });
+  if (deleted.length > 0) log.info({ actions: deleted.length }, 'old site actions deleted');
 }

@@ -6,7 +6,7 @@ import { progressKey, type Remark } from '#conductor/model/remark.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import { reportSite } from '#conductor/model/site-report.ts';
 import type { NodeOutcome, SiteRun } from '#conductor/model/site-run.ts';
-import { addNotes, type Note } from '#conductor/sites/actions/action-notes.ts';
+import { addNotes, type Note, noteDecisions, noteOutcomes } from '#conductor/sites/actions/action-notes.ts';
 import {
   type ActionWork,
   followHold,
@@ -15,7 +15,6 @@ import {
   record,
   type StepEnd,
 } from '#conductor/sites/actions/action-work.ts';
-import { noteDecisions, noteOutcomes } from '#conductor/sites/actions/note-changes.ts';
 import {
   prolongPhases,
   type Settled,

@@ -3,10 +3,10 @@ import {
   describeState,
   findOpenAction,
   getAction,
+  insertSiteFlow,
   notifyRunners,
   type SiteAction,
 } from '#conductor/flows/actions/action-store.ts';
-import { insertSiteFlow } from '#conductor/flows/actions/insert-site-flow.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { isOlderThan } from '#conductor/kernel/conductors/conductor-store.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
@@ -21,7 +21,7 @@ import {
 } from '#conductor/model/action-table.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
-import { errorsIn, type SiteFault } from '#conductor/model/site-fault.ts';
+import { errorsIn, type SiteFault } from '#conductor/model/site-report.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
 import { addNotes, type Note, notifyOfAction } from '#conductor/sites/actions/action-notes.ts';
 import { findTargetRevision } from '#conductor/sites/actions/find-target-revision.ts';
@@ -36,7 +36,7 @@ import { newUlid } from '#conductor/sites/actions/ulid.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
 import { type CheckContext, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
-import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
+import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/find-design.ts';
 import { listTaggedRevisions } from '#conductor/sites/revisions/revision-store.ts';
 import { intermediateCommits } from '#conductor/sites/revisions/revision-tags.ts';
 import type { Site } from '#conductor/sites/site.ts';

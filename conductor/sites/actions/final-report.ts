@@ -1,10 +1,10 @@
 import { and, asc, eq, getTableColumns } from 'drizzle-orm';
 import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { type ReportedFlow, whatRemains } from '#conductor/flows/what-remains.ts';
-import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { isAmong } from '#conductor/kernel/db/statement.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
 import { describeOutdated } from '#conductor/model/outdated.ts';
 import { describeRemark } from '#conductor/model/remark-words.ts';
@@ -12,9 +12,8 @@ import { describeNothingToDeploy, reportSite, type SiteReport } from '#conductor
 import type { NodeRun } from '#conductor/model/site-run.ts';
 import { wayToWipe } from '#conductor/nodes/requested-wipe.ts';
 import { listReceiptsOfAction } from '#conductor/receipts/receipt-store.ts';
-import type { Note } from '#conductor/sites/actions/action-notes.ts';
+import { type Note, nameNodes } from '#conductor/sites/actions/action-notes.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
-import { nameNodes } from '#conductor/sites/actions/note-changes.ts';
 
 const step = 'final_report';
 

@@ -9,7 +9,7 @@ import { actionSorts } from '#conductor/model/action-table.ts';
 import { actionBecomes, commitRevision, isHeld, makeAction } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld } from '#conductor/sites/actions/testing/site-world.ts';
 import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { ConductorContext } from '#conductor/start/open-context.ts';
 import { type ActionStage, openActionStage, seedSite } from '#test/support/action-stage.ts';
 import { eventually } from '#test/support/eventually.ts';
 

@@ -11,7 +11,7 @@ import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { ActionStepName } from '#conductor/model/action-table.ts';
 import { requestOf } from '#conductor/model/flow-states.ts';
-import { addNotes, type Note, notifyOfAction } from '#conductor/sites/actions/action-notes.ts';
+import { addNotes, countNodes, type Note, nameNodes, notifyOfAction } from '#conductor/sites/actions/action-notes.ts';
 import {
   type ActionWork,
   awaitGo,
@@ -22,7 +22,6 @@ import {
 } from '#conductor/sites/actions/action-work.ts';
 import { baremetalNodes } from '#conductor/sites/actions/baremetal-nodes.ts';
 import { finalReport } from '#conductor/sites/actions/final-report.ts';
-import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import { abandonRun, judgeSteps, stopReason, workingNodes } from '#conductor/sites/actions/settle-run.ts';
 import { tagRevision } from '#conductor/sites/actions/tag-revision.ts';
 import { preflight, validateSiteDesign } from '#conductor/sites/actions/validate-site-design.ts';

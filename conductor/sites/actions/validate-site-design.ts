@@ -6,12 +6,12 @@ import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { ActionClusters, ActionName } from '#conductor/model/action-parameters.ts';
 import { actionTable, readActionParameters } from '#conductor/model/action-table.ts';
-import { errorsIn } from '#conductor/model/site-fault.ts';
+import { errorsIn } from '#conductor/model/site-report.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
+import { countNodes } from '#conductor/sites/actions/action-notes.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
-import { countNodes } from '#conductor/sites/actions/note-changes.ts';
 import { clustersOf, planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';
-import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
+import { readEtcdSite } from '#conductor/sites/revisions/find-design.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 

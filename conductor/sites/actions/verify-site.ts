@@ -2,7 +2,7 @@ import { type NodeLook, recordLooks } from '#conductor/flows/actions/run-store.t
 import { type ActionStepName, actionTable, readActionParameters } from '#conductor/model/action-table.ts';
 import { requestOf } from '#conductor/model/flow-states.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
-import { addNotes, type Note } from '#conductor/sites/actions/action-notes.ts';
+import { addNotes, countNodes, type Note, nameNodes } from '#conductor/sites/actions/action-notes.ts';
 import {
   type ActionWork,
   awaitGo,
@@ -10,13 +10,12 @@ import {
   record,
   type StepEnd,
 } from '#conductor/sites/actions/action-work.ts';
-import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import { stopReason } from '#conductor/sites/actions/settle-run.ts';
 import { lookAtClusters } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { describeLeftBehind } from '#conductor/sites/revisions/check-revision.ts';
-import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
+import { readEtcdSite } from '#conductor/sites/revisions/find-design.ts';
 
 const step = 'verify_site';
 

@@ -5,7 +5,7 @@ import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
-import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
+import { trustedOsDisk } from '#conductor/nodes/os-disk.ts';
 import { type ActionPlan, describeFromSite } from '#conductor/sites/actions/create-action.ts';
 import { findImpossibleOf, findObstacles } from '#conductor/sites/actions/foresee-failures.ts';
 import { teardownOrder } from '#conductor/sites/actions/plan-teardown-run.ts';
@@ -14,7 +14,7 @@ import { lookAtClusters, type NodeLook } from '#conductor/sites/actions/teardown
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { joinSeconds } from '#conductor/sites/nodes/request-cluster-flow.ts';
-import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
+import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/find-design.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 type Context = Pick<SitesContext, 'db' | 'secrets' | 'config' | 'database' | 'networks'>;

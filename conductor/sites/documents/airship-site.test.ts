@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
-import { siteDocument } from '#conductor/sites/site-document.ts';
+import { siteDocument } from '#conductor/sites/site.ts';
 import { loopAdditions, loopSite } from '#test/support/loop-site.ts';
 
 /** A site in the shape of Airship's published ones, unchanged. */

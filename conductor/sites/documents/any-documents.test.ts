@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
 import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
-import { isMapping, siteDocument } from '#conductor/sites/site-document.ts';
+import { isMapping, siteDocument } from '#conductor/sites/site.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 
 /** Whatever is stored: faults, never an exception, and a site only without errors. */

@@ -1,5 +1,5 @@
 import { findDriver } from '#conductor/drivers/driver-table.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import type { GroupDefinition, Selector, Strategy } from '#conductor/model/site-run.ts';
 import type { ReadNodes } from '#conductor/sites/documents/read-nodes.ts';
 import {
@@ -8,8 +8,7 @@ import {
   namesThereAre,
   type SuggestNames,
 } from '#conductor/sites/documents/schema-faults.ts';
-import type { SitePort } from '#conductor/sites/site.ts';
-import { isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
+import { isMapping, type SiteDocument, type SitePort } from '#conductor/sites/site.ts';
 import { indexOfSite, type NodeIndex, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { expected } from '#conductor/model/expected.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import type { PhaseTimeouts } from '#conductor/model/site-run.ts';
 import { documentFault, readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
-import type { SiteSettings } from '#conductor/sites/site.ts';
-import { documentOf, type SiteDocument } from '#conductor/sites/site-document.ts';
+import { documentOf, type SiteDocument, type SiteSettings } from '#conductor/sites/site.ts';
 
 /** `shipyard/DeploymentConfiguration/v1` (airship.md §1). */
 export interface SiteConfiguration {

@@ -1,8 +1,8 @@
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import { fieldFault } from '#conductor/sites/documents/schema-faults.ts';
 import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
 import { maskedPaths } from '#conductor/sites/rendering/mask-encrypted.ts';
-import { isEncrypted, isMapping, passwordIn, type SiteDocument } from '#conductor/sites/site-document.ts';
+import { isEncrypted, isMapping, passwordIn, type SiteDocument } from '#conductor/sites/site.ts';
 
 const ofNodes: ReadonlySet<string> = new Set(['drydock/BaremetalNode/v1', 'drydock/HostProfile/v1']);
 const password = 'oob.credential';

@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { expected } from '#conductor/model/expected.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import { ImagesData, type NamedImage } from '#conductor/sites/documents/node-design.ts';
 import { fieldFault, readData, text } from '#conductor/sites/documents/schema-faults.ts';
-import type { SiteDocument } from '#conductor/sites/site-document.ts';
+import type { SiteDocument } from '#conductor/sites/site.ts';
 
 /**
  * What nodes' documents name beside host profiles (Drydock, "Authoring Site Topology"). Fields that Baton has no use for are

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { faultText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
-import { siteDocument } from '#conductor/sites/site-document.ts';
+import { siteDocument } from '#conductor/sites/site.ts';
 import { cpuMs } from '#test/support/cpu-time.ts';
 
 function read(...data: string[]) {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { expected } from '#conductor/model/expected.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import { fieldFault, readData, type SuggestNames, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
-import type { SiteDocument } from '#conductor/sites/site-document.ts';
+import type { SiteDocument } from '#conductor/sites/site.ts';
 
 /**
  * `promenade/EtcdClusters/v1`: which etcd clusters run on the site's nodes, for whoever takes a node out of them

@@ -1,5 +1,5 @@
 import { NodeData, type NodeDesign, ProfileData } from '#conductor/sites/documents/node-design.ts';
-import type { SiteDocument } from '#conductor/sites/site-document.ts';
+import type { SiteDocument } from '#conductor/sites/site.ts';
 
 /**
  * Drydock's inheritance, pure: what the child says holds; `"!"` takes away what is inherited; lists and mappings are

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ConfigDriveDocuments } from '#conductor/boot/config-drive.ts';
+import type { DriverField } from '#conductor/drivers/driver-definition.ts';
 import { drivers } from '#conductor/drivers/driver-table.ts';
-import type { DriverField } from '#conductor/drivers/interfaces.ts';
 import { expected } from '#conductor/model/expected.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { imageFormats } from '#conductor/nodes/image-info.ts';

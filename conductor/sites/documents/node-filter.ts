@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Selector } from '#conductor/model/site-run.ts';
 import { NodeLabels } from '#conductor/sites/documents/strategy-document.ts';
-import { isMapping } from '#conductor/sites/site-document.ts';
+import { isMapping } from '#conductor/sites/site.ts';
 import {
   indexOfSite,
   type NodeIndex,

@@ -1,7 +1,7 @@
 import { Composer, LineCounter, Parser, Scalar, type ScalarTag } from 'yaml';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
-import { type Parsed, readDocument, TooMuch, tooDeep } from '#conductor/sites/documents/read-yaml-document.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
+import { type Parsed, readDocument, TooMuch, tooDeep } from '#conductor/sites/documents/parse-yaml.ts';
 
 /**
  * Plain scalars as PyYAML's SafeLoader resolves them, and with it Deckhand, Shipyard and Drydock: YAML 1.1, but for `y` and

@@ -1,7 +1,6 @@
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import { fieldFault, readData, type SuggestNames, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
-import type { Site } from '#conductor/sites/site.ts';
-import type { SiteDocument } from '#conductor/sites/site-document.ts';
+import type { Site, SiteDocument } from '#conductor/sites/site.ts';
 
 const PluginData = strictly({
   name: text,

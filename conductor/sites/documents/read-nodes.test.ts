@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
 import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
-import { siteDocument } from '#conductor/sites/site-document.ts';
+import { siteDocument } from '#conductor/sites/site.ts';
 import { cpuMs } from '#test/support/cpu-time.ts';
 
 const profile = (name: string, data: string) => yamlOf('drydock/HostProfile/v1', name, data);

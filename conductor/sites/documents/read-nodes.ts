@@ -1,11 +1,10 @@
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import type { DrydockDocuments } from '#conductor/sites/documents/drydock-documents.ts';
 import { mergeDesigns } from '#conductor/sites/documents/merge-designs.ts';
 import { NodeData, type NodeDesign, ProfileData } from '#conductor/sites/documents/node-design.ts';
 import { fieldFault, readData, type SuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { readSiteNode } from '#conductor/sites/documents/site-node.ts';
-import type { SiteNode } from '#conductor/sites/site.ts';
-import type { SiteDocument } from '#conductor/sites/site-document.ts';
+import type { SiteDocument, SiteNode } from '#conductor/sites/site.ts';
 
 export interface ReadNodes {
   /** By name; with faults, those that can be made out. */

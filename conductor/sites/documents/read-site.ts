@@ -1,5 +1,5 @@
 import { hideSecrets } from '#conductor/kernel/secrets/mask-document.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import type { Strategy } from '#conductor/model/site-run.ts';
 import { checkGroups, checkNodes, type KnownToNodes } from '#conductor/sites/documents/check-site.ts';
 import {
@@ -8,19 +8,23 @@ import {
   readConfiguration,
   type SiteConfiguration,
 } from '#conductor/sites/documents/configuration-document.ts';
-import { dataSchemaFaults } from '#conductor/sites/documents/data-schemas.ts';
 import { placeSecrets, sealedUnasked } from '#conductor/sites/documents/document-secrets.ts';
 import { readDrydockDocuments } from '#conductor/sites/documents/drydock-documents.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { type NamedPlugin, readPlugins } from '#conductor/sites/documents/plugin-documents.ts';
 import { readNodes } from '#conductor/sites/documents/read-nodes.ts';
-import { documentFault, fieldFault, namesThereAre, newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
+import {
+  dataSchemaFaults,
+  documentFault,
+  fieldFault,
+  namesThereAre,
+  newSuggestNames,
+} from '#conductor/sites/documents/schema-faults.ts';
 import { defaultStrategy, readStrategy } from '#conductor/sites/documents/strategy-document.ts';
 import { unusedDocuments } from '#conductor/sites/documents/unused-documents.ts';
 import { uploadFaults, usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
 import { encryptedTexts, renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';
-import type { Site } from '#conductor/sites/site.ts';
-import { documentOf, isMapping, passwordIn, type SiteDocument } from '#conductor/sites/site-document.ts';
+import { documentOf, isMapping, passwordIn, type Site, type SiteDocument } from '#conductor/sites/site.ts';
 
 /** So many documents are named for the same fault; what Baton does not do is told once. */
 const namedFor = ({ name }: SiteFault): number => (name === 'NotHonoured' ? 1 : 5);

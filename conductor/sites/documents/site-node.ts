@@ -1,15 +1,14 @@
+import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
 import { drivers } from '#conductor/drivers/driver-table.ts';
-import type { DriverDefinition } from '#conductor/drivers/interfaces.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import type { DrydockDocuments, HardwareProfile } from '#conductor/sites/documents/drydock-documents.ts';
 import { type NodeDesign, oobTypes } from '#conductor/sites/documents/node-design.ts';
 import { fieldFault } from '#conductor/sites/documents/schema-faults.ts';
 import { siteNetworkData } from '#conductor/sites/documents/site-network-data.ts';
 import { sitePorts } from '#conductor/sites/documents/site-ports.ts';
-import type { InService, SiteNode } from '#conductor/sites/site.ts';
-import type { SiteDocument } from '#conductor/sites/site-document.ts';
+import type { InService, SiteDocument, SiteNode } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Any microversion that knows all characters of a node's name. */
@@ -102,7 +101,7 @@ function labelsOf(ownerData: Readonly<Record<string, string | null>> | null | un
   );
 }
 
-/** Ironic's; the rack stands there for allocations' affinity, too (`node-rack.ts`). */
+/** Ironic's; the rack stands there for allocations' affinity, too (`node-words.ts`). */
 function propertiesOf(design: NodeDesign, profile: HardwareProfile | undefined, report: Report): JsonObject {
   const rootDevice = present(design.storage?.root_device) ?? rootByName(design, profile, report);
   const rack = design.metadata?.rack;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { expected } from '#conductor/model/expected.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import type { Strategy } from '#conductor/model/site-run.ts';
 import { readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
-import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
+import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site.ts';
 import { orderGroups } from '#conductor/sites/strategy/plan-site.ts';
 
 interface LabelFault {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { unusedDocuments } from '#conductor/sites/documents/unused-documents.ts';
-import { type SiteDocument, siteDocument } from '#conductor/sites/site-document.ts';
+import { type SiteDocument, siteDocument } from '#conductor/sites/site.ts';
 
 const document = (schema: string, name: string, metadata: object = {}, data: unknown = 'x'): SiteDocument =>
   siteDocument('site', { schema, metadata: { name, ...metadata }, data });

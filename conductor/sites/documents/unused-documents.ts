@@ -1,9 +1,8 @@
 import { findSecrets } from '#conductor/model/secret-names.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
-import { dataSchema } from '#conductor/sites/documents/data-schemas.ts';
-import { namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
+import { dataSchema, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
 import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
-import { documentOf, isEncrypted, isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
+import { documentOf, isEncrypted, isMapping, type SiteDocument } from '#conductor/sites/site.ts';
 
 /** What belongs to an Airship site and is other programs' business. */
 const othersSchemas =

@@ -1,9 +1,9 @@
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { findSecrets } from '#conductor/model/secret-names.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
-import type { Locate } from '#conductor/sites/documents/read-yaml-document.ts';
-import { isMapping, siteDocument } from '#conductor/sites/site-document.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
+import type { Locate } from '#conductor/sites/documents/parse-yaml.ts';
+import { isMapping, siteDocument } from '#conductor/sites/site.ts';
 
 /** Schemas that Baton acts on; the rest of a site's documents is for others. */
 export const usedSchemas: ReadonlySet<string> = new Set([

@@ -2,27 +2,36 @@ import { releaseAllocation } from '#conductor/allocations/change-allocation.ts';
 import { requireAction } from '#conductor/flows/actions/action-lease.ts';
 import { removeNode } from '#conductor/flows/remove-node.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
-import type { SeenNode } from '#conductor/flows/require-unmoved.ts';
+import type { SeenNode } from '#conductor/flows/require-no-flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
+import { newRemark } from '#conductor/model/remark-words.ts';
 import { setMaintenance } from '#conductor/nodes/change-node.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { designHash } from '#conductor/sites/nodes/compare-node.ts';
 import { deployNode, findRevision, recordDeploy } from '#conductor/sites/nodes/deploy-node.ts';
-import { alignNode, enrolNode, renewAccess } from '#conductor/sites/nodes/enrol-node.ts';
-import { findImpossible } from '#conductor/sites/nodes/find-impossible.ts';
+import { alignNode, enrolNode, makeAvailable, renewAccess, reserveNode } from '#conductor/sites/nodes/enrol-node.ts';
 import type { NodeAct, NodeFacts } from '#conductor/sites/nodes/node-decision.ts';
-import { type NodeOrder, type SiteWork, siteCaller, type TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import {
+  type NodeOrder,
+  type NodeReport,
+  type SiteWork,
+  siteCaller,
+  type TeardownOrder,
+} from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
+import { type ReadNode, readFacts } from '#conductor/sites/nodes/read-facts.ts';
 import {
   requestDecommission,
   requestLeaveCluster,
   requestService,
 } from '#conductor/sites/nodes/request-cluster-flow.ts';
-import { makeAvailable, reserveNode } from '#conductor/sites/nodes/reserve-node.ts';
-import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
+import { findImpossible } from '#conductor/sites/nodes/why-undeployable.ts';
+import { readEtcdSite } from '#conductor/sites/revisions/find-design.ts';
+import type { SiteNode } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { inParallel } from '#shared/in-parallel.ts';
 
 /** A node that something is to be done about, with what that is decided from. */
 export interface NodeTask {
@@ -173,4 +182,57 @@ async function record(
     isInService: facts.rest?.awaitsService !== true,
   };
   await recordDeploy(context.db, deploy);
+}
+
+/**
+ * Does all of it, so many at a time; what has not begun when the time is over is left out. In random order, so that what
+ * comes to nothing again and again keeps nobody else from its turn for long.
+ * @returns the results of those that were done
+ * @throws what the first has failed with, once those beside it have ended: nothing goes on behind the caller's back
+ */
+export async function actInTurn<Item, Result>(
+  items: readonly Item[],
+  act: (item: Item) => Promise<Result>,
+  { atOnce, budgetMs, now = () => performance.now() }: InTurnOptions,
+): Promise<Map<Item, Result>> {
+  const end = now() + budgetMs;
+  const actOn = async (item: Item): Promise<[Item, Result]> => [item, await act(item)];
+  return new Map(await inParallel(shuffle(items), actOn, { atOnce, goOn: () => now() < end }));
+}
+
+/** What is found of each node that an action without groups looks at; so many at a time. */
+export async function reportEach(
+  context: Parameters<typeof readFacts>[0],
+  { action, site, names }: SiteWork & { readonly names: readonly string[] },
+  atOnce: number,
+  report: (node: SiteNode, read: ReadNode) => Promise<NodeReport>,
+): Promise<ReadonlyMap<string, NodeReport>> {
+  const wanted = names.flatMap((name) => site.nodes.get(name) ?? []);
+  const read = await readFacts(
+    context,
+    { action, site },
+    wanted.map((node) => ({ node, phase: 'prepare' })),
+  );
+  const reportOn = async (name: string): Promise<NodeReport> => {
+    const node = site.nodes.get(name);
+    if (!node) return { state: 'failed', error: newRemark('not-in-documents'), findings: [] };
+    return report(node, read.get(name) ?? { facts: {}, design: undefined });
+  };
+  return actInTurn(names, reportOn, { atOnce, budgetMs: Number.POSITIVE_INFINITY });
+}
+
+export interface InTurnOptions {
+  readonly atOnce: number;
+  /** Milliseconds within which things may begin; one of them always does. */
+  readonly budgetMs: number;
+  readonly now?: () => number;
+}
+
+function shuffle<Item>(items: readonly Item[]): Item[] {
+  const shuffled = [...items];
+  for (let last = shuffled.length - 1; last > 0; last -= 1) {
+    const other = Math.floor(Math.random() * (last + 1));
+    [shuffled[last], shuffled[other]] = [shuffled[other] as Item, shuffled[last] as Item];
+  }
+  return shuffled;
 }

@@ -6,7 +6,7 @@ import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { teardownOrder } from '#conductor/sites/nodes/testing/node-cases.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { ConductorContext } from '#conductor/start/open-context.ts';
 import {
   type FakeSite,
   type NodePhaseRequest,

@@ -11,7 +11,7 @@ import { inWords } from '#conductor/model/testing/in-words.ts';
 import { defaultSettings } from '#conductor/sites/documents/configuration-document.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import { siteNode } from '#conductor/sites/nodes/testing/node-cases.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { ConductorContext } from '#conductor/start/open-context.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 /** Nobody works on nodes here: what is to be broken off never comes to rest. */

@@ -1,5 +1,5 @@
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
-import { nodeFaults } from '#conductor/model/node-faults.ts';
+import { nodeFaults } from '#conductor/model/node-words.ts';
 import { legalVerbs, transientStates } from '#conductor/model/provision-states.ts';
 import { type Remark, textRemark } from '#conductor/model/remark.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { and, eq, ne, sql } from 'drizzle-orm';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
-import type { SeenNode } from '#conductor/flows/require-unmoved.ts';
+import type { SeenNode } from '#conductor/flows/require-no-flow.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
@@ -10,8 +10,8 @@ import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import type { Vif } from '#conductor/networks/place-vifs.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';
+import { attachNetwork, detachNetwork } from '#conductor/nodes/ports/attach-vif.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
-import { attachNetwork, detachNetwork } from '#conductor/nodes/vifs/attach-network.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { type NodeWork, requestVersion, siteCaller } from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';

@@ -1,11 +1,25 @@
+import { randomUUID } from 'node:crypto';
 import { eq } from 'drizzle-orm';
+import { insertAllocations } from '#conductor/allocations/allocation-store.ts';
+import { createAllocations } from '#conductor/allocations/create-allocation.ts';
+import { requireAction } from '#conductor/flows/actions/action-lease.ts';
+import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import { requireNoFlow } from '#conductor/flows/require-no-flow.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
-import { changeNode } from '#conductor/nodes/change-node.ts';
-import { changeTargetRaidConfig } from '#conductor/nodes/change-raid-config.ts';
-import { createNode } from '#conductor/nodes/create-node.ts';
+import { notifyWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import { applyEvent } from '#conductor/nodes/apply-event.ts';
+import { changeNode, createNode } from '#conductor/nodes/change-node.ts';
+import { requireUnowned } from '#conductor/nodes/node-guards.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
+import { updateNode } from '#conductor/nodes/node-store.ts';
 import { portResource } from '#conductor/nodes/ports/port.ts';
+import { changeTargetRaidConfig } from '#conductor/nodes/request-targets.ts';
 import { changeResource, createResource } from '#conductor/nodes/resources/change-resource.ts';
-import { setTraits } from '#conductor/nodes/traits/change-traits.ts';
+import { setTraits } from '#conductor/nodes/traits.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { withLogin } from '#conductor/sites/credentials.ts';
 import { describedDocuments } from '#conductor/sites/nodes/compare-node.ts';
@@ -91,4 +105,112 @@ async function addPort(
     if (row?.nodeUuid === nodeUuid) return;
     throw new AppError('invalid_argument', `add port ${port.address} to ${wanted.name}`, { cause: error });
   }
+}
+
+/** Seconds that a reservation waits for what holds the node for moments; then it says what stands against it. */
+const reservationWait = 60;
+
+/**
+ * Reserves a node for the site, under the node's name where that is free: whoever has taken the name before does not keep
+ * the site from its own nodes.
+ * @throws AppError as `POST /v1/allocations` would
+ */
+export async function reserveNode(
+  context: SitesContext,
+  { action, wanted, nodeUuid }: NodeWork & { readonly nodeUuid: string },
+): Promise<void> {
+  const reservation = {
+    resource_class: wanted.resourceClass,
+    traits: [...wanted.traits],
+    candidate_nodes: [nodeUuid],
+    extra: { site_action: action.id },
+    wait: reservationWait,
+  };
+  const options = { caller: siteCaller(action), version: requestVersion, actionId: action.id };
+  try {
+    await createAllocations(context, { ...reservation, name: wanted.name }, options);
+  } catch (error) {
+    if (errorCode(error) !== 'conflict') throw error;
+    const [holder] = await context.db.select().from(allocations).where(eq(allocations.name, wanted.name));
+    // another conductor has been faster
+    if (holder && holder.actionId !== null && holder.candidateNodes[0] === nodeUuid) return;
+    if (!holder) throw error;
+    await createAllocations(context, reservation, options);
+  }
+}
+
+/**
+ * Has a node that this action has wiped become `available` without another cleaning; with `reserves` as the site's, in
+ * the same transaction, so that no allocation that waits for any node can have it in between.
+ * @throws AppError `conflict` when it is somebody's, in maintenance, retired or at work, `invalid_argument` when it is not
+ * `manageable` any more, `lease_lost`, `node_locked`
+ */
+export async function makeAvailable(
+  context: SitesContext,
+  work: NodeWork & {
+    readonly nodeUuid: string;
+    readonly reserves: boolean;
+    /** Else it belongs to a phase, which a pause lets end. */
+    readonly isTeardown: boolean;
+  },
+): Promise<void> {
+  const { action, wanted, nodeUuid, reserves, isTeardown } = work;
+  const { id: actionId, token } = action;
+  const { user, project, via } = siteCaller(action);
+  const options = { conductor: context.config.conductorName, user, project, via };
+  await changeUnlocked(context, nodeUuid, async (tx, node) => {
+    if (token !== undefined) await requireAction(tx, { actionId, token, isTeardown });
+    requireUnowned(node);
+    requireNoFlow(node, await findOpenFlow(tx, nodeUuid), 'provide');
+    if (node.owedWipe) throw new AppError('conflict', `node ${nodeUuid} owes a wipe`);
+    if (node.maintenance || node.retired) {
+      throw new AppError('conflict', `node ${nodeUuid} is ${node.maintenance ? 'in maintenance' : 'retired'}`);
+    }
+    const cleaning = await applyEvent(tx, node, 'provide', { ...options, target: 'available', lastError: null });
+    if (reserves && node.instanceUuid === null)
+      await reserve(tx, node, { action, wanted, conductor: options.conductor });
+    await applyEvent(tx, cleaning, 'done', { ...options, target: null });
+  });
+}
+
+async function reserve(
+  tx: Transaction,
+  node: NodeRow,
+  { action, wanted, conductor }: NodeWork & { readonly conductor: string },
+): Promise<void> {
+  const uuid = randomUUID();
+  // whoever has taken the name before does not keep the site from its own nodes
+  const holders = await tx
+    .select({ uuid: allocations.uuid })
+    .from(allocations)
+    .where(eq(allocations.name, wanted.name));
+  const name = holders.length === 0 ? wanted.name : null;
+  const traits = [...wanted.traits];
+  await insertAllocations(tx, [
+    {
+      uuid,
+      name,
+      state: 'active',
+      nodeUuid: node.uuid,
+      resourceClass: wanted.resourceClass,
+      traits,
+      candidateNodes: [node.uuid],
+      extra: { site_action: action.id },
+      conductor,
+      actionId: action.id,
+    },
+  ]);
+  const instanceInfo = { ...node.instanceInfo, traits };
+  await updateNode(tx, node.uuid, { allocationUuid: uuid, instanceUuid: uuid, instanceInfo });
+  const { user, project } = siteCaller(action);
+  await addHistory(tx, {
+    nodeUuid: node.uuid,
+    severity: 'INFO',
+    eventType: 'allocation',
+    event: `given to allocation ${name ?? uuid}`,
+    conductor,
+    user,
+    project,
+  });
+  await notifyWebhooksOfAllocations(tx, [uuid]);
 }

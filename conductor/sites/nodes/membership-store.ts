@@ -1,13 +1,12 @@
 import { eq, sql } from 'drizzle-orm';
-import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import {
   type ClusterMembershipRow,
   type ClusterRegistration,
   clusterMemberships,
 } from '#conductor/kernel/db/schema/node-parts.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
+import { isAmong, rowsOf } from '#conductor/kernel/db/statement.ts';
 
 export type Membership = Pick<ClusterMembershipRow, 'registrations' | 'etcdClusters'>;
 type Seen = Omit<ClusterRegistration, 'at'>;

@@ -1,5 +1,4 @@
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { AllocationState } from '#conductor/model/allocation-states.ts';
 import { flowKinds, isBesideStates, restsIn } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, FlowState } from '#conductor/model/flow-states.ts';
 import type { PluginTaskRef } from '#conductor/model/planned-step.ts';
@@ -7,6 +6,7 @@ import type { ProvisionVerb } from '#conductor/model/provision-states.ts';
 import { type Remark, textRemark } from '#conductor/model/remark.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
 import type { NodeOutcome } from '#conductor/model/site-run.ts';
+import type { AllocationState } from '#conductor/model/transitions.ts';
 import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 
 /** What is known of a document's node when its next move is decided. Plain values. */

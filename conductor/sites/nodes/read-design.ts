@@ -1,16 +1,16 @@
 import { and, eq } from 'drizzle-orm';
-import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { biosSettings, nodeVifs } from '#conductor/kernel/db/schema/node-parts.ts';
 import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
 import { volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
+import { isAmong } from '#conductor/kernel/db/statement.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import type { Vif } from '#conductor/networks/place-vifs.ts';
 import { hasFakeDeploy, interfaceOf } from '#conductor/nodes/node-interfaces.ts';
-import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
+import { listTraits } from '#conductor/nodes/traits.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { type Credential, openCredential, withLogin } from '#conductor/sites/credentials.ts';
 import { compareNode, type NodeChanges } from '#conductor/sites/nodes/compare-node.ts';

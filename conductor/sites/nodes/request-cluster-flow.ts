@@ -3,29 +3,31 @@ import { readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { requireAction } from '#conductor/flows/actions/action-lease.ts';
 import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
-import { type DecommissionPlan, planDecommission, planLeaveCluster } from '#conductor/flows/plan-decommission.ts';
-import { planService } from '#conductor/flows/plan-service.ts';
-import { requireNoFlow } from '#conductor/flows/require-no-flow.ts';
-import { requireUnmoved, type SeenNode } from '#conductor/flows/require-unmoved.ts';
+import {
+  type DecommissionPlan,
+  planDecommission,
+  planLeaveCluster,
+  planService,
+} from '#conductor/flows/plan-cluster-steps.ts';
+import { requireNoFlow, requireUnmoved, type SeenNode } from '#conductor/flows/require-no-flow.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { lookForConductor, requireLiveConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
-import type { InstanceAnswer } from '#conductor/model/instance-answer.ts';
+import type { FlowKindName, InstanceAnswer } from '#conductor/model/flow-states.ts';
 import type { PlannedStep } from '#conductor/model/planned-step.ts';
 import { transientStates } from '#conductor/model/provision-states.ts';
-import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { requireUnprotected } from '#conductor/nodes/node-guards.ts';
 import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';
+import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { requireUnprotected } from '#conductor/nodes/protected-node.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { type Membership, noteRegistration, readMemberships } from '#conductor/sites/nodes/membership-store.ts';
 import { type NodeOrder, type SiteWork, siteCaller } from '#conductor/sites/nodes/node-order.ts';
 import { readRevision } from '#conductor/sites/revisions/check-revision.ts';
-import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
+import { readEtcdSite } from '#conductor/sites/revisions/find-design.ts';
 import type { Site, SiteNode, SiteSettings } from '#conductor/sites/site.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
@@ -215,7 +217,7 @@ interface ServiceNeeds {
 
 /**
  * A node joins Kubernetes when it was a member, or its documents say so; of etcd it is a member again where it was one:
- * it left clusters of the committed revision, whatever revision it is deployed from (`read-etcd-site.ts`), and the step that
+ * it left clusters of the committed revision, whatever revision it is deployed from (`find-design.ts`), and the step that
  * waits knows which there are. A deploy that is only pretended joins nothing. Pure.
  */
 export function serviceNeeds(

@@ -2,7 +2,7 @@ import { textRemark } from '#conductor/model/remark.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { withLogin } from '#conductor/sites/credentials.ts';
-import { reportEach } from '#conductor/sites/nodes/act-in-turn.ts';
+import { reportEach } from '#conductor/sites/nodes/act-on-node.ts';
 import { designHash } from '#conductor/sites/nodes/compare-node.ts';
 import { alreadyThere, nameOutdated } from '#conductor/sites/nodes/decide-prepare.ts';
 import { isSites, type NodeFacts, type ObservedNode, whyForeign } from '#conductor/sites/nodes/node-decision.ts';

@@ -5,9 +5,9 @@ import { renderPluginOrder } from '#conductor/cli/plugin-commands.ts';
 import { readPluginFolder } from '#conductor/cli/plugin-folder.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { isFor, pluginSteps } from '#conductor/sites/plugins/plugin-steps.ts';
+import { viewOrder } from '#conductor/sites/plugins/plugin-store.ts';
 import { postfixRanges } from '#conductor/sites/plugins/plugin-task.ts';
 import { PluginUpload, readUpload } from '#conductor/sites/plugins/upload-plugin.ts';
-import { viewOrder } from '#conductor/sites/plugins/view-plugin.ts';
 
 /** docs/plugins.md's worked example. */
 

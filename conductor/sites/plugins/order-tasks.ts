@@ -1,3 +1,4 @@
+import { findCycles, orderByNeeds } from '#conductor/sites/needs.ts';
 import {
   compareDecimals,
   compareText,
@@ -60,8 +61,12 @@ export function orderTasks(plugins: readonly PluginTasks[]): {
     .sort(compareEntries);
   const faults = link(entries);
   if (faults.length > 0) return { order: [], faults };
-  const sorted = sortLinked(entries);
-  if (sorted.length < entries.length) return { order: [], faults: [cycleAmong(entries, new Set(sorted))] };
+  const places = new Map(entries.map((entry, index) => [entry, index]));
+  const needs = entries.map(({ before }) => [...before].flatMap((entry) => places.get(entry) ?? []));
+  const entriesAt = (indexes: readonly number[]): Entry[] => indexes.flatMap((index) => entries[index] ?? []);
+  const [circle] = findCycles(needs);
+  if (circle) return { order: [], faults: [describeCycle(entriesAt(circle).toReversed())] };
+  const sorted = entriesAt(orderByNeeds(needs));
   return {
     order: sorted.map((entry, index) => {
       const { before: _, ...place } = entry;
@@ -116,28 +121,8 @@ function link(entries: readonly Entry[]): OrderFault[] {
   return faults;
 }
 
-/** @param entries in the order that they have without dependencies */
-function sortLinked(entries: readonly Entry[]): Entry[] {
-  const waiting = [...entries];
-  const sorted = new Set<Entry>();
-  while (waiting.length > 0) {
-    const index = waiting.findIndex(({ before }) => [...before].every((each) => sorted.has(each)));
-    const [ready] = index < 0 ? [] : waiting.splice(index, 1);
-    if (!ready) break;
-    sorted.add(ready);
-  }
-  return [...sorted];
-}
-
-/** Every task that is left waits for another one that is left: following them leads in a circle. */
-function cycleAmong(entries: readonly Entry[], done: ReadonlySet<Entry>): OrderFault {
-  const path: Entry[] = [];
-  let current = entries.find((entry) => !done.has(entry));
-  while (current && !path.includes(current)) {
-    path.push(current);
-    current = [...current.before].find((entry) => !done.has(entry));
-  }
-  const circle = path.slice(current ? path.indexOf(current) : 0).toReversed();
+/** Every task of it waits for another one of it. */
+function describeCycle(circle: readonly Entry[]): OrderFault {
   const names = [...circle, ...circle.slice(0, 1)].map(idOrPlace);
   return {
     name: 'TaskCycle',

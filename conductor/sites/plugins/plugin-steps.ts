@@ -1,13 +1,13 @@
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PluginTaskRef, RequestedStep } from '#conductor/model/planned-step.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import { type OrderedTask, type OrderFault, orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { loadPluginTasks } from '#conductor/sites/plugins/plugin-store.ts';
 import { type PluginTasks, stageText } from '#conductor/sites/plugins/plugin-task.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { pluginTaskStep } from '#shared/wire/plugin-task.ts';
+import { pluginTaskStep } from '#shared/wire/step.ts';
 
 /**
  * The steps that a site's plugins add to the deploy of a node, in the order in which they run.

@@ -5,13 +5,13 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { describeFault, parseTasks } from '#conductor/sites/plugins/parse-tasks.ts';
 import { getPlugin, insertPlugin } from '#conductor/sites/plugins/plugin-store.ts';
 import type { PluginTask } from '#conductor/sites/plugins/plugin-task.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { isPluginPath, maxPluginBytes } from '#shared/wire/plugin-task.ts';
+import { isPluginPath, maxPluginBytes } from '#shared/wire/step.ts';
 
 const maxFiles = 500;
 const maxTasksLength = 262_144;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SiteDocument } from '#conductor/sites/site-document.ts';
+import type { SiteDocument } from '#conductor/sites/site.ts';
 
 /** Why a document can't be rendered; `name` is that of Deckhand's exception. */
 export class RenderError extends Error {

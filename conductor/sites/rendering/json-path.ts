@@ -1,5 +1,5 @@
 import { RenderError } from '#conductor/sites/rendering/deckhand-metadata.ts';
-import { isMapping } from '#conductor/sites/site-document.ts';
+import { isMapping } from '#conductor/sites/site.ts';
 
 /** Keys of mappings and indexes of lists, from the outermost in; empty = the whole. */
 type JsonPath = readonly (string | number)[];

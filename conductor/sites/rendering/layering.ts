@@ -4,7 +4,7 @@ import {
   RenderError,
 } from '#conductor/sites/rendering/deckhand-metadata.ts';
 import { parseJsonPath, valueAt, withoutValueAt, withValueAt } from '#conductor/sites/rendering/json-path.ts';
-import { isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
+import { isMapping, type SiteDocument } from '#conductor/sites/site.ts';
 import { nameSome } from '#shared/words.ts';
 
 /** A document whose metadata could be read. */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { maskedPaths, renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';
 import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
-import { type SiteDocument, siteDocument } from '#conductor/sites/site-document.ts';
+import { type SiteDocument, siteDocument } from '#conductor/sites/site.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 
 const word = 'Zx9secretZx9';

@@ -8,7 +8,7 @@ import {
   passwordIn,
   type SiteDocument,
   withPassword,
-} from '#conductor/sites/site-document.ts';
+} from '#conductor/sites/site.ts';
 
 /**
  * Documents rendered, and the same as all may see them: `******` in place of every value of an encrypted document, and of

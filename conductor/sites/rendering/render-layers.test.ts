@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
 import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
-import { type SiteDocument, siteDocument } from '#conductor/sites/site-document.ts';
+import { type SiteDocument, siteDocument } from '#conductor/sites/site.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 
 const policy = {

@@ -1,4 +1,5 @@
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
+import { findCycles, orderByNeeds } from '#conductor/sites/needs.ts';
 import { RenderError, readDeckhandMetadata, type Substitution } from '#conductor/sites/rendering/deckhand-metadata.ts';
 import { parseJsonPath, valueAt } from '#conductor/sites/rendering/json-path.ts';
 import {
@@ -9,8 +10,7 @@ import {
   readLayerOrder,
 } from '#conductor/sites/rendering/layering.ts';
 import { extractPart, substitute } from '#conductor/sites/rendering/substitute.ts';
-import { documentOf, type SiteDocument } from '#conductor/sites/site-document.ts';
-import { findCycles } from '#conductor/sites/strategy/find-cycles.ts';
+import { documentOf, type SiteDocument } from '#conductor/sites/site.ts';
 
 const most = { values: 200_000, characters: 4 * 1024 ** 2, depth: 64 };
 
@@ -143,19 +143,9 @@ function orderByNeed(
       if (document && !errors.has(document)) errors.set(document, error);
     }
   }
-  const dependants = layered.map((): number[] => []);
-  for (const [index, each] of needs.entries()) for (const needed of each) dependants[needed]?.push(index);
-  const open = needs.map(({ length }) => length);
-  const ready = open.flatMap((count, index) => (count === 0 ? [index] : []));
-  for (const done of ready) {
-    for (const dependant of dependants[done] ?? []) {
-      open[dependant] = (open[dependant] ?? 0) - 1;
-      if (open[dependant] === 0) ready.push(dependant);
-    }
-  }
+  const ordered = orderByNeeds(needs);
   // what is left hangs off a cycle: rendering it tells which of its needs is missing
-  const left = open.flatMap((count, index) => (count > 0 ? [index] : []));
-  return [...ready, ...left].flatMap((index) => layered[index] ?? []);
+  return [...new Set([...ordered, ...needs.keys()])].flatMap((index) => layered[index] ?? []);
 }
 
 function renderOne(

@@ -2,7 +2,7 @@ import { createContext, Script } from 'node:vm';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import { type Destination, RenderError, type Source } from '#conductor/sites/rendering/deckhand-metadata.ts';
 import { parseJsonPath, valueAt, withValueAt } from '#conductor/sites/rendering/json-path.ts';
-import { isMapping } from '#conductor/sites/site-document.ts';
+import { isMapping } from '#conductor/sites/site.ts';
 
 /**
  * The part of a source's text that `src.pattern` finds; the value itself without pattern, and where it isn't found. Pure.

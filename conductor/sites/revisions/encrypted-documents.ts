@@ -9,7 +9,7 @@ import {
   type SiteDocument,
   siteDocument,
   withPassword,
-} from '#conductor/sites/site-document.ts';
+} from '#conductor/sites/site.ts';
 import type { AppError } from '#shared/errors/app-error.ts';
 
 /** One collection's text and what it says. */

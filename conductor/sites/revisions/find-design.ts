@@ -1,7 +1,15 @@
+import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { describeNoRevision, parseRole, type RevisionRole, revisionRoles } from '#conductor/model/revision-roles.ts';
-import { errorsIn } from '#conductor/model/site-fault.ts';
-import { type CheckContext, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
-import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
+import { errorsIn, type SiteFault } from '#conductor/model/site-report.ts';
+import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
+import { newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
+import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
+import { type CheckContext, checkRevision, readRevisionSite } from '#conductor/sites/revisions/check-revision.ts';
+import {
+  type DocumentReader,
+  findRevisionByRole,
+  openRevisionDocuments,
+} from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -76,4 +84,65 @@ function requireOwnHost(address: string, field: string, origins: readonly string
     `${field}: ${JSON.stringify(host ?? address)} is another host than this one (${own.join(', ')}), whose revisions are not its; ` +
       "upload the documents here, and write their revision's number",
   );
+}
+
+/** The etcd clusters that nodes are taken out of. */
+export interface EtcdSite {
+  readonly etcdClusters: readonly EtcdCluster[];
+  /** By whose names members are told apart. */
+  readonly nodes: ReadonlySet<string>;
+  /** Clusters that only one of the two revisions has. */
+  readonly remarks: readonly string[];
+}
+
+/**
+ * The etcd clusters of the committed revision, whatever revision an action works from: they are the newest truth, and a
+ * cluster that is overlooked loses a member with its disk. Those that only the action's own revision has are left too.
+ * @throws AppError `invalid_argument` when the committed revision's clusters can't be read
+ */
+export async function readEtcdSite(
+  reader: DocumentReader,
+  { revisionId, site }: { readonly revisionId: number; readonly site: Pick<Site, 'nodes' | 'etcdClusters'> },
+): Promise<EtcdSite> {
+  const own = { etcdClusters: site.etcdClusters, nodes: new Set(site.nodes.keys()), remarks: [] };
+  const committed = await findRevisionByRole(reader.db, 'committed');
+  if (!committed || committed.id === revisionId) return own;
+  const newest = await readCommitted(reader, committed.id);
+  const has = (those: readonly EtcdCluster[], name: string): boolean => those.some((each) => each.name === name);
+  const older = own.etcdClusters.filter(({ name }) => !has(newest.etcdClusters, name));
+  const newer = newest.etcdClusters.filter(({ name }) => !has(own.etcdClusters, name));
+  return {
+    etcdClusters: [...newest.etcdClusters, ...older],
+    nodes: new Set([...own.nodes, ...newest.nodes]),
+    remarks: [
+      ...newer.map(
+        ({ name }) =>
+          `etcd cluster ${name} is not in revision ${revisionId}, but in ${committed.id}, which is committed: nodes leave it`,
+      ),
+      ...older.map(
+        ({ name }) =>
+          `etcd cluster ${name} is in revision ${revisionId}, and no more in ${committed.id}, which is committed: nodes leave it too`,
+      ),
+    ],
+  };
+}
+
+async function readCommitted(reader: DocumentReader, id: number): Promise<Omit<EtcdSite, 'remarks'>> {
+  const { site } = await readRevisionSite(reader, id, {});
+  if (site) return { etcdClusters: site.etcdClusters, nodes: new Set(site.nodes.keys()) };
+  // committed by force: what is wrong elsewhere does not concern etcd
+  const rendered = renderLayers(await openRevisionDocuments(reader, id));
+  const of = (wanted: string) => rendered.documents.filter(({ schema }) => schema === wanted);
+  // a cluster that can't be rendered must not be overlooked, nor a node
+  const concerned = /^promenade\/EtcdClusters\/v1$|^drydock\/BaremetalNode\/v1$/;
+  const faults: SiteFault[] = rendered.faults.filter(({ document }) => concerned.test(document?.schema ?? ''));
+  const etcdClusters = readEtcdClusters(of('promenade/EtcdClusters/v1'), {}, newSuggestNames(), faults);
+  const errors = errorsIn(faults);
+  if (errors.length > 0) {
+    throw new AppError(
+      'invalid_argument',
+      `the nodes' etcd clusters are not known: revision ${id}, which is committed, has faults: ${errors.join('; ')}`,
+    );
+  }
+  return { etcdClusters, nodes: new Set(of('drydock/BaremetalNode/v1').map(({ name }) => name)) };
 }

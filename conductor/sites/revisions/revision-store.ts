@@ -1,4 +1,5 @@
 import { and, asc, desc, eq, inArray, max, type SQL, sql } from 'drizzle-orm';
+import { together } from '#conductor/kernel/db/batches.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import {
   type SiteRevisionRow,
@@ -8,12 +9,11 @@ import {
   siteRevisions,
   siteRevisionTags,
 } from '#conductor/kernel/db/schema/site.ts';
-import { together } from '#conductor/kernel/db/together.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type RevisionRole, revisionRoles } from '#conductor/model/revision-roles.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { openDocument, type StoredContent, storedDocument } from '#conductor/sites/revisions/encrypted-documents.ts';
-import type { SiteDocument } from '#conductor/sites/site-document.ts';
+import type { SiteDocument } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface TaggedRevision {

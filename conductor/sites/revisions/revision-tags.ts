@@ -1,9 +1,11 @@
 import { and, eq, notInArray, sql } from 'drizzle-orm';
+import type { ListedRevisionAnswer, RevisionAnswer } from '#conductor/api/sites.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
+import { type SiteRevisionRow, type SiteRevisionTagRow, siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
 import { queryRows } from '#conductor/kernel/db/statement.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { isSiteTag, type SiteTag, siteTags } from '#conductor/model/revision-roles.ts';
+import { isSiteTag, type RevisionRole, type SiteTag, siteTags } from '#conductor/model/revision-roles.ts';
+import { apiTime } from '#conductor/nodes/node-view.ts';
 import { getRevision, type TaggedRevision, tagRevision } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -106,4 +108,41 @@ export async function findGoodRevisions(db: Queryable, names: readonly string[])
       group by name`,
   );
   return new Map(rows.map(([name, revision]) => [String(name), Number(revision)]));
+}
+
+/** What a revision's answer has beside its row. */
+export interface RevisionSurroundings {
+  readonly collections: readonly string[];
+  readonly tags: readonly SiteRevisionTagRow[];
+  readonly roles: ReadonlyMap<RevisionRole, number>;
+  /** Of the list, `https://baton.example/api/v1.0/revisions`. */
+  readonly url: string;
+}
+
+/** Deckhand's fields (`createdAt` is its own spelling), and behind them ours; without tags, whose form differs. Pure. */
+function viewFields(row: SiteRevisionRow, { collections, roles, url }: RevisionSurroundings) {
+  return {
+    id: row.id,
+    url: `${url}/${row.id}`,
+    createdAt: apiTime(row.createdAt),
+    buckets: collections,
+    kind: row.kind,
+    rolled_back_to: row.rolledBackTo,
+    created_by: row.createdBy,
+    roles: [...roles].filter(([, id]) => id === row.id).map(([role]) => role),
+  };
+}
+
+/** In the list tags are names. */
+export function viewListedRevision(row: SiteRevisionRow, surroundings: RevisionSurroundings): ListedRevisionAnswer {
+  return { ...viewFields(row, surroundings), tags: surroundings.tags.map(({ tag }) => tag) };
+}
+
+/** In the revision itself they are a mapping to their data. */
+export function viewRevision(row: SiteRevisionRow, surroundings: RevisionSurroundings): RevisionAnswer {
+  return { ...viewFields(row, surroundings), tags: viewTags(surroundings.tags) };
+}
+
+export function viewTags(tags: readonly SiteRevisionTagRow[]): Record<string, unknown> {
+  return Object.fromEntries(tags.map(({ tag, data }) => [tag, data]));
 }

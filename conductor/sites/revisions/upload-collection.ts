@@ -1,8 +1,8 @@
 import { eq, inArray, sql } from 'drizzle-orm';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { type SiteRevisionRow, siteContents } from '#conductor/kernel/db/schema/site.ts';
-import type { BufferMode } from '#conductor/model/buffer-modes.ts';
+import { rowsOf } from '#conductor/kernel/db/statement.ts';
+import type { BufferMode } from '#conductor/model/revision-roles.ts';
 import { readHeads } from '#conductor/sites/revisions/commit-buffer.ts';
 import { type Content, type StoredContent, sealContent } from '#conductor/sites/revisions/encrypted-documents.ts';
 import { planUpload } from '#conductor/sites/revisions/plan-upload.ts';
@@ -14,7 +14,7 @@ import {
   openRevisionDocuments,
   readRoles,
 } from '#conductor/sites/revisions/revision-store.ts';
-import { type SiteDocument, siteDocument } from '#conductor/sites/site-document.ts';
+import { type SiteDocument, siteDocument } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface CollectionUpload {

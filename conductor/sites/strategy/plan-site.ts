@@ -1,7 +1,7 @@
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import type { GroupDefinition, NodeRun, SiteRun } from '#conductor/model/site-run.ts';
+import { findCycles, orderByNeeds } from '#conductor/sites/needs.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import { findCycles } from '#conductor/sites/strategy/find-cycles.ts';
 import { indexOfSite, type SelectableNode, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -26,7 +26,7 @@ export function orderGroups<Group extends Orderable>(
   const edges = groups.map((group, index) =>
     places.get(group.name) === index ? dependenciesOf(group, index, places, faults) : undefined,
   );
-  const order = sort(edges)
+  const order = orderByNeeds(edges)
     .map((index) => groups[index])
     .filter((group) => group !== undefined);
   if (order.length < places.size) {
@@ -66,30 +66,6 @@ function dependenciesOf(
     } else found.add(place);
   });
   return [...found];
-}
-
-/** Kahn's way. @param edges of each position those that it must come after; `undefined` = not to be ordered */
-function sort(edges: readonly (readonly number[] | undefined)[]): number[] {
-  const dependants: number[][] = edges.map(() => []);
-  const missing = edges.map((each) => each?.length ?? -1);
-  edges.forEach((each, index) => {
-    for (const dependency of each ?? []) dependants[dependency]?.push(index);
-  });
-  const ready = edges.flatMap((each, index) => (each?.length === 0 ? [index] : []));
-  const order: number[] = [];
-  for (let next = ready.shift(); next !== undefined; next = ready.shift()) {
-    order.push(next);
-    for (const dependant of dependants[next] ?? []) {
-      missing[dependant] = (missing[dependant] ?? 0) - 1;
-      if (missing[dependant] === 0) insert(ready, dependant);
-    }
-  }
-  return order;
-}
-
-function insert(ascending: number[], value: number): void {
-  const place = ascending.findIndex((each) => each > value);
-  ascending.splice(place < 0 ? ascending.length : place, 0, value);
 }
 
 function duplicate(name: string, first: number, index: number): SiteFault {

@@ -1,7 +1,7 @@
 import type { SiteRun } from '#conductor/model/site-run.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
-import { type SiteDocument, siteDocument } from '#conductor/sites/site-document.ts';
+import { type SiteDocument, siteDocument } from '#conductor/sites/site.ts';
 import { applyDecisions } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide } from '#conductor/sites/strategy/decide.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';

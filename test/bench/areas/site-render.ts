@@ -1,5 +1,5 @@
 import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
-import { type SiteDocument, siteDocument } from '#conductor/sites/site-document.ts';
+import { type SiteDocument, siteDocument } from '#conductor/sites/site.ts';
 import { type BenchContext, type Figure, median, round } from '#test/bench/area.ts';
 
 const documentCount = 1000;

@@ -6,8 +6,8 @@ import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { defineStep, type StepOutcome } from '#shared/steps/define-step.ts';
 import { EraseArgs, type EraseResult, eraseStep, skipReasons } from '#shared/wire/erase-result.ts';
-import { PluginTaskArgs, pluginTaskStep } from '#shared/wire/plugin-task.ts';
 import type { StepKind } from '#shared/wire/step.ts';
+import { PluginTaskArgs, pluginTaskStep } from '#shared/wire/step.ts';
 import { writeToFile } from '#test/simulators/node/write-to-file.ts';
 
 /** What a test may make go wrong. */

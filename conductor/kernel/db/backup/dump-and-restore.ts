@@ -9,9 +9,9 @@ import {
   reachForDump,
   reachForRestore,
 } from '#conductor/kernel/db/backup/reach-database.ts';
-import { describeNewer, knownMigration } from '#conductor/kernel/db/migrate.ts';
+import { describeNewer, knownMigration } from '#conductor/kernel/db/open.ts';
 import { waitForLock } from '#conductor/kernel/db/session.ts';
-import { nodeFaults } from '#conductor/model/node-faults.ts';
+import { nodeFaults } from '#conductor/model/node-words.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Of the tables, as the migrations name it, and of the list of migrations that the database has seen. */

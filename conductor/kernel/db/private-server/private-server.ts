@@ -16,7 +16,7 @@ import {
   reachablePrograms,
   readDatabaseVersion,
 } from '#conductor/kernel/db/private-server/server-programs.ts';
-import { keepRunning } from '#conductor/kernel/keep-running.ts';
+import { keepRunning } from '#conductor/kernel/wake-loop.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';

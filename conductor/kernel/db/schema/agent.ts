@@ -1,7 +1,7 @@
 import { bigint, customType, index, jsonb, pgTable, primaryKey, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import type { BootEventName } from '#conductor/model/boot.ts';
+import type { BootEventName } from '#conductor/model/power-and-boot.ts';
 import type { AdvertisedStep, HardwareManagerVersion, StepKind } from '#shared/wire/step.ts';
 
 /**

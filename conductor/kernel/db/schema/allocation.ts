@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
-import type { AllocationState } from '#conductor/model/allocation-states.ts';
+import type { AllocationState } from '#conductor/model/transitions.ts';
 
 /** A request for a node, and the node it was given (seed 003). */
 export const allocations = pgTable(

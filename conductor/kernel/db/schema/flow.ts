@@ -15,8 +15,15 @@ import {
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { ActionName } from '#conductor/model/action-parameters.ts';
-import type { FlowEvent, FlowStepOrigin, FlowStepPhase, FlowStepState } from '#conductor/model/flow-log.ts';
-import type { FlowKindName, FlowState, WipeRequest } from '#conductor/model/flow-states.ts';
+import type {
+  FlowEvent,
+  FlowKindName,
+  FlowState,
+  FlowStepOrigin,
+  FlowStepPhase,
+  FlowStepState,
+  WipeRequest,
+} from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PluginTaskRef, RequestedStep } from '#conductor/model/planned-step.ts';
 import type { Progress } from '#shared/wire/progress.ts';

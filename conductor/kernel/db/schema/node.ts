@@ -1,12 +1,21 @@
 import { bigint, boolean, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
-import { chassis } from '#conductor/kernel/db/schema/chassis.ts';
-import type { BootDevice, BootMode } from '#conductor/model/boot.ts';
 import type { WipeRequest } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { RecordedOsDisk, SparedDisk } from '#conductor/model/known-disk.ts';
-import type { PowerState, PowerTarget } from '#conductor/model/power-states.ts';
+import type { BootDevice, BootMode, PowerState, PowerTarget } from '#conductor/model/power-and-boot.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
+
+/** What several nodes stand in. */
+export const chassis = pgTable('chassis', {
+  id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
+  uuid: uuid().primaryKey(),
+  description: text(),
+  extra: jsonb().$type<Record<string, unknown>>().notNull().default({}),
+  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+});
+export type ChassisRow = typeof chassis.$inferSelect;
 
 /** Documents that operators write and clients read back (`driver_info`, `properties` …) stay JSON; what Baton itself knows has columns. */
 export const nodes = pgTable(

@@ -14,7 +14,7 @@ import {
 import { remarkColumn } from '#conductor/kernel/db/remark-column.ts';
 import type { ActionClusters } from '#conductor/model/action-parameters.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import type { GroupDefinition, GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/model/site-run.ts';
 
 /** What the site's flow (`flows`) has beside a node's: one thing that an operator asks of a whole site. */

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
-import type { DeliveryState } from '#conductor/model/delivery-states.ts';
+import type { DeliveryState } from '#conductor/model/transitions.ts';
 
 /** Somebody who is notified of what happens to nodes. */
 export const webhooks = pgTable('webhooks', {

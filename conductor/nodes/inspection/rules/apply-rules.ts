@@ -2,14 +2,13 @@ import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { describePatch } from '#conductor/nodes/change-note.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { planRules, type RulesPlan } from '#conductor/nodes/inspection/rules/plan-rules.ts';
 import { readStoredRules } from '#conductor/nodes/inspection/rules/rule-resource.ts';
-import { addHistory } from '#conductor/nodes/node-history.ts';
+import { addHistory, describePatch } from '#conductor/nodes/node-history.ts';
 import { getNode, type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
 import { describeNode, planNodePatch } from '#conductor/nodes/plan-node-patch.ts';
-import { addTraits, deleteTrait } from '#conductor/nodes/traits/trait-store.ts';
+import { addTraits, deleteTrait } from '#conductor/nodes/traits.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 export type RulesContext = Pick<NodesContext, 'config' | 'drivers' | 'secrets' | 'log' | 'inspectionRules'>;

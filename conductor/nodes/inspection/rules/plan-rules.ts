@@ -1,6 +1,6 @@
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
-import { withCapability } from '#conductor/nodes/capabilities.ts';
+import { withCapability } from '#conductor/nodes/boot-mode.ts';
 import { fillIn, type RuleSubject, textOf } from '#conductor/nodes/inspection/rules/fill-in.ts';
 import { holds } from '#conductor/nodes/inspection/rules/holds.ts';
 import { type InspectionRule, itemsOf, type RuleCall, type Signature } from '#conductor/nodes/inspection/rules/rule.ts';

@@ -2,7 +2,7 @@ import type { PlannedDiskView, TeardownStepView, WipePlan } from '#conductor/api
 import { decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
-import type { InstanceAnswer } from '#conductor/model/instance-answer.ts';
+import type { InstanceAnswer } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-disks.ts';

@@ -15,7 +15,7 @@ import {
 } from '#conductor/sites/actions/teardown-plan/look-at-kubernetes.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { withCredentials } from '#conductor/sites/credentials.ts';
-import type { EtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
+import type { EtcdSite } from '#conductor/sites/revisions/find-design.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
 const atOnce = 8;

@@ -6,9 +6,9 @@ import {
   namePods,
 } from '#conductor/api/teardown-plan.ts';
 import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { findDaemonSets, hasDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type Budget, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
+import { kubeletShutdown } from '#conductor/cluster/kubernetes/node-steps.ts';
 import {
   isCordoned,
   isReady,
@@ -19,8 +19,7 @@ import {
 } from '#conductor/cluster/kubernetes/objects.ts';
 import { type DrainPlan, outlineOf, planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { findMissingRights, watchRight } from '#conductor/cluster/kubernetes/rights.ts';
-import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
-import { kubeletShutdown } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
+import { type Cluster, withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';

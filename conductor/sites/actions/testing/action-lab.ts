@@ -8,7 +8,7 @@ import { startActionRunner } from '#conductor/sites/actions/action-runner.ts';
 import type { SiteOperations } from '#conductor/sites/actions/action-work.ts';
 import { createAction } from '#conductor/sites/actions/create-action.ts';
 import { tagRevision } from '#conductor/sites/revisions/revision-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { ConductorContext } from '#conductor/start/open-context.ts';
 import { type Clock, systemClock } from '#shared/clock.ts';
 
 /** A revision without documents that is committed: what it says comes from the test's hands. */

@@ -7,7 +7,7 @@ import { defaultSettings } from '#conductor/sites/documents/configuration-docume
 import type { NodeReport } from '#conductor/sites/nodes/node-order.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 import type { SelectableNode } from '#conductor/sites/strategy/select-nodes.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { ConductorContext } from '#conductor/start/open-context.ts';
 
 /** A site of fake hardware. */
 export function makeSite(

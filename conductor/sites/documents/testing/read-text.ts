@@ -1,8 +1,7 @@
-import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-report.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site.ts';
-import type { Site } from '#conductor/sites/site.ts';
-import { siteDocument } from '#conductor/sites/site-document.ts';
+import { type Site, siteDocument } from '#conductor/sites/site.ts';
 
 /** A site from YAML as an operator uploads it, all in one collection. */
 export function readText(yaml: string, known: KnownToSite = {}): { site: Site | undefined; faults: SiteFault[] } {

@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { insertFlow, pruneFlows, updateFlow } from '#conductor/flows/flow-store.ts';
+import { planSteps } from '#conductor/flows/plan-steps.ts';
+import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+afterAll(() => api.close());
+
+test('keeps the newest 20 ended flows of each node, and every open one', async () => {
+  const { db } = api.context;
+  const add = async (nodeUuid: string, endedAt: Date | undefined): Promise<string> => {
+    const steps = planSteps(flowKinds.verify, { requested: [] });
+    const uuid = await db.transaction((tx) => insertFlow(tx, { nodeUuid, kind: 'verify', steps }));
+    if (endedAt) await updateFlow(db, uuid, { state: 'succeeded', endedAt });
+    return uuid;
+  };
+  const create = async () => (await api.call('POST', '/v1/nodes', { driver: 'fake-hardware' })).uuid;
+  const [busy, quiet] = [await create(), await create()];
+  const ended: string[] = [];
+  for (let second = 1; second <= 23; second += 1) ended.push(await add(busy, new Date(second * 1000)));
+  const others = [await add(busy, undefined), await add(quiet, new Date(0))];
+
+  await pruneFlows(api.context);
+  const left = (await db.select().from(flows)).map((flow) => flow.uuid);
+  expect(left.toSorted()).toEqual([...ended.slice(3), ...others].toSorted());
+  expect(await db.select().from(flowSteps)).toHaveLength(left.length);
+});

@@ -1,0 +1,119 @@
+import type { NodeSwitchPort } from '#conductor/api/node-parts.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
+import { differs, listSetPorts, movesTo } from '#conductor/flows/look-at-switch-ports.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
+import type { FoundVlans } from '#conductor/model/port-vlans.ts';
+import { describeBond, type FoundBond } from '#conductor/model/switch-bond.ts';
+import { settingOf } from '#conductor/networks/connect-node.ts';
+import { networkDataOf } from '#conductor/networks/network-data.ts';
+import {
+  bondsOfNode,
+  networkInterfaces,
+  parseNetworkInterface,
+  planNetworkMove,
+  type SwitchPortMove,
+} from '#conductor/networks/network-interfaces.ts';
+import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
+import { listNodePorts, listOthersAt } from '#conductor/nodes/ports/port-store.ts';
+import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+
+/** Who asks waits no longer for a switch, which is told as a fault of its ports. Milliseconds. */
+const lookMs = 30_000;
+
+/**
+ * The node's switch ports that Baton has set.
+ * @param look Reads them at their switches now.
+ * @throws AppError `invalid_argument` for a network or a switch that is no more in the networks file.
+ */
+export async function readNodeNetwork(
+  context: Pick<EngineContext, 'db' | 'networks'>,
+  node: NodeRow,
+  { look }: { readonly look: boolean },
+): Promise<NodeSwitchPort[]> {
+  const setPorts = await listSetPorts(context.db, node.uuid);
+  const moves = movesTo(context, setPorts);
+  const now = new Date();
+  const { looks, failures } = look
+    ? await context.networks.look(moves, undefined, lookMs)
+    : { looks: [], failures: [] };
+  return moves.flatMap((move) => {
+    const { uuid, address } = move.port;
+    const set = setPorts.find(({ port }) => port.uuid === uuid)?.set;
+    if (!set) return [];
+    const seen = looks.find((each) => each.move === move);
+    const failure = failures.find((each) => each.moves.includes(move));
+    return {
+      port_uuid: uuid,
+      address,
+      switch_id: move.switchEntry.switchId,
+      port_id: move.portId,
+      network: set.network,
+      applied_at: set.appliedAt.toISOString(),
+      looked_at: (seen ? now : set.lookedAt)?.toISOString() ?? null,
+      wanted: viewVlans(settingOf(move).vlans),
+      found: seen ? viewVlans(seen.found.vlans) : set.found && viewVlans(set.found),
+      wanted_bond: viewBond(move.bond),
+      found_bond: viewBond(seen ? seen.found.bond : set.foundBond),
+      differs: seen ? differs(seen) : set.found !== null,
+      commands: [...(seen?.commands ?? [])],
+      error: failure ? errorChain(failure.error) : null,
+    };
+  });
+}
+
+function viewBond(bond: FoundBond | null | undefined): string | null {
+  return bond ? describeBond(bond) : null;
+}
+
+function viewVlans(vlans: Exclude<FoundVlans, 'other'>): { untagged: number | null; tagged: number[] };
+function viewVlans(vlans: FoundVlans): { untagged: number | null; tagged: number[] } | 'other';
+function viewVlans(vlans: FoundVlans): { untagged: number | null; tagged: number[] } | 'other' {
+  return vlans === 'other' ? vlans : { untagged: vlans.untagged ?? null, tagged: [...vlans.tagged] };
+}
+
+/** Where a deploy will put the node's switch ports for its instance. @throws AppError `invalid_argument` listing every fault */
+export async function tenantMoves(
+  { db, networks }: Pick<EngineContext, 'db' | 'networks'>,
+  node: NodeRow,
+): Promise<SwitchPortMove[]> {
+  const [ports, vifs, groups] = await Promise.all([
+    listNodePorts(db, node.uuid),
+    listVifs(db, node.uuid),
+    listPortGroups(db, networks.networks, node.uuid),
+  ]);
+  return planNetworkMove({
+    networkInterface: parseNetworkInterface(node.networkInterface),
+    ports,
+    networks: networks.networks,
+    destination: { purpose: 'tenant', vifs },
+    groups,
+  });
+}
+
+/** What an instance learns of its links, by the networks that its ports will be on; the node's own `network_data` wins. */
+export async function instanceNetworkData(
+  context: Pick<EngineContext, 'db' | 'networks'>,
+  node: NodeRow,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  if (Object.keys(node.networkData).length > 0) return node.networkData;
+  const moves = await tenantMoves(context, node);
+  return networkDataOf(moves, await listPortGroups(context.db, context.networks.networks, node.uuid));
+}
+
+/** Other nodes at a bond of this node's switch: each would move the other. @returns a fault for each of their ports */
+export async function findSharedBonds(
+  { db, networks }: Pick<EngineContext, 'db' | 'networks'>,
+  node: Pick<NodeRow, 'uuid' | 'networkInterface'>,
+  ports: readonly PortRow[],
+): Promise<string[]> {
+  if (!networkInterfaces[parseNetworkInterface(node.networkInterface)].switches) return [];
+  const faults: string[] = [];
+  for (const { switchId, bond, members } of bondsOfNode(ports, networks.networks)) {
+    for (const other of await listOthersAt(db, { switchId, portIds: [bond, ...members], exceptNode: node.uuid })) {
+      faults.push(`bond ${bond} of switch ${switchId}: port ${other.address} of node ${other.nodeUuid} is at it, too`);
+    }
+  }
+  return faults;
+}

@@ -1,0 +1,32 @@
+/** Power vocabulary of Ironic's API (ironic-api.md §3.7). */
+
+export type PowerState = 'power on' | 'power off';
+
+export const powerTargets = ['power on', 'power off', 'rebooting', 'soft rebooting', 'soft power off'] as const;
+export type PowerTarget = (typeof powerTargets)[number];
+
+/** The state that a power action ends in. */
+export function powerStateAfter(target: PowerTarget): PowerState {
+  return target === 'power off' || target === 'soft power off' ? 'power off' : 'power on';
+}
+
+export const bootDevices = ['pxe', 'disk', 'cdrom', 'bios', 'safe'] as const;
+/** `uefihttp`: the firmware's own HTTP boot, by Ironic's name; no IPMI has it. */
+export type BootDevice = (typeof bootDevices)[number] | 'uefihttp';
+
+export type BootMode = 'uefi' | 'bios';
+
+/**
+ * What is seen of a machine while it boots, in order: its DHCP answer, the boot script, the ramdisk's two files, the
+ * agent's lookup and its first heartbeat.
+ */
+export const bootEvents = ['dhcp', 'script', 'kernel', 'initrd', 'lookup', 'heartbeat'] as const;
+export type BootEventName = (typeof bootEvents)[number];
+
+export interface BootEvent {
+  readonly event: BootEventName;
+  /** `10.1.0.50`, `ramdisk`. */
+  readonly detail?: string | undefined;
+  /** Sent, of the files. */
+  readonly bytes?: number | undefined;
+}

@@ -1,0 +1,126 @@
+import { drivers, findDriver } from '#conductor/drivers/driver-table.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { didYouMean } from '#shared/words.ts';
+
+/** What the conductor and in-band steps read of every node. */
+const generalKeys = [
+  'deploy_boot',
+  'disk_erasure_concurrency',
+  'fast_track',
+  'kernel_append_params',
+  'ramdisk_boot',
+  'wipe_special_filesystems',
+];
+
+/** Settings of in-band steps, those of custom ones too. */
+const agentKey = /^agent_[\w-]+$/;
+
+/** Keys that Ironic's clients write to nodes as they do for Ironic; they have no effect here. */
+const ironicKeys = [
+  'bootloader',
+  'cleaning_network',
+  'config_via_removable',
+  'deploy_forces_oob_reboot',
+  'deploy_iso',
+  'deploy_kernel',
+  'deploy_ramdisk',
+  'external_http_url',
+  'force_persistent_boot_device',
+  'image_http_proxy',
+  'image_https_proxy',
+  'image_no_proxy',
+  'inspection_network',
+  'ipmi_bridging',
+  'ipmi_disable_boot_timeout',
+  'ipmi_force_boot_device',
+  'ipmi_hex_kg_key',
+  'ipmi_local_address',
+  'ipmi_protocol_version',
+  'ipmi_target_address',
+  'ipmi_target_channel',
+  'ipmi_terminal_port',
+  'ipmi_transit_address',
+  'ipmi_transit_channel',
+  'provisioning_network',
+  'redfish_root_prefix',
+  'rescue_iso',
+  'rescue_kernel',
+  'rescue_ramdisk',
+  'rescuing_network',
+  'servicing_network',
+];
+
+/** Of every driver: a node that changes its driver keeps what the old one read. */
+const driverKeys = drivers.flatMap(({ fields }) => Object.keys(fields));
+const knownKeys: ReadonlySet<string> = new Set([...driverKeys, ...generalKeys, ...ironicKeys]);
+
+/**
+ * `driver_info` holds what is known alone: of a key that nobody knows, nobody could say whether it is a secret.
+ * @param before as it is stored: its keys may stay, as those of an older Baton or of Ironic
+ * @throws AppError `invalid_argument` naming the key, and the one that was probably meant.
+ */
+export function refuseUnknownKeys(
+  driver: string,
+  after: Readonly<Record<string, unknown>>,
+  before: Readonly<Record<string, unknown>> = {},
+): void {
+  const unknown = Object.keys(after).find(
+    (key) => !knownKeys.has(key) && !agentKey.test(key) && !Object.hasOwn(before, key),
+  );
+  if (unknown === undefined) return;
+  const own = Object.keys(findDriver(driver)?.fields ?? {});
+  const key = unknown.slice(0, 100);
+  throw new AppError(
+    'invalid_argument',
+    `driver_info: '${key}' is not known${didYouMean(key, [...own, ...knownKeys])}; ${driver} reads ${own.join(', ')}. ` +
+      'Notes about a node belong in extra.',
+  );
+}
+
+/** What a node needs before it can be managed and allocated: `driver_info/ipmi_password`, `resource_class`. Pure. */
+export function listMissing(node: Pick<NodeRow, 'driver' | 'driverInfo' | 'resourceClass'>): string[] {
+  const bmc = findDriver(node.driver)?.bmc;
+  const fields = [bmc?.address, bmc?.username, bmc?.password].filter((field) => field !== undefined);
+  return [
+    ...fields.filter((field) => !node.driverInfo[field]).map((field) => `driver_info/${field}`),
+    ...(node.resourceClass === null ? ['resource_class'] : []),
+  ];
+}
+
+/** By the property that holds a login's secret: those that decide where, and how well guarded, it is sent. */
+const waysOfLogins: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(
+    drivers.flatMap(({ fields }) =>
+      Object.entries(fields).flatMap(([name, { secret }]) => (secret ? [[name, secret.sentBy]] : [])),
+    ),
+  ),
+  // of a volume target: CHAP
+  auth_password: ['target_portal', 'target_portals', 'target_iqn', 'auth_method'],
+};
+
+/**
+ * Whoever may write an address but only sees `******` must not have the secret sent to a machine of their own: to another
+ * place goes only a secret that is written again. Pure.
+ * @param document `driver_info`, `properties`: as errors name it
+ * @param after with what was kept in place of `******`
+ * @throws AppError `invalid_argument` naming what changes and the secret that must come along.
+ */
+export function requireLoginForNewAddress(
+  document: string,
+  after: Readonly<Record<string, unknown>>,
+  before: Readonly<Record<string, unknown>>,
+): void {
+  const isSame = (key: string): boolean => JSON.stringify(after[key] ?? null) === JSON.stringify(before[key] ?? null);
+  for (const [secret, ways] of Object.entries(waysOfLogins)) {
+    // each sealing of the same text is another one: what is equal was not written
+    const isKept = (after[secret] ?? null) !== null && isSame(secret);
+    const moved = isKept ? ways.filter((key) => !isSame(key)) : [];
+    if (moved.length === 0) continue;
+    throw new AppError(
+      'invalid_argument',
+      `${document}: ${moved.join(', ')} decides where ${secret} is sent, and secrets are not shown: write ${document}/${secret} ` +
+        'again in the same patch.',
+    );
+  }
+}
