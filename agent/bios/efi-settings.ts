@@ -7,11 +7,10 @@ import {
 } from '#agent/bios/efi-variables.ts';
 import type { SettingSource } from '#agent/bios/setting-sources.ts';
 import { fingerprint, parseKeyUpdate } from '#agent/bios/signature-lists.ts';
-import { type BiosSetting, bareSetting, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
+import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import { hasValue } from '#shared/bios/check-settings.ts';
+import { efiSetting } from '#shared/bios/efi-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/** The settings that every UEFI firmware keeps in variables (UEFI 3.3, 32.3), under names of ours; docs/hardware.md has them. */
 
 /** In the order in which they must be written: the platform key ends setup mode. */
 const keyVariables = [
@@ -56,31 +55,16 @@ async function readSettings(variables: EfiVariables): Promise<BiosSetting[]> {
   const order = await variables.read('BootOrder');
   const next = await variables.read('BootNext');
   const timeout = await variables.read('Timeout');
-  const settable = { read_only: false, reset_required: false };
-  const text = { attribute_type: 'String', ...settable };
-  const state = { attribute_type: 'Boolean', read_only: true, reset_required: false };
   return [
-    {
-      ...bareSetting('efi.boot_timeout', timeout && timeout.length >= 2 ? String(timeout.readUInt16LE()) : null),
-      ...settable,
-      attribute_type: 'Integer',
-      lower_bound: 0,
-      upper_bound: 0xffff,
-    },
-    { ...bareSetting('efi.boot_order', numbersIn(order).join(',')), ...text },
-    {
-      ...bareSetting('efi.boot_next', numbersIn(next)[0] ?? ''),
-      ...settable,
-      attribute_type: 'Enumeration',
-      allowable_values: ['', ...entries],
-    },
-    { ...bareSetting('efi.secure_boot', await flag(variables, 'SecureBoot')), ...state },
-    { ...bareSetting('efi.setup_mode', await flag(variables, 'SetupMode')), ...state },
+    efiSetting('efi.boot_timeout', timeout && timeout.length >= 2 ? String(timeout.readUInt16LE()) : null),
+    efiSetting('efi.boot_order', numbersIn(order).join(',')),
+    { ...efiSetting('efi.boot_next', numbersIn(next)[0] ?? ''), allowable_values: ['', ...entries] },
+    efiSetting('efi.secure_boot', await flag(variables, 'SecureBoot')),
+    efiSetting('efi.setup_mode', await flag(variables, 'SetupMode')),
     ...(await Promise.all(
-      keyVariables.map(async ({ setting, name, guid }) => ({
-        ...bareSetting(setting, fingerprint(await variables.read(name, guid))),
-        ...text,
-      })),
+      keyVariables.map(async ({ setting, name, guid }) =>
+        efiSetting(setting, fingerprint(await variables.read(name, guid))),
+      ),
     )),
   ];
 }

@@ -1,15 +1,15 @@
 import { createCipheriv, randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import type { DiskSettings } from '#agent/burnin/burnin-settings.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { eraseEach } from '#agent/erase/erase-disks.ts';
-import { readEraseOptions } from '#agent/erase/erase-options.ts';
 import { type MachineDisks, machineDisks, prepareDisks } from '#agent/erase/prepare-disks.ts';
 import { type RawDisk, withRawDisk } from '#agent/erase/raw-disk.ts';
 import { type SlotPool, slotBytes } from '#agent/image/slot-pool.ts';
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { rereadPartitions } from '#agent/storage/wait-for-udev.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { DiskSettings } from '#shared/in-band/burnin-settings.ts';
+import { readEraseOptions } from '#shared/in-band/erase-options.ts';
 import type { SkippedDisk } from '#shared/wire/erase-result.ts';
 
 /** One disk of the step's result. */

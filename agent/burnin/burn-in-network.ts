@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import type { NetworkSettings } from '#agent/burnin/burnin-settings.ts';
 import { receiveBlocks, sendBlocks } from '#agent/burnin/network-stream.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { NetworkSettings } from '#shared/in-band/burnin-settings.ts';
 import { retry } from '#shared/retry.ts';
 
 /** The step's result. */

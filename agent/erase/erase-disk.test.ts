@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { eraseDisk } from '#agent/erase/erase-disk.ts';
 import type { EraseMethod } from '#agent/erase/erase-methods.ts';
-import { readEraseOptions } from '#agent/erase/erase-options.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 import { createInstantClock } from '#agent/testing/fake-clock.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { readEraseOptions } from '#shared/in-band/erase-options.ts';
 import { silentLog } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 

@@ -9,7 +9,6 @@ import {
   overwrite,
   overwritePasses,
 } from '#agent/erase/erase-methods.ts';
-import type { EraseOptions } from '#agent/erase/erase-options.ts';
 import { requireNoHiddenSectors } from '#agent/erase/hidden-sectors.ts';
 import { formatNvme, readNvmeAbilities, sanitizeNvme } from '#agent/erase/nvme.ts';
 import { withRawDisk } from '#agent/erase/raw-disk.ts';
@@ -17,6 +16,7 @@ import { type Evidence, noEvidence, plantCanaries, proveErased, readSamples } fr
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { rereadPartitions, waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { EraseOptions } from '#shared/in-band/erase-options.ts';
 import type { ErasedDisk, EraseProof } from '#shared/wire/erase-result.ts';
 
 export type EraseServices = Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal'>;

@@ -3,12 +3,12 @@ import { nameDisk } from '#agent/erase/choose-disks.ts';
 import { type EraseServices, eraseDisk, type OnErased, readAbilities } from '#agent/erase/erase-disk.ts';
 import { createProgress, eraseEach } from '#agent/erase/erase-disks.ts';
 import { planErase } from '#agent/erase/erase-methods.ts';
-import { type EraseOptions, readEraseOptions } from '#agent/erase/erase-options.ts';
 import { type MachineDisks, machineDisks, prepareDisks } from '#agent/erase/prepare-disks.ts';
 import { sharesHardware } from '#agent/erase/require-erasable.ts';
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { wipeDisk } from '#agent/storage/wipe-disk.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { type EraseOptions, readEraseOptions } from '#shared/in-band/erase-options.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { ErasedDisk, EraseResult, SkippedDisk } from '#shared/wire/erase-result.ts';
 

@@ -2,11 +2,11 @@ import type { AgentContext } from '#agent/context.ts';
 import { nameDisk } from '#agent/erase/choose-disks.ts';
 import { eraseDisk, type OnErased, readAbilities } from '#agent/erase/erase-disk.ts';
 import { planErase } from '#agent/erase/erase-methods.ts';
-import { type EraseOptions, readEraseOptions } from '#agent/erase/erase-options.ts';
 import { type DisksToErase, type MachineDisks, machineDisks, prepareDisks } from '#agent/erase/prepare-disks.ts';
 import { diskKey, sharesHardware } from '#agent/erase/require-erasable.ts';
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { type EraseOptions, readEraseOptions } from '#shared/in-band/erase-options.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 import type { ErasedDisk, EraseResult } from '#shared/wire/erase-result.ts';
 

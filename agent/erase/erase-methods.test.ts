@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { AtaSecurity } from '#agent/erase/ata-security.ts';
 import { describeMethod, type EraseAbilities, planErase } from '#agent/erase/erase-methods.ts';
-import { type EraseOptions, readEraseOptions } from '#agent/erase/erase-options.ts';
+import { type EraseOptions, readEraseOptions } from '#shared/in-band/erase-options.ts';
 
 const defaults = readEraseOptions({ driver_internal_info: {} });
 const nvme = { format: true, cryptoErase: true, formatsAllNamespaces: true, sanitize: ['block erase'] as const };

@@ -1,10 +1,10 @@
 import { createCipheriv, randomBytes } from 'node:crypto';
 import type { AtaSecurity } from '#agent/erase/ata-security.ts';
-import type { EraseOptions } from '#agent/erase/erase-options.ts';
 import type { NvmeAbilities, SanitizeAction } from '#agent/erase/nvme.ts';
 import type { RawDisk } from '#agent/erase/raw-disk.ts';
 import { type SlotPool, slotBytes } from '#agent/image/slot-pool.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { EraseOptions } from '#shared/in-band/erase-options.ts';
 
 /** One way to erase a disk. `secure`: the disk does it itself; a failure fails the step unless the operator said so. */
 export type EraseMethod =

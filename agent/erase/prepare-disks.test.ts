@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { readEraseOptions } from '#agent/erase/erase-options.ts';
 import { type MachineDisks, prepareDisks } from '#agent/erase/prepare-disks.ts';
 import { hdparmIdentify, securitySection } from '#agent/erase/testing/recorded-hdparm.ts';
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 import { createInstantClock } from '#agent/testing/fake-clock.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
+import { readEraseOptions } from '#shared/in-band/erase-options.ts';
 import { silentLog } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 

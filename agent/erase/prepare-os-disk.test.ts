@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { readEraseOptions } from '#agent/erase/erase-options.ts';
 import { prepareOsDisk } from '#agent/erase/prepare-disks.ts';
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { lvmUuids, recordedVolume } from '#agent/storage/testing/recorded-lvm.ts';
@@ -7,6 +6,7 @@ import { testDevice } from '#agent/storage/testing/test-device.ts';
 import { createInstantClock } from '#agent/testing/fake-clock.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { readEraseOptions } from '#shared/in-band/erase-options.ts';
 import { silentLog } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import { OsDisk } from '#shared/wire/erase-result.ts';

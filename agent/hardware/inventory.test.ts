@@ -28,7 +28,9 @@ const files: Readonly<Record<string, string>> = {
   'sys/class/net/enp0s5/address': '52:54:00:AA:00:01\n',
   'sys/class/net/enp0s5/carrier': '1\n',
   'sys/class/net/enp0s5/speed': '10000\n',
-  'sys/class/net/enp0s6/address': '52:54:00:aa:00:02\n',
+  // a member of a bond, which has the other card's address
+  'sys/class/net/enp0s6/address': '52:54:00:aa:00:01\n',
+  'sys/class/net/enp0s6/bonding_slave/perm_hwaddr': '52:54:00:aa:00:02\n',
   'sys/class/net/enp0s6/speed': '-1\n',
   'sys/class/net/enp0s6/device/vendor': '0x8086\n',
   'sys/class/net/br0/address': '52:54:00:aa:00:09\n',

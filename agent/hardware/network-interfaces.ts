@@ -7,7 +7,7 @@ import type { LldpTlv } from '#shared/wire/inventory.ts';
 
 interface PhysicalInterface {
   readonly name: string;
-  /** Lower case, colons. */
+  /** Lower case, colons; its own, also where it is a member of a bond. */
   readonly macAddress: string;
   /** `/sys/class/net/<name>` */
   readonly directory: string;
@@ -20,7 +20,8 @@ export async function listPhysicalInterfaces(sysRoot = '/sys'): Promise<readonly
   const found = await Promise.all(
     names.map(async (name): Promise<readonly PhysicalInterface[]> => {
       const directory = join(root, name);
-      const macAddress = parseMacAddress((await readAttribute(directory, 'address')) ?? '');
+      const own = await readAttribute(directory, 'bonding_slave/perm_hwaddr');
+      const macAddress = parseMacAddress(own ?? (await readAttribute(directory, 'address')) ?? '');
       return macAddress !== undefined && (await exists(join(directory, 'device')))
         ? [{ name, macAddress, directory }]
         : [];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { findChecksum, resolveChecksum } from '#agent/image/expected-checksum.ts';
-import { ImageInfo } from '#agent/image/image-info.ts';
+import { ImageInfo } from '#shared/in-band/image-info.ts';
 
 const sha256 = 'a'.repeat(64);
 const sha512 = 'B'.repeat(128);

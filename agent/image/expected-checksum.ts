@@ -1,6 +1,6 @@
-import type { ImageInfo } from '#agent/image/image-info.ts';
 import { showUrl } from '#agent/image/show-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { ImageInfo } from '#shared/in-band/image-info.ts';
 
 const bsdLine = /^[A-Za-z0-9-]+\s*\((?<name>.+)\)\s*=\s*(?<hex>[0-9a-fA-F]+)$/;
 const gnuLine = /^(?<hex>[0-9a-fA-F]{32,128})\s+[* ]?(?<name>\S.*)$/;

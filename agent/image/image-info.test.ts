@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { authorizationHeaders, authorizationHeadersFor, checkSupported, ImageInfo } from '#agent/image/image-info.ts';
+import { authorizationHeaders, authorizationHeadersFor, checkSupported } from '#agent/image/image-info.ts';
+import { ImageInfo } from '#shared/in-band/image-info.ts';
 
 const minimal = { id: 'disk.raw', urls: ['http://192.0.2.1/disk.raw'] };
 

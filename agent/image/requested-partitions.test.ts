@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { ImageInfo } from '#agent/image/image-info.ts';
 import { isPartitionImage, readRequestedPartitions } from '#agent/image/requested-partitions.ts';
+import { ImageInfo } from '#shared/in-band/image-info.ts';
 
 const read = (fields: Record<string, unknown>, ramdisk: 'bios' | 'uefi' = 'bios') =>
   readRequestedPartitions(ImageInfo.parse({ id: 'i', urls: ['http://192.0.2.1/i'], ...fields }), false, ramdisk);

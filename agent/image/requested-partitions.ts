@@ -1,6 +1,6 @@
-import type { ImageInfo } from '#agent/image/image-info.ts';
 import type { RequestedLayout } from '#agent/storage/partition-layout.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { ImageInfo } from '#shared/in-band/image-info.ts';
 
 /** File systems that this ramdisk can make. */
 const ephemeralFormats = ['ext2', 'ext3', 'ext4', 'vfat'] as const;

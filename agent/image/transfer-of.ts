@@ -1,7 +1,8 @@
 import type { AgentContext } from '#agent/context.ts';
 import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
-import { authorizationHeaders, type ImageInfo } from '#agent/image/image-info.ts';
+import { authorizationHeaders } from '#agent/image/image-info.ts';
 import type { WriteImageOptions } from '#agent/image/write-image.ts';
+import type { ImageInfo } from '#shared/in-band/image-info.ts';
 
 type Context = Pick<AgentContext, 'clock' | 'log' | 'signal' | 'reportProgress' | 'imagePolicy' | 'shareImage'>;
 

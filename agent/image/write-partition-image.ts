@@ -2,7 +2,6 @@ import type { AgentContext } from '#agent/context.ts';
 import { type Disk, openDisk, openExclusive } from '#agent/image/disk.ts';
 import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
 import { growFileSystem, makeEphemeral, makeEspFileSystem, makeSwap } from '#agent/image/fill-partitions.ts';
-import type { ImageInfo } from '#agent/image/image-info.ts';
 import { makeUnusable } from '#agent/image/make-unusable.ts';
 import type { RequestedPartitions } from '#agent/image/requested-partitions.ts';
 import { transferOf } from '#agent/image/transfer-of.ts';
@@ -21,6 +20,7 @@ import { readDiskTable, writeDiskTable } from '#agent/storage/sfdisk.ts';
 import { rereadPartitions } from '#agent/storage/wait-for-udev.ts';
 import { wipeDisk } from '#agent/storage/wipe-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { ImageInfo } from '#shared/in-band/image-info.ts';
 
 type Context = Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'reportProgress'>;
 

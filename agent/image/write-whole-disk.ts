@@ -1,7 +1,6 @@
 import type { AgentContext } from '#agent/context.ts';
 import { type Disk, openDisk, openExclusive } from '#agent/image/disk.ts';
 import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
-import type { ImageInfo } from '#agent/image/image-info.ts';
 import { transferOf } from '#agent/image/transfer-of.ts';
 import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
 import { digestHead, type WrittenImage } from '#agent/image/written-image.ts';
@@ -11,6 +10,7 @@ import { moveBackupGpt } from '#agent/storage/sgdisk.ts';
 import { rereadPartitions } from '#agent/storage/wait-for-udev.ts';
 import { wipeDisk, zeroEnds } from '#agent/storage/wipe-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { ImageInfo } from '#shared/in-band/image-info.ts';
 import type { Run } from '#shared/process/run.ts';
 
 type Context = Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'reportProgress'>;

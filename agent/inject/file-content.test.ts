@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { serveImage } from '#agent/image/testing/image-server.ts';
-import { fileContent, fillTemplate } from '#agent/inject/injected-file.ts';
+import { fileContent, fillTemplate } from '#agent/inject/file-content.ts';
 
 const options = { verify: true, signal: new AbortController().signal };
 const content = (text: string, values = {}) => fileContent({ path: '/etc/x', content: text }, values, options);

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
-import type { InjectedFile } from '#agent/inject/injected-file.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
 import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import type { InjectedFile } from '#shared/in-band/injected-file.ts';
 import type { Run } from '#shared/process/run.ts';
 
 export interface TargetDisk {

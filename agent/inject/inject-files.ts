@@ -1,8 +1,8 @@
 import { chmod, constants, lstat, mkdir, open, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { AgentContext } from '#agent/context.ts';
+import { fileContent } from '#agent/inject/file-content.ts';
 import { findPartition, type TargetDisk } from '#agent/inject/find-partition.ts';
-import { fileContent, type InjectedFile } from '#agent/inject/injected-file.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { assembleForNode } from '#agent/raid/run-raid-step.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
@@ -11,6 +11,7 @@ import { probePartitions } from '#agent/storage/partition-table.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { chooseRootDevice, readSkipList } from '#shared/disks/choose-root-device.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { type InjectedFile } from '#shared/in-band/injected-file.ts';
 
 /** One file of the step's result. */
 export interface PlacedFile {

@@ -3,8 +3,8 @@ import { applySettings } from '#agent/bios/apply-settings.ts';
 import { resetFirmwareAttributes } from '#agent/bios/firmware-attributes.ts';
 import { firmwareAttributesOf, settingSources } from '#agent/bios/setting-sources.ts';
 import type { AgentContext } from '#agent/context.ts';
-import { BiosSettingsArgument } from '#shared/bios/bios-setting.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { ApplyBiosArgs } from '#shared/in-band/step-args.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
 
 const applyBiosConfiguration = defineStep({
@@ -14,10 +14,7 @@ const applyBiosConfiguration = defineStep({
   destroys: 'none',
   description:
     "Changes BIOS settings from the running ramdisk: by the kernel's firmware-attributes class and by EFI variables.",
-  args: z.strictObject({
-    settings: BiosSettingsArgument,
-    admin_password: z.string().optional().describe("The firmware's administrator password, where it has one"),
-  }),
+  args: ApplyBiosArgs,
   run: async (context: AgentContext, args) => {
     const { rebootPending, ...output } = await applySettings(
       settingSources(context, args.admin_password),

@@ -2,15 +2,15 @@ import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { burnInDisks } from '#agent/burnin/burn-in-disks.ts';
 import { burnInNetwork } from '#agent/burnin/burn-in-network.ts';
+import { chooseMegabytes, readAvailableBytes, stress } from '#agent/burnin/stressapptest.ts';
+import type { AgentContext } from '#agent/context.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import {
   readCpuSettings,
   readDiskSettings,
   readMemorySettings,
   readNetworkSettings,
-} from '#agent/burnin/burnin-settings.ts';
-import { chooseMegabytes, readAvailableBytes, stress } from '#agent/burnin/stressapptest.ts';
-import type { AgentContext } from '#agent/context.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+} from '#shared/in-band/burnin-settings.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
 
 /** Fits into the processors' caches: they, and not the memory, are what limits it. */

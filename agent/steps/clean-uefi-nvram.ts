@@ -1,28 +1,19 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { cleanBootEntries } from '#agent/boot/boot-entries.ts';
 import { readBootMode } from '#agent/boot/efibootmgr.ts';
 import type { AgentContext } from '#agent/context.ts';
+import { CleanNvramArgs } from '#shared/in-band/step-args.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
 
-const Args = z.strictObject({
-  match_patterns: z
-    .array(z.string())
-    .nullish()
-    .describe(
-      'Regular expressions: a boot entry goes when one is found in its label or device path. ' +
-        'Default: every entry that names a file on a partition, as installed systems make them',
-    ),
-});
-
 /** Old systems' boot entries would be tried before the one to be installed, or fill the firmware's store. */
-export const cleanUefiNvram = defineStep<AgentContext, z.infer<typeof Args>>({
+export const cleanUefiNvram = defineStep<AgentContext, z.infer<typeof CleanNvramArgs>>({
   interface: 'deploy',
   step: 'clean_uefi_nvram',
   priorities: { deploy: 0, clean: 0 },
   destroys: 'none',
   description: "Removes boot entries of installed systems from the UEFI firmware's memory",
   abortable: true,
-  args: Args,
+  args: CleanNvramArgs,
   run: async ({ run, log }, { match_patterns: patterns }) => {
     if ((await readBootMode()) === 'bios') {
       return { kind: 'done', output: { removed: [], reason: 'the machine was not booted by UEFI' } };

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { AgentContext } from '#agent/context.ts';
 import { eraseAllDisks, eraseDisks } from '#agent/erase/erase-disks.ts';
 import { eraseAllDisksFast, eraseAllMetadata } from '#agent/erase/erase-disks-fast.ts';
-import { readEraseOptions } from '#agent/erase/erase-options.ts';
 import { erasePstore } from '#agent/erase/erase-pstore.ts';
 import { prepareOsDisk } from '#agent/erase/prepare-disks.ts';
+import { readEraseOptions } from '#shared/in-band/erase-options.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
 import { EraseArgs, type EraseResult, eraseStep } from '#shared/wire/erase-result.ts';
 

@@ -1,10 +1,10 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { readBootMode } from '#agent/boot/efibootmgr.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { checkMountable } from '#agent/image/config-drive.ts';
 import { type ExpectedChecksum, resolveChecksum } from '#agent/image/expected-checksum.ts';
 import { fetchSmall } from '#agent/image/fetch-small.ts';
-import { authorizationHeadersFor, checkSupported, ImageInfo, requireNoLogin } from '#agent/image/image-info.ts';
+import { authorizationHeadersFor, checkSupported, requireNoLogin } from '#agent/image/image-info.ts';
 import { requiredFormat } from '#agent/image/image-policy.ts';
 import { isPartitionImage, readRequestedPartitions } from '#agent/image/requested-partitions.ts';
 import { fetchConfigDrive, writeConfigDrive } from '#agent/image/write-config-drive.ts';
@@ -15,27 +15,20 @@ import { assembleForNode } from '#agent/raid/run-raid-step.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
+import type { ImageInfo } from '#shared/in-band/image-info.ts';
+import { WriteImageArgs } from '#shared/in-band/step-args.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
 
 const maxChecksumFileBytes = 4 * 1024 * 1024;
 
-const Args = z.object({
-  image_info: ImageInfo.describe('The image: id, urls, checksum group, disk_format'),
-  configdrive: z
-    .string()
-    .nullish()
-    .describe('Base64 of a gzipped ISO 9660 or FAT file system, or an http(s) URL of it; at most 32 MiB unpacked'),
-});
-type Args = z.infer<typeof Args>;
-
 /** Streams the image to the root device, and the config drive to its partition (agent-protocol.md §6). */
-export const writeImageStep = defineStep<AgentContext, Args>({
+export const writeImageStep = defineStep<AgentContext, z.infer<typeof WriteImageArgs>>({
   interface: 'deploy',
   step: 'write_image',
   priorities: { deploy: 0, service: 0 },
   destroys: 'root disk',
   description: 'Writes an image and the config drive to the root device, verified while it streams',
-  args: Args,
+  args: WriteImageArgs,
   run: async (context, { image_info: asked, configdrive }) => {
     checkSupported(asked);
     const info = { ...asked, disk_format: requiredFormat(asked.disk_format, context.imagePolicy ?? {}) };

@@ -61,7 +61,10 @@ export const Flow = z
           description:
             'Of a written image in chunks: what the disk held in place, elsewhere; what its server and neighbours sent.',
         }),
-        note: line.meta({ description: 'What came of it beside its success: a reboot in place of kexec, and why.' }),
+        note: line.meta({
+          description:
+            'What came of it beside its success: a reboot in place of kexec, and why; versions of firmware; sensors.',
+        }),
         error: line,
         may_skip: z.boolean().meta({ description: 'POST …/flow/skip leaves it out.' }),
         usual_seconds: z.number().nullable().meta({

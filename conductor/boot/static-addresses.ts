@@ -4,20 +4,32 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
 const Service = z.looseObject({ type: z.string(), address: z.string() });
+const text = z.string().nullish();
 
 /** What is read of OpenStack's `network_data.json`. */
 const NetworkData = z.looseObject({
   links: z
-    .array(z.looseObject({ id: z.string(), type: z.string().nullish(), ethernet_mac_address: z.string().nullish() }))
+    .array(
+      z.looseObject({
+        id: z.string(),
+        type: text,
+        ethernet_mac_address: text,
+        bond_links: z.array(z.string()).nullish(),
+        bond_mode: text,
+        vlan_link: text,
+        vlan_id: z.number().int().min(1).max(4094).nullish(),
+        vlan_mac_address: text,
+      }),
+    )
     .default([]),
   networks: z
     .array(
       z.looseObject({
         link: z.string(),
         type: z.string(),
-        ip_address: z.string().nullish(),
-        netmask: z.string().nullish(),
-        gateway: z.string().nullish(),
+        ip_address: text,
+        netmask: text,
+        gateway: text,
         routes: z
           .array(z.looseObject({ network: z.string(), netmask: z.string().nullish(), gateway: z.string() }))
           .nullish(),
@@ -27,12 +39,15 @@ const NetworkData = z.looseObject({
     .default([]),
   services: z.array(Service).nullish(),
 });
+type NetworkData = z.infer<typeof NetworkData>;
+type Network = NetworkData['networks'][number];
 
-type Network = z.infer<typeof NetworkData>['networks'][number];
+const bondModes = 'balance-rr active-backup balance-xor broadcast 802.3ad balance-tlb balance-alb'.split(' ');
 
 /**
- * The kernel parameters with which the ramdisk takes static addresses in place of DHCP's: for each network of the
- * node's `network_data` that has one, `baton.address=MAC,ADDRESS/PREFIX,GATEWAY,DNS,DNS…`; the gateway may be empty.
+ * The kernel parameters with which the ramdisk takes static addresses in place of DHCP's. For each network of the node's
+ * `network_data` that has one, `baton.address=LINK,ADDRESS/PREFIX,GATEWAY,DNS,DNS…`; the gateway may be empty, and LINK is a
+ * card's MAC or a name that `baton.bond=NAME,MODE,MAC,MAC…` or `baton.vlan=NAME,MAC,ID,LINK` makes, whose MAC may be empty.
  * @throws AppError `invalid_argument` naming the field of `network_data` that is wrong, or that the ramdisk can't honour
  */
 export function staticAddresses(networkData: Readonly<Record<string, unknown>>): readonly string[] {
@@ -41,17 +56,12 @@ export function staticAddresses(networkData: Readonly<Record<string, unknown>>):
     const [issue] = parsed.error.issues;
     throw wrong(issue?.path.join('.') ?? '', issue?.message ?? 'is wrong');
   }
-  const { links, networks, services } = parsed.data;
-  return networks.flatMap((network, index) => {
+  const { networks, services } = parsed.data;
+  const links = createLinks(parsed.data);
+  const addresses = networks.flatMap((network, index) => {
     const place = `networks.${index}`;
     if (!['ipv4', 'ipv6'].includes(network.type)) return [];
-    const link = links.find(({ id }) => id === network.link);
-    if (!link) throw wrong(`${place}.link`, `is ${JSON.stringify(network.link)}, which is no link's id`);
-    if (link.type === 'bond' || link.type === 'vlan') {
-      throw wrong(`${place}.link`, `is a ${link.type}: the ramdisk takes addresses on network cards only`);
-    }
-    const mac = parseMacAddress(link.ethernet_mac_address ?? '');
-    if (mac === undefined) throw wrong(`${place}.link`, `needs a link with ethernet_mac_address`);
+    const link = links.nameOf(network.link, `${place}.link`);
     const servers = [...(network.services ?? []), ...(services ?? [])].filter(({ type }) => type === 'dns');
     const dns = [...new Set(servers.map(({ address }) => address))];
     const gateway = gatewayOf(network);
@@ -59,8 +69,57 @@ export function staticAddresses(networkData: Readonly<Record<string, unknown>>):
       if (!isIPv4(address) && !isIPv6(address))
         throw wrong(place, `has ${JSON.stringify(address)}, which is no address`);
     }
-    return [`baton.address=${[mac, addressOf(network, place), gateway, ...dns].join(',')}`];
+    return [`baton.address=${[link, addressOf(network, place), gateway, ...dns].join(',')}`];
   });
+  return [...links.made.values(), ...addresses];
+}
+
+/** How the ramdisk calls links; bonds and VLANs are made where something stands on them. */
+function createLinks({ links }: NetworkData) {
+  /** By id. */
+  const names = new Map<string, string>();
+  /** Parameters by name. */
+  const made = new Map<string, string>();
+  const make = (kind: 'bond' | 'vlan', ...parts: readonly (string | number)[]): string => {
+    const name = `${kind}${[...made.keys()].filter((each) => each.startsWith(kind)).length}`;
+    made.set(name, `baton.${kind}=${[name, ...parts].join(',')}`);
+    return name;
+  };
+  const find = (id: string, place: string, kinds: readonly string[]): string => {
+    const index = links.findIndex((link) => link.id === id);
+    const link = links[index];
+    if (!link) throw wrong(place, `is ${JSON.stringify(id)}, which is no link's id`);
+    const kind = link.type === 'bond' || link.type === 'vlan' ? link.type : 'card';
+    if (!kinds.includes(kind)) throw wrong(place, `is a ${kind}: it must be a ${kinds.join(' or a ')}`);
+    const known = names.get(id);
+    if (known !== undefined) return known;
+    const own = `links.${index}`;
+    const name =
+      kind === 'bond' ? bond(link, own) : kind === 'vlan' ? vlan(link, own) : macOf(link.ethernet_mac_address, place);
+    names.set(id, name);
+    return name;
+  };
+  const bond = ({ bond_links: ids, bond_mode: asked }: NetworkData['links'][number], own: string): string => {
+    // as OpenStack's schema spells it
+    const mode = asked === '802.1ad' ? '802.3ad' : (asked ?? 'active-backup');
+    if (!bondModes.includes(mode)) throw wrong(`${own}.bond_mode`, `must be one of ${bondModes.join(', ')}`);
+    if (!ids || ids.length === 0) throw wrong(`${own}.bond_links`, 'must name the cards of the bond');
+    return make('bond', mode, ...ids.map((id, index) => find(id, `${own}.bond_links.${index}`, ['card'])));
+  };
+  const vlan = (link: NetworkData['links'][number], own: string): string => {
+    const { vlan_id: id, vlan_link: below, vlan_mac_address: mac } = link;
+    if (typeof id !== 'number') throw wrong(`${own}.vlan_id`, 'must be a number from 1 to 4094');
+    if (!below) throw wrong(`${own}.vlan_link`, 'must name the link that the VLAN is on');
+    const on = find(below, `${own}.vlan_link`, ['card', 'bond']);
+    return make('vlan', mac ? macOf(mac, `${own}.vlan_mac_address`, 'must be a MAC address') : '', id, on);
+  };
+  return { made, nameOf: (id: string, place: string) => find(id, place, ['card', 'bond', 'vlan']) };
+}
+
+function macOf(text: string | null | undefined, place: string, or = 'needs a link with ethernet_mac_address'): string {
+  const mac = parseMacAddress(text ?? '');
+  if (mac === undefined) throw wrong(place, or);
+  return mac;
 }
 
 function gatewayOf({ gateway, routes }: Network): string {

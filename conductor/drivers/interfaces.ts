@@ -92,20 +92,24 @@ export interface FirmwareBootInterface {
 export const indicatorStates = ['ON', 'OFF', 'BLINKING', 'UNKNOWN'] as const;
 export type IndicatorState = (typeof indicatorStates)[number];
 
-/** A lamp by which people find the machine. */
+/** A lamp by which people find the machine, or a part of it. */
 export interface Indicator {
-  /** `system`, `chassis` */
   readonly component: string;
+  /** `led` where the component has one, else the BMC's id of the part. */
   readonly name: string;
   /** What it can be switched to. */
   readonly states: readonly IndicatorState[];
 }
 
-/** Each component has one at most. @throws AppError `not_found` for a component without */
+export const indicatorComponents = ['system', 'chassis', 'drive'] as const;
+export type IndicatorComponent = (typeof indicatorComponents)[number];
+
+/** Calls them `NAME@COMPONENT`. @throws AppError `not_found` for one that there isn't */
 export interface IndicatorInterface {
-  list(options?: CallOptions): Promise<readonly Indicator[]>;
-  read(component: string, options?: CallOptions): Promise<IndicatorState>;
-  set(component: string, state: IndicatorState, options?: CallOptions): Promise<void>;
+  /** @param options `component`: of it alone, which is less to ask */
+  list(options?: CallOptions & { readonly component?: IndicatorComponent }): Promise<readonly Indicator[]>;
+  read(indicator: string, options?: CallOptions): Promise<IndicatorState>;
+  set(indicator: string, state: IndicatorState, options?: CallOptions): Promise<void>;
 }
 
 export interface VirtualDrive {

@@ -39,10 +39,10 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
     management: managementWithLogging(management, watch),
     ...ifGiven('indicators', bmc.indicators, (lamps) => ({
       list: (options) => logged(watch, 'list indicators', 'debug', {}, () => lamps.list(options)),
-      read: (component, options) =>
-        logged(watch, 'get indicator', 'debug', { component }, () => lamps.read(component, options)),
-      set: (component, state, options) =>
-        logged(watch, 'set indicator', 'info', { component, state }, () => lamps.set(component, state, options)),
+      read: (indicator, options) =>
+        logged(watch, 'get indicator', 'debug', { indicator }, () => lamps.read(indicator, options)),
+      set: (indicator, state, options) =>
+        logged(watch, 'set indicator', 'info', { indicator, state }, () => lamps.set(indicator, state, options)),
     })),
     ...ifGiven('console', bmc.console, (serial) => ({
       open: (size, options) =>

@@ -8,7 +8,8 @@ import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { BootEventRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { describeDeployBoot, stepTitle, whyNotSkipped } from '#conductor/model/planned-step.ts';
+import { stepTitle, whyNotSkipped } from '#conductor/model/planned-step.ts';
+import { describeOutput } from '#conductor/model/step-note.ts';
 import { listBootEvents } from '#conductor/nodes/boot-event-store.ts';
 import { wayToWipe } from '#conductor/nodes/requested-wipe.ts';
 import { readOrigin } from '#shared/wire/progress.ts';
@@ -117,7 +118,7 @@ function viewStep(step: FlowStepRow, usualSeconds: number | null): FlowStepView 
     wait_until: step.waitUntil?.toISOString() ?? null,
     progress: step.progress,
     image_bytes: readOrigin(step.output) ?? null,
-    note: describeDeployBoot(step.output) ?? null,
+    note: describeOutput(step.output) ?? null,
     error: step.error,
     usual_seconds: usualSeconds,
     may_skip: whyNotSkipped(step) === undefined,

@@ -1,4 +1,4 @@
-import { checkArgsInfo, checkReservedArgs, reservedInterface } from '#conductor/flows/step-args.ts';
+import { checkArgsInfo, checkReservedArgs, checkValues, reservedInterface } from '#conductor/flows/step-args.ts';
 import type { FlowKind } from '#conductor/model/flow-kind.ts';
 import {
   type PlanFacts,
@@ -132,6 +132,8 @@ function checkArgs(facts: PlanFacts, asker: Asker, step: RequestedStep): void {
       if (step.priority > 0) parseStepArgs(driver, step.args);
     } else if (advertised && step.step !== 'write_image') {
       checkArgsInfo(step, advertised.argsinfo, { mayBeDisabled: true });
+    } else if (!advertised && step.priority > 0) {
+      checkValues(step);
     }
   } catch (cause) {
     throw cause instanceof AppError ? refused(asker, cause.message) : cause;

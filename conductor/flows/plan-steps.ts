@@ -1,6 +1,6 @@
 import { mergeSteps } from '#conductor/flows/merge-steps.ts';
 import { placePluginSteps } from '#conductor/flows/place-plugin-steps.ts';
-import { checkArgsInfo, checkReservedArgs, reservedInterface } from '#conductor/flows/step-args.ts';
+import { checkArgsInfo, checkReservedArgs, checkValues, reservedInterface } from '#conductor/flows/step-args.ts';
 import type { FlowKind } from '#conductor/model/flow-kind.ts';
 import {
   type PlanFacts,
@@ -117,6 +117,7 @@ function inRequestedOrder(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
       return { ...plannedAdvertised(advertised, false), ...place };
     }
     if ((facts.advertised && !facts.isStale) || !kind.inBand) throw unknownStep(request, facts);
+    checkValues(request);
     return { ...plannedAdvertised({ ...request, reboot_requested: false }, false), ...place };
   });
   requirePoweredSteps(steps);

@@ -1,3 +1,4 @@
+import { agentSettings } from '#conductor/agents/agent-client.ts';
 import { findAgentSteps } from '#conductor/agents/ask-agent.ts';
 import { sealSteps } from '#conductor/flows/bios/bios-store.ts';
 import { checkPlannedSettings } from '#conductor/flows/bios/requested-settings.ts';
@@ -7,6 +8,7 @@ import { fakesFlow, whyFaked } from '#conductor/flows/fakes-flow.ts';
 import { type PlanDestroys, planDestroys } from '#conductor/flows/plan-destroys.ts';
 import { planHash } from '#conductor/flows/plan-hash.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
+import { checkSettingsOf } from '#conductor/flows/step-args.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { openConfigDrive, openNodeDocument, openStepArgs } from '#conductor/kernel/secrets/node-secrets.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
@@ -172,6 +174,12 @@ export async function readPlan(
   const facts = await readPlanFacts(context, node, request, fresh);
   const steps = planSteps(kind, facts);
   await checkPlannedSettings(context.db, node.uuid, steps);
+  const settings = {
+    properties: openNodeDocument(context.secrets, node, 'properties'),
+    driver_info: agentSettings(node.driverInfo),
+  };
+  for (const step of steps)
+    if (step.inBand && ['request', 'template'].includes(step.origin)) checkSettingsOf(step, settings);
   const inventory = steps.some((step) => step.inBand) ? await latestInventory(context.db, node.uuid) : undefined;
   const properties = propertiesIn(request.kind, node);
   const osDisk = await trustedOsDisk(context.db, node);

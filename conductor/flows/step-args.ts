@@ -1,21 +1,31 @@
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
+import {
+  readCpuSettings,
+  readDiskSettings,
+  readMemorySettings,
+  readNetworkSettings,
+} from '#shared/in-band/burnin-settings.ts';
+import { readEraseOptions } from '#shared/in-band/erase-options.ts';
+import { readInjectedFiles } from '#shared/in-band/injected-file.ts';
+import { inBandArgs } from '#shared/in-band/step-args.ts';
 import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 import type { ArgsInfo } from '#shared/wire/step.ts';
 
+interface AskedStep {
+  readonly interface: string;
+  readonly step: string;
+  readonly args: Readonly<Record<string, unknown>>;
+}
+
 /**
- * Arguments against what the agent says of them: names and which must be given, and of their values a RAID configuration
- * (the others the step itself checks before it acts). A step that is not to run (priority 0) may lack some, as in Ironic.
+ * Arguments against what the agent says of them, names and which must be given, and their values. A step that is not to
+ * run (priority 0) may lack some, as in Ironic.
  * @throws AppError `invalid_argument` naming step and argument.
  */
 export function checkArgsInfo(
-  step: {
-    readonly interface: string;
-    readonly step: string;
-    readonly priority: number;
-    readonly args: Readonly<Record<string, unknown>>;
-  },
+  step: AskedStep & { readonly priority: number },
   argsinfo: ArgsInfo | null | undefined,
   options: { readonly mayBeDisabled: boolean },
 ): void {
@@ -33,9 +43,60 @@ export function checkArgsInfo(
   if (missing.length > 0) {
     throw new AppError('invalid_argument', `${key}: argument ${missing.join(', ')} must be given`);
   }
-  // what both sides know the grammar of is no business of a machine that has to boot first
-  const raidConfig = step.interface === 'raid' ? step.args['raid_config'] : undefined;
-  if (raidConfig !== undefined && raidConfig !== null) parseTargetRaidConfig(raidConfig, `${key}: raid_config`);
+  checkValues(step);
+}
+
+/**
+ * Values that both sides know the grammar of are no business of a machine that has to boot first. Arguments by other names
+ * are those of somebody else's step of this name.
+ * @throws AppError `invalid_argument` naming step and argument.
+ */
+export function checkValues({ interface: stepInterface, step, args }: AskedStep): void {
+  const key = `${stepInterface}.${step}`;
+  // RAID steps of all makers have it
+  const raidConfig = stepInterface === 'raid' ? (args['raid_config'] ?? undefined) : undefined;
+  if (raidConfig !== undefined) parseTargetRaidConfig(raidConfig, `${key}: raid_config`);
+  const shape = inBandArgs[key]?.shape ?? {};
+  if (!Object.keys(args).every((name) => Object.hasOwn(shape, name))) return;
+  const given = Object.fromEntries(Object.entries(shape).filter(([name]) => args[name] !== undefined));
+  const { error } = z.object(given).safeParse(args);
+  if (!error) return;
+  const faults = error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  throw new AppError('invalid_argument', `${key}: ${faults.join('; ')}`);
+}
+
+interface StepSettings {
+  readonly properties: Readonly<Record<string, unknown>>;
+  readonly driver_info: Readonly<Record<string, unknown>>;
+}
+
+const eraseOptions = (node: StepSettings) => readEraseOptions({ ...node, driver_internal_info: {} });
+
+/** What steps read of the node. */
+const settingsOf: Readonly<Record<string, (node: StepSettings) => unknown>> = {
+  'deploy.burnin_cpu': readCpuSettings,
+  'deploy.burnin_disk': readDiskSettings,
+  'deploy.burnin_memory': readMemorySettings,
+  'deploy.burnin_network': readNetworkSettings,
+  'deploy.erase_devices': eraseOptions,
+  'deploy.erase_devices_express': eraseOptions,
+  'deploy.erase_devices_metadata': eraseOptions,
+  'deploy.inject_files': ({ properties }) => readInjectedFiles(properties, []),
+};
+
+/**
+ * The same for what in-band steps are told by the node in place of arguments.
+ * @throws AppError `invalid_argument` naming step and key.
+ */
+export function checkSettingsOf(step: Pick<AskedStep, 'interface' | 'step'>, node: StepSettings): void {
+  const key = `${step.interface}.${step.step}`;
+  try {
+    settingsOf[key]?.(node);
+  } catch (error) {
+    // what Baton's agent lacks another one may have
+    if (!(error instanceof AppError) || error.code !== 'invalid_argument') return;
+    throw new AppError('invalid_argument', `${key}: ${error.message}`);
+  }
 }
 
 export const waitArgs = z.strictObject({

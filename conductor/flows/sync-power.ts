@@ -1,17 +1,13 @@
-import { and, isNull, notExists, notInArray, sql } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
-import { responsibleConductor } from '#conductor/kernel/conductors/node-conductor.ts';
+import { leavesMachine, listResting } from '#conductor/flows/resting-nodes.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import { type FlowRow, flows } from '#conductor/kernel/db/schema/flow.ts';
-import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
-import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
 import type { PowerState } from '#conductor/model/power-and-boot.ts';
 import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/boot-mode.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
-import { ofGroup } from '#conductor/nodes/node-lease.ts';
 import { requireUnlocked } from '#conductor/nodes/node-lock.ts';
 import { findNode, lockNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
@@ -20,37 +16,13 @@ import { inParallel } from '#shared/in-parallel.ts';
 const failuresUntilMaintenance = 3;
 const concurrentReads = 8;
 
-/** Flows that leave the machine to its instance, for hours. */
-const leavesMachine = (Object.keys(flowKinds) as FlowKindName[]).filter((kind) => isBesideStates(flowKinds[kind]));
-
 /**
  * Reads the power state of every resting node that is this conductor's, and records what it finds: the hardware is
  * right, as an operator's hand on the power button is. A BMC that fails three times in a row puts its node into
  * maintenance with fault `power failure`, and the first good answer takes it out again (Ironic's manner).
  */
 export async function syncPower(context: EngineContext, signal: AbortSignal): Promise<void> {
-  const { conductorName, conductorGroup } = context.config;
-  const live = await context.conductors.live();
-  const resting = await context.db
-    .select({ uuid: nodes.uuid, driver: nodes.driver, conductorGroup: nodes.conductorGroup })
-    .from(nodes)
-    .where(
-      and(
-        ofGroup(conductorGroup),
-        sql`${nodes.provisionState} not in ('enroll', 'verifying')`,
-        isNull(nodes.targetPowerState),
-        notExists(
-          context.db
-            .select({ one: sql`1` })
-            .from(flows)
-            .where(
-              and(sql`${flows.nodeUuid} = ${nodes.uuid}`, isNull(flows.endedAt), notInArray(flows.kind, leavesMachine)),
-            ),
-        ),
-      ),
-    );
-  // each node is one conductor's: a BMC is asked once a period, however many there are
-  const ours = resting.filter((node) => responsibleConductor(live, node) === conductorName);
+  const ours = await listResting(context);
   // one node that can't be recorded keeps no other from its turn; a database that is away is not asked for each
   const failures: unknown[] = [];
   const sync = ({ uuid }: { readonly uuid: string }): Promise<unknown> =>

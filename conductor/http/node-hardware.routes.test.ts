@@ -43,18 +43,26 @@ test('sensors and the event log are read from the BMC', async () => {
 });
 
 test('indicators, as Ironic has them', async () => {
-  const { body } = await get(lamps);
-  expect(body).toMatchObject({
-    indicators: [{ name: 'led@system', component: 'system', readonly: false, states: ['BLINKING', 'OFF', 'ON'] }],
+  const { indicators } = (await get(lamps)).body as { indicators: unknown[] };
+  expect(indicators[0]).toMatchObject({
+    name: 'led@system',
+    component: 'system',
+    readonly: false,
+    states: ['BLINKING', 'OFF', 'ON'],
   });
-  expect((await get(`${lamps}/system`)).body).toEqual(body);
+  expect((await get(`${lamps}/system`)).body).toEqual({ indicators: indicators.slice(0, 1) });
+  expect((await get(`${lamps}/chassis`)).body).toEqual({ indicators: indicators.slice(1, 2) });
+  expect((await get(`${lamps}/drive`)).body).toEqual({ indicators: indicators.slice(2) });
   expect((await get(`${lamps}/led@system`)).body).toEqual({ state: 'OFF' });
   const set = (indicator: string, state: string) => api.call('PUT', `/v1/nodes/${lamps}/${indicator}`, { state });
   expect(await set('led@system', 'blinking')).toMatchObject({ status: 204 });
   expect((await get(`${lamps}/led@system`)).body).toEqual({ state: 'BLINKING' });
   expect(await set('led@system', 'PINK')).toMatchObject({ status: 400 });
+  expect(await set('Disk.Bay.1@drive', 'ON')).toMatchObject({ status: 204 });
+  expect((await get(`${lamps}/Disk.Bay.1@drive`)).body).toEqual({ state: 'ON' });
   expect(await set('led@drive', 'ON')).toMatchObject({ status: 404 });
-  expect(await get(`${lamps}/drive`)).toMatchObject({ status: 404 });
+  expect(await get(`${lamps}/fan`)).toMatchObject({ status: 404 });
+  expect(await get(`${lamps}/led@fan`)).toMatchObject({ status: 404 });
   expect(await get(lamps, '1.62')).toMatchObject({ status: 404 });
 });
 

@@ -10,6 +10,7 @@ import {
 import {
   type Indicator,
   type IndicatorInterface,
+  indicatorComponents,
   indicatorStates,
   type ManagementInterface,
 } from '#conductor/drivers/interfaces.ts';
@@ -101,14 +102,12 @@ export function nodeIndicatorRoutes(app: ApiApp, context: HttpContext): void {
     requireEndpoint(c.get('version'), indicatorsVersion);
     const { node: ident, indicator } = c.req.valid('param');
     const { node, indicators } = await find(ident);
-    if (!indicator.includes('@')) {
-      const ofIt = (await indicators.list()).filter(({ component }) => component === indicator);
-      if (ofIt.length === 0)
-        throw new AppError('not_found', `Node ${node.uuid} has no indicators of the component ${indicator}.`);
-      return c.json({ indicators: ofIt.map((each) => viewIndicator(originOf(c), node, each)) });
-    }
-    const { component } = await requireIndicator(indicators, indicator);
-    return c.json({ state: await indicators.read(component) });
+    if (indicator.includes('@')) return c.json({ state: await indicators.read(indicator) });
+    const component = indicatorComponents.find((each) => each === indicator);
+    const ofIt = component ? await indicators.list({ component }) : [];
+    if (ofIt.length === 0)
+      throw new AppError('not_found', `Node ${node.uuid} has no indicators of the component ${indicator}.`);
+    return c.json({ indicators: ofIt.map((each) => viewIndicator(originOf(c), node, each)) });
   });
 
   app.openapi(setIndicator, async (c) => {
@@ -119,22 +118,22 @@ export function nodeIndicatorRoutes(app: ApiApp, context: HttpContext): void {
     if (!state || state === 'UNKNOWN')
       throw new AppError('invalid_argument', `state: it must be ON, OFF or BLINKING, not '${asked}'.`);
     const { node, indicators } = await find(ident);
-    const { component } = await requireIndicator(indicators, indicator);
+    await requireIndicator(indicators, indicator);
     const note = changeNote(context, c.get('caller'), `indicator ${indicator} is switched ${state}`);
     await withNodeLock(context, node.uuid, async (signal) => {
       await writeChangeNote(context.db, node.uuid, note);
-      await indicators.set(component, state, { signal });
+      await indicators.set(indicator, state, { signal });
     });
     return c.body(null, 204);
   });
 }
 
 /** @throws AppError `not_found` naming what there is */
-async function requireIndicator(indicators: IndicatorInterface, ident: string): Promise<Indicator> {
-  const all = await indicators.list();
-  const found = all.find(({ name, component }) => ident === `${name}@${component}`);
-  if (found) return found;
-  const names = all.map(({ name, component }) => `${name}@${component}`).join(', ');
+async function requireIndicator(indicators: IndicatorInterface, ident: string): Promise<void> {
+  const component = indicatorComponents.find((each) => ident.endsWith(`@${each}`));
+  const all = (await indicators.list(component && { component })).map((each) => `${each.name}@${each.component}`);
+  if (all.includes(ident)) return;
+  const names = all.join(', ');
   throw new AppError('not_found', `There is no indicator ${ident}; there are ${names || 'none'}.`);
 }
 

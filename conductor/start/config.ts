@@ -117,6 +117,7 @@ function toConfig(env: z.infer<typeof Environment>): Omit<ConductorConfig, 'sett
     powerTimeoutMs: env.BATON_POWER_TIMEOUT * 1000,
     kexecTimeoutMs: env.BATON_KEXEC_TIMEOUT * 1000,
     powerSyncIntervalMs: env.BATON_POWER_SYNC_INTERVAL * 1000,
+    hardwareIntervalMs: env.BATON_HARDWARE_INTERVAL * 1000,
     switchLookIntervalMs: env.BATON_SWITCH_LOOK_INTERVAL * 1000,
     leaseMs: env.BATON_LEASE_SECONDS * 1000,
     allocationErrorDays: env.BATON_ALLOCATION_ERROR_DAYS,

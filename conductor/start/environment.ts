@@ -140,6 +140,12 @@ export const Environment = z.object({
     .default(60)
     .describe('seconds for a boot by kexec; then the machine is rebooted'),
   BATON_POWER_SYNC_INTERVAL: seconds(60).describe("seconds between reads of each node's power state"),
+  BATON_HARDWARE_INTERVAL: z.coerce
+    .number()
+    .min(0)
+    .max(86_400)
+    .default(0)
+    .describe("seconds between reads of nodes' sensors (metrics) and event logs (history) from their BMCs; 0 = never"),
   BATON_SWITCH_LOOK_INTERVAL: seconds(600).describe('seconds between reads of the switch ports that Baton has set'),
   BATON_LEASE_SECONDS: seconds(60).describe('seconds after which the work of a dead conductor is taken over'),
   ...allocationEnvironment,

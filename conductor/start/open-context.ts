@@ -52,6 +52,8 @@ export interface ConductorConfig extends HttpConfig {
   /** Below which nodes may name authorities of BMCs. */
   readonly caDirectory: string;
   readonly powerSyncIntervalMs: number;
+  /** 0 = never. */
+  readonly hardwareIntervalMs: number;
   readonly switchLookIntervalMs: number;
   /** Where flows go as traces; `undefined` = nowhere. */
   readonly traces: TraceConfig | undefined;

@@ -10,6 +10,7 @@ import { lookAtSwitchPorts, repairSwitchPorts } from '#conductor/flows/look-at-s
 import { forgetDiscovered } from '#conductor/flows/remove-node.ts';
 import type { Scheduler } from '#conductor/flows/scheduler.ts';
 import { syncPower } from '#conductor/flows/sync-power.ts';
+import { createHardwareWatch } from '#conductor/flows/watch-hardware.ts';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { listen, openTlsFiles } from '#conductor/http/listen.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
@@ -133,6 +134,9 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
         ),
     },
     ...(config.dhcp?.knownRanges.length ? [listKnownMachines(config.dhcp, () => listPortAddresses(context.db))] : []),
+    ...(config.hardwareIntervalMs > 0
+      ? [{ name: 'watch hardware', periodMs: config.hardwareIntervalMs, run: createHardwareWatch(context) }]
+      : []),
     ...(config.traces ? [sendTraces(context, config.traces)] : []),
     { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },
   ];

@@ -25,6 +25,8 @@ export interface LabNodeOptions {
   readonly bmc: 'redfish' | 'ipmi';
   /** Default `pxe`. With `vmedia` its provisioning address is static; a lab of such nodes has no DHCP server there. */
   readonly boot?: LabBoot;
+  /** It has a second card, at the switch port `NAMEb`. */
+  readonly secondMac?: string;
   readonly memoryMib?: number;
   readonly cpus?: number;
   readonly disks?: readonly { readonly bus: DiskBus; readonly gib: number }[];
@@ -175,6 +177,7 @@ async function startNode(plan: NodePlan, cleanUp: AsyncDisposableStack): Promise
   const name = nameOf(options, index);
   const byte = index.toString(16).padStart(2, '0');
   await network.addMachinePort(name);
+  if (options.secondMac !== undefined) await network.addMachinePort(`${name}b`);
   const machine = createVirtualMachine(directory, {
     uuid: `b0b0cafe-0000-4000-8000-${directory.id}0000${byte}`,
     mac: `52:54:00:${directory.id.slice(0, 2)}:${directory.id.slice(2, 4)}:${byte}`,

@@ -35,6 +35,8 @@ export interface QemuMachine {
   /** What it boots over the network it loads by HTTP, by its firmware's own drivers. */
   readonly httpOnly: boolean;
   readonly tap: string;
+  /** It is not booted from. */
+  readonly secondCard?: { readonly mac: string; readonly tap: string };
   /** UEFI variables, a copy of this machine's own. */
   readonly variables: string;
   readonly serialLog: string;
@@ -77,6 +79,7 @@ export function qemuArguments(
       '-device',
       `virtio-net-pci,netdev=net0,mac=${machine.mac},host_mtu=${labMtu},bootindex=${bootIndex('pxe')}${machine.httpOnly ? ',romfile=' : ''}`,
     ],
+    machine.secondCard ? secondCard(machine.secondCard) : [],
     machine.httpOnly ? httpOnly : [],
     ['-device', 'virtio-rng-pci'],
     cdrom === undefined ? [] : cdromArguments(cdrom, bootOrder.includes('cdrom') ? bootIndex('cdrom') : undefined),
@@ -96,6 +99,15 @@ const httpOnly = ['IPv4', 'IPv6'].flatMap((version) => [
   '-fw_cfg',
   `name=opt/org.tianocore/${version}PXESupport,string=n`,
 ]);
+
+function secondCard({ mac, tap }: NonNullable<QemuMachine['secondCard']>): string[] {
+  return [
+    '-netdev',
+    `tap,id=net1,ifname=${tap},script=no,downscript=no,vnet_hdr=off`,
+    '-device',
+    `virtio-net-pci,netdev=net1,mac=${mac},host_mtu=${labMtu},romfile=`,
+  ];
+}
 
 function firmwareFiles(variables: string): string[] {
   return [

@@ -18,6 +18,8 @@ export interface VirtualMachineOptions {
   readonly name: string;
   readonly uuid: string;
   readonly mac: string;
+  /** Of a second card, whose tap is `NAMEb`. */
+  readonly secondMac?: string;
   readonly firmware: Firmware;
   /** Default `pxe`. */
   readonly boot?: LabBoot;
@@ -172,6 +174,7 @@ function prepareFiles(lab: LabDirectory, options: VirtualMachineOptions): QemuMa
     mac: options.mac,
     httpOnly: options.boot === 'http',
     tap: options.name,
+    ...(options.secondMac === undefined ? {} : { secondCard: { mac: options.secondMac, tap: `${options.name}b` } }),
     variables,
     serialLog,
     qmpSocket: join(lab.sockets, `${options.name}.qmp`),

@@ -21,6 +21,8 @@ const healthy: Series = [
   ['baton_conductors_known{instance="one"}', '2x120'],
   ['baton_bmc_errors_total{driver="ipmi"}', '0+1x120'],
   ['baton_bmc_call_duration_seconds_count{driver="ipmi"}', '0+100x120'],
+  ['baton_sensor_health{instance="one", node="n1", sensor="Fan 1"}', '1x120'],
+  ['baton_switch_ports_differing{instance="one"}', '0x120'],
   ['baton_webhook_oldest_pending_seconds{webhook="w"}', '10x120'],
   ['baton_nodes{instance="one", provision_state="clean failed"}', '1x120'],
 ];
@@ -31,6 +33,8 @@ const faults: Readonly<Record<string, Series[number]>> = {
   BatonConductorGone: ['baton_conductors_alive{instance="one"}', '1x120'],
   BatonDatabaseDown: ['baton_database_up{instance="one"}', '0x120'],
   BatonBmcErrors: ['baton_bmc_errors_total{driver="ipmi"}', '0+20x120'],
+  BatonSensorCritical: ['baton_sensor_health{instance="one", node="n1", sensor="Fan 1"}', '2x120'],
+  BatonSwitchPortsDiffer: ['baton_switch_ports_differing{instance="one"}', '1x120'],
   BatonWebhooksFailing: ['baton_webhook_oldest_pending_seconds{webhook="w"}', '1000x120'],
   BatonCleaningFails: ['baton_nodes{instance="one", provision_state="clean failed"}', '3x120'],
 };

@@ -126,6 +126,18 @@ test('impossible values are refused before anything is touched', async () => {
   expect(await operator.node(name)).toMatchObject({ provision_state: 'available' });
 });
 
+test('nor is a machine booted for an EFI variable that can not be', async () => {
+  for (const [setting, value, says] of [
+    ['efi.boot_timeout', 'soon', "efi.boot_timeout: 'soon' is not possible"],
+    ['efi.boot_tiemout', 3, 'efi.boot_tiemout: no such setting'],
+    ['efi.setup_mode', true, 'efi.setup_mode: it is read only'],
+  ] as const) {
+    const step = apply(85, { settings: [{ name: setting, value }] });
+    await expect(operator.provision(name, 'active', { deploy_steps: [step] })).rejects.toThrow(says);
+  }
+  expect(machine.boots()).toBe(0);
+});
+
 test('a refusal and a failure at the reset name setting and reason', async () => {
   machine.bmc.quirks.biosRefuses = { NumCores: 'NumCores is locked by a policy.' };
   await operator.provision(name, 'active', { deploy_steps: [apply(85)] });

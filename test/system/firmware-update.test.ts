@@ -85,6 +85,9 @@ test.each([
     { component: 'bmc', current_version: '3.0.0', last_version_flashed: '3.0.0' },
     { component: 'NIC.Slot.1', current_version: '4.0.0', last_version_flashed: '4.0.0' },
   ]);
+  const { steps } = (await operator.call('GET', `/v1/nodes/${name}/flow`)) as { steps: unknown };
+  const note = 'bios 1.0.0 → 2.1.0, bmc 1.0.0 → 3.0.0, NIC.Slot.1 1.0.0 → 4.0.0';
+  expect(steps).toContainEqual(expect.objectContaining({ step: 'update', note }));
   expect(updates().at(-1)).toMatchObject({
     ImageURI: nic.url,
     Targets: ['/redfish/v1/UpdateService/FirmwareInventory/NIC.Slot.1'],

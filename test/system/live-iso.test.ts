@@ -75,6 +75,17 @@ test.each([live, 'http://me:hush@192.0.2.1/live.iso'])(
   },
 );
 
+test.each([
+  // actions are sent once, changes as often as a question, and once more
+  ['the CD is put in', { method: 'POST', path: /InsertMedia$/, times: 1 }],
+  ['the boot device is set', { method: 'PATCH', path: /Systems\/1$/, times: 6 }],
+  ['the machine is switched on', { method: 'POST', path: /ComputerSystem\.Reset$/, times: 1 }],
+])('a BMC that is away for a moment when %s is asked again', async (_, fault) => {
+  machine.bmc.inject({ ...fault, drop: true });
+  await deployLive();
+  expect([machine.state(), machine.boots(), await drive()]).toEqual([{ power: 'on', runs: 'instance' }, 1, live]);
+});
+
 const drive = async (): Promise<unknown> =>
   ((await operator.call('GET', `/v1/nodes/${name}/vmedia`)) as unknown as readonly { readonly image: unknown }[])[0]
     ?.image;

@@ -57,6 +57,20 @@ test('its clock is set, to the time given or to that of the conductor', async ()
   expect(Math.abs(Date.parse(now ?? '') - Date.now())).toBeLessThan(3_600_000);
 });
 
+test('sensors are read, and a machine that is not well fails where that is asked for', async () => {
+  await cleanAll('get_sensors', { fail_at: 'critical' });
+  const { steps } = (await operator.call('GET', `/v1/nodes/${name}/flow`)) as { steps: unknown };
+  const note = '4 sensors: CPU 1 Temp is warning (92.5 Cel)';
+  expect(steps).toContainEqual(expect.objectContaining({ step: 'get_sensors', note }));
+  await clean('get_sensors', { fail_at: 'warning' });
+  const { last_error } = await operator.waitForState(name, 'clean failed');
+  expect(last_error).toContain('the BMC says that CPU 1 Temp is warning (92.5 Cel)');
+  await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  await expect(clean('get_sensors', { fail_at: 'always' })).rejects.toThrow('must be warning or critical');
+});
+
 test('secure boot keys are deleted, and put back', async () => {
   await cleanAll('clear_secure_boot_keys');
   await cleanAll('reset_secure_boot_keys_to_default');

@@ -161,7 +161,7 @@ test('while a flow waits for the ramdisk, nobody takes its CD', async () => {
 test("network_data that the ramdisk can't honour is refused before anything is touched", async () => {
   await enrol('bad', { network_data: { ...networkData(machine.mac), links: [{ id: 'nic0', type: 'bond' }] } });
   await expect(operator.provision('bad', 'active')).rejects.toThrow(
-    'boot: network_data.networks.0.link is a bond: the ramdisk takes addresses on network cards only',
+    'boot: network_data.links.0.bond_links must name the cards of the bond',
   );
   expect(asked()).toEqual([]);
 });

@@ -31,18 +31,23 @@ export function ipmiHardware(
 
 /** IPMI switches the lamp for identification, and does not tell how it is. */
 export function ipmiIndicators(context: IpmitoolContext, connection: IpmiConnection): IndicatorInterface {
-  const requireChassis = (component: string): void => {
-    if (component === 'chassis') return;
-    throw new AppError('not_found', `IPMI has no indicator of the component ${component}, only of the chassis`);
+  const requireChassis = (indicator: string): void => {
+    if (indicator === 'led@chassis') return;
+    throw new AppError('not_found', `IPMI has no indicator ${indicator}, only led@chassis`);
   };
   return {
-    list: () => Promise.resolve([{ component: 'chassis', name: 'led', states: ['OFF', 'ON'] }]),
-    read: async (component) => {
-      requireChassis(component);
+    list: (options) =>
+      Promise.resolve(
+        (options?.component ?? 'chassis') === 'chassis'
+          ? [{ component: 'chassis', name: 'led', states: ['OFF', 'ON'] }]
+          : [],
+      ),
+    read: async (indicator) => {
+      requireChassis(indicator);
       return 'UNKNOWN';
     },
-    set: async (component, state, options) => {
-      requireChassis(component);
+    set: async (indicator, state, options) => {
+      requireChassis(indicator);
       if (state !== 'ON' && state !== 'OFF') throw new AppError('invalid_argument', 'state: it may be OFF, ON');
       const { signal } = callDeadline(options, timeoutMs);
       const how = state === 'ON' ? 'force' : '0';

@@ -140,14 +140,18 @@ describe.each(vendorNames)('%s', (vendor) => {
       { at: '2026-11-24T18:00:02.000Z', severity: 'critical', message: 'Power supply 1 lost its input.' },
     ]);
     const lamps = part(made, 'indicators');
-    const [lamp] = await lamps.list();
-    expect(lamp).toMatchObject({ component: 'system', name: 'led' });
-    const { component, states } = lamp ?? { component: '', states: [] };
-    for (const state of states) {
-      await lamps.set(component, state);
-      expect(await lamps.read(component)).toBe(state);
+    const all = await lamps.list();
+    const names = all.map(({ component, name }) => `${name}@${component}`);
+    expect(names).toEqual(['led@system', 'led@chassis', ...[0, 1, 2, 3, 4, 5].map((bay) => `Disk.Bay.${bay}@drive`)]);
+    for (const name of ['led@system', 'led@chassis', 'Disk.Bay.3@drive']) {
+      for (const state of all[0]?.states ?? []) {
+        await lamps.set(name, state);
+        expect(await lamps.read(name)).toBe(state);
+      }
     }
-    await expect(lamps.read('drive')).rejects.toMatchObject({ code: 'not_found' });
+    expect(await lamps.read('Disk.Bay.2@drive')).toBe('OFF');
+    await expect(lamps.read('led@drive')).rejects.toMatchObject({ code: 'not_found' });
+    await expect(lamps.read('led@fan')).rejects.toMatchObject({ code: 'not_found' });
   });
 
   test.skipIf(vendors[vendor].virtualMedia === 'none')('fills and empties the CD drive', async () => {

@@ -9,6 +9,7 @@ import {
   type WantedBiosSetting,
 } from '#shared/bios/bios-setting.ts';
 import { checkSettings } from '#shared/bios/check-settings.ts';
+import { efiSettings } from '#shared/bios/efi-settings.ts';
 import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
 interface PlannedBiosStep {
@@ -21,8 +22,8 @@ interface PlannedBiosStep {
 const ApplyArgs = z.looseObject({ settings: BiosSettingsArgument });
 
 /**
- * Values that can't be are refused before anything is touched, as far as the BMC's settings are known from earlier.
- * In-band settings have other names, which the agent checks.
+ * Values that can't be are refused before anything is touched, as far as the settings are known: the BMC's from earlier,
+ * EFI variables from everywhere. Other in-band settings have names that the agent knows.
  * @throws AppError `invalid_argument` naming each faulty setting and what would be right.
  */
 export async function checkPlannedSettings(
@@ -30,12 +31,15 @@ export async function checkPlannedSettings(
   nodeUuid: string,
   steps: readonly PlannedBiosStep[],
 ): Promise<void> {
-  const wanted = steps
-    .filter((step) => step.interface === 'bios' && step.step === 'apply_configuration' && !step.inBand)
-    .flatMap((step) => ApplyArgs.safeParse(step.args).data?.settings ?? [])
-    .filter(({ name }) => !name.startsWith(inBandPrefix));
-  if (wanted.length === 0) return;
-  checkSettings((await listBiosSettings(db, nodeUuid)).map(settingOfRow), wanted);
+  const asked = steps
+    .filter((step) => step.interface === 'bios' && step.step === 'apply_configuration')
+    .flatMap(({ inBand, args }) =>
+      (ApplyArgs.safeParse(args).data?.settings ?? []).map((wanted) => ({ ...wanted, inBand })),
+    );
+  const isEfi = ({ name }: WantedBiosSetting): boolean => name.startsWith(inBandPrefix);
+  checkSettings(efiSettings, asked.filter(isEfi));
+  const wanted = asked.filter((each) => !each.inBand && !isEfi(each));
+  if (wanted.length > 0) checkSettings((await listBiosSettings(db, nodeUuid)).map(settingOfRow), wanted);
 }
 
 /** BMCs answer null for passwords, some for more. */

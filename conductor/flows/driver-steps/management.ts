@@ -2,8 +2,10 @@ import { z } from 'zod';
 import type { Bmc, FirmwareBootInterface } from '#conductor/drivers/interfaces.ts';
 import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
+import { describeSensor } from '#conductor/model/step-note.ts';
 import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/boot-mode.ts';
-import { errorCode } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { nameSome } from '#shared/words.ts';
 
 const pollMs = 10_000;
 /** Some BMCs take five minutes until they answer again. */
@@ -19,7 +21,14 @@ const ClockArgs = z.strictObject({
 const ModeArgs = z.strictObject({ boot_mode: z.enum(['uefi', 'bios'], { error: 'must be uefi or bios' }) });
 const SecureArgs = z.strictObject({ secure_boot: z.boolean({ error: 'must be true or false' }) });
 
-type Call = 'resetBmc' | 'clearJobQueue' | 'setBmcClock' | 'resetSecureBootKeys';
+const SensorArgs = z.strictObject({
+  fail_at: z
+    .enum(['warning', 'critical'], { error: 'must be warning or critical' })
+    .optional()
+    .describe('The health of a sensor, as its BMC sees it, from which on the step fails; default: it never does'),
+});
+
+type Call = 'resetBmc' | 'clearJobQueue' | 'setBmcClock' | 'resetSecureBootKeys' | 'getSensors';
 
 const offered = (call: Call) =>
   ({
@@ -68,6 +77,13 @@ export const managementSteps: readonly DriverStep[] = [
       });
       return { kind: 'done' };
     },
+  },
+  {
+    ...offered('getSensors'),
+    step: 'get_sensors',
+    description: 'Reads the sensors, and fails where one is as bad as is said.',
+    args: SensorArgs,
+    run: readSensors,
   },
   {
     ...offered('resetSecureBootKeys'),
@@ -127,6 +143,17 @@ async function setFirmwareBoot(
   );
   const known = await readFirmwareBoot(context.bmc(), { log: context.log, signal: context.signal });
   return { kind: 'done', record: () => Promise.resolve({ ...known, ...asSet }) };
+}
+
+/** @throws AppError `bmc_error` naming the sensors that are as bad as `fail_at` */
+async function readSensors(context: StepContext): Promise<ConductorStepOutcome> {
+  const { fail_at: limit } = SensorArgs.parse(stepArgs(context));
+  const sensors = await requireOffered(context, ({ management }) => management.getSensors?.bind(management))({
+    signal: context.signal,
+  });
+  const bad = sensors.filter(({ health }) => limit && (health === 'critical' || health === limit));
+  if (bad.length === 0) return { kind: 'done', output: { sensors } };
+  throw new AppError('bmc_error', `the BMC says that ${nameSome(bad.map(describeSensor), 5)}`);
 }
 
 const comesBack = {

@@ -30,6 +30,12 @@ export const alerts: readonly {
     why: 'Every tenth call to BMCs of this driver fails: the network, or a changed password. A single machine shows as `baton_nodes_with_fault`.',
   },
   {
+    name: 'BatonSensorCritical',
+    expr: 'max by (node, sensor) (baton_sensor_health) > 1',
+    for: '10m',
+    why: "A BMC calls a sensor of its machine critical: `baton sensors NODE`, and the node's history has its event log (with `BATON_HARDWARE_INTERVAL`).",
+  },
+  {
     name: 'BatonSwitchPortsDiffer',
     expr: 'max(baton_switch_ports_differing) > 0',
     for: '0m',

@@ -118,6 +118,16 @@ export const metricTable = {
     'call',
     'code',
   ]),
+  sensorReadings: gauge('baton_sensor_reading', "Nodes' sensors, where BATON_HARDWARE_INTERVAL has BMCs asked.", [
+    'node',
+    'sensor',
+    'kind',
+    'unit',
+  ]),
+  sensorHealth: gauge('baton_sensor_health', 'What their BMCs say of them: 0 ok, 1 warning, 2 critical.', [
+    'node',
+    'sensor',
+  ]),
   leasesHeld: gauge('baton_leases_held', 'Nodes that this conductor works on now.'),
   leasesTakenOver: counter('baton_lease_takeovers_total', 'Expired leases that this conductor took over.'),
   leasesLost: counter('baton_leases_lost_total', 'Leases that this conductor lost while it worked.'),

@@ -1,8 +1,8 @@
 import { open } from 'node:fs/promises';
 import type { AgentContext } from '#agent/context.ts';
 import { resolveChecksum } from '#agent/image/expected-checksum.ts';
-import { ImageInfo } from '#agent/image/image-info.ts';
 import { writeImage } from '#agent/image/write-image.ts';
+import { ImageInfo } from '#shared/in-band/image-info.ts';
 import { describeOrigin } from '#shared/wire/progress.ts';
 
 const diskBytes = 64 * 1024 * 1024;

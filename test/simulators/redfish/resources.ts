@@ -2,9 +2,15 @@ import { biosPath, biosResources, type SimulatedBios } from '#test/simulators/re
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedBoot, SimulatedBootDevice } from '#test/simulators/redfish/machine.ts';
 import { managerResetPath, resetKeysPath } from '#test/simulators/redfish/manager.ts';
-import { logResources, logServicesPath, sensorLinks, sensorResources } from '#test/simulators/redfish/sensors.ts';
+import {
+  chassisPath,
+  logResources,
+  logServicesPath,
+  sensorLinks,
+  sensorResources,
+} from '#test/simulators/redfish/sensors.ts';
 import { collection, enabled, registries, services, sessionsPath } from '#test/simulators/redfish/service-resources.ts';
-import { type SimulatedStorage, storagePath, storageResources } from '#test/simulators/redfish/storage.ts';
+import { drivePaths, type SimulatedStorage, storagePath, storageResources } from '#test/simulators/redfish/storage.ts';
 import {
   adapterLink,
   type SimulatedFirmware,
@@ -19,6 +25,8 @@ export const systemPath = '/redfish/v1/Systems/1';
 export const settingsPath = '/redfish/v1/Systems/1/Settings';
 export const resetPath = '/redfish/v1/Systems/1/Actions/ComputerSystem.Reset';
 export const secureBootPath = '/redfish/v1/Systems/1/SecureBoot';
+/** Of what has a lamp. */
+export const lampPaths: readonly string[] = [systemPath, chassisPath, ...drivePaths];
 const systemUuid = '38947555-7742-3448-3784-823347823834';
 
 export type SystemPowerState = 'On' | 'Off' | 'PoweringOn' | 'PoweringOff';
@@ -37,10 +45,9 @@ type Resource = Record<string, unknown>;
 interface SystemState {
   readonly power: SystemPowerState;
   readonly boot: SimulatedBoot;
-  readonly lamp: string;
 }
 
-function lampOf(lamp: string, { locationIndicator }: Quirks): Record<string, unknown> {
+function lampOf(lamp = 'Off', { locationIndicator }: Quirks): Record<string, unknown> {
   return locationIndicator ? { LocationIndicatorActive: lamp !== 'Off' } : { IndicatorLED: lamp };
 }
 
@@ -83,7 +90,6 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
     Model: 'Simulated machine',
     SerialNumber: 'SIM-1',
     UUID: systemUuid,
-    ...lampOf(state.lamp, quirks),
     LogServices: { '@odata.id': logServicesPath },
     PowerState: state.power,
     Status: { State: 'Enabled', Health: 'OK', HealthRollup: 'OK' },
@@ -105,7 +111,7 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
     ProcessorSummary: { Count: 1, Model: 'Simulated', Status: { State: 'Enabled', Health: 'OK' } },
     MemorySummary: { TotalSystemMemoryGiB: 2, Status: { State: 'Enabled', Health: 'OK' } },
     Links: {
-      Chassis: [{ '@odata.id': '/redfish/v1/Chassis/1' }],
+      Chassis: [{ '@odata.id': chassisPath }],
       ManagedBy: [{ '@odata.id': '/redfish/v1/Managers/1' }],
     },
     Actions: { '#ComputerSystem.Reset': resetAction(quirks) },
@@ -149,6 +155,7 @@ export interface ResourceContext {
   readonly secureBootKeys: 'maker' | 'none';
   readonly clock: string | undefined;
   readonly media: string | undefined;
+  readonly lamps: ReadonlyMap<string, string>;
 }
 
 function secureBootResource({ quirks, secureBoot, secureBootKeys }: ResourceContext): Record<string, Resource> {
@@ -168,6 +175,12 @@ function secureBootResource({ quirks, secureBoot, secureBootKeys }: ResourceCont
 
 /** Every resource of the service by its path, without `@odata.id` and `@odata.etag`. */
 export function renderResources(context: ResourceContext): Record<string, Record<string, unknown>> {
+  const resources = withoutLamps(context);
+  for (const path of lampPaths) Object.assign(resources[path] ?? {}, lampOf(context.lamps.get(path), context.quirks));
+  return resources;
+}
+
+function withoutLamps(context: ResourceContext): Record<string, Record<string, unknown>> {
   const { quirks } = context;
   return {
     '/redfish': { v1: '/redfish/v1/' },
@@ -199,8 +212,8 @@ export function renderResources(context: ResourceContext): Record<string, Record
           },
         }
       : {}),
-    '/redfish/v1/Chassis': collection('ChassisCollection', 'Chassis', ['/redfish/v1/Chassis/1']),
-    '/redfish/v1/Chassis/1': {
+    '/redfish/v1/Chassis': collection('ChassisCollection', 'Chassis', [chassisPath]),
+    [chassisPath]: {
       '@odata.type': '#Chassis.v1_14_0.Chassis',
       Id: '1',
       Name: 'Chassis',
@@ -234,7 +247,7 @@ export function renderResources(context: ResourceContext): Record<string, Record
       ...virtualMediaLink(quirks, 'manager'),
       Links: {
         ManagerForServers: [{ '@odata.id': systemPath }],
-        ManagerForChassis: [{ '@odata.id': '/redfish/v1/Chassis/1' }],
+        ManagerForChassis: [{ '@odata.id': chassisPath }],
       },
     },
     ...sensorResources(quirks),

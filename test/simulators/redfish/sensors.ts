@@ -3,7 +3,7 @@ import { collection } from '#test/simulators/redfish/service-resources.ts';
 
 /** Sensors of the chassis, and the hardware's log (DMTF Thermal, Power, Sensor, LogService). */
 
-const chassisPath = '/redfish/v1/Chassis/1';
+export const chassisPath = '/redfish/v1/Chassis/1';
 export const logServicesPath = '/redfish/v1/Systems/1/LogServices';
 const ok = { State: 'Enabled', Health: 'OK' };
 

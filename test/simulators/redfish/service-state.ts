@@ -43,8 +43,8 @@ export interface ServiceState extends ServiceOptions {
   secureBootKeys: 'maker' | 'none';
   /** As it was set, ISO 8601. */
   clock: string | undefined;
-  /** `Off`, `Lit`, `Blinking` */
-  lamp: string;
+  /** Those that are not off, by path: `Lit`, `Blinking`. */
+  readonly lamps: Map<string, string>;
   /** The URL of what is in the virtual CD drive. */
   media: string | undefined;
   transition: { readonly until: number; readonly shown: SystemPowerState } | undefined;

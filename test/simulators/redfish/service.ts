@@ -19,6 +19,7 @@ import {
 } from '#test/simulators/redfish/manager.ts';
 import { reset } from '#test/simulators/redfish/reset-action.ts';
 import {
+  lampPaths,
   renderResources,
   resetPath,
   type SystemPowerState,
@@ -61,7 +62,7 @@ export function createService(options: ServiceOptions): RedfishService {
     secureBootKeys: 'maker',
     clock: undefined,
     media: undefined,
-    lamp: 'Off',
+    lamps: new Map(),
     transition: undefined,
   };
   return {
@@ -137,7 +138,7 @@ async function resourcesOf(state: ServiceState): Promise<Record<string, Record<s
     quirks: state.quirks,
     username: state.username,
     sessionIds: [...state.sessions.values()],
-    system: { power: await shownPower(state), boot, lamp: state.lamp },
+    system: { power: await shownPower(state), boot },
     pendingBoot: state.pendingBoot ?? boot,
     bios: state.bios,
     storage: state.storage,
@@ -146,6 +147,7 @@ async function resourcesOf(state: ServiceState): Promise<Record<string, Record<s
     secureBootKeys: state.secureBootKeys,
     clock: state.clock,
     media: state.media,
+    lamps: state.lamps,
   });
 }
 
@@ -157,7 +159,7 @@ async function shownPower(state: ServiceState): Promise<SystemPowerState> {
 function allowed(path: string, quirks: Quirks): readonly string[] {
   if (path === sessionsPath) return ['GET', 'HEAD', 'POST'];
   if (path.startsWith(`${sessionsPath}/`)) return ['GET', 'HEAD', 'DELETE'];
-  if (path === systemPath || (quirks.bootViaSettings && path === settingsPath)) return ['GET', 'HEAD', 'PATCH'];
+  if (lampPaths.includes(path) || (quirks.bootViaSettings && path === settingsPath)) return ['GET', 'HEAD', 'PATCH'];
   if (path === volumesPath) return ['GET', 'HEAD', 'POST'];
   if (path.startsWith(`${volumesPath}/`)) return ['GET', 'HEAD', 'DELETE'];
   if (path === secureBootPath || path === managerPath) return ['GET', 'HEAD', 'PATCH'];
@@ -202,8 +204,9 @@ async function patch(state: ServiceState, request: ServiceRequest, path: string,
     const fault = patchBios(state.bios, body, state.quirks);
     return fault ?? perform(state, () => Promise.resolve());
   }
-  const lit = path === systemPath ? lampIn(body, state.quirks) : undefined;
-  if (lit !== undefined) return perform(state, () => Promise.resolve(void (state.lamp = lit)));
+  const lit = lampPaths.includes(path) ? lampIn(body, state.quirks) : undefined;
+  if (lit !== undefined) return perform(state, () => Promise.resolve(void state.lamps.set(path, lit)));
+  if (lampPaths.includes(path) && path !== systemPath) return errorAnswer(400, 'PropertyValueError');
   if (path === systemPath && state.quirks.bootViaSettings) return notAllowed('GET, HEAD');
   const boot = patchedBoot(body, state.pendingBoot ?? (await state.machine.getBoot()), state.quirks);
   if ('status' in boot) return boot;

@@ -49,7 +49,7 @@ describe('errors carry extended messages', () => {
     ['no such resource', `${system}9`, {}, 404, 'ResourceNotFound'],
     [
       'a method that is not allowed',
-      '/redfish/v1/Chassis/1',
+      '/redfish/v1/Chassis',
       { method: 'PATCH', body: '{}' },
       405,
       'OperationNotAllowed',

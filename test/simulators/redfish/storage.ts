@@ -25,6 +25,7 @@ const drives: readonly SimulatedDrive[] = [0, 1, 2, 3, 4, 5].map((bay) => ({
   media: bay < 2 ? 'SSD' : 'HDD',
 }));
 const drivePath = (id: string): string => `${controllerPath}/Drives/${id}`;
+export const drivePaths: readonly string[] = drives.map(({ id }) => drivePath(id));
 
 interface SimulatedVolume {
   readonly id: string;
@@ -142,7 +143,7 @@ export function storageResources(storage: SimulatedStorage, quirks: Quirks): Rec
           SupportedRAIDTypes: Object.keys(leastDrives),
         },
       ],
-      Drives: references(drives.map(({ id }) => drivePath(id))),
+      Drives: references(drivePaths),
       ...(quirks.noVolumes ? {} : { Volumes: { '@odata.id': volumesPath } }),
     },
     ...Object.fromEntries(drives.map((drive) => [drivePath(drive.id), driveResource(drive)])),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readEraseOptions } from '#agent/erase/erase-options.ts';
+import { readEraseOptions } from '#shared/in-band/erase-options.ts';
 
 test('as Ironic without any configuration', () => {
   expect(readEraseOptions({ driver_internal_info: {} })).toEqual({

@@ -1,30 +1,35 @@
 import { z } from 'zod';
-import type { CommandNode } from '#agent/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-type Node = Pick<CommandNode, 'driver_info'>;
+interface Node {
+  readonly driver_info?: Readonly<Record<string, unknown>>;
+}
 
 const day = 24 * 60 * 60;
 
-const whole = z.union([z.number(), z.string().regex(/^\d+$/).transform(Number)]).pipe(z.number().int().min(0));
-const flag = z.union([z.boolean(), z.stringbool()]);
+const whole = z
+  .union([z.number(), z.string().regex(/^\d+$/).transform(Number)], { error: 'must be a whole number' })
+  .pipe(z.number().int().min(0));
+const flag = z.union([z.boolean(), z.stringbool()], { error: 'must be true or false' });
 /** stress-ng's grammar of times: `90`, `90s`, `5m`, `2h`, `1d`. */
-const seconds = z.union([
-  whole,
-  z
-    .string()
-    .regex(/^\d+[smhd]$/, 'must be a number of seconds, or one with s, m, h or d behind it')
-    .transform(
-      (text) => Number(text.slice(0, -1)) * { s: 1, m: 60, h: 3600, d: day }[text.at(-1) as 's' | 'm' | 'h' | 'd'],
-    ),
-]);
+const seconds = z.union(
+  [
+    whole,
+    z
+      .string()
+      .regex(/^\d+[smhd]$/)
+      .transform(
+        (text) => Number(text.slice(0, -1)) * { s: 1, m: 60, h: 3600, d: day }[text.at(-1) as 's' | 'm' | 'h' | 'd'],
+      ),
+  ],
+  { error: 'must be a number of seconds, or one with s, m, h or d behind it' },
+);
 
 /** A share of what is free, or bytes: `98%`, `2G`, `512M`. */
 const amount = z
-  .union([
-    z.number().int().positive(),
-    z.string().regex(/^\d+(%|[bkmgt]?)$/i, 'must be bytes (as 2G) or a share (as 98%)'),
-  ])
+  .union([z.number().int().positive(), z.string().regex(/^\d+(%|[bkmgt]?)$/i)], {
+    error: 'must be bytes (as 2G) or a share (as 98%)',
+  })
   .transform((value): { readonly percent: number } | { readonly bytes: number } => {
     const text = String(value).toLowerCase();
     const size = Number.parseInt(text, 10);

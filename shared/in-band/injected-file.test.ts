@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readInjectedFiles } from '#agent/inject/injected-file.ts';
+import { readInjectedFiles } from '#shared/in-band/injected-file.ts';
 
 test("the node's files come first, modes may be octal texts", () => {
   const files = readInjectedFiles({ inject_files: [{ path: '/etc/a', content: '' }] }, [

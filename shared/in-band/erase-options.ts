@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { CommandNode } from '#agent/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What the operator decided about erasing (agent-protocol.md §6.6). */
@@ -20,12 +19,17 @@ export interface EraseOptions {
   readonly wipeSharedFileSystems: boolean;
 }
 
-const flag = z.union([
-  z.boolean(),
-  z.stringbool({ truthy: ['true', 't', 'yes', 'y', 'on', '1'], falsy: ['false', 'f', 'no', 'n', 'off', '0'] }),
-]);
+const flag = z.union(
+  [
+    z.boolean(),
+    z.stringbool({ truthy: ['true', 't', 'yes', 'y', 'on', '1'], falsy: ['false', 'f', 'no', 'n', 'off', '0'] }),
+  ],
+  { error: 'must be true or false' },
+);
 const count = (least: number) =>
-  z.union([z.number(), z.string().regex(/^\d+$/).transform(Number)]).pipe(z.number().int().min(least));
+  z
+    .union([z.number(), z.string().regex(/^\d+$/).transform(Number)], { error: 'must be a whole number' })
+    .pipe(z.number().int().min(least));
 
 /** Key on the wire → how it is read; the first of the keys that is there counts. */
 const knobs = {
@@ -49,7 +53,10 @@ const knobs = {
  * Ironic's conductor puts those of its configuration.
  * @throws AppError `invalid_argument` naming the key.
  */
-export function readEraseOptions(node: Pick<CommandNode, 'driver_info' | 'driver_internal_info'>): EraseOptions {
+export function readEraseOptions(node: {
+  readonly driver_info?: Readonly<Record<string, unknown>>;
+  readonly driver_internal_info: Readonly<Record<string, unknown>>;
+}): EraseOptions {
   const read = <T>(knob: { keys: readonly string[]; schema: z.ZodType<T>; fallback: T }): T => {
     for (const [source, values] of [
       ['driver_info', node.driver_info ?? {}],

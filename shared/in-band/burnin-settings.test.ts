@@ -4,7 +4,7 @@ import {
   readDiskSettings,
   readMemorySettings,
   readNetworkSettings,
-} from '#agent/burnin/burnin-settings.ts';
+} from '#shared/in-band/burnin-settings.ts';
 
 test("defaults are ironic-python-agent's", () => {
   expect(readCpuSettings({})).toEqual({ seconds: 86_400, workers: 0 });

@@ -1,0 +1,90 @@
+import { eq } from 'drizzle-orm';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { LogEntry } from '#conductor/drivers/interfaces.ts';
+import { createHardwareWatch, newEntries } from '#conductor/flows/watch-hardware.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { createMemoryMachine } from '#test/simulators/redfish/machine.ts';
+import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+let bmc: RedfishSimulator;
+let look: () => Promise<void>;
+
+beforeAll(async () => {
+  api = await openTestApi();
+  await api.reset();
+  bmc = await startRedfishSimulator({ machine: createMemoryMachine(), username: 'admin', password: 'secret' });
+  const driver_info = { redfish_address: bmc.address, redfish_username: 'admin', redfish_password: 'secret' };
+  for (const [name, provisionState] of [
+    ['n1', 'active'],
+    ['new', 'enroll'],
+  ] as const) {
+    const { uuid } = await api.call('POST', '/v1/nodes', { driver: 'redfish', name, driver_info });
+    await api.context.db.update(nodes).set({ provisionState }).where(eq(nodes.uuid, uuid));
+  }
+  const { uuid } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'fake' });
+  await api.context.db.update(nodes).set({ provisionState: 'active' }).where(eq(nodes.uuid, uuid));
+  const watch = createHardwareWatch(api.context);
+  look = () => watch(new AbortController().signal);
+});
+afterAll(async () => {
+  await api.close();
+  await bmc.close();
+});
+
+const readings = async (name: 'sensorReadings' | 'sensorHealth') =>
+  (await api.context.metrics[name].get()).values.map(({ labels, value }) => [labels.node, labels['sensor'], value]);
+
+async function events(): Promise<unknown[]> {
+  const { body } = await api.call('GET', '/v1/nodes/n1/history?detail=true');
+  const all = body['history'] as { event_type: string; severity: string; event: string }[];
+  return all.filter((each) => each.event_type === 'hardware').map(({ severity, event }) => `${severity} ${event}`);
+}
+
+test('sensors become metrics, and of a log that was never read the newest entry is history', async () => {
+  await look();
+  expect(await readings('sensorReadings')).toEqual([
+    ['n1', 'Ambient Temp', 19],
+    ['n1', 'CPU 1 Temp', 92.5],
+    ['n1', 'Fan 1', 4200],
+    ['n1', 'Input Power', 312],
+  ]);
+  expect(await readings('sensorHealth')).toContainEqual(['n1', 'CPU 1 Temp', 1]);
+  const newest = 'ERROR event log 2026-11-24T18:00:02.000Z: critical: Power supply 1 lost its input.';
+  expect(await events()).toEqual([newest]);
+  await look();
+  expect(await events()).toEqual([newest]);
+});
+
+test('a BMC that tells nothing has no metrics, and stops nobody', async () => {
+  bmc.inject({ path: /Chassis|LogServices/, status: 404, times: 50 });
+  await look();
+  expect(await readings('sensorReadings')).toEqual([]);
+  bmc.clearFaults();
+  await look();
+  expect(await readings('sensorReadings')).toHaveLength(4);
+});
+
+const entry = (second: number, message = 'Fan 1 failed.'): LogEntry => ({
+  at: `2026-11-24T18:00:${String(second).padStart(2, '0')}.000Z`,
+  severity: 'warning',
+  message,
+});
+const known = 'event log 2026-11-24T18:00:10.000Z: warning: Fan 1 failed.';
+
+test.each<[string, readonly LogEntry[], string | undefined, readonly LogEntry[]]>([
+  ['never read', [entry(1), entry(2)], undefined, [entry(2)]],
+  ['nothing new', [entry(9), entry(10)], known, []],
+  ['after the last known', [entry(10), entry(8), entry(11)], known, [entry(8), entry(11)]],
+  ['cleared since', [entry(3), entry(12)], known, [entry(12)]],
+  ['without times', [{ ...entry(1), at: null }], known, [{ ...entry(1), at: null }]],
+  [
+    'too many',
+    [entry(10), ...Array.from({ length: 30 }, (_, index) => entry(11 + index))],
+    known,
+    Array.from({ length: 20 }, (_, index) => entry(21 + index)),
+  ],
+])('what is new in a log: %s', (_, entries, last, expected) => {
+  expect(newEntries(entries, last)).toEqual(expected);
+});

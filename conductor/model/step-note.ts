@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { describeDeployBoot } from '#conductor/model/planned-step.ts';
+import { nameSome } from '#shared/words.ts';
+
+const version = z.string().nullable();
+const Firmware = z.object({ firmware: z.array(z.object({ component: z.string(), before: version, after: version })) });
+const Sensors = z.object({
+  sensors: z.array(
+    z.object({
+      name: z.string(),
+      value: z.number().nullable(),
+      unit: z.string().nullable(),
+      health: z.string().nullable(),
+    }),
+  ),
+});
+
+/** What operators read of what has come of a step beside its success; `undefined` where that is nothing. Pure. */
+export function describeOutput(output: unknown): string | undefined {
+  const boot = describeDeployBoot(output);
+  if (boot !== undefined) return boot;
+  const firmware = Firmware.safeParse(output).data?.firmware.map(
+    ({ component, before, after }) => `${component} ${before ?? 'unknown'} → ${after ?? 'unknown'}`,
+  );
+  if (firmware) return nameSome(firmware, 5);
+  const sensors = Sensors.safeParse(output).data?.sensors;
+  if (!sensors) return undefined;
+  const bad = sensors.filter(({ health }) => health !== null && health !== 'ok');
+  const shown = bad.length === 0 ? 'none of them unwell' : nameSome(bad.map(describeSensor), 5);
+  return `${sensors.length} sensors: ${shown}`;
+}
+
+/** `CPU 1 Temp is warning (92.5 Cel)` */
+export function describeSensor(sensor: z.infer<typeof Sensors>['sensors'][number]): string {
+  const { name, value, unit, health } = sensor;
+  const reading = value === null ? '' : ` (${value}${unit === null ? '' : ` ${unit}`})`;
+  return `${name} is ${health ?? 'of unknown health'}${reading}`;
+}
