@@ -49,8 +49,6 @@ async function startConductor(small: SmallCluster): Promise<ConductorProcess> {
   return conductor;
 }
 
-/** Of programs, that a busy machine is slow to start. */
-
 const drainArgs = ['drain', '--force', '--ignore-daemonsets', '--delete-local-data', '--grace-period', '1'];
 
 describe.each(['v1', 'v1beta1'] as const)('kubectl, evictions of %s', (eviction) => {
@@ -112,12 +110,12 @@ describe.each(['v1', 'v1beta1'] as const)('kubectl, evictions of %s', (eviction)
     );
     small.addPod({ name: 'bare', node: 'n1', hasLocalData: true });
     await small.settle();
-    const blocked = await kubectl.call([...drainArgs, '--timeout', '6s', 'n1'], { ok: false });
+    const blocked = await kubectl.call([...drainArgs, '--timeout', '12s', 'n1'], { ok: false });
     expect(blocked.stderr).toContain("Cannot evict pod as it would violate the pod's disruption budget.");
     // the one without a budget goes, whether kubectl still waited for its end or not
     await expect.poll(() => small.podsOn('n1')).toHaveLength(1);
     await kubectl.call(['delete', 'pdb', 'web']);
-    const { stdout } = await kubectl.call([...drainArgs, '--timeout', '60s', 'n1']);
+    const { stdout } = await kubectl.call([...drainArgs, '--timeout', '240s', 'n1']);
     expect(stdout).toContain('node/n1 evicted');
     expect(small.podsOn('n1')).toEqual([]);
     await kubectl.call(['delete', 'node', 'n1']);
@@ -132,7 +130,7 @@ describe.each(['v1', 'v1beta1'] as const)('kubectl, evictions of %s', (eviction)
     await expect.poll(() => small.podsOn('n1')[0]?.metadata.deletionGracePeriodSeconds).toBe(0);
     const listed = await kubectl.call(['get', 'pods']);
     expect(listed.stdout).toMatch(/held\s+\S+\s+Terminating/);
-    const gone = kubectl.call(['wait', '--for=delete', 'pod/held', '--timeout=60s']);
+    const gone = kubectl.call(['wait', '--for=delete', 'pod/held', '--timeout=240s']);
     // kubectl refuses to wait for what is gone before its first look
     await expect.poll(() => small.simulator.watchCount()).toBeGreaterThan(0);
     await kubectl.call(['patch', 'pod', 'held', '--type', 'merge', '-p', '{"metadata":{"finalizers":null}}']);
@@ -183,9 +181,9 @@ test('kubectl and Baton drain the same cluster to the same end', async () => {
   const [byKubectl, byBaton] = [await newCluster(), await newCluster()];
   await Promise.all([furnish(byKubectl.small), furnish(byBaton.small)]);
   expect(picture(byBaton.small)).toEqual(picture(byKubectl.small));
-  await byKubectl.kubectl.call([...drainArgs, '--timeout', '60s', 'n1']);
+  await byKubectl.kubectl.call([...drainArgs, '--timeout', '240s', 'n1']);
   const conductor = await startConductor(byBaton.small);
-  const answer = await fetch(`${conductor.url}/nodes/n1/drain?timeout=60&grace-period=1`, { method: 'POST' });
+  const answer = await fetch(`${conductor.url}/nodes/n1/drain?timeout=240&grace-period=1`, { method: 'POST' });
   expect([answer.status, await answer.json()]).toEqual([
     200,
     expect.objectContaining({ message: 'Node n1 is drained' }),
@@ -203,7 +201,7 @@ test('who hangs up stops a drain, a killed conductor leaves one behind, and a re
   await small.addSet('web', 4);
   const budget = small.simulator.store.create('poddisruptionbudgets', newBudget('web', 'web', 4));
   const drain = (signal?: AbortSignal): Promise<Response> =>
-    fetch(`${conductor.url}/api/v1.0/nodes/n1/drain?timeout=60&grace-period=1`, {
+    fetch(`${conductor.url}/api/v1.0/nodes/n1/drain?timeout=240&grace-period=1`, {
       method: 'POST',
       ...(signal ? { signal } : {}),
     });
