@@ -1,5 +1,5 @@
 import type { AgentClients } from '#conductor/agents/agent-client.ts';
-import type { ConsoleAccess } from '#conductor/agents/console/consoles.ts';
+import type { ConsoleAccess } from '#conductor/agents/consoles.ts';
 import type { NodesConfig, NodesContext } from '#conductor/nodes/context.ts';
 import type { OutboundConfig } from '#shared/peers/outbound-url.ts';
 

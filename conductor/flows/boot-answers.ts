@@ -18,7 +18,7 @@ import { addHistory } from '#conductor/nodes/node-history.ts';
 import { bootsByHttp, bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { findNode, getNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
-import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/volume.ts';
+import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/resources/volume.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
 
 /** Whose machine it is now: the conductor's, which boots the ramdisk, or the instance's. */

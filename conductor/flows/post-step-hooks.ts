@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { rememberInBandSettings } from '#conductor/flows/bios/bios-store.ts';
+import { rememberInBandSettings } from '#conductor/flows/bios-store.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';

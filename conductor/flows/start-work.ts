@@ -1,5 +1,5 @@
 import { requireAction } from '#conductor/flows/actions/action-lease.ts';
-import { sealSteps } from '#conductor/flows/bios/bios-store.ts';
+import { sealSteps } from '#conductor/flows/bios-store.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { stopFlow } from '#conductor/flows/finish-flow.ts';

@@ -16,7 +16,7 @@ import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
 import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
-import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/volume.ts';
+import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/resources/volume.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /** `null` = the node has no such interface. */

@@ -3,13 +3,13 @@ import { upgradeWebSocket } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
-import { agentConsole } from '#conductor/agents/console/agent-console.ts';
+import { agentConsole } from '#conductor/agents/agent-console.ts';
 import {
   type ConsoleRequest,
   requireConsoleAccess,
   requireSerialConsole,
   serialConsole,
-} from '#conductor/agents/console/consoles.ts';
+} from '#conductor/agents/consoles.ts';
 import { looseBoolean } from '#conductor/api/node-description.ts';
 import { ConsoleShell } from '#conductor/api/node-parts.ts';
 import { ConsoleState } from '#conductor/api/service.ts';

@@ -1,4 +1,4 @@
-import type { Consoles } from '#conductor/agents/console/consoles.ts';
+import type { Consoles } from '#conductor/agents/consoles.ts';
 import type { SettingInForce } from '#conductor/api/records.ts';
 import type { AuthConfig, BootConfig, TlsConfig } from '#conductor/auth/auth-settings.ts';
 import type { Authenticator } from '#conductor/auth/authenticator.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { replaceBiosSettings } from '#conductor/flows/bios/bios-store.ts';
+import { replaceBiosSettings } from '#conductor/flows/bios-store.ts';
 import { bareSetting } from '#shared/bios/bios-setting.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

@@ -14,8 +14,8 @@ import {
   indicatorStates,
   type ManagementInterface,
 } from '#conductor/drivers/interfaces.ts';
-import { findBiosSetting, listBiosSettings, settingOfRow } from '#conductor/flows/bios/bios-store.ts';
-import { listFirmware } from '#conductor/flows/firmware/firmware-store.ts';
+import { findBiosSetting, listBiosSettings, settingOfRow } from '#conductor/flows/bios-store.ts';
+import { listFirmware } from '#conductor/flows/firmware-store.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, linksTo, originOf, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';

@@ -22,12 +22,12 @@ import { type ApiApp, answers, linksTo, originOf, routesOf } from '#conductor/ht
 import { mountResource } from '#conductor/http/mount-resource.ts';
 import type { ResourcePlace } from '#conductor/http/resource-routes.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
-import { chassisResource } from '#conductor/nodes/chassis.ts';
 import { ruleResource } from '#conductor/nodes/inspection/rules/rule-resource.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { portgroupResource, portResource } from '#conductor/nodes/ports/port.ts';
+import { chassisResource } from '#conductor/nodes/resources/chassis.ts';
 import type { ResourceRow } from '#conductor/nodes/resources/resource.ts';
-import { connectorResource, targetResource } from '#conductor/nodes/volume.ts';
+import { connectorResource, targetResource } from '#conductor/nodes/resources/volume.ts';
 import { templateResource } from '#conductor/templates/deploy-template.ts';
 import { runbookResource } from '#conductor/templates/runbook.ts';
 

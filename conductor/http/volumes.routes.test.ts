@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { getRow } from '#conductor/nodes/resources/resource-store.ts';
-import { findBootVolume, openTarget, targetResource } from '#conductor/nodes/volume.ts';
+import { findBootVolume, openTarget, targetResource } from '#conductor/nodes/resources/volume.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 

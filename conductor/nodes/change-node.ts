@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { eq } from 'drizzle-orm';
 import type { NodeDescription } from '#conductor/api/node-description.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { lookForConductor, requireKnownGroup } from '#conductor/kernel/conductors/node-conductor.ts';
-import type { NodeInsert, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import { chassis, type NodeInsert, type NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import { type InterfaceKind, interfaceKinds } from '#conductor/model/node-words.ts';
-import { requireChassis } from '#conductor/nodes/chassis.ts';
 import type { NodesContext, Nudging } from '#conductor/nodes/context.ts';
 import { refuseUnknownKeys } from '#conductor/nodes/driver-info.ts';
 import { followNodeChange, forgetAllocation } from '#conductor/nodes/node-allocation.ts';
@@ -197,4 +198,13 @@ export async function setMaintenance(
   });
   // a flow under way is held, or goes on
   context.nudge(nodeUuid);
+}
+
+/**
+ * Keeps the chassis that a node is put into from being deleted until the transaction ends.
+ * @throws AppError `invalid_argument` when it is not there: the fault is the node's description.
+ */
+async function requireChassis(tx: Transaction, uuid: string): Promise<void> {
+  const rows = await tx.select({ uuid: chassis.uuid }).from(chassis).where(eq(chassis.uuid, uuid)).for('key share');
+  if (rows.length === 0) throw new AppError('invalid_argument', `Chassis ${uuid} could not be found.`);
 }

@@ -1,7 +1,7 @@
 import type { Drivers } from '#conductor/drivers/registry.ts';
 import type { KernelConfig, KernelContext } from '#conductor/kernel/context.ts';
 import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
-import type { InspectionRule } from '#conductor/nodes/inspection/rules/rule.ts';
+import type { InspectionRule } from '#conductor/nodes/inspection-rule.ts';
 
 export interface NodesConfig extends KernelConfig {
   readonly defaultNetworkInterface: string;

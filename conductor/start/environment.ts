@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
-import { consoleAccess } from '#conductor/agents/console/consoles.ts';
+import { consoleAccess } from '#conductor/agents/consoles.ts';
 import { allocationEnvironment } from '#conductor/allocations/context.ts';
 import { authEnvironment } from '#conductor/auth/auth-settings.ts';
 import { dhcpEnvironment } from '#conductor/boot/dhcp/dhcp-settings.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
-import { createConsoles } from '#conductor/agents/console/consoles.ts';
+import { createConsoles } from '#conductor/agents/consoles.ts';
 import { type Allocator, createAllocator } from '#conductor/allocations/allocator.ts';
 import { openAuthenticator } from '#conductor/auth/authenticator.ts';
 import type { DhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
@@ -22,8 +22,8 @@ import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import { type Networks, noNetworks, parseNetworksFile } from '#conductor/networks/networks-file.ts';
 import type { OneWriter } from '#conductor/networks/switch-rounds.ts';
 import { findSwitchDriver, switchDrivers } from '#conductor/networks/switches/index.ts';
-import type { InspectionRule } from '#conductor/nodes/inspection/rules/rule.ts';
 import { parseRulesFile } from '#conductor/nodes/inspection/rules/rules-file.ts';
+import type { InspectionRule } from '#conductor/nodes/inspection-rule.ts';
 import { releaseStaleLeases } from '#conductor/nodes/node-lease.ts';
 import { capacityChannel } from '#conductor/nodes/notify-capacity.ts';
 import { openActionRunner } from '#conductor/sites/actions/action-runner.ts';

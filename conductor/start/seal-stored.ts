@@ -11,7 +11,7 @@ import { webhooks } from '#conductor/kernel/db/schema/webhook.ts';
 import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';
 import { type DocumentPlace, resealDocument, resealText } from '#conductor/kernel/secrets/sealed-document.ts';
 import { rulePlace } from '#conductor/nodes/inspection/rules/rule-resource.ts';
-import { targetPlace } from '#conductor/nodes/volume.ts';
+import { targetPlace } from '#conductor/nodes/resources/volume.ts';
 import { receiptKeyPlace } from '#conductor/receipts/signing-key-store.ts';
 import { credentialPlace } from '#conductor/sites/credentials.ts';
 import { resealContent } from '#conductor/sites/revisions/encrypted-documents.ts';

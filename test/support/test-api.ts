@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
-import { createConsoles } from '#conductor/agents/console/consoles.ts';
+import { createConsoles } from '#conductor/agents/consoles.ts';
 import { createAllocator } from '#conductor/allocations/allocator.ts';
 import { openAuthenticator } from '#conductor/auth/authenticator.ts';
 import { readFault } from '#conductor/cli/render-status.ts';

@@ -1,6 +1,6 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { askForSteps, sameVersions } from '#conductor/agents/ask-agent.ts';
-import { askAhead } from '#conductor/flows/bios/settings-ahead.ts';
+import { askAhead } from '#conductor/flows/bios-settings-ahead.ts';
 import { checkBootMedium, insertBootMedium } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import { setPower } from '#conductor/flows/conductor-steps/power.ts';
 import { bootFrom } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';

@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import type { BiosProgress } from '#conductor/drivers/interfaces.ts';
 import {
+  describeRequested,
+  errorWithoutSecrets,
+  isUnreadable,
+  withoutSecrets,
+} from '#conductor/flows/bios-requested-settings.ts';
+import { applyAhead, settingsAhead } from '#conductor/flows/bios-settings-ahead.ts';
+import {
   cacheBiosSettings,
   listBiosSettings,
   rememberBiosSettings,
   rememberInBandSettings,
   settingOfRow,
-} from '#conductor/flows/bios/bios-store.ts';
-import {
-  describeRequested,
-  errorWithoutSecrets,
-  isUnreadable,
-  withoutSecrets,
-} from '#conductor/flows/bios/requested-settings.ts';
-import { applyAhead, settingsAhead } from '#conductor/flows/bios/settings-ahead.ts';
+} from '#conductor/flows/bios-store.ts';
 import {
   awaitReset,
   hasCalledIn,

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { fillIn, type RuleSubject, textOf } from '#conductor/nodes/inspection/rules/fill-in.ts';
-import { itemsOf, type RuleCall, type Signature } from '#conductor/nodes/inspection/rules/rule.ts';
+import { itemsOf, type RuleCall, type Signature } from '#conductor/nodes/inspection-rule.ts';
 
 type Given = Readonly<Record<string, unknown>>;
 

@@ -3,7 +3,7 @@ import { TraitName } from '#conductor/model/trait-name.ts';
 import { withCapability } from '#conductor/nodes/boot-mode.ts';
 import { fillIn, type RuleSubject, textOf } from '#conductor/nodes/inspection/rules/fill-in.ts';
 import { holds } from '#conductor/nodes/inspection/rules/holds.ts';
-import { type InspectionRule, itemsOf, type RuleCall, type Signature } from '#conductor/nodes/inspection/rules/rule.ts';
+import { type InspectionRule, itemsOf, type RuleCall, type Signature } from '#conductor/nodes/inspection-rule.ts';
 
 /** What rules make of a node. */
 export interface RulesPlan {

@@ -3,8 +3,8 @@ import { RuleDescription, ruleFields } from '#conductor/api/templates.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type InspectionRuleRow, inspectionRules, type StoredRuleCall } from '#conductor/kernel/db/schema/template.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
-import type { InspectionRule } from '#conductor/nodes/inspection/rules/rule.ts';
 import { parseRules } from '#conductor/nodes/inspection/rules/rules-file.ts';
+import type { InspectionRule } from '#conductor/nodes/inspection-rule.ts';
 import type { Resource } from '#conductor/nodes/resources/resource.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 

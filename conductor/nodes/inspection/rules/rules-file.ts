@@ -2,7 +2,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { conditionArguments } from '#conductor/nodes/inspection/rules/holds.ts';
 import { actionArguments } from '#conductor/nodes/inspection/rules/plan-rules.ts';
-import type { InspectionRule, RuleCall, Signature } from '#conductor/nodes/inspection/rules/rule.ts';
+import type { InspectionRule, RuleCall, Signature } from '#conductor/nodes/inspection-rule.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 const args = z.union([z.record(z.string(), z.unknown()), z.array(z.unknown())], {

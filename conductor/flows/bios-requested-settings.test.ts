@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeRequested, errorWithoutSecrets, withoutSecrets } from '#conductor/flows/bios/requested-settings.ts';
+import { describeRequested, errorWithoutSecrets, withoutSecrets } from '#conductor/flows/bios-requested-settings.ts';
 import { type BiosSetting, bareSetting } from '#shared/bios/bios-setting.ts';
 import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listBiosSettings, settingOfRow } from '#conductor/flows/bios/bios-store.ts';
+import { listBiosSettings, settingOfRow } from '#conductor/flows/bios-store.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import {
   type BiosSetting,

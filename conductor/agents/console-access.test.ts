@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { requireConsoleAccess } from '#conductor/agents/console/consoles.ts';
+import { requireConsoleAccess } from '#conductor/agents/consoles.ts';
 
 test.each([
   ['loopback', '127.0.0.1'],

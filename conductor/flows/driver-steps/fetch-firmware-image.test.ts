@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { removeLeftImages, withFirmwareImage } from '#conductor/flows/firmware/fetch-image.ts';
+import { removeLeftImages, withFirmwareImage } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
 
 let temporary: string;
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { and, eq, inArray, isNull } from 'drizzle-orm';
 import { WebSocket } from 'ws';
 import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
-import type { ConsoleRequest, ConsoleSource } from '#conductor/agents/console/consoles.ts';
+import type { ConsoleRequest, ConsoleSource } from '#conductor/agents/consoles.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';

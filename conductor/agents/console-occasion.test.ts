@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type ConsoleOccasion, whyOver } from '#conductor/agents/console/agent-console.ts';
+import { type ConsoleOccasion, whyOver } from '#conductor/agents/agent-console.ts';
 
 const session = (boot: number) => ({
   nodeUuid: 'n',

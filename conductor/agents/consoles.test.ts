@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { type Consoles, createConsoles } from '#conductor/agents/console/consoles.ts';
+import { type Consoles, createConsoles } from '#conductor/agents/consoles.ts';
 import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
 import { nodeHistory, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { rowsOf } from '#conductor/kernel/db/statement.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { readBiosSettings } from '#conductor/flows/bios/bios-store.ts';
-import { isUnreadable } from '#conductor/flows/bios/requested-settings.ts';
+import { isUnreadable } from '#conductor/flows/bios-requested-settings.ts';
+import { readBiosSettings } from '#conductor/flows/bios-store.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
 import { type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';

@@ -1,6 +1,5 @@
 import { eq } from 'drizzle-orm';
 import { ChassisDescription, chassisFields } from '#conductor/api/volumes.ts';
-import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { type ChassisRow, chassis, nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { Resource } from '#conductor/nodes/resources/resource.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -19,12 +18,3 @@ export const chassisResource: Resource<ChassisRow> = {
     );
   },
 };
-
-/**
- * Keeps the chassis that a node is put into from being deleted until the transaction ends.
- * @throws AppError `invalid_argument` when it is not there: the fault is the node's description.
- */
-export async function requireChassis(tx: Transaction, uuid: string): Promise<void> {
-  const rows = await tx.select({ uuid: chassis.uuid }).from(chassis).where(eq(chassis.uuid, uuid)).for('key share');
-  if (rows.length === 0) throw new AppError('invalid_argument', `Chassis ${uuid} could not be found.`);
-}

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { volumeScript } from '#conductor/boot/ipxe-script.ts';
 import type { VolumeConnectorRow, VolumeTargetRow } from '#conductor/kernel/db/schema/volume.ts';
-import { bootVolume } from '#conductor/nodes/volume.ts';
+import { bootVolume } from '#conductor/nodes/resources/volume.ts';
 
 const target = (properties: Record<string, unknown>, volumeType = 'iscsi') =>
   ({ uuid: 'u', volumeType, properties }) as VolumeTargetRow;
