@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { run } from '#shared/process/run.ts';
+import { run, start } from '#shared/process/run.ts';
 import { type SwitchServer, startSwitchServer } from '#test/simulators/switch/switch-server.ts';
 
 /**
@@ -23,7 +23,12 @@ export async function startProgramSwitch(fresh: unknown): Promise<ProgramSwitch>
   const folder = await mkdtemp(join(tmpdir(), 'baton-switch-'));
   const stateFile = join(folder, 'switch.json');
   await writeFile(stateFile, JSON.stringify(fresh));
-  const env = { SWITCH_STATE: stateFile, PATH: `${programs}:${process.env['PATH'] ?? ''}` };
+  const pipes = await mkdtemp(join(folder, 'pipes-'));
+  await run('mkfifo', [join(pipes, 'requests'), join(pipes, 'answers')]);
+  await writeFile(join(pipes, 'lock'), '');
+  const env = { SWITCH_STATE: stateFile, SWITCH_PIPES: pipes, PATH: `${programs}:${process.env['PATH'] ?? ''}` };
+  const runner = start('/usr/bin/python3', ['-IS', join(programs, '../programs/run.py'), '--pipes', pipes], { env });
+  runner.stderr.resume();
   const anyCode = Array.from({ length: 256 }, (_, code) => code);
   const shell = async (command: string) => {
     const there = command.replaceAll('/var/lib/baton', join(folder, 'baton'));
@@ -42,6 +47,8 @@ export async function startProgramSwitch(fresh: unknown): Promise<ProgramSwitch>
     },
     stop: async () => {
       await server.stop();
+      runner.kill();
+      await runner.exited;
       await rm(folder, { recursive: true, force: true });
     },
   };

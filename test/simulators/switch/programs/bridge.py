@@ -1,4 +1,3 @@
-#!/usr/bin/python3 -IS
 """iproute2's bridge and ip, by the name it is called by, on ports in a file of JSON: as much as a switch needs."""
 import json, os, sys
 

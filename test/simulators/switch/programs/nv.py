@@ -1,4 +1,3 @@
-#!/usr/bin/python3 -IS
 """Cumulus Linux's nv: what is set is pending until it is applied."""
 import json, os, sys
 

@@ -1,4 +1,3 @@
-#!/usr/bin/python3 -IS
 """SONiC's config, sonic-db-cli and sonic-cfggen, by the name it is called by, on a database in a file of JSON."""
 import fnmatch, json, os, sys
 
