@@ -44,7 +44,6 @@ export const labPackages: readonly string[] = [
 export const witnessPackages: readonly string[] = [
   'isc-dhcp-server', // the next two for the configurations of docs/dhcp
   'kea-dhcp4-server',
-  'golang-github-masterminds-sprig-dev', // renders the Helm chart, since helm is not in Debian
   'docker-compose', // reads the compose file
   'yamllint',
   'skopeo', // reads the OCI image

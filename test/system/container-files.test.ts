@@ -1,32 +1,32 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import * as kubernetes from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { Environment } from '#conductor/start/environment.ts';
 import { run } from '#shared/process/run.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
-/** The compose file, by Debian's docker-compose, and the Helm chart, whose templates are rendered as helm renders them. */
+/** The compose file, by Debian's docker-compose, and the Helm chart, by helm, whose objects Kubernetes' client knows. */
 
 const folder = join(import.meta.dirname, '../../docs/containers');
 const chart = join(folder, 'helm/baton');
+const helm = join(import.meta.dirname, '../../build/helm/helm');
 let directory: string;
-let renderer: string;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'baton-containers-'));
-  renderer = join(directory, 'render');
-  await run('/usr/lib/go-1.19/bin/go', ['build', '-o', renderer, join(import.meta.dirname, 'helm/main.go')], {
-    // Debian's packages lie in a GOPATH; nothing is downloaded
-    env: { GO111MODULE: 'off', GOPATH: '/usr/share/gocode', GOCACHE: join(directory, 'go-cache') },
-    timeoutMs: 600_000,
-  });
-}, 600_000);
+});
 afterAll(() => rm(directory, { recursive: true }));
 
 const readYaml = async (path: string): Promise<Record<string, unknown>> =>
   parse(await readFile(join(folder, path), 'utf8')) as Record<string, unknown>;
+
+/** A class of `@kubernetes/client-node`. */
+interface Model {
+  readonly getAttributeTypeMap?: () => readonly { readonly baseName: string; readonly type: string }[];
+}
 
 interface Manifest {
   readonly kind: string;
@@ -34,11 +34,16 @@ interface Manifest {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
+/** What helm does with the chart and these values, its warnings being faults. */
+async function callHelm(verb: readonly string[], values: Readonly<Record<string, unknown>>): Promise<string> {
+  const file = join(directory, 'values.yaml');
+  await writeFile(file, JSON.stringify(values));
+  const { stdout } = await run(helm, [...verb, chart, '--values', file], { env: { HOME: directory } });
+  return stdout;
+}
+
 async function render(values: Readonly<Record<string, unknown>>): Promise<Manifest[]> {
-  const all = { ...(await readYaml('helm/baton/values.yaml')), ...values };
-  const input = JSON.stringify({ chart, values: all, appVersion: packageJson.version });
-  const { stdout } = await run(renderer, [], { input });
-  const documents = parseAllDocuments(stdout);
+  const documents = parseAllDocuments(await callHelm(['template', 'baton'], values));
   expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
   return documents.map((document) => document.toJS() as Manifest | null).filter((each) => each !== null);
 }
@@ -81,11 +86,11 @@ test('several conductors, with settings that exist, behind one service', async (
   });
   expect(manifests.map(({ kind, metadata }) => [kind, metadata.name])).toEqual([
     ['PodDisruptionBudget', 'baton'],
-    ['StatefulSet', 'baton'],
     ['ConfigMap', 'baton'],
     ['Service', 'baton'],
+    ['StatefulSet', 'baton'],
   ]);
-  const conductors = manifests[1]?.spec as {
+  const conductors = manifests[3]?.spec as {
     readonly selector: { readonly matchLabels: object };
     readonly template: {
       readonly metadata: { readonly labels: object };
@@ -107,22 +112,44 @@ test('several conductors, with settings that exist, behind one service', async (
   expect(names).toContain('BATON_NETWORKS_FILE');
   expect(container?.volumeMounts.map(({ name }) => name)).toEqual(volumes.map(({ name }) => name));
   expect(conductors.template.metadata.labels).toEqual(conductors.selector.matchLabels);
-  expect(manifests[3]?.spec['selector']).toEqual(conductors.selector.matchLabels);
+  expect(manifests[2]?.spec['selector']).toEqual(conductors.selector.matchLabels);
 });
 
-test('yamllint finds no fault in what is rendered', async () => {
+test('helm finds no fault, nor yamllint in what it renders', async () => {
+  await callHelm(['lint', '--strict'], given);
   const file = join(directory, 'rendered.yaml');
-  const input = JSON.stringify({
-    chart,
-    values: { ...(await readYaml('helm/baton/values.yaml')), ...given, replicas: 1 },
-    appVersion: packageJson.version,
-  });
-  await writeFile(file, (await run(renderer, [], { input })).stdout);
-  await run('yamllint', [
-    '--strict',
-    '-d',
-    '{rules: {key-duplicates: enable, indentation: enable, colons: enable}}',
-    file,
-  ]);
-  expect((await render({ ...given, replicas: 1 })).map(({ kind }) => kind)).toEqual(['StatefulSet', 'Service']);
+  await writeFile(file, await callHelm(['template', 'baton'], { ...given, replicas: 1 }));
+  const rules = '{rules: {key-duplicates: enable, indentation: enable, colons: enable}}';
+  await run('yamllint', ['--strict', '-d', rules, file]);
+  expect((await render({ ...given, replicas: 1 })).map(({ kind }) => kind)).toEqual(['Service', 'StatefulSet']);
 });
+
+test('Kubernetes has every field that the chart sets', async () => {
+  const manifests = await render({
+    ...given,
+    networks: 'networks: {}',
+    hostNetwork: true,
+    tolerations: [{ operator: 'Exists', key: 'baton' }],
+  });
+  expect(manifests.flatMap((manifest) => unknownFields(manifest, `V1${manifest.kind}`, manifest.kind))).toEqual([]);
+  const wrong = { metadata: { lables: {} }, spec: { ports: [{ port: 1, targetport: 2 }] } };
+  expect(unknownFields(wrong, 'V1Service', 'Service')).toEqual([
+    'Service.metadata.lables',
+    'Service.spec.ports.targetport',
+  ]);
+});
+
+/** Fields that the model of Kubernetes' own client lacks, each with where it is. */
+function unknownFields(value: unknown, model: string, place: string): string[] {
+  const type = /^(?:Array<(.*)>|\{ \[key: string\]: (.*); \})$/.exec(model);
+  const [items, values] = [type?.[1], type?.[2]];
+  if (items !== undefined) return (value as unknown[]).flatMap((item) => unknownFields(item, items, place));
+  const entries = Object.entries(typeof value === 'object' && value !== null ? value : {});
+  if (values !== undefined) return entries.flatMap(([key, each]) => unknownFields(each, values, `${place}.${key}`));
+  const known = (kubernetes as unknown as Readonly<Record<string, Model | undefined>>)[model]?.getAttributeTypeMap?.();
+  if (!known) return [];
+  return entries.flatMap(([key, each]) => {
+    const field = known.find(({ baseName }) => baseName === key);
+    return field ? unknownFields(each, field.type, `${place}.${key}`) : [`${place}.${key}`];
+  });
+}
