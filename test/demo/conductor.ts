@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -23,14 +23,18 @@ const readyMs = 120_000;
 
 /**
  * A conductor of its own on loopback, with a private database below a temporary directory.
+ * @param networks its switches and networks, as a file has them
  * @throws AppError `unavailable` with the end of its log when it does not come up
  */
-export async function startDemoConductor(port: number): Promise<DemoConductor> {
+export async function startDemoConductor(port: number, networks: string): Promise<DemoConductor> {
   const directory = await mkdtemp(join(tmpdir(), 'baton-demo-'));
   await chmod(directory, 0o711); // for the user as whom PostgreSQL runs
   const url = `http://127.0.0.1:${port}`;
   const logFile = join(directory, 'conductor.log');
+  const networksFile = join(directory, 'networks.yaml');
+  await writeFile(networksFile, networks);
   const settings = {
+    BATON_NETWORKS_FILE: networksFile,
     BATON_PORT: String(port),
     BATON_DATA_DIR: join(directory, 'data'),
     BATON_CONDUCTOR_NAME: 'demo',

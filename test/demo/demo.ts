@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { startDemoConductor } from '#test/demo/conductor.ts';
 import { startDemoRack } from '#test/demo/rack.ts';
+import { startDemoSwitches, switchCredential } from '#test/demo/switches.ts';
 import { bmcCredential } from '#test/support/simulated-site.ts';
 import { createSiteOperator } from '#test/support/site-operator.ts';
 
@@ -40,13 +41,15 @@ async function freePortFrom(port: number): Promise<number> {
 async function runDemo({ nodes, port }: Choice, interrupted: Promise<unknown>): Promise<void> {
   const began = performance.now();
   say('starting a conductor with a database of its own');
-  const conductor = await startDemoConductor(port);
+  const switches = await startDemoSwitches(nodes);
+  const conductor = await startDemoConductor(port, switches.networksFile);
   try {
-    say(`starting ${nodes} simulated machines`);
-    const rack = await startDemoRack(nodes, conductor.url);
+    const { names } = switches;
+    say(`starting ${nodes} simulated machines at ${names.length === 1 ? 'a switch' : `${names.length} switches`}`);
+    const rack = await startDemoRack(nodes, { conductorUrl: conductor.url, portOf: switches.portOf });
     try {
       const operator = createSiteOperator(conductor.url);
-      await operator.setCredential(bmcCredential.name, bmcCredential.account);
+      for (const { name, account } of [bmcCredential, switchCredential]) await operator.setCredential(name, account);
       await operator.commit('demo', rack.documents);
       const id = await operator.createAction('deploy_site');
       const seconds = ((performance.now() - began) / 1000).toFixed(1);
@@ -55,7 +58,7 @@ async function runDemo({ nodes, port }: Choice, interrupted: Promise<unknown>): 
       );
       const baton = `BATON_URL=${conductor.url} ${process.env['npm_command'] === 'exec' ? 'npx baton' : 'baton'}`;
       say(`\nboard: ${conductor.url}/\n       ${baton} status`);
-      say(`       ${baton} action show ${id}\nlog:   ${conductor.logFile}`);
+      say(`       ${baton} action show ${id}\n       ${baton} network diff ${rack.first}\nlog:   ${conductor.logFile}`);
       say('\nCtrl-C ends it and deletes all of it');
       await interrupted;
     } finally {
@@ -64,6 +67,7 @@ async function runDemo({ nodes, port }: Choice, interrupted: Promise<unknown>): 
     }
   } finally {
     await conductor.close();
+    await switches.close();
   }
 }
 

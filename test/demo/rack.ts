@@ -1,3 +1,4 @@
+import type { DemoSwitches } from '#test/demo/switches.ts';
 import type { SimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type SimulatedSite, type SiteMember, siteDocument, startSimulatedSite } from '#test/support/simulated-site.ts';
 
@@ -5,6 +6,8 @@ import { type SimulatedSite, type SiteMember, siteDocument, startSimulatedSite }
 export interface DemoRack extends Pick<SimulatedSite, 'documents' | 'close'> {
   /** A line each. */
   readonly faults: readonly string[];
+  /** The name of the first machine, which has none. */
+  readonly first: string;
 }
 
 const machinesInRack = 12;
@@ -16,8 +19,14 @@ const manyMachines = 100;
  * Starts machines in racks of twelve, three of them control nodes, with a BMC that is dead, a bad disk and a slow link
  * where there are enough for that.
  */
-export async function startDemoRack(count: number, conductorUrl: string): Promise<DemoRack> {
-  const members = Array.from({ length: count }, (_, index) => describeMember(index));
+export async function startDemoRack(
+  count: number,
+  { conductorUrl, portOf }: Pick<DemoSwitches, 'portOf'> & { readonly conductorUrl: string },
+): Promise<DemoRack> {
+  const members = Array.from({ length: count }, (_, index) => ({
+    ...describeMember(index),
+    switchPort: portOf(index),
+  }));
   const site = await startSimulatedSite(members, {
     conductorUrl: () => conductorUrl,
     stepMs: count > manyMachines ? 200 : 1500,
@@ -26,7 +35,12 @@ export async function startDemoRack(count: number, conductorUrl: string): Promis
     members.flatMap(({ name }) => site.machines.get(name) ?? []),
     members,
   );
-  return { documents: `${site.documents}---\n${strategy(members)}`, faults, close: () => site.close() };
+  return {
+    documents: `${site.documents}---\n${strategy(members)}`,
+    faults,
+    first: members[0]?.name ?? '',
+    close: () => site.close(),
+  };
 }
 
 function describeMember(index: number): SiteMember {

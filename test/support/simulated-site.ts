@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import type { SimulatedSwitchPort } from '#test/simulators/node/simulated-inventory.ts';
 import {
   type SimulatedNode,
   type SimulatedNodeOptions,
@@ -11,6 +12,8 @@ export interface SiteMember {
   readonly rack: string;
   readonly tags: readonly string[];
   readonly labels?: Readonly<Record<string, string>>;
+  /** Where it is plugged in. */
+  readonly switchPort?: SimulatedSwitchPort;
 }
 
 export interface SimulatedSite {
@@ -47,7 +50,8 @@ export async function startSimulatedSite(
     members.map(async (member, index) => {
       const hex = (firstMac + index).toString(16).padStart(4, '0');
       const mac = `52:54:00:05:${hex.slice(0, 2)}:${hex.slice(2)}`;
-      return [member.name, await startSimulatedNode({ ...options, mac })] as const;
+      const { switchPort } = member;
+      return [member.name, await startSimulatedNode({ ...options, mac, ...(switchPort && { switchPort }) })] as const;
     }),
   );
   const machines = new Map(started);
@@ -60,12 +64,18 @@ export async function startSimulatedSite(
       checksum: 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
     },
   });
-  const nodes = members.map(({ name, rack, tags, labels = {} }) =>
+  const nodes = members.map(({ name, rack, tags, labels = {}, switchPort: plug }) =>
     siteDocument('drydock/BaremetalNode/v1', name, {
       host_profile: 'simulated',
       oob: { address: machines.get(name)?.bmc.address },
       metadata: { rack, tags, owner_data: labels },
-      interfaces: { eth0: { mac: machines.get(name)?.mac, pxe: true } },
+      interfaces: {
+        eth0: {
+          mac: machines.get(name)?.mac,
+          pxe: true,
+          ...(plug && { switch_port: { switch_id: plug.switchId, port_id: plug.portId } }),
+        },
+      },
     }),
   );
   return {

@@ -62,6 +62,9 @@ test('baton demo: a board, machines with faults, a site that deploys; Ctrl-C lea
       return (whole.every((name) => active.includes(name)) && failed.includes('r01-n06')) || undefined;
     };
     await waitUntil('machines to be deployed', isThere, { timeoutMs: slowMs, everyMs: 1000 });
+    const { stdout } = await run(batonProgram, ['network', 'diff', 'r01-n01'], { env: { BATON_URL: url } });
+    // as Baton has set it, and as its switch has it
+    expect(stdout).toMatch(/00:1c:73:00:00:00 Ethernet1 +tenant +VLAN 200 +VLAN 200/);
   } finally {
     process.kill(-demo.process.pid, 'SIGINT');
   }
