@@ -2,6 +2,8 @@ import type { NodeSwitchPort } from '#conductor/api/node-parts.ts';
 import { type Json, noNode, readOfNode } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toObject } from '#conductor/cli/assignments.ts';
 import { type Command, pathOperand, requiredOption } from '#conductor/cli/command.ts';
+import { describeSwitchPort } from '#conductor/cli/describe-switch-port.ts';
+import { onNodes } from '#conductor/cli/on-nodes.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
 import {
   deleteCommand,
@@ -10,7 +12,6 @@ import {
   setCommand,
   showCommand,
 } from '#conductor/cli/resource-commands.ts';
-import { describeVlans, portVlans } from '#conductor/model/port-vlans.ts';
 
 const nodeFilter = { query: 'node', value: 'NODE', meaning: 'only of this node' };
 
@@ -64,30 +65,35 @@ export const portCommands: readonly Command[] = [
 ];
 
 export const networkCommands: readonly Command[] = [
-  {
-    words: 'network diff',
-    operands: ['NODE'],
-    meaning: "a node's switch ports as Baton has set them, as their switches have them now, and what would repair them",
-    details: 'Reads the switches; changes nothing.',
-    run: async (context, input) => {
-      const answer = await readOfNode(context.client, pathOperand(input), '/network?look=true');
-      const ports = answer['ports'] as NodeSwitchPort[];
-      const rows = ports.map((port) => [
-        port.address,
-        `${port.switch_id} ${port.port_id}`,
-        port.network ?? '-',
-        describe(port.wanted, port.wanted_bond),
-        port.error === null ? describe(port.found, port.found_bond) : `not read: ${cell(port.error)}`,
-      ]);
-      const commands = ports.flatMap((port) => port.commands.map((command) => `  ${command}`));
-      const repair = commands.length === 0 ? [] : ['', 'A repair would send:', ...commands];
-      print(context, input, {
-        json: ports,
-        text: [table([['port', 'switch port', 'network', 'set to', 'found'], ...rows]), ...repair].join('\n'),
-      });
+  onNodes(
+    {
+      words: 'network diff',
+      operands: ['NODE'],
+      meaning: "nodes' switch ports as Baton has set them, as their switches have them now, and what would repair them",
+      details: 'Reads the switches; changes nothing.',
+      run: async (context, input) => {
+        const answer = await readOfNode(context.client, pathOperand(input), '/network?look=true');
+        const ports = answer['ports'] as NodeSwitchPort[];
+        const rows = ports.map((port) => [
+          port.address,
+          `${port.switch_id} ${port.port_id}`,
+          port.network ?? '-',
+          describeSwitchPort(port.wanted, port.wanted_bond) ?? '-',
+          port.error === null
+            ? (describeSwitchPort(port.found, port.found_bond) ?? '-')
+            : `not read: ${cell(port.error)}`,
+        ]);
+        const commands = ports.flatMap((port) => port.commands.map((command) => `  ${command}`));
+        const repair = commands.length === 0 ? [] : ['', 'A repair would send:', ...commands];
+        print(context, input, {
+          json: ports,
+          text: [table([['port', 'switch port', 'network', 'set to', 'found'], ...rows]), ...repair].join('\n'),
+        });
+      },
     },
-  },
-  {
+    { reads: true },
+  ),
+  onNodes({
     words: 'network repair',
     operands: ['NODE'],
     meaning: "set a node's switch ports again as Baton set them last",
@@ -97,11 +103,5 @@ export const networkCommands: readonly Command[] = [
       const name = decodeURIComponent(node);
       print(context, input, { json: { node: name }, text: `node ${name}: switch ports are as Baton has set them\n` });
     },
-  },
+  }),
 ];
-
-function describe(vlans: NodeSwitchPort['found'], bond: string | null): string {
-  if (vlans === null) return '-';
-  const text = describeVlans(vlans === 'other' ? vlans : portVlans(vlans.untagged ?? undefined, vlans.tagged));
-  return bond === null ? text : `${text} in ${bond}`;
-}

@@ -231,45 +231,45 @@ async function listTraits(context: CommandContext, input: CommandInput): Promise
 export const nodeCommands: readonly Command[] = [
   { words: 'node show', operands: ['NODE'], meaning: 'everything about a node', run: show },
   { words: 'node raid show', operands: ['NODE'], meaning: 'the RAID that a node has, and should have', run: showRaid },
-  {
+  onNodes({
     words: 'node raid set',
     operands: ['NODE'],
     options: { config: { value: 'FILE', required: raidForm, meaning: raidForm } },
-    meaning: 'set the RAID that a node should have',
+    meaning: 'set the RAID that nodes should have',
     details: 'Nothing is built yet: cleaning with raid.create_configuration does that.',
     run: setRaid,
-  },
-  {
+  }),
+  onNodes({
     words: 'node raid clear',
     operands: ['NODE'],
-    meaning: 'clear the RAID that a node should have',
+    meaning: 'clear the RAID that nodes should have',
     run: (context, input) => putRaid(context, input, {}),
-  },
-  {
+  }),
+  onNodes({
     words: 'node set',
     operands: ['NODE', 'FIELD=VALUE...'],
-    meaning: 'change fields of a node',
+    meaning: 'change fields of a node, or of those selected',
     details: assignmentHelp,
     run: change,
-  },
-  {
+  }),
+  onNodes({
     words: 'node unset',
     operands: ['NODE', 'FIELD...'],
-    meaning: 'remove fields of a node, or keys of them: extra.rack',
+    meaning: 'remove fields of a node, or of those selected; or keys of them: extra.rack',
     run: unset,
-  },
+  }),
   onNodes({ words: 'node delete', operands: ['NODE'], meaning: 'delete nodes', run: remove }),
   { words: 'node trait list', operands: ['NODE'], meaning: 'the traits of a node', run: listTraits },
-  {
+  onNodes({
     words: 'node trait add',
     operands: ['NODE', 'TRAIT...'],
-    meaning: 'add traits to a node',
+    meaning: 'add traits to a node, or to those selected',
     run: changeTraits('PUT', 'added'),
-  },
-  {
+  }),
+  onNodes({
     words: 'node trait remove',
     operands: ['NODE', 'TRAIT...'],
-    meaning: 'remove traits from a node',
+    meaning: 'remove traits from a node, or from those selected',
     run: changeTraits('DELETE', 'removed'),
-  },
+  }),
 ];

@@ -25,14 +25,11 @@ interface NodeList {
 }
 
 function listOfNode({ key, fields, titles, ...command }: NodeList): Command {
-  return {
-    ...command,
-    operands: ['NODE'],
-    run: async ({ client, ...context }, input) => {
-      const entries = (await readOfNode(client, pathOperand(input), `/${key}`))[key] as Json[];
-      print(context, input, { json: entries, text: columnsOf(entries, fields, titles) });
-    },
+  const run: Command['run'] = async ({ client, ...context }, input) => {
+    const entries = (await readOfNode(client, pathOperand(input), `/${key}`))[key] as Json[];
+    print(context, input, { json: entries, text: columnsOf(entries, fields, titles) });
   };
+  return onNodes({ ...command, operands: ['NODE'], run }, { reads: true });
 }
 
 export const hardwareCommands: readonly Command[] = [

@@ -109,3 +109,13 @@ test('every verb that changes nodes takes selectors', () => {
   const some = ['power on', 'maintenance off', 'deploy', 'rebuild', 'inspect', 'clean', 'provide', 'undeploy', 'abort'];
   expect(taking).toEqual(expect.arrayContaining([...some, 'rescue', 'node delete', 'unhold', 'adopt', 'service']));
 });
+
+test('fields and traits of selected nodes are changed, and of one that is named', async () => {
+  await run('node', 'set', '--rack', '7', 'extra.owner=me', '--yes');
+  expect(changes()).toEqual(['PATCH /v1/nodes/a']);
+  await run('node', 'trait', 'add', 'a', 'CUSTOM_NEW');
+  expect(changes().at(-1)).toMatch(/^PUT \/v1\/nodes\/a\/traits/);
+  await expect(run('node', 'set', '--class', 'small', '--yes')).rejects.toThrow('it takes');
+  await expect(run('node', 'set', 'a')).rejects.toThrow('it takes');
+  await expect(run('node', 'set', '--rack', '7', 'extra.note=@-', '--yes')).rejects.toThrow('must be a file');
+});

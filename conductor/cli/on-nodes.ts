@@ -63,36 +63,37 @@ const atOnce = 16;
 
 /**
  * A command for one node as one for several, named or selected, at the same time: each line that is printed begins with its
- * node, and one that fails does not stop the others.
+ * node, and one that fails does not stop the others. One that takes more operands than the node is for one or those selected.
  * @param reads nothing is changed: selected nodes need no --yes
  */
 export function onNodes(command: Command, { reads = false }: { readonly reads?: boolean } = {}): Command {
   const { operands = [], options = {} } = command;
   const [, ...others] = operands;
-  if (others.length > 0) throw new AppError('internal', `${command.words} takes more than nodes`);
+  const takesMore = others.length > 0;
   return {
     ...command,
-    operands: ['[NODE...]'],
+    operands: takesMore ? ['[NODE]', ...others] : ['[NODE...]'],
     options: { ...options, ...(reads ? choosing : selectors) },
     run: async (context, input) => {
-      const isSelected = hasSelector(input);
+      const isSelected = hasSelector(input, takesMore);
+      if (!isSelected && input.operands.length <= others.length) throw usageError(describeMissing(command, others));
+      if (!isSelected && (takesMore || input.operands.length === 1)) return command.run(context, input);
       const names = isSelected ? await selectNodes(context, input, reads) : input.operands;
-      if (names.length === 0) throw usageError(describeMissing(command));
-      const [only] = names;
-      if (only !== undefined && names.length === 1 && !isSelected) return command.run(context, input);
+      const more = takesMore ? input.operands : [];
       requireFiles(command, input);
-      await runOnEach(context, input, names, (each) => command.run(each.context, each.input));
+      await runOnEach(context, input, { names, more }, (each) => command.run(each.context, each.input));
     },
   };
 }
 
-function describeMissing({ words }: Command): string {
-  return `${words}: it takes NODE...; usage: baton ${words} NODE..., or --state, --class, --rack, --trait, --group to select them`;
+function describeMissing({ words }: Command, others: readonly string[]): string {
+  const what = others.length > 0 ? ['NODE', ...others].join(' ') : 'NODE...';
+  return `${words}: it takes ${what}; usage: baton ${words} ${what}, or --state, --class, --rack, --trait, --group to select nodes`;
 }
 
-function hasSelector(input: CommandInput): boolean {
+function hasSelector(input: CommandInput, takesMore: boolean): boolean {
   const isSelected = Object.keys(choosing).some((name) => input.values[name] !== undefined);
-  if (isSelected && input.operands.length > 0) throw usageError('name nodes or select them, not both');
+  if (isSelected && !takesMore && input.operands.length > 0) throw usageError('name nodes or select them, not both');
   if (!isSelected && flagOption(input, 'yes')) throw usageError(`--yes: ${selectors.yes.meaning}`);
   return isSelected;
 }
@@ -118,8 +119,9 @@ async function selectNodes(context: CommandContext, input: CommandInput, reads: 
 
 /** Standard input is read once. */
 function requireFiles(command: Command, input: CommandInput): void {
-  const [piped] = Object.entries(input.values).find(([, value]) => value === '-') ?? [];
-  if (piped !== undefined) throw usageError(`${command.words}: --${piped}: for several nodes it must be a file`);
+  const [option] = Object.entries(input.values).find(([, value]) => value === '-') ?? [];
+  const piped = option === undefined ? input.operands.find((operand) => operand.endsWith('=@-')) : `--${option}`;
+  if (piped !== undefined) throw usageError(`${command.words}: ${piped}: for several nodes it must be a file`);
 }
 
 interface OneNode {
@@ -130,7 +132,7 @@ interface OneNode {
 async function runOnEach(
   context: CommandContext,
   input: CommandInput,
-  names: readonly string[],
+  { names, more }: { readonly names: readonly string[]; readonly more: readonly string[] },
   act: (each: OneNode) => Promise<void>,
 ): Promise<void> {
   const documents: unknown[] = names.map(() => []);
@@ -145,7 +147,7 @@ async function runOnEach(
     const screen = { ...context.screen, isTerminal: false, write };
     const document = input.document === undefined ? undefined : 'json';
     try {
-      await act({ context: { ...context, screen }, input: { ...input, operands: [name], document } });
+      await act({ context: { ...context, screen }, input: { ...input, operands: [name, ...more], document } });
     } catch (error) {
       failures.push(`  ${name}: ${errorChain(error)}`);
       if (written === '') documents[index] = { name, error: errorChain(error) };
