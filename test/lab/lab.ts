@@ -93,7 +93,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     const { directory, network, gate } = site;
     const { conductorSettings } = options;
     const settings = typeof conductorSettings === 'function' ? await conductorSettings(site) : conductorSettings;
-    const needsDhcp = options.nodes.some(({ boot }) => boot !== 'vmedia');
+    const needsDhcp = settings?.['BATON_DHCP'] === undefined && options.nodes.some(({ boot }) => boot !== 'vmedia');
     const conductor = await startConductor(directory, gate, {
       ...options,
       networksFile: writeNetworksFile(directory, network.switchEntry),
