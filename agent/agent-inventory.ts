@@ -29,7 +29,7 @@ export function openInventory(
 
 async function listen(timeoutMs: number, machine: Parameters<typeof openInventory>[1]): Promise<HeardLldp> {
   try {
-    const nics = (await readInterfaces({ sys: '/sys' })).filter((nic) => nic.has_carrier);
+    const nics = (await readInterfaces({ sys: '/sys' }, machine.run)).filter((nic) => nic.has_carrier);
     return await listenForLldp(nics, timeoutMs, { ...machine, start });
   } catch (error) {
     machine.log.warn({ err: error }, 'could not list the network cards to listen on');

@@ -43,7 +43,11 @@ function ipmitool(
 
 test('takes the first channel that has an address', async () => {
   const { run } = ipmitool(
-    { 'lan print 3': lan, 'lan6 print 3 dynamic_addr': lan6 },
+    {
+      'lan print 3': lan,
+      'lan6 print 3 dynamic_addr': lan6,
+      'mc info': 'Device ID                 : 32\nFirmware Revision         : 2.88\n',
+    },
     'exited with 1: Invalid channel: 1',
     1,
   );
@@ -51,6 +55,7 @@ test('takes the first channel that has an address', async () => {
     bmc_address: '192.0.2.100',
     bmc_v6address: '2001:db8::7',
     bmc_mac: 'aa:bb:cc:00:00:01',
+    baton_bmc_firmware: '2.88',
   });
 });
 
@@ -59,7 +64,12 @@ test.each([
   ['exited with 1: Could not open device at /dev/ipmi0 or /dev/ipmi/0 or /dev/ipmidev/0: No such file or directory', 1],
 ])('asks once where there is none: %s', async (error, exitCode) => {
   const { run, asked } = ipmitool({}, error, exitCode);
-  expect(await readBmc(run)).toEqual({ bmc_address: null, bmc_v6address: null, bmc_mac: null });
+  expect(await readBmc(run)).toEqual({
+    bmc_address: null,
+    bmc_v6address: null,
+    bmc_mac: null,
+    baton_bmc_firmware: null,
+  });
   expect(asked).toEqual(['lan print 1']);
 });
 

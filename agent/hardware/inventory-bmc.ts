@@ -5,27 +5,35 @@ export interface BmcInfo {
   readonly bmc_address: string | null;
   readonly bmc_v6address: string | null;
   readonly bmc_mac: string | null;
+  /** Baton's own. */
+  readonly baton_bmc_firmware: string | null;
 }
 
 /** Channels that may be the LAN's (IPMI 2.0 §6.3); most BMCs have it at 1. */
 const channels = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11] as const;
 const timeoutMs = 10_000;
 
-/** The BMC's own addresses by `ipmitool`, from the first LAN channel that has one; `null` for a machine without. */
+/** The BMC's own addresses by `ipmitool`, from the first LAN channel that has one, and its firmware; `null` for a machine without. */
 export async function readBmc(run: Run): Promise<BmcInfo> {
   for (const channel of channels) {
     try {
       const { stdout } = await run('ipmitool', ['lan', 'print', String(channel)], { timeoutMs });
       const v4 = parseLanPrint(stdout);
       const v6 = await readV6Address(run, channel);
-      if (v4.bmc_address !== null || v6 !== null) return { ...v4, bmc_v6address: v6 };
+      if (v4.bmc_address === null && v6 === null) continue;
+      return { ...v4, bmc_v6address: v6, baton_bmc_firmware: await readFirmware(run) };
     } catch (error) {
       // no such channel, or one that is no LAN: the next one may be; without ipmitool or its device none is
       const hasRun = error instanceof AppError && error.details['exitCode'] !== undefined;
       if (!hasRun || /could not open device/i.test(errorChain(error))) break;
     }
   }
-  return { bmc_address: null, bmc_v6address: null, bmc_mac: null };
+  return { bmc_address: null, bmc_v6address: null, bmc_mac: null, baton_bmc_firmware: null };
+}
+
+async function readFirmware(run: Run): Promise<string | null> {
+  const { stdout } = await run('ipmitool', ['mc', 'info'], { timeoutMs }).catch(() => ({ stdout: '' }));
+  return /^Firmware Revision\s*: (\S+)/m.exec(stdout)?.[1] ?? null;
 }
 
 export function parseLanPrint(stdout: string): Pick<BmcInfo, 'bmc_address' | 'bmc_mac'> {

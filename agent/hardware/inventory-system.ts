@@ -66,6 +66,8 @@ export interface CpuInfo {
   readonly architecture: string;
   readonly flags: readonly string[];
   readonly socket_count: number;
+  /** Baton's own: the microcode's revision. */
+  readonly baton_microcode: string | null;
 }
 
 const architectures: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64', ppc64: 'ppc64le' };
@@ -84,5 +86,6 @@ export async function readCpu(roots: { readonly sys: string; readonly proc: stri
     architecture: architectures[arch()] ?? arch(),
     flags: (field(first, 'flags') || field(first, 'Features')).split(' ').filter(Boolean),
     socket_count: Math.max(1, sockets.size),
+    baton_microcode: field(first, 'microcode') || null,
   };
 }

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type KernelRoots, readInventory } from '#agent/hardware/inventory.ts';
+import { type InventoryOptions, type KernelRoots, readInventory } from '#agent/hardware/inventory.ts';
 import { listPhysicalInterfaces } from '#agent/hardware/network-interfaces.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -69,6 +69,16 @@ const lsblk = {
   ],
 };
 
+const nothingKnown = { manufacturer: null, version: null, serial_number: null };
+/** Never this machine's own. */
+const readBoards: NonNullable<InventoryOptions['readBoards']> = () =>
+  Promise.resolve({
+    board: { ...nothingKnown, model: 'B1' },
+    chassis: { ...nothingKnown, type: 'Blade', asset_tag: null },
+    slots: 2,
+    modules: [],
+  });
+
 /** Programs by command, or by command and last argument. */
 function machineRun(programs: Readonly<Record<string, string>>): Run {
   return (command, args) => {
@@ -107,11 +117,22 @@ describe('readInventory', () => {
       'blkid /dev/vda2': 'TYPE=linux_raid_member\nPART_ENTRY_NAME=data\n',
       'lsblk /dev/md0': JSON.stringify({ blockdevices: vda2.children }),
       'blkid /dev/md0': '',
+      'ethtool enp0s5': 'driver: virtio_net\nfirmware-version: 1.2.3\n',
+      'ethtool enp0s6': 'driver: e1000\nfirmware-version: N/A\n',
+      'smartctl /dev/vda': '{"firmware_version": "F1", "smart_status": {"passed": false}}',
+      lspci: 'Slot:\t0000:17:00.0\nClass:\t3D controller [0302]\nVendor:\tNVIDIA Corporation [10de]\n',
       ipmitool:
         'IP Address Source       : DHCP Address\nIP Address              : 192.0.2.100\nMAC Address             : aa:bb:cc:00:00:01\n',
     });
     const lldp = Promise.resolve(new Map([['enp0s5', [[5, '737731'] satisfies LldpTlv]]]));
-    const inventory = await readInventory({ run, log: silentLog, bootMac: '52:54:00:aa:00:01', lldp, roots });
+    const inventory = await readInventory({
+      readBoards,
+      run,
+      log: silentLog,
+      bootMac: '52:54:00:aa:00:01',
+      lldp,
+      roots,
+    });
     expect(inventory).toMatchObject({
       cpu: {
         model_name: 'Test CPU @ 2GHz',
@@ -120,7 +141,9 @@ describe('readInventory', () => {
         flags: ['fpu', 'vme'],
         socket_count: 1,
       },
-      memory: { total: 1_024_000_000, physical_mb: 256 },
+      memory: { total: 1_024_000_000, physical_mb: 256, baton_slots: 2, baton_modules: [] },
+      baton_pci_devices: [{ address: '0000:17:00.0' }],
+      baton_accelerators: [{ vendor: 'NVIDIA Corporation' }],
       bmc_address: '192.0.2.100',
       bmc_v6address: null,
       bmc_mac: 'aa:bb:cc:00:00:01',
@@ -130,6 +153,8 @@ describe('readInventory', () => {
         baton_system_uuid: '4c4c4544-0051-3510-8052-b4c04f4a4d31',
         manufacturer: 'ACME',
         firmware: { vendor: 'EFI Inc', version: '1.2', build_date: '01/02/2026' },
+        baton_board: { model: 'B1' },
+        baton_chassis: { type: 'Blade' },
       },
       boot: { current_boot_mode: 'uefi', pxe_interface: '52:54:00:aa:00:01' },
     });
@@ -148,6 +173,7 @@ describe('readInventory', () => {
         speed_mbps: 10_000,
         pci_address: '0000:00:05.0',
         driver: 'virtio_net',
+        baton_firmware: '1.2.3',
       },
       expect.objectContaining({
         name: 'enp0s6',
@@ -155,12 +181,14 @@ describe('readInventory', () => {
         speed_mbps: null,
         lldp: null,
         driver: null,
+        baton_firmware: null,
       }) as unknown,
     ]);
     expect(inventory.disks).toMatchObject([
       {
         name: '/dev/md0',
         baton_contents: [],
+        baton_health: null,
       },
       {
         name: '/dev/vda',
@@ -169,6 +197,8 @@ describe('readInventory', () => {
         logical_sectors: 512,
         physical_sectors: 4096,
         baton_removable: false,
+        baton_firmware: 'F1',
+        baton_health: { passed: false },
         baton_contents: [
           { name: '/dev/vda', size: 10_737_418_240, type: 'gpt', label: null },
           { name: '/dev/vda1', size: 1_048_576, type: 'vfat', label: 'EFI ONE' },
@@ -183,7 +213,7 @@ describe('readInventory', () => {
     await rm(join(root, 'sys/devices/system'), { recursive: true });
     await rm(join(root, 'sys/firmware'), { recursive: true });
     const run = machineRun({ lsblk: '{"blockdevices":[]}' });
-    const inventory = await readInventory({ run, log: silentLog, bootMac: '52:54:00:00:00:77', roots });
+    const inventory = await readInventory({ readBoards, run, log: silentLog, bootMac: '52:54:00:00:00:77', roots });
     expect(inventory).toMatchObject({
       disks: [],
       bmc_address: null,
@@ -195,7 +225,7 @@ describe('readInventory', () => {
 
   test('a disk that can’t be read is listed, its contents unknown', async () => {
     const run = machineRun({ lsblk: JSON.stringify(lsblk) });
-    const inventory = await readInventory({ run, log: silentLog, roots });
+    const inventory = await readInventory({ readBoards, run, log: silentLog, roots });
     expect(inventory.disks.map(({ baton_contents: contents }) => contents)).toContain(null);
   });
 

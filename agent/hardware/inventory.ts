@@ -1,6 +1,9 @@
 import { hostname } from 'node:os';
-import { readBmc } from '#agent/hardware/inventory-bmc.ts';
+import { type BmcInfo, readBmc } from '#agent/hardware/inventory-bmc.ts';
+import { type Boards, readBoards } from '#agent/hardware/inventory-boards.ts';
 import { readContents } from '#agent/hardware/inventory-contents.ts';
+import { type DiskSaying, readHealth } from '#agent/hardware/inventory-health.ts';
+import { type PciInventory, readPci } from '#agent/hardware/inventory-pci.ts';
 import {
   type BootInfo,
   type CpuInfo,
@@ -14,7 +17,7 @@ import type { HeardLldp } from '#agent/network/listen-lldp.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
-import type { DiskContent } from '#shared/wire/inventory.ts';
+import type { DiskContent, DiskHealth, MemoryModule } from '#shared/wire/inventory.ts';
 
 /** Where the kernel tells about the machine; other roots only in tests. */
 export interface KernelRoots {
@@ -44,18 +47,27 @@ export interface DiskInfo {
   readonly baton_removable: boolean;
   /** Baton's own: what stands on it; `null` when it can't be read. */
   readonly baton_contents: readonly DiskContent[] | null;
+  readonly baton_firmware: string | null;
+  /** `null` where it says nothing. */
+  readonly baton_health: DiskHealth | null;
 }
 
-/** The machine as Ironic's agent describes it (agent-protocol.md §2.5). */
-export interface Inventory {
+/** The machine as Ironic's agent describes it (agent-protocol.md §2.5), and what is Baton's own: what begins with `baton_`. */
+export interface Inventory extends BmcInfo, PciInventory {
   readonly interfaces: readonly InterfaceInfo[];
   readonly cpu: CpuInfo;
   readonly disks: readonly DiskInfo[];
-  readonly memory: { readonly total: number; readonly physical_mb: number };
-  readonly bmc_address: string | null;
-  readonly bmc_v6address: string | null;
-  readonly bmc_mac: string | null;
-  readonly system_vendor: Awaited<ReturnType<typeof readSystemVendor>>;
+  readonly memory: {
+    readonly total: number;
+    readonly physical_mb: number;
+    /** Places for modules; `null` where the firmware says nothing of them. */
+    readonly baton_slots: number | null;
+    readonly baton_modules: readonly MemoryModule[] | null;
+  };
+  readonly system_vendor: Awaited<ReturnType<typeof readSystemVendor>> & {
+    readonly baton_board: Boards['board'];
+    readonly baton_chassis: Boards['chassis'];
+  };
   readonly boot: BootInfo;
   readonly hostname: string;
 }
@@ -67,44 +79,56 @@ export interface InventoryOptions {
   /** What switches have said, once it is known. */
   readonly lldp?: Promise<HeardLldp> | undefined;
   readonly roots?: KernelRoots;
+  /** Other ones only in tests. */
+  readonly readBoards?: typeof readBoards;
 }
 
 /**
  * Reads the machine's inventory from /sys, /proc, lsblk and blkid; the BMC's address through `ipmitool` where there is
- * one.
+ * one, what the firmware and the disks say of themselves by `dmidecode` and `smartctl`.
  * @throws AppError when the block devices can't be listed.
  */
 export async function readInventory(options: InventoryOptions): Promise<Inventory> {
   const { run, log, roots = kernelRoots } = options;
-  const [interfaces, cpu, devices, memory, bmc, vendor, boot] = await Promise.all([
-    readInterfaces(roots, await options.lldp),
+  const [interfaces, cpu, devices, memory, bmc, vendor, boot, pci, boards] = await Promise.all([
+    readInterfaces(roots, run, await options.lldp),
     readCpu(roots),
     listBlockDevices(run),
     readMemory(roots),
     readBmc(run),
     readSystemVendor(roots),
     readBoot(roots, options.bootMac),
+    readPci(run, log),
+    (options.readBoards ?? readBoards)(run),
   ]);
-  const disks = devices
-    .filter(isInstallable)
-    .map(async (device) => toDiskInfo(device, await readContents(device, { run, devices, log })));
+  const disks = devices.filter(isInstallable).map(async (device) => {
+    const [contents, saying] = await Promise.all([
+      readContents(device, { run, devices, log }),
+      device.type === 'disk' ? readHealth(run, device.name, log) : silent,
+    ]);
+    return toDiskInfo(device, contents, saying);
+  });
   return {
     interfaces,
     cpu,
     disks: await Promise.all(disks),
-    memory,
+    memory: { ...memory, baton_slots: boards.slots, baton_modules: boards.modules },
     ...bmc,
-    system_vendor: vendor,
+    ...pci,
+    system_vendor: { ...vendor, baton_board: boards.board, baton_chassis: boards.chassis },
     boot,
     hostname: hostname(),
   };
 }
 
+/** RAID volumes: their members say it. */
+const silent: DiskSaying = { firmware: null, health: null };
+
 function isInstallable(device: BlockDevice): boolean {
   return (device.type === 'disk' || device.type.startsWith('raid')) && device.sizeBytes > 0 && !device.readOnly;
 }
 
-function toDiskInfo(device: BlockDevice, contents: readonly DiskContent[] | null): DiskInfo {
+function toDiskInfo(device: BlockDevice, contents: readonly DiskContent[] | null, saying: DiskSaying): DiskInfo {
   return {
     name: device.name,
     model: device.model,
@@ -122,5 +146,7 @@ function toDiskInfo(device: BlockDevice, contents: readonly DiskContent[] | null
     tran: device.tran,
     baton_removable: device.removable,
     baton_contents: contents,
+    baton_firmware: saying.firmware,
+    baton_health: saying.health,
   };
 }

@@ -3,6 +3,7 @@ import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import { basename, join } from 'node:path';
 import type { HeardLldp } from '#agent/network/listen-lldp.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
+import type { Run } from '#shared/process/run.ts';
 import type { LldpTlv } from '#shared/wire/inventory.ts';
 
 interface PhysicalInterface {
@@ -64,23 +65,35 @@ export interface InterfaceInfo {
   /** The bus address behind the card: `0000:00:05.0`, `virtio2`. */
   readonly pci_address: string | null;
   readonly driver: string | null;
+  /** Baton's own. */
+  readonly baton_firmware: string | null;
 }
 
 export async function readInterfaces(
   roots: { readonly sys: string },
+  run: Run,
   lldp: HeardLldp = new Map(),
 ): Promise<readonly InterfaceInfo[]> {
   const addresses = networkInterfaces();
   return Promise.all(
-    (await listPhysicalInterfaces(roots.sys)).map((nic) => readInterface(nic, addresses[nic.name] ?? [], lldp)),
+    (await listPhysicalInterfaces(roots.sys)).map(async (nic) => ({
+      ...(await readInterface(nic, addresses[nic.name] ?? [], lldp)),
+      baton_firmware: await readFirmware(run, nic.name),
+    })),
   );
+}
+
+async function readFirmware(run: Run, name: string): Promise<string | null> {
+  const { stdout } = await run('ethtool', ['-i', name]).catch(() => ({ stdout: '' }));
+  const firmware = /^firmware-version: *(.*)$/m.exec(stdout)?.[1]?.trim() ?? '';
+  return /^(n\/a)?$/i.test(firmware) ? null : firmware;
 }
 
 async function readInterface(
   { name, macAddress, directory }: PhysicalInterface,
   addresses: readonly NetworkInterfaceInfo[],
   lldp: HeardLldp,
-): Promise<InterfaceInfo> {
+): Promise<Omit<InterfaceInfo, 'baton_firmware'>> {
   const device = join(directory, 'device');
   const onBoard = await readAttribute(device, 'index');
   const speed = Number(await readAttribute(directory, 'speed'));

@@ -1,10 +1,22 @@
 import { expect, test } from 'vitest';
 import { createRecordingTerminal } from '#conductor/cli/testing/recording-terminal.ts';
 
-const disk = (serial: string, size = 960) => ({ name: `/dev/${serial}`, model: 'S', size, serial, wwn: serial });
+const disk = (serial: string, size = 960) => ({
+  name: `/dev/${serial}`,
+  model: 'S',
+  size,
+  serial,
+  wwn: serial,
+  baton_firmware: 'F1',
+  baton_health: { passed: serial !== 'x' },
+});
+const memoryModule = (slot: string, speed = 4800) => ({ slot, size_mb: 32_768, speed_mts: speed, serial_number: slot });
+const gpu = { address: '0000:17:00.0', class: '3D controller', product: 'A100', slot: '7', driver: null };
 const inventory = (more: object = {}) => ({
   cpu: { model_name: 'EPYC', count: 64, frequency: '2200' },
-  memory: { physical_mb: 262_144, total: 270_000 },
+  memory: { physical_mb: 262_144, total: 270_000, baton_modules: [memoryModule('A1'), memoryModule('B1')] },
+  baton_pci_devices: [gpu, { ...gpu, address: '0000:65:00.0', slot: '8' }],
+  baton_accelerators: [gpu, gpu],
   disks: [disk('a'), disk('b')],
   interfaces: [{ name: 'eth0', mac_address: '52:54:00:00:00:01', product: '0x1572', speed_mbps: 10_000 }],
   bmc_address: '10.0.0.1',
@@ -15,6 +27,11 @@ const machines: Record<string, object> = {
   same: inventory({ disks: [disk('x'), disk('y')], bmc_address: '10.0.0.2' }),
   sly: inventory({ disks: [disk('a'), disk('b')], cpu: { model_name: '\u001B[2JEPYC\nnode odd: as ref', count: 64 } }),
   odd: inventory({ disks: [disk('x'), disk('y', 480), disk('z', 480)], memory: { physical_mb: 131_072 } }),
+  swapped: inventory({
+    memory: { physical_mb: 262_144, baton_modules: [memoryModule('A1'), memoryModule('B2', 4400)] },
+    baton_pci_devices: [gpu],
+    baton_accelerators: [gpu],
+  }),
 };
 const terminal = () =>
   createRecordingTerminal((request) => {
@@ -26,11 +43,21 @@ const terminal = () =>
 test('what machines are bought by is compared, and nothing that every machine has of its own', async () => {
   const text = await terminal().run('inventory', 'diff', 'same', 'odd', '--reference', 'ref');
   expect(text).toContain('node same: as ref\n');
-  expect(text).toContain('− disks: model=S size=960\n');
-  expect(text).toContain('+ 2 × disks: model=S size=480\n');
+  expect(text).toContain('− disks: firmware=F1 model=S size=960\n');
+  expect(text).toContain('+ 2 × disks: firmware=F1 model=S size=480\n');
   expect(text).toContain('− memory.physical_mb: 262144\n');
   expect(text).toContain('+ memory.physical_mb: 131072\n');
-  expect(text).not.toMatch(/serial|52:54|10\.0\.0/);
+  expect(text).not.toMatch(/serial|52:54|10\.0\.0|health/);
+});
+
+test('a module that runs slower, and a GPU that is missing, are told once', async () => {
+  expect(await terminal().run('inventory', 'diff', 'swapped', '--reference', 'ref')).toBe(
+    `node swapped:
+  + memory.modules: size_mb=32768 speed_mts=4400
+  − memory.modules: size_mb=32768 speed_mts=4800
+  − pci_devices: class=3D controller product=A100
+`,
+  );
 });
 
 test('what a machine says of itself moves no cursor and is no line of its own', async () => {

@@ -116,9 +116,12 @@ export const logCommands: readonly Command[] = [
   },
 ];
 
-/** What distinguishes two machines that were bought as the same, or changes from boot to boot. */
+/**
+ * What distinguishes two machines that were bought as the same, changes from boot to boot, or stands there twice
+ * (accelerators are PCI devices).
+ */
 const ownKeys =
-  /serial|mac|uuid|wwn|address|hctl|by_path|lldp|hostname|contents|^(name|label|id|frequency|total|pxe_interface|time|asset_tag|boot|carrier|has_carrier|locator|slot|bus|smart|temperature|hours|power_on_hours)$/i;
+  /serial|mac|uuid|wwn|address|hctl|by_path|lldp|hostname|contents|health|accelerators|^(name|label|id|frequency|total|pxe_interface|time|asset_tag|boot|carrier|has_carrier|slot|bus)$/i;
 
 /** What an inventory has of what machines are bought by, as lines that two machines of a kind share. Pure. */
 function hardwareLines(inventory: unknown, place = ''): string[] {
@@ -127,8 +130,10 @@ function hardwareLines(inventory: unknown, place = ''): string[] {
   return Object.entries(inventory)
     .filter(([key, value]) => !ownKeys.test(key) && value !== null && value !== '')
     .sort(([a], [b]) => Number(a > b) - Number(a < b))
-    .flatMap(([key, value]) => hardwareLines(value, place === '' ? key : `${place}.${key}`));
+    .flatMap(([key, value]) => hardwareLines(value, [place, spell(key)].filter((part) => part !== '').join('.')));
 }
+
+const spell = (key: string): string => key.replace(/^baton_/, '');
 
 function describe(value: unknown): string {
   if (Array.isArray(value)) return value.map(describe).sort().join(' ');
@@ -136,7 +141,7 @@ function describe(value: unknown): string {
   return Object.entries(value)
     .filter(([key, inner]) => !ownKeys.test(key) && inner !== null && inner !== '')
     .sort(([a], [b]) => Number(a > b) - Number(a < b))
-    .map(([key, inner]) => `${key}=${describe(inner)}`)
+    .map(([key, inner]) => `${spell(key)}=${describe(inner)}`)
     .join(' ');
 }
 
@@ -164,7 +169,7 @@ export const inventoryDiffCommand: Command = onNodes(
     },
     meaning: 'how the hardware of nodes, as inspected last, differs from that of a reference node',
     details:
-      'Disks, network cards, memory, processors, firmware. Serial numbers, addresses and names do not count.\n' +
+      'Disks, memory modules, PCI cards, processors, boards, firmware. Serial numbers, addresses, names and health do not count.\n' +
       '− is what the reference has more of, + the node.',
     run: async (context, input) => {
       const read = async (ident: string) => (await readOfNode(context.client, ident, '/inventory'))['inventory'];

@@ -32,6 +32,8 @@ export const packages = [
   'mount',
   'nvme-cli',
   'parted',
+  'pci.ids',
+  'pciutils',
   'smartmontools',
   'stressapptest',
   'udev',
@@ -72,6 +74,7 @@ export const programs = [
   'lsblk',
   'lscpu',
   'lsmod',
+  'lspci',
   'mdadm',
   'mdmon',
   'mke2fs',
@@ -119,7 +122,7 @@ export const grubExceptions =
   /test|^(affs|afs|bfs|bsd|cbfs|cbls|gdb|geli|hello|hfs|jfs|ldm|luks|macho|minix|morse|net|nilfs|ntfs|pata|plan9|pxe|reiserfs|romfs|sfs|spkmodem|tftp|truecrypt|udf|ufs|usb|xnu|zfs)|^(freedos|http|legacycfg|multiboot|odc|part_(?!gpt|msdos))/;
 
 /** Data files and folders that the programs read. */
-export const dataPaths = ['etc/mke2fs.conf', 'usr/share/smartmontools'];
+export const dataPaths = ['etc/mke2fs.conf', 'usr/share/misc/pci.ids', 'usr/share/smartmontools'];
 
 /**
  * udev's rules: those that give disks their links, serials and sizes, and load drivers. Left out on purpose:

@@ -22,6 +22,52 @@ export const DiskContent = z.object({
 });
 export type DiskContent = z.infer<typeof DiskContent>;
 
+/** A module of memory, as the firmware tells it (SMBIOS). */
+export interface MemoryModule {
+  /** `DIMM_A1`: as it is written on the board. */
+  readonly slot: string | null;
+  readonly size_mb: number;
+  /** `DDR5` */
+  readonly type: string | null;
+  readonly form_factor: string | null;
+  /** MT/s, as it runs. */
+  readonly speed_mts: number | null;
+  readonly ecc: boolean | null;
+  readonly manufacturer: string | null;
+  readonly part_number: string | null;
+  readonly serial_number: string | null;
+}
+
+/** Hexadecimal ids without `0x`; names as the ramdisk's `pci.ids` has them. */
+export interface PciDevice {
+  /** `0000:00:05.0` */
+  readonly address: string;
+  readonly class_id: string;
+  readonly class: string | null;
+  readonly vendor_id: string;
+  readonly vendor: string | null;
+  readonly product_id: string;
+  readonly product: string | null;
+  /** Who made the card, and which it is. */
+  readonly subsystem_vendor: string | null;
+  readonly subsystem: string | null;
+  readonly revision: string | null;
+  readonly driver: string | null;
+  readonly slot: string | null;
+}
+
+/** What a disk says of itself (S.M.A.R.T.); `null`: it doesn't say. */
+export interface DiskHealth {
+  readonly passed: boolean | null;
+  readonly temperature_c: number | null;
+  readonly power_on_hours: number | null;
+  /** Of the writes that it is made for. */
+  readonly percent_used: number | null;
+  /** Sectors that were replaced, or can't be read. */
+  readonly bad_sectors: number | null;
+  readonly media_errors: number | null;
+}
+
 const InventoryInterface = z.looseObject({
   name: text,
   mac_address: text,

@@ -44,10 +44,28 @@ test('is inspected: inventory, properties, and the switch port that it is at', a
   expect(inventory).toMatchObject({
     inventory: {
       interfaces: [{ mac_address: mac, has_carrier: true, driver: 'virtio_net' }],
-      disks: [{ name: '/dev/nvme0n1', size: 6 * gib, rotational: false, baton_contents: [] }],
+      disks: [
+        {
+          name: '/dev/nvme0n1',
+          size: 6 * gib,
+          rotational: false,
+          baton_contents: [],
+          baton_firmware: expect.stringMatching(/./) as unknown,
+          baton_health: { passed: true, media_errors: 0 },
+        },
+      ],
       boot: { current_boot_mode: 'uefi', pxe_interface: mac },
-      memory: { total: expect.any(Number) as unknown },
-      system_vendor: { manufacturer: 'QEMU' },
+      memory: {
+        total: expect.any(Number) as unknown,
+        baton_slots: 1,
+        baton_modules: [{ slot: 'DIMM 0', manufacturer: 'QEMU', type: 'RAM' }],
+      },
+      baton_pci_devices: expect.arrayContaining([
+        expect.objectContaining({ class: 'Non-Volatile memory controller', vendor: 'Red Hat, Inc.', driver: 'nvme' }),
+        expect.objectContaining({ class: 'Ethernet controller', product: expect.stringMatching(/^Virtio/) as unknown }),
+      ]) as unknown,
+      baton_accelerators: [],
+      system_vendor: { manufacturer: 'QEMU', baton_chassis: { manufacturer: 'QEMU' } },
     },
     plugin_data: {
       root_disk: { name: '/dev/nvme0n1' },

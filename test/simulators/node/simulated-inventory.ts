@@ -1,7 +1,7 @@
 import type { openInventory } from '#agent/agent-inventory.ts';
 import type { DiskInfo, Inventory } from '#agent/hardware/inventory.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { LldpTlv } from '#shared/wire/inventory.ts';
+import type { LldpTlv, MemoryModule, PciDevice } from '#shared/wire/inventory.ts';
 
 /** A simulated machine's switch port, as its switch tells it. */
 export interface SimulatedSwitchPort {
@@ -38,6 +38,15 @@ export function simulatedDisks(mac: string, moreDisks: readonly SimulatedDisk[] 
       { name: '/dev/sda', size: 100 * gib, type: 'gpt', label: null },
       { name: '/dev/sda1', size: 99 * gib, type: 'ext4', label: 'old-system' },
     ],
+    baton_firmware: '1.0',
+    baton_health: {
+      passed: true,
+      temperature_c: 31,
+      power_on_hours: 8760,
+      percent_used: 4,
+      bad_sectors: 0,
+      media_errors: null,
+    },
   };
   return [disk, ...moreDisks.map((more) => ({ ...disk, baton_contents: [], ...more }))];
 }
@@ -66,20 +75,39 @@ export function simulatedInventory(
         speed_mbps: 10_000,
         pci_address: '0000:00:05.0',
         driver: 'virtio_net',
+        baton_firmware: null,
       },
     ],
-    cpu: { model_name: 'Simulated', frequency: '', count: 8, architecture: 'x86_64', flags: [], socket_count: 1 },
+    cpu: {
+      model_name: 'Simulated',
+      frequency: '',
+      count: 8,
+      architecture: 'x86_64',
+      flags: [],
+      socket_count: 1,
+      baton_microcode: '0x1',
+    },
     disks: simulatedDisks(mac, moreDisks),
-    memory: { total: 16 * gib, physical_mb: 16_384 },
+    memory: {
+      total: 16 * gib,
+      physical_mb: 16_384,
+      baton_slots: 4,
+      baton_modules: ['A1', 'B1'].map((slot) => memoryModule(slot, mac)),
+    },
     bmc_address: null,
     bmc_v6address: null,
     bmc_mac: null,
+    baton_bmc_firmware: '1.0',
+    baton_pci_devices: [networkCard],
+    baton_accelerators: [],
     system_vendor: {
       product_name: 'Simulated node',
       serial_number: mac,
       baton_system_uuid: null,
       manufacturer: 'Baton',
-      firmware: { vendor: '', version: '', build_date: '' },
+      firmware: { vendor: 'Baton', version: '1.0', build_date: '01/01/2026' },
+      baton_board: { manufacturer: 'Baton', model: 'Board', version: null, serial_number: mac },
+      baton_chassis: { manufacturer: 'Baton', type: 'Blade', version: null, serial_number: null, asset_tag: null },
     },
     boot: { current_boot_mode: 'bios', pxe_interface: mac },
     hostname: 'simulated',
@@ -90,6 +118,35 @@ export function simulatedInventory(
   };
   return () => ({ read, close: () => Promise.resolve() });
 }
+
+function memoryModule(slot: string, mac: string): MemoryModule {
+  return {
+    slot,
+    size_mb: 8192,
+    type: 'DDR5',
+    form_factor: 'DIMM',
+    speed_mts: 4800,
+    ecc: true,
+    manufacturer: 'Baton',
+    part_number: 'M8-4800',
+    serial_number: `${slot}-of-${mac}`,
+  };
+}
+
+const networkCard: PciDevice = {
+  address: '0000:00:05.0',
+  class_id: '0200',
+  class: 'Ethernet controller',
+  vendor_id: '1af4',
+  vendor: 'Red Hat, Inc.',
+  product_id: '1000',
+  product: 'Virtio network device',
+  subsystem_vendor: null,
+  subsystem: null,
+  revision: null,
+  driver: 'virtio-pci',
+  slot: null,
+};
 
 function toTlvs({ switchId, portId, switchName }: SimulatedSwitchPort): readonly LldpTlv[] {
   const hex = (text: string): string => Buffer.from(text).toString('hex');

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import type { RuleSubject } from '#conductor/nodes/inspection/rules/fill-in.ts';
 import { holds } from '#conductor/nodes/inspection/rules/holds.ts';
 import { planRules } from '#conductor/nodes/inspection/rules/plan-rules.ts';
 import { parseRulesFile } from '#conductor/nodes/inspection/rules/rules-file.ts';
@@ -93,6 +94,14 @@ test("the manual's example is read", async () => {
   const { applied, patch } = planRules(parseRulesFile(example, 'inspection-rules.yaml'), lenovo);
   expect(applied).toEqual(['Lenovos of rack 1']);
   expect(patch).toContainEqual({ op: 'add', path: '/name', value: 'r1-J1' });
+  const withGpu = (passed: boolean) => ({
+    ...subject,
+    inventory: { baton_accelerators: [{ vendor_id: '10de' }], disks: [{ baton_health: { passed } }] },
+  });
+  const appliedTo = (machine: RuleSubject) =>
+    planRules(parseRulesFile(example, 'inspection-rules.yaml'), machine).applied;
+  expect(appliedTo(withGpu(true))).toEqual(["NVIDIA's GPUs, and no disk that is failing"]);
+  expect(appliedTo(withGpu(false))).toEqual([]);
 });
 
 test.each([

@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest';
+import { parseLspci, readPci } from '#agent/hardware/inventory-pci.ts';
+import { ranWell } from '#agent/testing/fake-services.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { silentLog } from '#shared/log.ts';
+
+/** As `lspci -Dvmmnnk` of Debian's pciutils prints it. */
+const lspci = `Slot:	0000:00:00.0
+Class:	Host bridge [0600]
+Vendor:	Intel Corporation [8086]
+Device:	Device [09a2]
+
+Slot:	0000:03:00.0
+Class:	VGA compatible controller [0300]
+Vendor:	ASPEED Technology, Inc. [1a03]
+Device:	ASPEED Graphics Family [2000]
+Rev:	52
+
+Slot:	0000:17:00.0
+Class:	3D controller [0302]
+Vendor:	NVIDIA Corporation [10de]
+Device:	GA100 [A100 PCIe 40GB] [20f1]
+SVendor:	NVIDIA Corporation [10de]
+SDevice:	Device [145f]
+PhySlot:	7
+Rev:	a1
+NUMANode:	0
+
+Slot:	0000:3d:00.0
+Class:	Co-processor [0b40]
+Vendor:	Intel Corporation [8086]
+Device:	C62x Chipset QuickAssist Technology [37c8]
+
+Slot:	10000:01:00.0
+Class:	Processing accelerators [1200]
+Vendor:	Habana Labs Ltd. [1da3]
+Device:	Device [1020]
+
+Slot:	0000:5e:00.0
+Class:	Ethernet controller [0200]
+Vendor:	Mellanox Technologies [15b3]
+Device:	MT28908 Family [ConnectX-6] [101b]
+Driver:	mlx5_core
+Module:	mlx5_core
+`;
+
+test('cards with their names; GPUs and other accelerators are told from a BMC’s display', async () => {
+  const found = await readPci(() => Promise.resolve(ranWell(lspci)), silentLog);
+  expect(found.baton_pci_devices?.map(({ address }) => address)).toEqual([
+    '0000:03:00.0',
+    '0000:17:00.0',
+    '0000:3d:00.0',
+    '10000:01:00.0',
+    '0000:5e:00.0',
+  ]);
+  expect(found.baton_accelerators?.map(({ product }) => product)).toEqual([
+    'GA100 [A100 PCIe 40GB]',
+    'C62x Chipset QuickAssist Technology',
+    null,
+  ]);
+  expect(found.baton_accelerators?.[0]).toEqual({
+    address: '0000:17:00.0',
+    class_id: '0302',
+    class: '3D controller',
+    vendor_id: '10de',
+    vendor: 'NVIDIA Corporation',
+    product_id: '20f1',
+    product: 'GA100 [A100 PCIe 40GB]',
+    subsystem_vendor: 'NVIDIA Corporation',
+    subsystem: null,
+    revision: 'a1',
+    driver: null,
+    slot: '7',
+  });
+});
+
+test('a machine without that bus, or without lspci', async () => {
+  expect(parseLspci('')).toEqual([]);
+  const run = () => Promise.reject(new AppError('command_failed', 'lspci could not be started'));
+  expect(await readPci(run, silentLog)).toEqual({ baton_pci_devices: null, baton_accelerators: null });
+});

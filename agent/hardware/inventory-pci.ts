@@ -1,0 +1,70 @@
+import { errorChain } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+import type { Run } from '#shared/process/run.ts';
+import type { PciDevice } from '#shared/wire/inventory.ts';
+
+export interface PciInventory {
+  /** Without what belongs to the board: bridges, timers and counters. `null` when they can't be listed. */
+  readonly baton_pci_devices: readonly PciDevice[] | null;
+  /** GPUs and other accelerators among them. */
+  readonly baton_accelerators: readonly PciDevice[] | null;
+}
+
+/** Bridges; interrupt controllers, timers and the like; signal processing and counters; instrumentation. */
+const boardClasses = /^(06|08|11|13)/;
+/** 3D controllers, co-processors, processing accelerators. */
+const acceleratorClasses = /^(0302|0b40|12)/;
+/** Who makes GPUs: other displays are BMCs' and hypervisors'. */
+const gpuVendors: ReadonlySet<string> = new Set(['10de', '1002', '8086']);
+
+/** The machine's PCI devices by `lspci`. Never rejects: a machine may be without that bus. */
+export async function readPci(run: Run, log: Log): Promise<PciInventory> {
+  try {
+    const { stdout } = await run('lspci', ['-Dvmmnnk'], { timeoutMs: 20_000 });
+    const devices = parseLspci(stdout).filter((device) => !boardClasses.test(device.class_id));
+    return { baton_pci_devices: devices, baton_accelerators: devices.filter(isAccelerator) };
+  } catch (error) {
+    log.warn({ reason: errorChain(error) }, 'could not list the PCI devices');
+    return { baton_pci_devices: null, baton_accelerators: null };
+  }
+}
+
+function isAccelerator({ class_id: id, vendor_id: vendor }: PciDevice): boolean {
+  return acceleratorClasses.test(id) || (id.startsWith('03') && gpuVendors.has(vendor));
+}
+
+/** Parses `lspci -Dvmmnnk`. */
+export function parseLspci(stdout: string): PciDevice[] {
+  return stdout
+    .split(/\n\s*\n/)
+    .map((block) => new Map([...block.matchAll(/^(\w+):\t(.*)$/gm)].map(([, key = '', value = '']) => [key, value])))
+    .flatMap((fields) => {
+      const address = fields.get('Slot');
+      if (address === undefined) return [];
+      const [kind, vendor, product] = [
+        named(fields.get('Class')),
+        named(fields.get('Vendor')),
+        named(fields.get('Device')),
+      ];
+      return {
+        address,
+        class_id: kind.id,
+        class: kind.name,
+        vendor_id: vendor.id,
+        vendor: vendor.name,
+        product_id: product.id,
+        product: product.name,
+        subsystem_vendor: named(fields.get('SVendor')).name,
+        subsystem: named(fields.get('SDevice')).name,
+        revision: fields.get('Rev') ?? null,
+        driver: fields.get('Driver') ?? null,
+        slot: fields.get('PhySlot') ?? null,
+      };
+    });
+}
+
+/** `GA100 [A100 PCIe 40GB] [20f1]`; one that `pci.ids` lacks is called by what it is: `Device [1234]`. */
+function named(text = ''): { readonly name: string | null; readonly id: string } {
+  const [, name = '', id = ''] = /^(.*?) ?\[([0-9a-f]{4})\]$/.exec(text) ?? [];
+  return { name: /^(|Device|Vendor|Class)$/.test(name) ? null : name, id };
+}
