@@ -7,6 +7,7 @@ import { actionsForRows, type FleetAction } from '#conductor/board/board-actions
 import { type OtherTrouble, renderAttention } from '#conductor/board/render-attention.ts';
 import type { ListedAllocation, ListedConductor } from '#conductor/board/render-lists.ts';
 import type { View, ViewButton, Viewer } from '#conductor/board/show-view.ts';
+import { readActions } from '#conductor/board/site-view.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
 const againMs = 5000;
@@ -93,7 +94,7 @@ async function readOthers(viewer: Viewer): Promise<readonly OtherTrouble[]> {
     isEverywhere
       ? get<{ readonly conductors: readonly ListedConductor[] }>('v1/conductors?fields=hostname,alive,updated_at')
       : { conductors: [] },
-    isEverywhere ? get<readonly ActionAnswer[]>('api/v1.0/actions?limit=20') : [],
+    isEverywhere ? readActions() : [],
   ]);
   return [
     ...allocations.flatMap(({ uuid, name, state, last_error: error, waiting_for: waits, created_at: since }) =>

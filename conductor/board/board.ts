@@ -158,7 +158,7 @@ async function begin(authorization?: string): Promise<void> {
     element('login').hidden = true;
     for (const part of ['logout', 'views']) element(part).hidden = false;
     const isEverywhere = session.project === null;
-    for (const name of ['site', 'conductors']) element(`nav-${name}`).hidden = !isEverywhere;
+    for (const name of ['site', 'images', 'conductors']) element(`nav-${name}`).hidden = !isEverywhere;
     element('nav-settings').hidden = !isEverywhere || session.role !== 'admin';
     element('message').textContent = '';
     state.end?.();

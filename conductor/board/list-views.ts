@@ -1,10 +1,14 @@
+import type { ImageAnswer, PrunedImagesAnswer } from '#conductor/api/images.ts';
 import type { SettingInForce } from '#conductor/api/records.ts';
-import { get, getAll } from '#conductor/board/ask-api.ts';
+import { get, getAll, send } from '#conductor/board/ask-api.ts';
+import type { Question } from '#conductor/board/ask-first.ts';
+import { escapeHtml } from '#conductor/board/render-board.ts';
 import {
   type ListedAllocation,
   type ListedConductor,
   renderAllocations,
   renderConductors,
+  renderImages,
   renderSettings,
 } from '#conductor/board/render-lists.ts';
 import type { View, ViewButton } from '#conductor/board/show-view.ts';
@@ -37,6 +41,46 @@ function releaseButton({ uuid, name, node_uuid: node }: ListedAllocation): ViewB
   const sending = [{ name: name ?? uuid, request: { method: 'DELETE', path: `v1/allocations/${uuid}` } }];
   return { name: `release-${uuid}`, title, isInRow: true, asks: { title, meaning, prepare: () => ({ sending }) } };
 }
+
+/** `#images/`: in chunks, on the conductor that answers. */
+export const imagesView: View = {
+  title: 'Images',
+  read: async (_rest, { role }) => {
+    const { images } = await get<{ readonly images: readonly ImageAnswer[] }>('v1/images');
+    const mayChange = role === 'admin';
+    const unused = images.filter(({ users }) => users.length === 0);
+    return {
+      render: (now) => [renderImages(images, { now, mayChange })],
+      buttons: mayChange && images.length > 0 ? [pruneButton, ...unused.map(removeButton)] : [],
+      againMs: rarelyMs,
+    };
+  },
+};
+
+function removeButton({ name }: ImageAnswer): ViewButton {
+  const title = `Remove ${name}`;
+  const meaning = 'Its index is deleted. Chunks that no other image has stay until a prune.';
+  const request = { method: 'DELETE', path: `v1/images/${encodeURIComponent(name)}` };
+  return {
+    name: `remove-${name}`,
+    title,
+    isInRow: true,
+    asks: { title, meaning, prepare: () => ({ sending: [{ name, request }] }) },
+  };
+}
+
+const prune: Question = {
+  title: 'Prune images',
+  meaning: 'Images that nothing uses and that are older than 7 days go, and chunks that no image has.',
+  asking: 'Asking what would go…',
+  prepare: async () => {
+    const request = (dryRun: boolean) => ({ method: 'POST', path: 'v1/images/prune', body: { dry_run: dryRun } });
+    const { images } = (await (await send(request(true))).json()) as PrunedImagesAnswer;
+    const names = images.length === 0 ? 'No image' : images.map(escapeHtml).join(', ');
+    return { html: `<p>Would go: ${names}</p>`, sending: [{ name: 'images', request: request(false) }] };
+  },
+};
+const pruneButton: ViewButton = { name: 'prune', title: 'Prune…', asks: prune };
 
 /** `#conductors/` */
 export const conductorsView: View = {

@@ -5,7 +5,7 @@ import type { Hardware, ShownInventory, ShownReceipt } from '#conductor/board/re
 import type { HistoryLine } from '#conductor/board/render-node.ts';
 
 const shownHistory = 50;
-const noHardware: Hardware = { inventory: undefined, receipts: [] };
+const noHardware: Hardware = { inventory: undefined, switchPorts: [], receipts: [] };
 const nothing = {
   flow: undefined as FlowView | undefined,
   history: [] as readonly HistoryLine[],
@@ -24,6 +24,9 @@ export interface NodePage {
   readLogs(uuid: string): Promise<void>;
 }
 
+const stageOf = (flow: FlowView | undefined): string =>
+  `${flow?.uuid} ${flow?.state} ${flow?.steps.filter(({ ended_at: end }) => end !== null).length}`;
+
 export function createNodePage(options: {
   readonly isOpen: (uuid: string) => boolean;
   readonly mayReadReceipts: () => boolean;
@@ -38,13 +41,15 @@ export function createNodePage(options: {
     onChange();
   };
   const readHardware = async (uuid: string): Promise<void> => {
-    const [found, wiped] = await Promise.all([
+    const [found, network, wiped] = await Promise.all([
       find<{ readonly inventory: ShownInventory }>(`v1/nodes/${uuid}/inventory`),
+      find<{ readonly ports: Hardware['switchPorts'] }>(`v1/nodes/${uuid}/network`),
       mayReadReceipts()
         ? find<{ readonly receipts: readonly ShownReceipt[] }>(`api/v1.0/receipts?node=${uuid}&limit=20`)
         : undefined,
     ]);
-    put(uuid, { hardware: { inventory: found?.inventory, receipts: wiped?.receipts ?? [] } });
+    const [switchPorts, receipts] = [network?.ports ?? [], wiped?.receipts ?? []];
+    put(uuid, { hardware: { inventory: found?.inventory, switchPorts, receipts } });
   };
   return {
     get now() {
@@ -58,8 +63,8 @@ export function createNodePage(options: {
         find<FlowView>(`v1/nodes/${uuid}/flow`),
         get<{ readonly history: readonly HistoryLine[] }>(`v1/nodes/${uuid}/history?detail=true`),
       ]);
-      // hardware is seen, and wipes are proved, by flows
-      const isNews = flow?.state !== state.now.flow?.state || state.now.hardware === noHardware;
+      // hardware is seen, ports are moved and wipes are proved by steps
+      const isNews = stageOf(flow) !== stageOf(state.now.flow) || state.now.hardware === noHardware;
       put(uuid, { flow, history: history.toReversed().slice(0, shownHistory) });
       if (isNews) readHardware(uuid).catch(onTrouble);
     },

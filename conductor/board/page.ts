@@ -68,3 +68,12 @@ export function paint(id: string, html: string): void {
   if (focused && document.activeElement?.id !== focused)
     document.getElementById(focused)?.focus({ preventScroll: true });
 }
+
+/** Of the address, which somebody may have typed: a `%` that begins nothing stands for itself. Pure. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

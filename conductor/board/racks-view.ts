@@ -1,6 +1,7 @@
 import { arrangeRacks, type NodeClass, nameOf, nodeClasses, type Rack } from '#conductor/board/arrange-racks.ts';
 import { choicesOf } from '#conductor/board/ask-about-nodes.ts';
 import { actionsForRows } from '#conductor/board/board-actions.ts';
+import { decoded } from '#conductor/board/page.ts';
 import { escapeHtml, foreign } from '#conductor/board/render-board.ts';
 import type { View, ViewButton } from '#conductor/board/show-view.ts';
 
@@ -15,7 +16,7 @@ export const racksView: View = {
   title: 'Racks',
   read: async (rest, { fleet, role }) => {
     const all = (): Rack[] => arrangeRacks(fleet.flows.values(), fleet.nodes);
-    const wanted = rest === '' ? undefined : decodeURIComponent(rest);
+    const wanted = rest === '' ? undefined : decoded(rest);
     const chosen = (): Rack | undefined => all().find(({ name }) => (name ?? '') === wanted);
     return {
       render: () => [wanted === undefined ? renderRacks(all()) : renderRack(wanted, chosen())],

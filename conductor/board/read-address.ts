@@ -1,6 +1,6 @@
 import { attentionView } from '#conductor/board/attention-view.ts';
-import { allocationsView, conductorsView, settingsView } from '#conductor/board/list-views.ts';
-import { location } from '#conductor/board/page.ts';
+import { allocationsView, conductorsView, imagesView, settingsView } from '#conductor/board/list-views.ts';
+import { decoded, location } from '#conductor/board/page.ts';
 import { racksView } from '#conductor/board/racks-view.ts';
 import type { View } from '#conductor/board/show-view.ts';
 import { siteView } from '#conductor/board/site-view.ts';
@@ -13,6 +13,7 @@ export const views: Readonly<Record<string, View>> = {
   racks: racksView,
   site: siteView,
   allocations: allocationsView,
+  images: imagesView,
   conductors: conductorsView,
   settings: settingsView,
 };
@@ -31,7 +32,7 @@ export function namedView(): { readonly name: string; readonly view: View; reado
 
 /** `undefined` where it names none. */
 export function namedFilter(): string | undefined {
-  const filter = decodeURIComponent(location.hash.slice(1));
+  const filter = decoded(location.hash.slice(1));
   return filter === '' || openNode() !== undefined || namedView() ? undefined : filter;
 }
 

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
+import type { ImageAnswer } from '#conductor/api/images.ts';
 import {
   type ListedAllocation,
   renderAllocations,
   renderConductors,
+  renderImages,
   renderSettings,
 } from '#conductor/board/render-lists.ts';
 
@@ -100,4 +102,34 @@ test('what people and machines say stays text', () => {
     }),
   ].join('');
   expect(html).not.toContain('<script');
+});
+
+test('images by who uses them, and a way to remove those that nothing uses', () => {
+  const image = {
+    name: 'debian',
+    checksum: 'sha256:ab',
+    size: 2_000_000_000,
+    chunks: 9000,
+    added_at: '2025-12-30T00:10:00Z',
+    users: [] as ImageAnswer['users'],
+  };
+  const users = Array.from({ length: 7 }, (_, index) => ({
+    kind: 'node' as const,
+    id: `u${index}`,
+    name: `n${index}`,
+  }));
+  const list = [
+    { ...image, name: 'spare' },
+    { ...image, users: [{ kind: 'site_revision' as const, id: '4', name: hostile }, ...users] },
+    { ...image, name: hostile, size: null },
+  ];
+  const html = renderImages(list, { now, mayChange: true });
+  expect(linesOf(html)).toEqual([
+    '● used debian 2.0 GB 2 d site revision 4 , node n0 , node n1 , node n2 , node n3 , and 3 more',
+    '○ unused spare 2.0 GB 2 d Remove…',
+    expect.stringContaining('✖ damaged') as unknown,
+  ]);
+  expect(html).not.toContain('<script');
+  expect(renderImages(list, { now, mayChange: false })).not.toContain('<button');
+  expect(renderImages([], { now, mayChange: true })).toContain('baton image add');
 });

@@ -1,7 +1,8 @@
+import type { ImageAnswer } from '#conductor/api/images.ts';
 import type { SettingInForce } from '#conductor/api/records.ts';
 import { escapeHtml, foreign, renderTime } from '#conductor/board/render-board.ts';
 import { renderTable, type TableRow } from '#conductor/board/render-table.ts';
-import { formatDuration, spanMs } from '#conductor/cli/print.ts';
+import { formatBytes, formatDuration, spanMs } from '#conductor/cli/print.ts';
 
 export interface ListedAllocation {
   readonly uuid: string;
@@ -63,6 +64,44 @@ export function renderAllocations(
       return { status, cells };
     });
   return renderTable(['State', 'Allocation', 'Wants', 'Node', 'Owner', 'For', 'Why', ''], rows);
+}
+
+/** Those that nothing uses last. Pure. */
+export function renderImages(
+  images: readonly ImageAnswer[],
+  { now, mayChange }: { readonly now: Date; readonly mayChange: boolean },
+): string {
+  if (images.length === 0)
+    return '<p>No image in chunks on this conductor. <code>baton image add</code> makes one of a file or an address.</p>';
+  const rows = images
+    .toSorted((a, b) => Number(a.users.length === 0) - Number(b.users.length === 0))
+    .map(({ name, size, added_at: added, users }): TableRow => {
+      const [shown, id] = [foreign(name), escapeHtml(name)];
+      const isUsed = users.length > 0;
+      const remove = `<button type="button" id="do-remove-${id}" data-name="remove-${id}" aria-label="Remove ${id}">Remove…</button>`;
+      return {
+        status: size === null ? 'failed' : isUsed ? 'working' : 'idle',
+        cells: [
+          `<span class="status">${size === null ? '✖ damaged' : isUsed ? '● used' : '○ unused'}</span>`,
+          shown,
+          size === null ? '' : formatBytes(size),
+          renderTime(added, ageOf(spanMs(added, null, now))),
+          users.slice(0, shownUsers).map(renderUser).join(', ') + moreThan(users.length),
+          mayChange && !isUsed ? remove : '',
+        ],
+      };
+    });
+  return renderTable(['Status', 'Image', 'Size', 'Age', 'Used by', ''], rows);
+}
+
+const shownUsers = 5;
+const dayMs = 86_400_000;
+const ageOf = (ms: number): string => (ms < dayMs ? formatDuration(ms) : `${Math.floor(ms / dayMs)} d`);
+const moreThan = (count: number): string => (count > shownUsers ? `, and ${count - shownUsers} more` : '');
+
+function renderUser({ kind, id, name }: ImageAnswer['users'][number]): string {
+  const text = foreign(`${kind.replace('_', ' ')} ${kind === 'site_revision' ? id : (name ?? id)}`);
+  return kind === 'node' ? `<a href="#node/${escapeHtml(id)}">${text}</a>` : text;
 }
 
 /** Silent ones first. Pure. @param work nodes that each works on, by its name */

@@ -33,7 +33,7 @@ const step = (more: Partial<FlowView['steps'][number]> = {}) =>
   });
 const flow = (more: Partial<FlowView> = {}): FlowView =>
   flowView([step()], { started_at: '2026-01-01T00:08:00Z', ...more });
-const rest = { hardware: { inventory: undefined, receipts: [] }, logs: undefined, mayChange: true };
+const rest = { hardware: { inventory: undefined, switchPorts: [], receipts: [] }, logs: undefined, mayChange: true };
 const textOf = (html: string) =>
   html
     .replaceAll(/<[^>]*>/g, ' ')

@@ -39,6 +39,7 @@ const plan: PlanView = {
   ],
   warnings: ['nothing says where to write'],
 };
+const hostile = '"><script>';
 const node = (name: string) => ({ uuid: plan.node, name }) as BoardNode;
 const planned = (name: string, more: Partial<PlanView> = {}): NodePlan => ({
   node: node(name),
@@ -77,4 +78,26 @@ test('where all are refused nothing is said of disks', () => {
   expect(textOf(renderPlans([{ node: node('n1'), plan: undefined, refusal: 'no image' }]))).toBe(
     'Left out, as it would be refused n1 : no image',
   );
+});
+
+test('what stays of the image before, of one node and of several', () => {
+  const kept = { image: hostile, bytes: 1_900_000_000, of_bytes: 2_000_000_000 };
+  const html = renderPlans([planned('n1', { kept })]);
+  expect(textOf(html)).toContain('Keeps on the disk up to 1.9 GB (95 % of the image): chunks of image');
+  expect(html).not.toContain('<script');
+  const several = textOf(renderPlans([planned('n1', { kept }), planned('n2')]));
+  expect(several).toContain('Keeps on the disk of n1 up to 1.9 GB');
+  expect(several).not.toContain('disk of n2');
+});
+
+test('where switch ports will be', () => {
+  const port = { address: '52:54:00:00:00:01', switch_id: 'sw', port_id: 'et1', commands: [] };
+  const ports = [
+    { ...port, network: 'tenant', vlans: 'VLAN 200', found: 'isolated', error: null },
+    { ...port, port_id: hostile, network: null, vlans: 'isolated', found: null, error: 'no answer' },
+  ];
+  const html = renderPlans([planned('n1', { switch_ports: ports })]);
+  expect(textOf(html)).toContain('52:54:00:00:00:01 sw et1 isolated tenant, VLAN 200');
+  expect(textOf(html)).toContain('not read: no answer isolated');
+  expect(html).not.toContain('<script');
 });

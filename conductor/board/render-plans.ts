@@ -27,11 +27,14 @@ export function renderPlans(plans: readonly NodePlan[]): string {
   return [
     renderRefusals(plans),
     planned.length === 0 ? '' : renderDisks(disks),
+    ...planned
+      .map(({ node, plan }) => renderKept(plan.kept, plans.length === 1 ? '' : ` of ${nameOf(node)}`))
+      .slice(0, listed),
     ...[...warnings].map(
       ([warning, same]) =>
         `<p class="warning">! ${foreign(warning)}${same.length > 1 ? ` (${same.length} nodes)` : ''}</p>`,
     ),
-    plans.length === 1 && only?.plan ? renderSteps(only.plan) : '',
+    plans.length === 1 && only?.plan ? renderSwitchPorts(only.plan) + renderSteps(only.plan) : '',
   ].join('');
 }
 
@@ -55,6 +58,22 @@ function renderDisks(
   const count = disks.length === 1 ? '1 disk' : `${disks.length} disks`;
   return `<h3 class="destroys">Destroys what is on ${count}</h3>
     <table><thead><tr><th>Node<th>Disk<th>Serial<th>Size<th>Holds<th>By</tr></thead><tbody>${some(rows)}</tbody></table>`;
+}
+
+function renderKept(kept: PlanView['kept'], where: string): string {
+  if (!kept) return '';
+  const percent = Math.round((kept.bytes / kept.of_bytes) * 100);
+  return `<p>Keeps on the disk${where} up to ${formatBytes(kept.bytes)} (${percent} % of the image): chunks of image ${foreign(kept.image)}, which was written last</p>`;
+}
+
+function renderSwitchPorts({ switch_ports: ports }: PlanView): string {
+  if (ports.length === 0) return '';
+  const rows = ports.map(({ address, switch_id: id, port_id: name, network, vlans, found, error }) => {
+    const now = error === null ? (found ?? 'not read') : `not read: ${error}`;
+    return `<tr>${[address, `${id} ${name}`, now, network === null ? 'isolated' : `${network}, ${vlans}`].map((cell) => `<td>${foreign(cell)}`).join('')}</tr>`;
+  });
+  return `<h3>Switch ports while the instance runs</h3>
+    <table><thead><tr><th>Port<th>Switch port<th>Now<th>Then</tr></thead><tbody>${some(rows)}</tbody></table>`;
 }
 
 function renderSteps(plan: PlanView): string {

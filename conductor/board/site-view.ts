@@ -14,7 +14,7 @@ const againMs = { open: 1000, ended: 10_000 } as const;
 export const siteView: View = {
   title: 'Site',
   read: async (id, { role, uuidOf }) => {
-    const actions = await get<readonly ActionAnswer[]>(`${path}?limit=${listedActions}`);
+    const actions = await readActions();
     const shown = id === '' ? (actions.find(({ ended_at: end }) => end === null) ?? actions[0])?.id : id;
     const picture: SitePicture = { actions, uuidOf, ...(shown === undefined ? noAction : await readAction(shown)) };
     const isOpen = picture.action !== undefined && picture.action.ended_at === null;
@@ -25,6 +25,15 @@ export const siteView: View = {
     };
   },
 };
+
+/** The newest, and all that have not ended. */
+export async function readActions(): Promise<readonly ActionAnswer[]> {
+  const [newest, open] = await Promise.all(
+    [`limit=${listedActions}`, 'open=true'].map((query) => get<readonly ActionAnswer[]>(`${path}?${query}`)),
+  );
+  const byId = new Map([...(newest ?? []), ...(open ?? [])].map((action) => [action.id, action]));
+  return [...byId.values()];
+}
 
 const noAction = { action: undefined, failed: [], working: [] };
 

@@ -304,6 +304,9 @@ test('lists have the newest first, in pages', async () => {
   expect((await list()).map(({ id }) => id)).toEqual(ids);
   expect((await list('?limit=2')).map(({ id }) => id)).toEqual(ids.slice(0, 2));
   expect((await list(`?marker=${ids[1]}`)).map(({ id }) => id)).toEqual(ids.slice(2));
+  await api.context.db.update(flows).set({ endedAt: null }).where(eq(flows.kind, 'deploy_site'));
+  expect((await list('?open=true')).map(({ id }) => id)).toEqual([ids[1]]);
+  expect((await list('?open=false')).map(({ id }) => id)).toEqual([ids[0], ids[2]]);
 });
 
 test('a dry run tells the groups and their nodes, and makes nothing', async () => {

@@ -70,11 +70,16 @@ const create = route.post(
 const list = route.get(
   path,
   'List site actions, the newest first',
-  answers(200, 'a list of actions; marker is the id of the last one of the page before', z.array(Action)),
+  answers(
+    200,
+    'a list of actions, with open=true those that have not ended; marker is the id of the last one of the page before',
+    z.array(Action),
+  ),
   {
     query: Verbosity.extend({
       limit: z.coerce.number({ error: 'must be a number' }).int().min(1).max(maximumPage).default(usualPage),
       marker: z.string().optional(),
+      open: queryFlag,
     }),
   },
 );
@@ -171,7 +176,7 @@ export function actionRoutes(app: ApiApp, context: HttpContext): void {
 
   app.openapi(list, async (c) => {
     const query = c.req.valid('query');
-    const rows = await listActions(db, { limit: query.limit, before: query.marker });
+    const rows = await listActions(db, { limit: query.limit, before: query.marker, open: query.open });
     return c.json(await viewActions(context, rows, query.verbosity));
   });
 

@@ -20,12 +20,13 @@ let simulated: SimulatedNode;
 let operator: Operator;
 let browser: BoardBrowser;
 let page: Page;
+let token: string;
 const { promise: written, resolve: endWriting } = Promise.withResolvers<void>();
 
 beforeAll(async () => {
   conductor = await prepareConductor({ BATON_AUTH: 'token', BATON_CONSOLE: 'loopback' });
   await conductor.start();
-  const token = (await readFile(join(conductor.dataDirectory, 'admin-token'), 'utf8')).trim();
+  token = (await readFile(join(conductor.dataDirectory, 'admin-token'), 'utf8')).trim();
   operator = createOperator(conductor.url, { token });
   simulated = await startSimulatedNode({
     conductorUrl: () => conductor.url,
@@ -153,5 +154,22 @@ test('a login that ends takes the console with it', { timeout }, async () => {
   });
   await page.locator('#token').waitFor({ timeout });
   expect(await page.locator('#console').isVisible()).toBe(false);
+  expect(browser.faults).toEqual([]);
+});
+
+test('the logs of a failure are read in the page, by the keyboard alone', { timeout }, async () => {
+  await browser.logIn(conductor.url, token);
+  await page.getByRole('link', { name: 'shell-01' }).click();
+  simulated.faults.failStep = { step: 'write_image', message: 'write /dev/sda: I/O error' };
+  endWriting();
+  await browser.see('deploy: failed');
+  await page.locator('#read-logs').focus();
+  await page.keyboard.press('Enter');
+  const file = page.locator('#about details', { hasText: 'mdstat' });
+  await file.locator('summary').focus();
+  await page.keyboard.press('Enter');
+  // no program of that machine can be started: its log says so
+  await file.locator('pre').getByText('cat').waitFor({ timeout });
+  await browser.pictures('logs');
   expect(browser.faults).toEqual([]);
 });

@@ -1,7 +1,10 @@
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeStore } from '#shared/chunks/write-store.ts';
 import { type BoardBrowser, openBoardBrowser } from '#test/support/board-browser.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
@@ -15,10 +18,15 @@ let conductor: ConductorProcess;
 let operator: Operator;
 let browser: BoardBrowser;
 let page: Page;
+let images: string;
 
 beforeAll(async () => {
+  images = await mkdtemp(join(tmpdir(), 'baton-images-'));
+  await writeStore(Readable.from([Buffer.alloc(1_500_000, 'one')]), images, 'used');
+  await writeStore(Readable.from([Buffer.alloc(500_000, 'two')]), images, 'spare');
   conductor = await prepareConductor({
     BATON_AUTH: 'token',
+    BATON_IMAGES_DIR: images,
     BATON_CONDUCTOR_NAME: hostile,
     BATON_KERNEL_PARAMS: `my_token=hunter2 ${hostile}`,
   });
@@ -32,6 +40,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   await conductor.close();
+  await rm(images, { recursive: true });
 });
 
 test('an allocation waits, gets its node, and is released by the keyboard', { timeout }, async () => {
@@ -64,6 +73,33 @@ test('conductors say whether they live', { timeout }, async () => {
   await browser.see('● alive');
   expect(await page.locator('#view-1').textContent()).toContain(hostile);
   await browser.pictures('conductors');
+});
+
+test('images say who uses them; what nothing uses is removed and pruned', { timeout }, async () => {
+  const instance_info = { image_source: `${conductor.url}/images/used.caibx` };
+  await operator.call('POST', '/v1/nodes', { name: 'user-1', driver: 'fake-hardware', instance_info });
+  await page.getByRole('link', { name: 'Images' }).click();
+  await browser.see('● used');
+  await page.locator('#view').getByRole('link', { name: 'node user-1' }).waitFor({ timeout });
+  await browser.pictures('images');
+  await page.getByRole('button', { name: 'Remove spare' }).focus();
+  await page.keyboard.press('Enter');
+  await browser.see('Chunks that no other image has stay until a prune.');
+  await page.locator('#confirm-yes').click();
+  await page.locator('#view-1', { hasNotText: 'spare' }).waitFor({ timeout });
+  await page.getByRole('button', { name: 'Prune…' }).click();
+  await browser.see('Would go: No image');
+  await page.locator('#confirm-no').click();
+  expect((await operator.call('GET', '/v1/images'))['images']).toMatchObject([{ name: 'used' }]);
+});
+
+test('an address with a stray per cent sign is a filter, or a rack that is not there', { timeout }, async () => {
+  await page.goto(`${conductor.url}/board#50%`);
+  await page.reload();
+  await expect.poll(() => page.locator('#filter').inputValue(), { timeout }).toBe('50%');
+  await page.goto(`${conductor.url}/board#racks/50%`);
+  await browser.see('50%');
+  expect(browser.faults).toEqual([]);
 });
 
 test('settings in force say where they are from, and no secret', { timeout }, async () => {

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, getTableColumns, inArray, isNull, lt, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, inArray, isNotNull, isNull, lt, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type FlowStepRow, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
@@ -58,13 +58,23 @@ export async function getAction(db: Queryable, id: string): Promise<SiteAction> 
   return row;
 }
 
-/** The newest first. @param before the id of the last one of the page before */
-export function listActions(
-  db: Queryable,
-  { limit, before }: { readonly limit: number; readonly before?: string | undefined },
-): Promise<SiteAction[]> {
+interface ActionPage {
+  readonly limit: number;
+  /** The id of the last one of the page before. */
+  readonly before?: string | undefined;
+  /** Those alone that have not ended, or have. */
+  readonly open?: boolean | undefined;
+}
+
+/** The newest first. */
+export function listActions(db: Queryable, { limit, before, open }: ActionPage): Promise<SiteAction[]> {
   return selectActions(db)
-    .where(before === undefined ? undefined : lt(siteActions.id, before))
+    .where(
+      and(
+        before === undefined ? undefined : lt(siteActions.id, before),
+        open === undefined ? undefined : open ? isNull(flows.endedAt) : isNotNull(flows.endedAt),
+      ),
+    )
     .orderBy(desc(siteActions.id))
     .limit(limit);
 }
