@@ -81,7 +81,11 @@ test('a shell by the keyboard alone: sizes, colours, what is typed, Ctrl-C, and 
     .waitFor({ timeout });
   expect(await screen().textContent()).toMatch(/\/dev\/pts\/\d+/);
   await type(String.raw`printf '\033[31mred\033[0m \033[38;2;1;200;3mgreen\033[0m <b>bold</b>\n'`);
-  await screen().getByText('<b>bold</b>').last().waitFor({ timeout });
+  // what is typed is echoed, so the words alone may be there before
+  await page
+    .locator('#terminal span', { hasText: /^green$/ })
+    .first()
+    .waitFor({ timeout });
   const colourOf = (word: string): Promise<unknown> =>
     page.evaluate(
       `getComputedStyle([...document.querySelectorAll('#terminal span')].find((each) => each.textContent === '${word}')).color`,
