@@ -7,7 +7,8 @@ import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
 beforeAll(async () => {
-  api = await openTestApi();
+  // however long a test takes, who has not given a sign of life in it is alive
+  api = await openTestApi({ settings: { BATON_CONDUCTOR_TIMEOUT: '3600' } });
 });
 afterAll(() => api.close());
 beforeEach(async () => {
@@ -25,7 +26,9 @@ beforeEach(async () => {
       publicUrl: `http://${hostname}.example`,
     });
   }
-  await api.context.db.execute(sql`update conductors set updated_at = now() - interval '61 s' where hostname = 'dead'`);
+  await api.context.db.execute(
+    sql`update conductors set updated_at = now() - interval '1 hour' where hostname = 'dead'`,
+  );
   await livingAre(3);
 });
 

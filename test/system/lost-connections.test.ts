@@ -1,25 +1,30 @@
+import { Client } from 'pg';
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
-import { systemClock } from '#shared/clock.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
-import { askPostgresql, type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';
+import { type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';
 
 /** A conductor whose connections to PostgreSQL are cut while it is at work on many nodes. */
 
 let server: PostgresServer;
 let conductor: ConductorProcess;
+let cutter: Client;
 let operator: Operator;
 /** Whoever waits for one waits for ever. */
 const leaseSeconds = 86_400;
 
 beforeAll(async () => {
   server = await startPostgresql();
+  cutter = new Client({ connectionString: server.url });
+  await cutter.connect();
   conductor = await prepareConductor({ DATABASE_URL: server.url, BATON_LEASE_SECONDS: String(leaseSeconds) });
   await conductor.start();
   operator = createOperator(conductor.url, { retries: 20 });
 });
 afterAll(async () => {
   await conductor.close();
+  await cutter.end();
   await server.close();
 });
 
@@ -38,14 +43,15 @@ test('nodes at work go on once there are other connections, and wait for no leas
   await reach('manage', 'manageable');
   await reach('provide', 'available');
 
+  // twenty times, each once it has others again
+  const cut = async () => {
+    const { rowCount } = await cutter.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    );
+    return (rowCount ?? 0) > 0 || undefined;
+  };
   const cutting = (async () => {
-    for (let round = 0; round < 20; round += 1) {
-      await askPostgresql(
-        server.url,
-        'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-      );
-      await systemClock.sleep(100);
-    }
+    for (let round = 0; round < 20; round += 1) await waitUntil('connections', cut, { everyMs: 100 });
   })();
   await Promise.all(names.map((name) => operator.provision(name, 'active')));
   await cutting;

@@ -66,7 +66,11 @@ test('a transaction whose connection is cut while others wait for the pool write
   await expect
     .poll(
       async () =>
-        (await admin.query('select 1 from pg_stat_activity where state = $1', ['idle in transaction'])).rowCount,
+        (
+          await admin.query(
+            "select 1 from pg_stat_activity where datname = current_database() and state = 'idle in transaction'",
+          )
+        ).rowCount,
     )
     .toBe(10);
   busy.resolve();
