@@ -145,6 +145,28 @@ export const HistoryEntry = z
 
 export const ConsoleShell = z.strictObject({ console: z.literal('available'), during: line });
 const lines = z.array(z.string());
+
+/** As Redfish has it, and Ironic's clients read it. */
+export const EventSubscription = z
+  .strictObject({ Id: line, Context: line, Protocol: line, Destination: line, EventTypes: z.array(line) })
+  .meta({ id: 'EventSubscription' });
+export const EventSubscriptions = z.strictObject({
+  '@odata.id': line,
+  '@odata.type': line,
+  Name: line,
+  'Members@odata.count': whole,
+  Members: z.array(z.strictObject({ '@odata.id': line })),
+});
+export const VendorMethods = z.record(
+  z.string(),
+  z.strictObject({
+    async: z.boolean(),
+    attach: z.boolean(),
+    description: z.string(),
+    http_methods: z.array(z.string()),
+    require_exclusive_lock: z.boolean(),
+  }),
+);
 export const RulesPreview = z.strictObject({
   applied: lines,
   changed: lines,

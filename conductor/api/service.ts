@@ -46,7 +46,6 @@ export const ConsoleState = z.strictObject({
   console_enabled: z.boolean(),
   console_info: z.strictObject({ type: z.literal('websocket'), url: z.string() }).nullable(),
 });
-export const Nothing = z.strictObject({});
 
 /** The form of every error; the text inside is what operators read. */
 export const Fault = z.strictObject({

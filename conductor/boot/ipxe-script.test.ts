@@ -72,6 +72,16 @@ describe('ramdiskScript', () => {
     );
   });
 
+  test("loads the node's own files, and no token for what does not read it", () => {
+    const own = { kernel: 'http://192.0.2.2/ipa.kernel', ramdisk: 'http://192.0.2.2/ipa.initramfs' };
+    const lines = ramdisk({ own }).split('\n');
+    expect(lines[3]).toMatch(
+      /^kernel --name vmlinuz http:\/\/192\.0\.2\.2\/ipa\.kernel ipa-api-url=\S+ .*initrd=initrd\.img \|\|/,
+    );
+    expect(lines[4]).toBe('initrd --name initrd.img http://192.0.2.2/ipa.initramfs || goto failed');
+    expect(() => ramdisk({ own: { ...own, kernel: 'http://192.0.2.2/a b' } })).toThrow('must be an http(s) URL');
+  });
+
   test('lets no name act as a command', () => {
     const lines = ramdisk({ nodeName: 'x || poweroff\n${net0/mac}' }).split('\n');
     expect(lines[1]).toBe('echo Baton: booting the ramdisk for x ?? poweroff???net0/mac? (52:54:00:12:34:56)');

@@ -28,6 +28,8 @@ export type BootAnswer =
       readonly inspects?: boolean | undefined;
       /** The machine is to fetch this boot's token. */
       readonly fetchesToken?: boolean | undefined;
+      /** URLs of the node's own ramdisk. */
+      readonly own?: { readonly kernel: string; readonly ramdisk: string } | undefined;
     }
   | { readonly kind: 'local disk'; readonly bootMode: BootMode | undefined; readonly nodeName?: string | undefined }
   | { readonly kind: 'volume'; readonly volume: BootVolume; readonly nodeName?: string | undefined }
@@ -107,6 +109,7 @@ export function ramdiskScript(
     readonly mac: string;
     readonly nodeName?: string | undefined;
     readonly fetchesToken?: boolean | undefined;
+    readonly own?: { readonly kernel: string; readonly ramdisk: string } | undefined;
   },
 ): string {
   const base = checkUrl('publicUrl', options.publicUrl);
@@ -118,15 +121,18 @@ export function ramdiskScript(
   ]);
   // so that it is known which machine loads them
   const of = `?mac=${options.mac.replaceAll(':', '-')}`;
+  const [kernel, ramdisk] = options.own
+    ? [fileUrl(options.own.kernel), fileUrl(options.own.ramdisk)]
+    : [`${base}/boot/vmlinuz${of}`, `${base}/boot/initrd.img${of}`];
   const secrets = `initrd --name ${secretsName} ${base}/boot/${secretsName}${of} || goto failed`;
   return lines([
     '#!ipxe',
     `echo Baton: booting the ramdisk for ${consoleText(options.nodeName ?? 'an unknown machine')} (${options.mac})`,
     // images of an earlier attempt would be handed to the kernel too
     'imgfree',
-    `kernel --name vmlinuz ${base}/boot/vmlinuz${of} ${kernelLine} || goto failed`,
+    `kernel --name vmlinuz ${kernel} ${kernelLine} || goto failed`,
     ...(options.fetchesToken ? [secrets] : []),
-    `initrd --name initrd.img ${base}/boot/initrd.img${of} || goto failed`,
+    `initrd --name initrd.img ${ramdisk} || goto failed`,
     'boot vmlinuz || goto failed',
     ':failed',
     `echo Baton: the ramdisk could not be booted, asking again in ${retrySeconds} s`,
@@ -219,7 +225,7 @@ function instanceParams({ kernelParams }: { readonly kernelParams: string }, def
 
 function fileUrl(url: string): string {
   if (/^https?:\/\/[\x21-\x7e]+$/.test(url) && !url.includes('${')) return url;
-  throw new AppError('invalid_argument', `the instance's ${JSON.stringify(url)} must be an http(s) URL without blanks`);
+  throw new AppError('invalid_argument', `${JSON.stringify(url)} must be an http(s) URL without blanks`);
 }
 
 /**

@@ -244,12 +244,34 @@ export interface ConsoleInterface {
   open(size: TerminalOptions, options?: CallOptions): Promise<ConsoleLine>;
 }
 
+/** Where a BMC sends its events, in its own words. */
+export interface EventSubscription {
+  readonly id: string;
+  readonly context: string;
+  readonly protocol: string;
+  readonly destination: string;
+  readonly eventTypes: readonly string[];
+}
+
+/** @throws AppError `not_found` for an unknown id, `not_supported` where the BMC sends no events */
+export interface EventsInterface {
+  list(options?: CallOptions): Promise<{ readonly path: string; readonly members: readonly string[] }>;
+  read(id: string, options?: CallOptions): Promise<EventSubscription>;
+  subscribe(
+    wanted: Pick<EventSubscription, 'destination'> &
+      Partial<EventSubscription> & { readonly httpHeaders?: readonly Readonly<Record<string, string>>[] },
+    options?: CallOptions,
+  ): Promise<EventSubscription>;
+  unsubscribe(id: string, options?: CallOptions): Promise<void>;
+}
+
 /** A connection to one node's BMC; the interfaces a hardware type lacks are absent. */
 export interface Bmc {
   readonly power: PowerInterface;
   readonly management: ManagementInterface;
   readonly bios?: BiosInterface;
   readonly console?: ConsoleInterface;
+  readonly events?: EventsInterface;
   readonly firmware?: FirmwareInterface;
   readonly firmwareBoot?: FirmwareBootInterface;
   readonly indicators?: IndicatorInterface;

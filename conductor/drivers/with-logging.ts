@@ -1,6 +1,7 @@
 import type {
   BiosInterface,
   Bmc,
+  EventsInterface,
   FirmwareBootInterface,
   FirmwareInterface,
   ManagementInterface,
@@ -55,6 +56,7 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
           () => ({}),
         ),
     })),
+    ...ifGiven('events', bmc.events, (events) => eventsWithLogging(events, watch)),
     ...ifGiven('firmware', bmc.firmware, (firmware) => firmwareWithLogging(firmware, watch)),
     ...ifGiven('firmwareBoot', bmc.firmwareBoot, (firmware) => firmwareBootWithLogging(firmware, watch)),
     ...ifGiven('virtualMedia', bmc.virtualMedia, (media) => virtualMediaWithLogging(media, watch)),
@@ -119,6 +121,25 @@ function managementWithLogging(management: ManagementInterface, watch: CallWatch
 /** A BMC lacks what it does not offer: the key too. */
 function ifGiven<Key extends string, T>(key: Key, given: T | undefined, wrap: (given: T) => T): { [K in Key]?: T } {
   return given === undefined ? {} : ({ [key]: wrap(given) } as { [K in Key]?: T });
+}
+
+/** URL, headers and context are left out: they may be logins. */
+function eventsWithLogging(events: EventsInterface, watch: CallWatch): EventsInterface {
+  const idOnly = ({ id }: { readonly id: string }) => id;
+  return {
+    list: (options) => logged(watch, 'list event subscriptions', 'debug', {}, () => events.list(options)),
+    read: (id, options) =>
+      logged(watch, 'read event subscription', 'debug', { id }, () => events.read(id, options), idOnly),
+    subscribe: (wanted, options) => {
+      const headers = (wanted.httpHeaders ?? []).flatMap((each) => Object.values(each));
+      const hideLogins = hideSecrets(() => [wanted.destination, ...headers]);
+      const hide: Hide = (text) => hideLogins(watch.hide(text));
+      const subscribe = () => events.subscribe(wanted, options);
+      return logged({ ...watch, hideInLog: hide }, 'subscribe to events', 'info', {}, subscribe, idOnly);
+    },
+    unsubscribe: (id, options) =>
+      logged(watch, 'end event subscription', 'info', { id }, () => events.unsubscribe(id, options)),
+  };
 }
 
 /** The URL is left out: it may be signed. */

@@ -16,6 +16,7 @@ import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { bootsByHttp, bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
+import { nodeRamdisk } from '#conductor/nodes/node-ramdisk.ts';
 import { findNode, getNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/resources/volume.ts';
@@ -46,7 +47,7 @@ export async function answerBoot(
   const node = await getNode(db, port.nodeUuid);
   const nodeName = node.name ?? node.uuid;
   if ((await readRequiredBoot(db, node)) === 'local disk') {
-    if (runsFromRamdisk(node) && instanceStates.has(node.provisionState)) {
+    if (bootsInstance(node)) {
       return { kind: 'instance', nodeName, instance: ramdiskInstance(openImage(context.secrets, node)) };
     }
     const target = await findBootVolume(db, node.uuid);
@@ -56,8 +57,9 @@ export async function answerBoot(
     }
     return { kind: 'local disk', bootMode: bootModeOf(node), nodeName };
   }
-  const fetchesToken = !bootsFromVirtualMedia(node);
-  return { kind: 'ramdisk', nodeName, fetchesToken, ...ramdiskOf(context.secrets, node) };
+  const own = nodeRamdisk(context, node);
+  const fetchesToken = !bootsFromVirtualMedia(node) && own === undefined;
+  return { kind: 'ramdisk', nodeName, fetchesToken, ...(own ? { own } : {}), ...ramdiskOf(context.secrets, node) };
 }
 
 /** States in which what the machine boots by itself is its instance. */
@@ -70,6 +72,11 @@ const instanceStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
   'servicing',
   'service failed',
 ]);
+
+/** Its instance is no disk, and runs or is about to. */
+function bootsInstance(node: NodeRow): boolean {
+  return runsFromRamdisk(node) && instanceStates.has(node.provisionState);
+}
 
 /** Only what is booted: anybody on the network may ask. Its URLs have no logins (`ramdiskInstance`). */
 function openImage(secrets: Secrets, node: NodeRow): NodeRow {
@@ -185,7 +192,8 @@ export async function answerHttpBoot(
   const [port] = await db.select({ nodeUuid: ports.nodeUuid }).from(ports).where(eq(ports.address, client.mac));
   const node = port && (await getNode(db, port.nodeUuid));
   if (!node || !bootsByHttp(node)) return { kind: 'iPXE' };
-  if ((await readRequiredBoot(db, node)) === 'local disk') return { kind: 'local disk' };
+  // an instance without a disk is booted by iPXE's script
+  if ((await readRequiredBoot(db, node)) === 'local disk') return { kind: bootsInstance(node) ? 'iPXE' : 'local disk' };
   const secrets = (await giveBootSecrets(context, client)) ?? [];
   return { kind: 'ramdisk', params: bootMediumParamsOf(context, node, { secrets, mac: client.mac }) };
 }

@@ -19,6 +19,8 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   /** What booting machines are told. */
   readonly boot: { readonly url: string; readonly insecureAgents: boolean };
   readonly kernelParams: string;
+  /** Whether nodes may name a ramdisk that they boot in place of the conductor's. */
+  readonly nodeRamdisks: boolean;
   readonly ramdiskDirectory: string;
   /** Served below `/images/`. */
   readonly imagesDirectory: string;

@@ -21,7 +21,12 @@ const setBios = (priority: number) => ({
 });
 const core = (step: string, priority = 0) => ({ interface: 'deploy', step, priority, args: {} });
 
-function warnings(kind: FlowKindName, facts: Partial<PlanFacts>, isFastTracked = false): string {
+function warnings(
+  kind: FlowKindName,
+  facts: Partial<PlanFacts>,
+  isFastTracked = false,
+  unusedRamdisk: readonly string[] = [],
+): string {
   const all = { requested: [], drivers: [bios], ...facts };
   const plan = {
     steps: planSteps(flowKinds[kind], all),
@@ -30,7 +35,7 @@ function warnings(kind: FlowKindName, facts: Partial<PlanFacts>, isFastTracked =
     destroys: { disks: [], warnings: [] },
     facts: all,
   };
-  return planWarnings(plan, { kind }, { isFastTracked }).join('\n');
+  return planWarnings(plan, { kind }, { isFastTracked, unusedRamdisk }).join('\n');
 }
 
 describe('steps that are done before the ramdisk boots', () => {
@@ -60,6 +65,13 @@ test('fast track says which reboot may not be', () => {
   expect(warnings('clean', {})).not.toContain('Fast track');
   expect(warnings('teardown', {}, true)).not.toContain('Fast track');
   expect(warnings('deploy', { withoutAgent: 'a volume' }, true)).not.toContain('Fast track');
+});
+
+test('a ramdisk that the node names and that is not booted is named', () => {
+  const keys = ['deploy_kernel', 'deploy_ramdisk'];
+  expect(warnings('deploy', {}, false, keys)).toContain('driver_info.deploy_kernel, deploy_ramdisk: not booted');
+  expect(warnings('deploy', { withoutAgent: 'a volume' }, false, keys)).not.toContain('not booted');
+  expect(warnings('deploy', {})).not.toContain('not booted');
 });
 
 test('rests are said not to be counted', () => {

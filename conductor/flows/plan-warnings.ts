@@ -19,6 +19,8 @@ export function planWarnings(
     readonly owedWipe?: NodeRow['owedWipe'];
     /** A wipe does nothing at it. */
     readonly fakesWipe?: boolean;
+    /** Keys of `driver_info` that name a ramdisk which is not booted. */
+    readonly unusedRamdisk?: readonly string[];
   },
 ): string[] {
   const kind = flowKinds[request.kind];
@@ -34,6 +36,7 @@ export function planWarnings(
       : []),
     ...(asksAgain ? warnOfEarlySteps(kind, steps) : []),
     ...(node.isFastTracked ? warnOfFastTrack(steps) : []),
+    ...(steps.some(bootsRamdisk) ? warnOfRamdisk(node.unusedRamdisk ?? []) : []),
     ...warnOfRests(steps),
     ...warnOfLateResets(steps),
     ...(usesDisks && !inventoried
@@ -61,8 +64,21 @@ function warnOfEarlySteps(kind: FlowKind, steps: readonly PlannedStep[]): string
   ];
 }
 
+function bootsRamdisk({ origin, step }: PlannedStep): boolean {
+  return origin === 'core' && ['deploy', 'boot_ramdisk'].includes(step);
+}
+
+/** metal3 and others write them for Ironic, whose ramdisk they are. */
+function warnOfRamdisk(keys: readonly string[]): string[] {
+  if (keys.length === 0) return [];
+  return [
+    `driver_info.${keys.join(', ')}: not booted, but Baton's own ramdisk. With BATON_NODE_RAMDISKS=true the conductor ` +
+      'boots deploy_kernel with deploy_ramdisk, over iPXE.',
+  ];
+}
+
 function warnOfFastTrack(steps: readonly PlannedStep[]): string[] {
-  const boots = steps.find((step) => step.origin === 'core' && ['deploy', 'boot_ramdisk'].includes(step.step));
+  const boots = steps.find(bootsRamdisk);
   if (!boots) return [];
   return [
     `Fast track: where the ramdisk of an earlier flow still runs, ${stepKey(boots)} boots nothing; that is one reboot ` +

@@ -12,6 +12,7 @@ import {
   isSwitchedOff,
   writesNoImage,
 } from '#conductor/nodes/node-interfaces.ts';
+import { nodeRamdisk } from '#conductor/nodes/node-ramdisk.ts';
 import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
@@ -74,7 +75,11 @@ async function readChecks(
   const sharedBonds = isSwitched ? await findSharedBonds(context, node, ports) : [];
   let reached: InterfaceValidation | undefined;
   const bmc = (): InterfaceValidation => (reached ??= check(() => context.drivers.connect(node)));
-  const boot = (): InterfaceValidation => check(() => requireBootable(node, ports));
+  const boot = (): InterfaceValidation =>
+    check(() => {
+      requireBootable(node, ports);
+      nodeRamdisk(context, node);
+    });
   const unless = (kind: InterfaceKind, validate: () => InterfaceValidation) => (): InterfaceValidation =>
     isSwitchedOff(node, kind) ? { result: null, reason: 'not supported' } : validate();
   const passed = (): InterfaceValidation => ({ result: true });

@@ -50,6 +50,7 @@ import { healthRoutes, rootRoutes, settingsRoutes } from '#conductor/http/servic
 import { sessionRoutes } from '#conductor/http/session.routes.ts';
 import { tokenRoutes } from '#conductor/http/tokens.routes.ts';
 import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
+import { vendorPassthruRoutes } from '#conductor/http/vendor-passthru.routes.ts';
 import { microversions } from '#conductor/http/versions.ts';
 import { webhookRoutes } from '#conductor/http/webhooks.routes.ts';
 import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
@@ -108,6 +109,7 @@ const routeTables: readonly ((app: ApiApp, context: HttpContext) => void)[] = [
   etcdRoutes,
   decommissionRoutes,
   receiptRoutes,
+  vendorPassthruRoutes,
   unbuiltRoutes,
 ];
 

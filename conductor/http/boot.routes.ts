@@ -145,6 +145,7 @@ function nodeScript(
       kernelParams: answer.kernelParams,
       nodeName: answer.nodeName,
       inspects: answer.inspects,
+      own: answer.own,
       fetchesToken: answer.fetchesToken && options.readsSecrets,
     });
   }

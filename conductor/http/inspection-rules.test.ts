@@ -17,6 +17,7 @@ const rules = `
     - {op: set-attribute, args: {path: /name, value: "node-{inventory[system_vendor][serial_number]}"}}
     - {op: add-trait, args: {name: CUSTOM_LENOVO}}
 - description: what is not ours
+  sensitive: false
   conditions:
     - {op: eq, args: {values: ["{inventory[system_vendor][manufacturer]}", QEMU]}}
   actions:
@@ -50,6 +51,9 @@ const report = (manufacturer: string) =>
       system_vendor: { manufacturer, product_name: 'SR630', serial_number: 'J1' },
     },
   });
+const path = '/v1/inspection_rules';
+const isSun = { op: 'eq', args: ['{inventory[system_vendor][manufacturer]}', 'Sun'] };
+const classOf = (name: string) => ({ op: 'set-attribute', args: ['/resource_class', name] });
 const historyOf = async (node: string) =>
   ((await api.call('GET', `/v1/nodes/${node}/history?detail=true`)).body['history'] as { event: string }[])
     .map(({ event }) => event)
@@ -149,6 +153,68 @@ test('a rule may refuse a machine', async () => {
   expect((await api.call('GET', '/v1/nodes')).body['nodes']).toEqual([]);
 });
 
+const portOf = async (node: string) =>
+  ((await api.call('GET', `/v1/ports?detail=true&node=${node}`)).body['ports'] as Record<string, unknown>[])[0];
+const nic = '{plugin_data[all_interfaces][eth0][mac_address]}';
+
+test('rules change ports and what is kept of the inspection', async () => {
+  const actions = [
+    { op: 'set-port-attribute', args: { port_id: nic, path: '/extra/rack', value: 'r1' } },
+    { op: 'set-port-attribute', args: { port_id: nic, path: '/physical_network', value: 'rack1' } },
+    { op: 'set-plugin-data', args: { path: 'site.rack', value: 'r1' } },
+  ];
+  await api.call('POST', path, { description: 'ports', conditions: [isSun], actions });
+  const { body } = await report('Sun');
+  const node = String(body['uuid']);
+  expect(await portOf(node)).toMatchObject({ extra: { rack: 'r1' }, physical_network: 'rack1' });
+  expect((await api.call('GET', `/v1/nodes/${node}/inventory`)).body['plugin_data']).toMatchObject({
+    all_interfaces: { eth0: { mac_address: '52:54:00:00:00:01' } },
+    site: { rack: 'r1' },
+  });
+  expect(await historyOf(node)).toContain('(ports) changed /ports/52:54:00:00:00:01/extra/rack');
+});
+
+test.each([
+  ['a port', { op: 'set-port-attribute', args: [nic, '/pxe_enabled', 'never'] }, /change nothing: .*\/pxe_enabled/],
+  [
+    'a port',
+    { op: 'set-port-attribute', args: [nic, '/node_uuid', 'x'] },
+    /change nothing: .*Cannot patch \/node_uuid/,
+  ],
+  ['no port', { op: 'set-port-attribute', args: ['x', '/extra/a', 1] }, /change nothing: .*port_id must be/],
+  ['a name that is taken', { op: 'set-attribute', args: ['/name', 'taken'] }, /change nothing: A node with name taken/],
+])('rules that can not be applied to %s leave all as it was: %j', async (_, action, said) => {
+  await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'taken' });
+  const first = { op: 'set-port-attribute', args: [nic, '/extra/rack', 'r1'] };
+  await api.call('POST', path, { conditions: [isSun], actions: [classOf('gold'), first, action] });
+  const { status, body } = await report('Sun');
+  const node = String(body['uuid']);
+  expect(status).toBe(202);
+  expect(await historyOf(node)).toMatch(said);
+  expect((await api.call('GET', `/v1/nodes/${node}`)).body).toMatchObject({ resource_class: null, name: null });
+  expect(await portOf(node)).toMatchObject({ extra: {} });
+});
+
+test('what a sensitive rule says is in no answer and no history', async () => {
+  const fail = { op: 'fail', args: { msg: 'no hunter3' } };
+  const made = await api.call('POST', path, {
+    description: 'ours',
+    conditions: [isSun],
+    actions: [fail],
+    sensitive: true,
+  });
+  const { fault } = await report('Sun');
+  expect(fault).toContain("an inspection rule 'ours' fails");
+  expect(fault).not.toContain('hunter3');
+  await api.call('DELETE', `${path}/${made.uuid}`);
+  const name = { op: 'set-attribute', args: ['/name', 'not hunter3'] };
+  await api.call('POST', path, { description: 'name', conditions: [isSun], actions: [name], sensitive: true });
+  const { body } = await report('Sun');
+  const history = await historyOf(String(body['uuid']));
+  expect(history).toContain('inspection rules (name) change nothing: why is');
+  expect(history).not.toContain('hunter3');
+});
+
 test('a rule that can not be applied changes nothing, and the history says why', async () => {
   const { status, body } = await report('HPE');
   expect(status).toBe(202);
@@ -157,9 +223,6 @@ test('a rule that can not be applied changes nothing, and the history says why',
   );
   expect((await api.call('GET', `/v1/nodes/${String(body['uuid'])}`)).body).toMatchObject({ name: null, traits: [] });
 });
-
-const path = '/v1/inspection_rules';
-const isSun = { op: 'eq', args: ['{inventory[system_vendor][manufacturer]}', 'Sun'] };
 
 test('rules of the API are applied beside those of the file, by priority', async () => {
   const actions = [
@@ -188,7 +251,6 @@ test('rules of the API are applied beside those of the file, by priority', async
   for (const { uuid } of [made, other]) expect((await api.call('DELETE', `${path}/${uuid}`)).status).toBe(204);
 });
 
-const classOf = (name: string) => ({ op: 'set-attribute', args: ['/resource_class', name] });
 const fault = (text: string) => ({ status: 400, fault: expect.stringContaining(text) as unknown });
 const storedText = async () => JSON.stringify(await api.context.db.execute('select * from inspection_rules'));
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerBoot } from '#conductor/flows/boot-answers.ts';
+import { answerBoot, answerHttpBoot } from '#conductor/flows/boot-answers.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -173,6 +173,47 @@ test('a ramdisk is booted over the network, by its node alone and while it is it
       ramdisk: 'http://192.0.2.1/initrd',
       kernelParams: 'a=1',
     },
+  });
+});
+
+test("the ramdisk that it names is booted where nodes may name one, and it gets the conductor's address", async () => {
+  const address = '52:54:00:00:00:06';
+  const own = { deploy_kernel: 'http://192.0.2.1/ipa.kernel', deploy_ramdisk: 'http://192.0.2.1/ipa.initramfs' };
+  const { uuid } = await api.call('POST', '/v1/nodes', {
+    ...host,
+    name: 'metal3~own',
+    driver_info: { ...host.driver_info, ...own },
+  });
+  await api.call('POST', '/v1/ports', { node_uuid: uuid, address });
+  await api.context.db.execute(`UPDATE nodes SET provision_state = 'inspecting' WHERE uuid = '${uuid}'`);
+  const answer = (nodeRamdisks: boolean) =>
+    answerBoot({ ...api.context, config: { ...api.context.config, nodeRamdisks } }, address);
+  expect(await answer(false)).toMatchObject({ kind: 'ramdisk', fetchesToken: true });
+  expect(await answer(true)).toMatchObject({
+    kind: 'ramdisk',
+    fetchesToken: false,
+    own: { kernel: own.deploy_kernel, ramdisk: own.deploy_ramdisk },
+  });
+});
+
+test('firmware that boots the ramdisk by HTTP itself is sent iPXE for an instance that is one', async () => {
+  const address = '52:54:00:00:00:05';
+  const { uuid } = await api.call('POST', '/v1/nodes', {
+    ...host,
+    name: 'metal3~http',
+    boot_interface: 'http',
+    deploy_interface: 'ramdisk',
+    instance_info: { boot_iso: 'http://192.0.2.1/live.iso' },
+  });
+  await api.call('POST', '/v1/ports', { node_uuid: uuid, address });
+  expect((await api.call('GET', `/v1/nodes/${uuid}/validate`)).body).toMatchObject({ deploy: { result: true } });
+  const asked = () => answerHttpBoot(api.context, { mac: address, source: '192.0.2.7' });
+  expect(await asked()).toEqual({ kind: 'local disk' });
+  await api.context.db.execute(`UPDATE nodes SET provision_state = 'active' WHERE uuid = '${uuid}'`);
+  expect(await asked()).toEqual({ kind: 'iPXE' });
+  expect(await answerBoot(api.context, address)).toMatchObject({
+    kind: 'instance',
+    instance: { kind: 'iso', url: 'http://192.0.2.1/live.iso' },
   });
 });
 

@@ -161,9 +161,8 @@ export function inspectionRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(previewRoute, async (c) => {
-    const { nodeUuid, inventory, pluginData } = await find(c.req.valid('param').node);
-    const found = { nodeUuid, inventory, pluginData: pluginData ?? {} };
-    const { traitsAdded, traitsRemoved, fails, ...preview } = await previewRules(context.db, context, found);
+    const kept = await find(c.req.valid('param').node);
+    const { traitsAdded, traitsRemoved, fails, ...preview } = await previewRules(context.db, context, kept);
     return c.json({ ...preview, traits_added: traitsAdded, traits_removed: traitsRemoved, fails: fails ?? null });
   });
 

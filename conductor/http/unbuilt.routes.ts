@@ -1,6 +1,5 @@
-import { z } from 'zod';
-import { Children, Nothing } from '#conductor/api/service.ts';
-import { requireDriver } from '#conductor/http/conductors.routes.ts';
+import type { z } from 'zod';
+import { Children } from '#conductor/api/service.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/define-routes.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
@@ -31,7 +30,7 @@ const unbuilt: readonly Unbuilt[] = [
   {
     path: '/v1/nodes/:node/vendor_passthru',
     since: 1,
-    instead: 'talk to the BMC itself; event subscriptions are made at its EventService',
+    instead: 'talk to the BMC itself; nodes with vendor_interface redfish have event subscriptions',
   },
 ];
 
@@ -59,14 +58,5 @@ function mountEmptyAnswers(app: ApiApp, context: HttpContext): void {
     const { uuid } = await getNode(db, c.req.valid('param').node);
     const href = `${originOf(c)}/v1/nodes?parent_node=${uuid}`;
     return c.json({ children: [], links: { href, rel: 'children' } });
-  });
-  const ofDriver = get('/v1/drivers/{driver}/vendor_passthru/methods', "List a driver's vendor methods: none", Nothing);
-  app.openapi(ofDriver, (c) => {
-    requireDriver(context, c.req.valid('param').driver);
-    return c.json({});
-  });
-  app.openapi(get('/v1/nodes/{node}/vendor_passthru/methods', "List vendors' methods: none", Nothing), async (c) => {
-    await getNode(db, c.req.valid('param').node);
-    return c.json({});
   });
 }

@@ -2,6 +2,7 @@ import type { Bmc, ManagementInterface } from '#conductor/drivers/interfaces.ts'
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { BootDevice, BootMode, PowerTarget } from '#conductor/model/power-and-boot.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 
 /**
@@ -55,4 +56,19 @@ export async function setInstanceBootDevice(
   if (asked !== 'never') return setLastingBootDevice(management, device, options);
   await management.setBootDevice(device, { ...options, persistent: false });
   return { renewedBootDevice: null };
+}
+
+/** Sets the device, and where the BMC does not offer HTTP boot the network: the firmware's own order decides then. */
+export async function setOfferedBootDevice<T>(
+  { management, log }: { readonly management: ManagementInterface; readonly log: Log },
+  device: BootDevice,
+  set: (device: BootDevice) => Promise<T>,
+): Promise<T> {
+  try {
+    if (device !== 'uefihttp' || management.supportedBootDevices.includes(device)) return await set(device);
+  } catch (error) {
+    if (device !== 'uefihttp' || errorCode(error) !== 'not_supported') throw error;
+  }
+  log.info('the BMC does not offer HTTP boot: booting from the network');
+  return set('pxe');
 }

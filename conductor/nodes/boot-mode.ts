@@ -8,10 +8,18 @@ import type { Log } from '#shared/log.ts';
  * its place, becomes text too.
  */
 export function withCapability(capabilities: unknown, name: string, value: string): string {
-  const others = listed(capabilities)
+  return [...others(capabilities, name), `${name}:${value}`].join(',');
+}
+
+/** The same without it. */
+export function withoutCapability(capabilities: unknown, name: string): string {
+  return others(capabilities, name).join(',');
+}
+
+function others(capabilities: unknown, name: string): string[] {
+  return listed(capabilities)
     .map((each) => each.trim())
     .filter((each) => each !== '' && !each.startsWith(`${name}:`));
-  return [...others, `${name}:${value}`].join(',');
 }
 
 function listed(capabilities: unknown): readonly string[] {

@@ -16,7 +16,7 @@ const generalKeys = [
 /** Settings of in-band steps, those of custom ones too. */
 const agentKey = /^agent_[\w-]+$/;
 
-/** Keys that Ironic's clients write to nodes as they do for Ironic; they have no effect here. */
+/** Keys that Ironic's clients write to nodes as they do for Ironic; most have no effect here. */
 const ironicKeys = [
   'bootloader',
   'cleaning_network',

@@ -154,7 +154,11 @@ const namedPaths = 20;
 
 /** `changed /name, /driver_info/redfish_address`: where, never what. */
 export function describePatch(patch: JsonPatch): string {
-  const paths = [...new Set(patch.map(({ path }) => path))];
+  return describePaths(patch.map(({ path }) => path));
+}
+
+export function describePaths(given: readonly string[]): string {
+  const paths = [...new Set(given)];
   const more = paths.length > namedPaths ? ` and ${paths.length - namedPaths} more` : '';
   return `changed ${paths.slice(0, namedPaths).join(', ') || 'nothing'}${more}`;
 }

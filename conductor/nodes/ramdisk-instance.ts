@@ -1,7 +1,7 @@
 import type { BootedInstance } from '#conductor/boot/ipxe-script.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { bootsFromVirtualMedia, interfaceOf, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
+import { bootsFromVirtualMedia, interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 type InstanceNode = Parameters<typeof interfaceOf>[0] & Pick<NodeRow, 'instanceInfo'>;
@@ -17,9 +17,6 @@ export function runsFromRamdisk(node: Parameters<typeof interfaceOf>[0]): boolea
  * anybody who sends its MAC address gets the same; `not_supported` for a ramdisk as a CD
  */
 export function ramdiskInstance(node: InstanceNode): BootedInstance {
-  if (networkBootDevice(node) === 'uefihttp') {
-    throw new AppError('not_supported', 'deploy_interface ramdisk needs boot_interface ipxe, pxe or virtual media');
-  }
   const info = node.instanceInfo;
   const isVirtual = bootsFromVirtualMedia(node);
   const url = (field: string): string => (isVirtual ? fetchedUrl(info, field) : openUrl(info, field));
@@ -51,19 +48,19 @@ export function ramdiskInstance(node: InstanceNode): BootedInstance {
 }
 
 /** iPXE and BMCs take it as it is. */
-function fetchedUrl(info: JsonObject, field: string): string {
+function fetchedUrl(info: JsonObject, field: string, place = 'instance_info'): string {
   const value = info[field];
   if (typeof value === 'string' && /^https?:\/\/[\x21-\x7e]+$/.test(value) && !value.includes('${')) return value;
-  throw new AppError('invalid_argument', `instance_info.${field} must be an http:// or https:// URL without blanks`);
+  throw new AppError('invalid_argument', `${place}.${field} must be an http:// or https:// URL without blanks`);
 }
 
 /** The same, in a script that is sent to anybody who asks. */
-function openUrl(info: JsonObject, field: string): string {
-  const url = fetchedUrl(info, field);
+export function openUrl(info: JsonObject, field: string, place = 'instance_info'): string {
+  const url = fetchedUrl(info, field, place);
   if (!/^https?:\/\/[^/?#]*@/.test(url)) return url;
   throw new AppError(
     'invalid_argument',
-    `instance_info.${field} must be a URL without a login: iPXE is sent it, and so is anybody who asks for the node's ` +
+    `${place}.${field} must be a URL without a login: iPXE is sent it, and so is anybody who asks for the node's ` +
       'script; only virtual media keeps one (boot_iso)',
   );
 }

@@ -101,6 +101,7 @@ function toConfig(env: z.infer<typeof Environment>): Omit<ConductorConfig, 'sett
     ...readConductorSettings(env),
     logLevel: env.BATON_LOG_LEVEL,
     kernelParams: env.BATON_KERNEL_PARAMS,
+    nodeRamdisks: env.BATON_NODE_RAMDISKS,
     discovery: discoveryOf(env),
     defaultNetworkInterface: env.BATON_DEFAULT_NETWORK_INTERFACE ?? (env.BATON_NETWORKS_FILE ? 'switchport' : 'noop'),
     automatedClean: env.BATON_AUTOMATED_CLEAN,

@@ -69,6 +69,9 @@ export const Environment = z.object({
   ...conductorEnvironment,
   BATON_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info').describe('log level'),
   BATON_KERNEL_PARAMS: z.string().default('').describe("added to the ramdisk's kernel command line"),
+  BATON_NODE_RAMDISKS: flag(false).describe(
+    "boot driver_info.deploy_kernel and deploy_ramdisk of nodes that have them, over iPXE, in place of Baton's ramdisk",
+  ),
   ...dhcpEnvironment,
   BATON_DISCOVERY: flag(false).describe('boot machines of unknown MAC address into the ramdisk, and enrol them'),
   BATON_DISCOVERY_DRIVER: z.enum(['ipmi', 'redfish']).default('ipmi').describe('driver of discovered nodes'),

@@ -1,4 +1,5 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { silentLog } from '#shared/log.ts';
 import { debian13 } from '#test/interop/debian-13.ts';
@@ -59,6 +60,26 @@ test('openstacksdk', async () => {
     env: { OS_CLIENT_CONFIG_FILE: '/home/clouds.yaml', OS_TEST_TIMEOUT: '180' },
   });
   expect(await surprises('openstacksdk', outcomes, 70)).toEqual([]);
+});
+
+test('ironicclient', async () => {
+  const open = await startConductorInProcess({ log: silentLog });
+  try {
+    const tests = 'usr/lib/python3/dist-packages/ironicclient/tests';
+    const outcomes = await runSuite({
+      tree,
+      packages: ['ironicclient.tests.functional.osc.v1'],
+      files: {
+        'test.conf': `[functional]\nauth_strategy = noauth\nironic_url = ${open.url}\n`,
+        'forked-commands.py': await readFile(join(import.meta.dirname, 'upstream/forked-commands.py'), 'utf8'),
+      },
+      env: { IRONICCLIENT_TEST_CONFIG: '/home/test.conf', BEFORE_TESTS: '/home/forked-commands.py' },
+      binds: { [`/${tests}`]: tests }, // Debian 13's client has none any more
+    });
+    expect(await surprises('ironicclient', outcomes, 100)).toEqual([]);
+  } finally {
+    await open.close();
+  }
 });
 
 test('gophercloud', async () => {

@@ -1,4 +1,6 @@
 import { rm } from 'node:fs/promises';
+import { request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { silentLog } from '#shared/log.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
@@ -233,6 +235,46 @@ test('a data image beside the instance', async () => {
     expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(text)]);
   }
 });
+
+/** As gophercloud asks for one subscription; `fetch` sends no body with it. */
+function getWithBody(path: string, body: unknown): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const sent = JSON.stringify(body);
+    const headers = { 'Content-Type': 'application/json', 'Content-Length': sent.length };
+    request(`${conductor.url}${path}`, { method: 'GET', headers }, (answer) => {
+      void text(answer)
+        .then((answered) => JSON.parse(answered) as unknown)
+        .then(resolve, reject);
+    })
+      .on('error', reject)
+      .end(sent);
+  });
+}
+
+test.each(['redfish', 'idrac'] as const)(
+  "a BMCEventSubscription is made and ended at the host's BMC: %s",
+  async (access) => {
+    const host = hostOf(access);
+    await host.init();
+    await host.register();
+    const passthru = `/v1/nodes/${host.uuid()}/vendor_passthru?method=`;
+    const wanted = {
+      Destination: 'https://192.0.2.9/events',
+      Context: 'any',
+      HttpHeaders: [{ Authorization: 'hush' }],
+    };
+    const made = await host.ask('POST', `${passthru}create_subscription`, wanted);
+    const { HttpHeaders: _, ...shown } = wanted;
+    expect(made).toEqual({ Id: '1', Protocol: 'Redfish', EventTypes: ['Alert'], ...shown });
+    expect(await getWithBody(`${passthru}get_subscription`, { id: '1' })).toEqual(made);
+    const posted = machine.bmc.requests.find(
+      ({ method, path }) => method === 'POST' && path.endsWith('/Subscriptions'),
+    );
+    expect(JSON.parse(posted?.body ?? '{}')).toMatchObject(wanted);
+    await host.ask('DELETE', `${passthru}delete_subscription`, { id: '1' });
+    expect(await host.ask('GET', `${passthru}get_all_subscriptions`)).toMatchObject({ Members: [] });
+  },
+);
 
 test('failures are read, and tried again as it does', async () => {
   const host = hostOf('redfish');

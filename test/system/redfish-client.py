@@ -107,6 +107,15 @@ except sushy.exceptions.HTTPError as error:
     # this sushy sends no If-Match with BIOS settings
     seen["bios"] = error.status_code
 
+events = root.get_event_service()
+made = events.subscriptions.create(
+    {"Destination": "https://192.0.2.9/events", "Protocol": "Redfish", "Context": "rack 1", "EventTypes": ["Alert"]}
+)
+seen["events"] = [made.identity, made.destination, made.context, made.event_types]
+made.delete()
+events.subscriptions.refresh(force=True)
+seen["events"].append(list(events.subscriptions.members_identities))
+
 try:
     root.get_system("/redfish/v1/Systems/9")
 except sushy.exceptions.ResourceNotFoundError as error:

@@ -68,6 +68,7 @@ const expected = {
     ['CPU 1 Temp', 92.5],
   ],
   lamp: 'Blinking',
+  events: ['1', 'https://192.0.2.9/events', 'rack 1', ['Alert'], []],
   missing: 404,
   registry: ['Base', '1.8.0', true],
 };

@@ -50,7 +50,7 @@ export const idracDriver: DriverDefinition<RedfishOptions> = {
     management: both,
     power: both,
     raid: ['agent', ...both, 'no-raid'],
-    vendor: ['no-vendor', ...both],
+    vendor: [...both, 'no-vendor'],
   },
   site: { ...redfishDriver.site, types: ['idrac'] },
   open: (context, options) => redfishHardwareType(context, options, dellOnly),

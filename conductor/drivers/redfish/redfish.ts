@@ -16,6 +16,7 @@ import {
   redfishFields,
   redfishMachine,
 } from '#conductor/drivers/redfish/driver-info.ts';
+import { redfishEvents } from '#conductor/drivers/redfish/events.ts';
 import { redfishFirmware } from '#conductor/drivers/redfish/firmware.ts';
 import { redfishEventLog, redfishSensors } from '#conductor/drivers/redfish/hardware.ts';
 import { redfishIndicators } from '#conductor/drivers/redfish/indicators.ts';
@@ -50,7 +51,7 @@ export const redfishDriver: DriverDefinition<RedfishOptions> = {
     management: ['redfish'],
     power: ['redfish'],
     raid: ['agent', 'redfish', 'no-raid'],
-    vendor: ['no-vendor', 'redfish'],
+    vendor: ['redfish', 'no-vendor'],
   },
   site: { types: ['redfish'], check: checkRedfishDocument, machine: redfishMachine },
   open: redfishHardwareType,
@@ -100,6 +101,7 @@ export function redfishHardwareType(
         },
         bios: redfishBios(system),
         console: redfishConsole(system, { connection, outbound }),
+        events: redfishEvents(system),
         firmware: redfishFirmware(system),
         indicators: redfishIndicators(system),
         firmwareBoot: redfishFirmwareBoot(system),

@@ -14,6 +14,7 @@ export const ServiceRoot = z.looseObject({
   Systems: lenient(Reference),
   SessionService: lenient(Reference),
   UpdateService: lenient(Reference),
+  EventService: lenient(Reference),
   Links: lenient(z.looseObject({ Sessions: lenient(Reference) })),
 });
 

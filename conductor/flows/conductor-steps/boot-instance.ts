@@ -7,9 +7,9 @@ import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/condu
 import { listSteps, noteOutput } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
-import { renewBootDevice, setInstanceBootDevice } from '#conductor/nodes/boot-device.ts';
+import { renewBootDevice, setInstanceBootDevice, setOfferedBootDevice } from '#conductor/nodes/boot-device.ts';
 import { checkImageUrls } from '#conductor/nodes/image-info.ts';
-import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
+import { bootsFromVirtualMedia, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
@@ -43,7 +43,11 @@ async function powerOnInstance(context: StepContext): Promise<ConductorStepOutco
     return { kind: 'done', record: () => Promise.resolve({ powerState: 'power on', powerFailures: 0 }) };
   }
   // before each start, for a rescue or a service may have had the boot device in between
-  const kept = await setInstanceBootDevice(context.bmc(), isVirtual ? 'cdrom' : 'pxe', { node, signal });
+  const bmc = context.bmc();
+  const from = isVirtual ? 'cdrom' : networkBootDevice(node);
+  const kept = await setOfferedBootDevice({ ...bmc, log: context.log }, from, (device) =>
+    setInstanceBootDevice(bmc, device, { node, signal }),
+  );
   // at once: once it runs, it is not set again
   if (kept.renewedBootDevice !== node.renewedBootDevice) await context.record((tx) => updateNode(tx, node.uuid, kept));
   return { kind: 'done', record: await switchPower(context, 'power on', { fromSetDevice: true }) };

@@ -26,7 +26,7 @@ async function run(context: StepContext): Promise<ConductorStepOutcome> {
       conductor: context.config.conductorName,
       now: context.clock.now(),
     });
-    await applyRules(tx, context, found);
+    await applyRules(tx, context, context.node.uuid);
     return summary;
   });
   return { kind: 'done', output };

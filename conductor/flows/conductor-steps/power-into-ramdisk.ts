@@ -9,10 +9,11 @@ import { listSteps } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { BootDevice, PowerTarget } from '#conductor/model/power-and-boot.ts';
+import { setOfferedBootDevice } from '#conductor/nodes/boot-device.ts';
 import { bootModeOf, readFirmwareBoot } from '#conductor/nodes/boot-mode.ts';
 import { bootsByHttp, bootsFromVirtualMedia, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 /**
  * Powers the machine into the ramdisk. The order matters: off first, so that whatever runs on the machine never sees
@@ -39,16 +40,9 @@ export async function powerIntoRamdisk(context: StepContext, reason: string): Pr
 async function setBootDeviceOnce(context: StepContext, device: BootDevice): Promise<void> {
   const { management } = context.bmc();
   const options = { persistent: false, bootMode: bootModeOf(context.node), signal: context.signal };
-  try {
-    if (device !== 'uefihttp' || management.supportedBootDevices.includes(device)) {
-      return void (await management.setBootDevice(device, options));
-    }
-  } catch (error) {
-    if (device !== 'uefihttp' || errorCode(error) !== 'not_supported') throw error;
-  }
-  // the firmware's own order of network boots decides then
-  context.log.info('the BMC does not offer HTTP boot: booting from the network');
-  await management.setBootDevice('pxe', options);
+  await setOfferedBootDevice({ management, log: context.log }, device, (offered) =>
+    management.setBootDevice(offered, options),
+  );
 }
 
 export function waitForAgent(context: StepContext, reason: string): ConductorStepOutcome {

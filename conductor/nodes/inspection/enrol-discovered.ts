@@ -58,7 +58,7 @@ export async function enrolDiscovered(
     const now = context.clock.now();
     const { portIdOf } = context.networks;
     await applyInspection(tx, { nodeUuid, inventory, pluginData, portIdOf, conductor: config.conductorName, now });
-    await applyRules(tx, context, { nodeUuid, inventory, pluginData });
+    await applyRules(tx, context, nodeUuid);
     const enrolled = await getNode(tx, nodeUuid);
     await addHistory(tx, {
       nodeUuid,

@@ -44,6 +44,14 @@ export async function recordInspected(
     .onConflictDoUpdate({ target: nodeInventory.nodeUuid, set: { ...change, collectedAt: sql`now()` } });
 }
 
+/** Keeps what rules have made of it. */
+export async function updatePluginData(db: Queryable, nodeUuid: string, pluginData: JsonObject): Promise<void> {
+  await db
+    .update(nodeInventory)
+    .set({ pluginData: storableJson(pluginData) })
+    .where(eq(nodeInventory.nodeUuid, nodeUuid));
+}
+
 /**
  * Keeps an inventory that nobody has asked for, and what it does not have any more: a disk that is dead or was pulled out
  * may hold data, and only an inspection, or its return, ends the memory of it.

@@ -11,6 +11,7 @@ import {
   columnsOf,
   describeRow,
   type Resource,
+  type ResourceChange,
   type ResourceRow,
   toColumns,
 } from '#conductor/nodes/resources/resource.ts';
@@ -58,19 +59,33 @@ export async function changeResource<Row extends ResourceRow>(
 ): Promise<Row> {
   const found = await getRow(context.db, resource, ident, caller.project);
   const note = `${nameOf(resource, found)}: ${describePatch(patch)}`;
-  return inTransaction(context, { nodeUuid: found.nodeUuid, note, caller }, async (tx, node) => {
-    const stored = await lockRow(tx, resource, found.uuid);
-    const before = resource.open?.(context.secrets, stored) ?? stored;
-    const patched = patchDocument(describeRow(resource, before), patch, resource.description);
-    const written = toColumns<Row>(withDefaults(resource, patched));
-    const settled = { ...written, ...resource.settle?.(written, caller, before) };
-    const after = { ...before, ...settled };
-    const changed = Object.keys(changesOf(settled, before));
-    await resource.admit?.(tx, { before, after, changed, ...(node ? { node } : {}), caller });
-    const change = changesOf({ ...settled, ...resource.seal?.(context.secrets, settled, before) }, stored);
-    if (Object.keys(change).length > 0) await updateRow(tx, resource, stored, change);
-    return getRow(tx, resource, found.uuid);
-  });
+  const change = { uuid: found.uuid, patch, caller };
+  return inTransaction(context, { nodeUuid: found.nodeUuid, note, caller }, (tx, node) =>
+    patchRow(tx, context, resource, { ...change, ...(node ? { node } : {}) }),
+  );
+}
+
+/** The same within a transaction of the node's own: neither lease nor history are looked after. */
+export async function patchRow<Row extends ResourceRow>(
+  tx: Transaction,
+  { secrets }: Pick<ResourceContext, 'secrets'>,
+  resource: Resource<Row>,
+  {
+    uuid,
+    patch,
+    ...of
+  }: { readonly uuid: string; readonly patch: JsonPatch } & Pick<ResourceChange<Row>, 'node' | 'caller'>,
+): Promise<Row> {
+  const stored = await lockRow(tx, resource, uuid);
+  const before = resource.open?.(secrets, stored) ?? stored;
+  const patched = patchDocument(describeRow(resource, before), patch, resource.description);
+  const written = toColumns<Row>(withDefaults(resource, patched));
+  const settled = { ...written, ...resource.settle?.(written, of.caller, before) };
+  const after = { ...before, ...settled };
+  await resource.admit?.(tx, { before, after, changed: Object.keys(changesOf(settled, before)), ...of });
+  const change = changesOf({ ...settled, ...resource.seal?.(secrets, settled, before) }, stored);
+  if (Object.keys(change).length > 0) await updateRow(tx, resource, stored, change);
+  return getRow(tx, resource, uuid);
 }
 
 /** @throws AppError `not_found`, `node_locked`, what `admit` of the resource throws. */

@@ -1,9 +1,10 @@
 """Runs a package's unittest tests and prints the outcome of each as a JSON line: {"test", "outcome", "why"}.
-`run-tests.py PACKAGE...`; each package must be importable."""
+`run-tests.py PACKAGE...`; each package must be importable. `BEFORE_TESTS`: a file that is run first."""
 
 import importlib
 import json
 import os
+import runpy
 import sys
 import unittest
 
@@ -45,6 +46,8 @@ def tests_of(name):
     return unittest.defaultTestLoader.discover(package, top_level_dir=package.removesuffix(name.replace(".", "/")))
 
 
+if "BEFORE_TESTS" in os.environ:
+    runpy.run_path(os.environ["BEFORE_TESTS"])
 for name in sys.argv[1:]:
     tests_of(name).run(testtools.ExtendedToOriginalDecorator(Report()))
 print(json.dumps("ended"), file=lines, flush=True)

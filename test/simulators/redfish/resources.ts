@@ -1,4 +1,9 @@
 import { biosPath, biosResources, type SimulatedBios } from '#test/simulators/redfish/bios.ts';
+import {
+  eventResources,
+  eventServicePath,
+  type SimulatedSubscriptions,
+} from '#test/simulators/redfish/event-service.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedBoot, SimulatedBootDevice } from '#test/simulators/redfish/machine.ts';
 import { managerResetPath, resetKeysPath } from '#test/simulators/redfish/manager.ts';
@@ -27,6 +32,10 @@ export const resetPath = '/redfish/v1/Systems/1/Actions/ComputerSystem.Reset';
 export const secureBootPath = '/redfish/v1/Systems/1/SecureBoot';
 /** Of what has a lamp. */
 export const lampPaths: readonly string[] = [systemPath, chassisPath, ...drivePaths];
+const managerLinks = {
+  ManagerForServers: [{ '@odata.id': systemPath }],
+  ManagerForChassis: [{ '@odata.id': chassisPath }],
+};
 const systemUuid = '38947555-7742-3448-3784-823347823834';
 
 export type SystemPowerState = 'On' | 'Off' | 'PoweringOn' | 'PoweringOff';
@@ -133,6 +142,7 @@ function serviceRoot(quirks: Quirks): Record<string, unknown> {
     AccountService: { '@odata.id': '/redfish/v1/AccountService' },
     Registries: { '@odata.id': '/redfish/v1/Registries' },
     Tasks: { '@odata.id': '/redfish/v1/TaskService' },
+    EventService: { '@odata.id': eventServicePath },
     ...(quirks.simpleUpdate === 'none' && !quirks.multipartPush
       ? {}
       : { UpdateService: { '@odata.id': updateServicePath } }),
@@ -151,6 +161,7 @@ export interface ResourceContext {
   readonly bios: SimulatedBios;
   readonly storage: SimulatedStorage;
   readonly firmware: SimulatedFirmware;
+  readonly subscriptions: SimulatedSubscriptions;
   readonly secureBoot: boolean;
   readonly secureBootKeys: 'maker' | 'none';
   readonly clock: string | undefined;
@@ -245,10 +256,7 @@ function withoutLamps(context: ResourceContext): Record<string, Record<string, u
       PowerState: 'On',
       Status: enabled,
       ...virtualMediaLink(quirks, 'manager'),
-      Links: {
-        ManagerForServers: [{ '@odata.id': systemPath }],
-        ManagerForChassis: [{ '@odata.id': chassisPath }],
-      },
+      Links: managerLinks,
     },
     ...sensorResources(quirks),
     ...logResources(quirks),
@@ -256,6 +264,7 @@ function withoutLamps(context: ResourceContext): Record<string, Record<string, u
     ...biosResources(context.bios, quirks),
     ...storageResources(context.storage, quirks),
     ...updateResources(context.firmware, quirks),
+    ...eventResources(context.subscriptions),
     ...virtualMediaResources(context.media, quirks),
     ...registries(quirks),
   };

@@ -1,4 +1,5 @@
 import type { SimulatedBios } from '#test/simulators/redfish/bios.ts';
+import type { SimulatedSubscriptions } from '#test/simulators/redfish/event-service.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedBoot, SimulatedMachine } from '#test/simulators/redfish/machine.ts';
 import type { SystemPowerState } from '#test/simulators/redfish/resources.ts';
@@ -38,6 +39,7 @@ export interface ServiceState extends ServiceOptions {
   readonly bios: SimulatedBios;
   readonly storage: SimulatedStorage;
   readonly firmware: SimulatedFirmware;
+  readonly subscriptions: SimulatedSubscriptions;
   pendingBoot: SimulatedBoot | undefined;
   secureBoot: boolean;
   secureBootKeys: 'maker' | 'none';

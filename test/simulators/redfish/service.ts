@@ -8,6 +8,7 @@ import {
   resetBiosPath,
 } from '#test/simulators/redfish/bios.ts';
 import { patchedBoot } from '#test/simulators/redfish/boot-patch.ts';
+import { eventAction, subscriptionsPath } from '#test/simulators/redfish/event-service.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import {
   jobQueueAction,
@@ -57,6 +58,7 @@ export function createService(options: ServiceOptions): RedfishService {
     bios: createSimulatedBios(),
     storage: createSimulatedStorage(),
     firmware: createSimulatedFirmware(),
+    subscriptions: new Map(),
     pendingBoot: undefined,
     secureBoot: false,
     secureBootKeys: 'maker',
@@ -105,6 +107,8 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   if (path === managerResetPath || path === resetKeysPath) {
     return method === 'POST' ? managerAction(state, path, request.body) : notAllowed('POST');
   }
+  const event = eventAction(state, { method, path, body: request.body });
+  if (event) return event;
   if (path === volumesPath && method === 'POST') return createVolume(state, request.body);
   const resources = await resourcesOf(state);
   const resource = resources[path];
@@ -143,6 +147,7 @@ async function resourcesOf(state: ServiceState): Promise<Record<string, Record<s
     bios: state.bios,
     storage: state.storage,
     firmware: state.firmware,
+    subscriptions: state.subscriptions,
     secureBoot: state.secureBoot,
     secureBootKeys: state.secureBootKeys,
     clock: state.clock,
@@ -160,8 +165,8 @@ function allowed(path: string, quirks: Quirks): readonly string[] {
   if (path === sessionsPath) return ['GET', 'HEAD', 'POST'];
   if (path.startsWith(`${sessionsPath}/`)) return ['GET', 'HEAD', 'DELETE'];
   if (lampPaths.includes(path) || (quirks.bootViaSettings && path === settingsPath)) return ['GET', 'HEAD', 'PATCH'];
-  if (path === volumesPath) return ['GET', 'HEAD', 'POST'];
-  if (path.startsWith(`${volumesPath}/`)) return ['GET', 'HEAD', 'DELETE'];
+  if (path === volumesPath || path === subscriptionsPath) return ['GET', 'HEAD', 'POST'];
+  if ([volumesPath, subscriptionsPath].some((place) => path.startsWith(`${place}/`))) return ['GET', 'HEAD', 'DELETE'];
   if (path === secureBootPath || path === managerPath) return ['GET', 'HEAD', 'PATCH'];
   if (path === cdPath(quirks) && quirks.virtualMedia === 'by PATCH') return ['GET', 'HEAD', 'PATCH'];
   if (path === (quirks.noBiosSettings ? biosPath : biosSettingsPath)) return ['GET', 'HEAD', 'PATCH'];

@@ -1,13 +1,23 @@
+import { sql } from 'drizzle-orm';
+import { PortDescription } from '#conductor/api/ports.ts';
+import { anybody } from '#conductor/kernel/caller.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { NodeInventoryRow } from '#conductor/kernel/db/schema/node-parts.ts';
+import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
+import { patchDocument } from '#conductor/kernel/json-patch.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
-import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
+import { findInventory, updatePluginData } from '#conductor/nodes/inspection/inventory-store.ts';
 import { planRules, type RulesPlan } from '#conductor/nodes/inspection/rules/plan-rules.ts';
 import { readStoredRules } from '#conductor/nodes/inspection/rules/rule-resource.ts';
-import { addHistory, describePatch } from '#conductor/nodes/node-history.ts';
+import { addHistory, describePaths } from '#conductor/nodes/node-history.ts';
 import { getNode, type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
 import { describeNode, planNodePatch } from '#conductor/nodes/plan-node-patch.ts';
+import { portResource } from '#conductor/nodes/ports/port.ts';
+import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
+import { patchRow } from '#conductor/nodes/resources/change-resource.ts';
+import { describeRow } from '#conductor/nodes/resources/resource.ts';
 import { addTraits, deleteTrait } from '#conductor/nodes/traits.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 
@@ -17,41 +27,65 @@ export type RulesContext = Pick<NodesContext, 'config' | 'drivers' | 'secrets' |
 const version = 115;
 
 /**
- * Changes a node as the operator's rules say (those of the API and of `BATON_INSPECTION_RULES_FILE`), with what was just found of it. Rules that
- * can't be applied change nothing, and the node's history says why.
+ * Changes a node and its ports as the operator's rules say (those of the API and of `BATON_INSPECTION_RULES_FILE`), by
+ * the inventory that is kept of it. Rules that can't be applied change nothing, and the node's history says why; what a
+ * sensitive one says, or what may tell it, is in the conductor's log alone.
  * @throws AppError `agent_error` where a rule says that the inspection fails.
  */
-export async function applyRules(
-  tx: Transaction,
-  context: RulesContext,
-  found: { readonly nodeUuid: string; readonly inventory: JsonObject; readonly pluginData: JsonObject },
-): Promise<void> {
-  const { nodeUuid } = found;
-  const { node, plan, unreadable } = await planFor(tx, context, found);
+export async function applyRules(tx: Transaction, context: RulesContext, nodeUuid: string): Promise<void> {
+  const kept = await findInventory(tx, nodeUuid);
+  if (!kept) return;
+  const { plan, unreadable, ...before } = await planFor(tx, context, kept);
+  const log = context.log.child({ node: nodeUuid });
   const entry = { nodeUuid, eventType: 'inspection', conductor: context.config.conductorName };
   for (const fault of unreadable) {
-    context.log.error({ node: nodeUuid }, `inspection rule not applied: ${fault}`);
+    log.error(`inspection rule not applied: ${fault}`);
     await addHistory(tx, { ...entry, severity: 'ERROR', event: `inspection rule not applied: ${fault}` });
   }
   if (plan.applied.length === 0) return;
-  for (const line of plan.lines) context.log.info({ node: nodeUuid }, `inspection rule: ${line}`);
-  if (plan.failure !== undefined) throw new AppError('agent_error', `an inspection rule says: ${plan.failure}`);
+  for (const line of plan.lines) log.info(`inspection rule: ${line}`);
+  const isSensitive = plan.openLines !== undefined;
+  if (plan.failure !== undefined) {
+    log.warn(`inspection rule '${plan.applied.at(-1)}' fails: ${plan.failure}`);
+    const says = isSensitive ? `'${plan.applied.at(-1)}' fails: ${notShown}` : `says: ${plan.failure}`;
+    throw new AppError('agent_error', `an inspection rule ${says}`);
+  }
   const names = `inspection rules (${plan.applied.join(', ')})`;
-  try {
-    const change = changeOf(context, node, plan);
-    if (Object.keys(change).length > 0)
-      await updateNode(tx, nodeUuid, sealNode(context.secrets, nodeUuid, change, node));
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-    await addHistory(tx, { ...entry, severity: 'ERROR', event: `${names} change nothing: ${errorChain(error)}` });
+  const refusal = await keptWhereRefused(tx, () => change(tx, context, before, plan));
+  if (refusal !== undefined) {
+    log.error(`${names} change nothing: ${refusal}`);
+    const event = `${names} change nothing: ${isSensitive ? notShown : refusal}`;
+    await addHistory(tx, { ...entry, severity: 'ERROR', event });
     return;
   }
-  await addTraits(tx, nodeUuid, plan.traits.added);
-  for (const trait of plan.traits.removed) await deleteTrait(tx, nodeUuid, trait);
   await addHistory(tx, { ...entry, severity: 'INFO', event: `${names} ${describeChange(plan)}` });
 }
 
-const notShown = 'why is not shown: a sensitive rule holds, and the reason may tell what it says';
+async function change(tx: Transaction, context: RulesContext, before: Before, plan: RulesPlan): Promise<void> {
+  const { node } = before;
+  const columns = changeOf(context, before, plan);
+  await updateNode(tx, node.uuid, sealNode(context.secrets, node.uuid, columns, node));
+  for (const { uuid, patch } of plan.ports)
+    await patchRow(tx, context, portResource, { uuid, patch, node, caller: anybody });
+  if (plan.pluginData) await updatePluginData(tx, node.uuid, plan.pluginData);
+  await addTraits(tx, node.uuid, plan.traits.added);
+  for (const trait of plan.traits.removed) await deleteTrait(tx, node.uuid, trait);
+}
+
+/** Why the work was refused, after which nothing of it is left and the transaction goes on. */
+async function keptWhereRefused(tx: Transaction, work: () => Promise<void>): Promise<string | undefined> {
+  await tx.execute(sql`savepoint before_rules`);
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    await tx.execute(sql`rollback to savepoint before_rules`);
+    return errorChain(error);
+  }
+}
+
+const notShown = "why is in the conductor's log alone: a sensitive rule holds, and the reason may tell what it says";
 
 /** What rules would make of a node as it is now, without what sensitive rules say or what may tell it. */
 export interface RulesPreview {
@@ -67,24 +101,20 @@ export interface RulesPreview {
   readonly faults: readonly string[];
 }
 
-/** The same as `applyRules` with an inventory that is kept, and nothing is changed or recorded. */
-export async function previewRules(
-  db: Queryable,
-  context: RulesContext,
-  found: Parameters<typeof applyRules>[2],
-): Promise<RulesPreview> {
-  const { node, plan, unreadable } = await planFor(db, context, found);
+/** The same as `applyRules`, and nothing is changed or recorded. */
+export async function previewRules(db: Queryable, context: RulesContext, kept: KeptInventory): Promise<RulesPreview> {
+  const { plan, unreadable, ...before } = await planFor(db, context, kept);
   const faults = [...unreadable];
   const isSensitive = plan.openLines !== undefined;
   try {
-    changeOf(context, node, plan);
+    changeOf(context, before, plan);
   } catch (error) {
     if (!isRefusal(error)) throw error;
     faults.push(isSensitive ? `nothing would be changed; ${notShown}` : errorChain(error));
   }
   return {
     applied: plan.applied,
-    changed: [...new Set(plan.patch.map(({ path }) => path))],
+    changed: plan.changed,
     traitsAdded: plan.traits.added,
     traitsRemoved: plan.traits.removed,
     logged: plan.lines.slice(0, plan.openLines),
@@ -93,22 +123,37 @@ export async function previewRules(
   };
 }
 
-async function planFor(db: Queryable, context: RulesContext, found: Parameters<typeof applyRules>[2]) {
-  const { nodeUuid, inventory, pluginData } = found;
+type KeptInventory = Pick<NodeInventoryRow, 'nodeUuid' | 'inventory' | 'pluginData'>;
+interface Before {
+  readonly node: NodeRow;
+  readonly ports: readonly PortRow[];
+}
+
+async function planFor(db: Queryable, context: RulesContext, { nodeUuid, inventory, pluginData }: KeptInventory) {
   const stored = await readStoredRules(db, context.secrets);
   const rules = [...stored.rules, ...context.inspectionRules].sort((one, other) => other.priority - one.priority);
   const node = await getNode(db, nodeUuid);
+  const ports = await listNodePorts(db, nodeUuid);
   const plan = planRules(rules, {
     node: { ...describeNode(node), uuid: nodeUuid, provision_state: node.provisionState },
     inventory,
-    plugin_data: pluginData,
+    plugin_data: pluginData ?? {},
+    ports: ports.map((port) => ({
+      uuid: port.uuid,
+      address: port.address,
+      document: describeRow(portResource, port),
+    })),
   });
-  return { node, plan, unreadable: stored.faults };
+  return { node, ports, plan, unreadable: stored.faults };
 }
 
 /** @throws AppError `invalid_argument`, `conflict` where the rules' changes can't be made */
-function changeOf(context: RulesContext, node: NodeRow, plan: RulesPlan): NodeChange {
+function changeOf(context: RulesContext, { node, ports }: Before, plan: RulesPlan): NodeChange {
   if (plan.fault !== undefined) throw new AppError('invalid_argument', plan.fault);
+  for (const { uuid, patch } of plan.ports) {
+    const port = ports.find((each) => each.uuid === uuid);
+    if (port) patchDocument(describeRow(portResource, port), patch, PortDescription);
+  }
   return planNodePatch(node, plan.patch, {
     version,
     defaultNetworkInterface: context.config.defaultNetworkInterface,
@@ -120,13 +165,13 @@ function isRefusal(error: unknown): boolean {
   return errorCode(error) === 'invalid_argument' || errorCode(error) === 'conflict';
 }
 
-function describeChange({ patch, traits }: RulesPlan): string {
+function describeChange({ changed, traits }: RulesPlan): string {
   const lists = [
     ['traits added', traits.added],
     ['traits removed', traits.removed],
   ] as const;
   return [
-    describePatch(patch),
+    describePaths(changed),
     ...lists.flatMap(([what, names]) => (names.length > 0 ? [`${what}: ${names.join(', ')}`] : [])),
   ].join('; ');
 }

@@ -14,7 +14,6 @@ const loop = z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())], 
 });
 const multiple = ['any', 'all', 'first', 'last'] as const;
 
-/** What changes ports or plugin data is refused as unknown. */
 const callOf = (known: Readonly<Record<string, Signature>>) =>
   z
     .strictObject({

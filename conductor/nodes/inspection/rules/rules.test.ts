@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import type { RuleSubject } from '#conductor/nodes/inspection/rules/fill-in.ts';
 import { holds } from '#conductor/nodes/inspection/rules/holds.ts';
-import { planRules } from '#conductor/nodes/inspection/rules/plan-rules.ts';
+import { planRules, type RulesGiven } from '#conductor/nodes/inspection/rules/plan-rules.ts';
 import { parseRulesFile } from '#conductor/nodes/inspection/rules/rules-file.ts';
 
 const subject = {
@@ -14,6 +13,13 @@ const subject = {
     disks: [],
   },
   plugin_data: { parsed_lldp: { eth0: { switch_system_name: 'leaf1' } } },
+  ports: [
+    {
+      uuid: '0b1c2d3e-0000-4000-8000-000000000001',
+      address: '52:54:00:00:00:01',
+      document: { address: '52:54:00:00:00:01', extra: {}, pxe_enabled: true },
+    },
+  ],
 };
 
 const vendor = '{inventory[system_vendor][manufacturer]}';
@@ -77,12 +83,73 @@ test('rules run by priority, and see what those before have changed', () => {
       { op: 'add', path: '/properties/capabilities', value: 'boot_mode:uefi,tier:gold' },
       { op: 'add', path: '/extra/racks', value: ['r1'] },
     ],
+    ports: [],
+    pluginData: undefined,
+    changed: [
+      '/driver_info/ipmi_username',
+      '/extra/place',
+      '/extra/place/rack',
+      '/properties/cpus',
+      '/properties/capabilities',
+      '/extra/racks',
+    ],
     traits: { added: ['CUSTOM_KNOWN'], removed: [] },
     lines: ['seen 42'],
     openLines: 0,
     failure: undefined,
   });
   expect(subject.node.driver_info, 'left as it was').toEqual({});
+});
+
+test('ports are changed by UUID or MAC address, and what was found besides by path', () => {
+  const rules = parseRulesFile(
+    `
+- actions:
+    - op: set-port-attribute
+      args: {port_id: "52:54:00:00:00:01", path: /extra/leaf, value: "{plugin_data[parsed_lldp][eth0][switch_system_name]}"}
+    - {op: set-port-attribute, args: ["0B1C2D3E-0000-4000-8000-000000000001", physical_network, rack1]}
+    - {op: extend-port-attribute, args: ["{inventory[nic]}", /extra/seen, one, true]}
+    - {op: extend-port-attribute, args: ["{inventory[nic]}", /extra/seen, one, true]}
+    - {op: del-port-attribute, args: ["{inventory[nic]}", /pxe_enabled]}
+    - {op: set-plugin-data, args: {path: site.rack, value: r1}}
+    - {op: extend-plugin-data, args: {path: [site, tags], value: "{plugin_data[site][rack]}"}}
+    - {op: unset-plugin-data, args: {path: parsed_lldp.eth0}}
+    - {op: set-capability, args: [tier, gold]}
+    - {op: unset-capability, args: [boot_mode]}
+- conditions: [{op: eq, args: ["{plugin_data[site][rack]}", r1]}]
+  actions: [{op: set-attribute, args: [/extra/rack, "{plugin_data[site][rack]}"]}]
+`,
+    'f',
+  );
+  const plan = planRules(rules, { ...subject, inventory: { nic: '52:54:00:00:00:01' } });
+  expect(plan.ports).toEqual([
+    {
+      uuid: '0b1c2d3e-0000-4000-8000-000000000001',
+      patch: [
+        { op: 'add', path: '/extra/leaf', value: 'leaf1' },
+        { op: 'add', path: '/physical_network', value: 'rack1' },
+        { op: 'add', path: '/extra/seen', value: ['one'] },
+        { op: 'remove', path: '/pxe_enabled' },
+      ],
+    },
+  ]);
+  expect(plan.pluginData).toEqual({ parsed_lldp: {}, site: { rack: 'r1', tags: ['r1'] } });
+  expect(plan.patch).toEqual([
+    { op: 'add', path: '/properties/capabilities', value: 'boot_mode:uefi,tier:gold' },
+    { op: 'add', path: '/properties/capabilities', value: 'tier:gold' },
+    { op: 'add', path: '/extra/rack', value: 'r1' },
+  ]);
+  expect(plan.changed).toContain('/ports/52:54:00:00:00:01/extra/leaf');
+  expect(plan.changed).toContain('/plugin_data/site/rack');
+  expect(subject.plugin_data, 'left as it was').toEqual({ parsed_lldp: { eth0: { switch_system_name: 'leaf1' } } });
+});
+
+test.each([
+  ['52:54:00:00:00:02', /port_id must be the UUID or MAC address of one of the node's ports; it is 52:54:00:00:00:02/],
+  ['{inventory[nothing]}', /it is none/],
+])('a port that the node does not have is a fault: %s', (id, fault) => {
+  const rules = parseRulesFile(`[{actions: [{op: set-port-attribute, args: ["${id}", /extra/a, b]}]}]`, 'f');
+  expect(planRules(rules, subject)).toMatchObject({ ports: [], fault: expect.stringMatching(fault) as unknown });
 });
 
 test("the manual's example is read", async () => {
@@ -98,7 +165,7 @@ test("the manual's example is read", async () => {
     ...subject,
     inventory: { baton_accelerators: [{ vendor_id: '10de' }], disks: [{ baton_health: { passed } }] },
   });
-  const appliedTo = (machine: RuleSubject) =>
+  const appliedTo = (machine: RulesGiven) =>
     planRules(parseRulesFile(example, 'inspection-rules.yaml'), machine).applied;
   expect(appliedTo(withGpu(true))).toEqual(["NVIDIA's GPUs, and no disk that is failing"]);
   expect(appliedTo(withGpu(false))).toEqual([]);

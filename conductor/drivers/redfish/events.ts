@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import { callDeadline } from '#conductor/drivers/call-deadline.ts';
+import type { EventSubscription, EventsInterface } from '#conductor/drivers/interfaces.ts';
+import { attempted, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { Collection, lenient, Reference, ServiceRoot } from '#conductor/drivers/redfish/schemas.ts';
+import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const timeoutMs = 60_000;
+
+const EventService = z.looseObject({
+  Subscriptions: lenient(Reference),
+  EventTypesForSubscription: lenient(z.array(z.string())),
+});
+
+const EventDestination = z.looseObject({
+  Id: lenient(z.string()),
+  Context: lenient(z.string()),
+  Protocol: lenient(z.string()),
+  Destination: lenient(z.string()),
+  EventTypes: lenient(z.array(z.string())),
+});
+
+/** Where the BMC sends its events (DMTF EventService). */
+export function redfishEvents({ client }: RedfishSystem): EventsInterface {
+  const open = async (signal: AbortSignal) => {
+    const root = await readResource(client, '/redfish/v1/', ServiceRoot, signal);
+    const service = root.data.EventService?.['@odata.id'];
+    const { data } = service === undefined ? {} : await readResource(client, service, EventService, signal);
+    const subscriptions = data?.Subscriptions?.['@odata.id'];
+    if (subscriptions !== undefined) return { subscriptions, types: data?.EventTypesForSubscription };
+    throw new AppError('not_supported', `the BMC at ${client.origin} has no event subscriptions`);
+  };
+  const members = async (subscriptions: string, signal: AbortSignal): Promise<readonly string[]> => {
+    const { data } = await readResource(client, subscriptions, Collection, signal);
+    return data.Members.map((member) => member['@odata.id']);
+  };
+  const find = async (id: string, signal: AbortSignal): Promise<string> => {
+    const { subscriptions } = await open(signal);
+    const found = (await members(subscriptions, signal)).find((path) => idOf(path) === id);
+    if (found !== undefined) return found;
+    throw new AppError('not_found', `the BMC at ${client.origin} has no event subscription ${id}`);
+  };
+  const read = async (path: string, signal: AbortSignal): Promise<EventSubscription> =>
+    view(await readResource(client, path, EventDestination, signal));
+
+  return {
+    list: async (options) => {
+      const { signal } = callDeadline(options, timeoutMs);
+      const { subscriptions: path } = await open(signal);
+      return { path, members: await members(path, signal) };
+    },
+    read: async (id, options) => {
+      const { signal } = callDeadline(options, timeoutMs);
+      return read(await find(id, signal), signal);
+    },
+    subscribe: async (wanted, options) => {
+      const { signal } = callDeadline(options, timeoutMs);
+      const { subscriptions, types } = await open(signal);
+      const strange = types && wanted.eventTypes?.find((type) => !types.includes(type));
+      if (strange) throw new AppError('invalid_argument', `EventTypes: '${strange}' is not one of ${types.join(', ')}`);
+      const before = await members(subscriptions, signal);
+      const answer = await attempted(`subscribe to events of the BMC at ${client.origin}`, () =>
+        client.request({
+          method: 'POST',
+          path: subscriptions,
+          body: {
+            Destination: wanted.destination,
+            Protocol: wanted.protocol ?? 'Redfish',
+            Context: wanted.context ?? '',
+            EventTypes: wanted.eventTypes ?? ['Alert'],
+            ...(wanted.httpHeaders && wanted.httpHeaders.length > 0 ? { HttpHeaders: wanted.httpHeaders } : {}),
+          },
+          signal,
+        }),
+      );
+      const { location } = answer.headers;
+      // some name none, and answer the collection
+      const made = location
+        ? new URL(location, client.origin).pathname
+        : (await members(subscriptions, signal)).find((path) => !before.includes(path));
+      if (made !== undefined) return read(made, signal);
+      throw new AppError('bmc_error', `the BMC at ${client.origin} does not show the event subscription that it made`);
+    },
+    unsubscribe: async (id, options) => {
+      const { signal } = callDeadline(options, timeoutMs);
+      const path = await find(id, signal);
+      try {
+        await client.request({ method: 'DELETE', path, signal });
+      } catch (error) {
+        if (httpStatusOf(error) !== 404) throw error; // somebody else was faster
+      }
+    },
+  };
+}
+
+function idOf(path: string): string {
+  return path.replace(/\/$/, '').split('/').at(-1) ?? '';
+}
+
+function view({ path, data }: Resource<z.infer<typeof EventDestination>>): EventSubscription {
+  return {
+    id: data.Id ?? idOf(path),
+    context: data.Context ?? '',
+    protocol: data.Protocol ?? '',
+    destination: data.Destination ?? '',
+    eventTypes: data.EventTypes ?? [],
+  };
+}
