@@ -5,7 +5,7 @@ const keysOf: Readonly<Record<SwitchTransport, readonly string[]>> = {
   netconf: ['key_file', 'host_key'],
   https: ['certificate', 'ca_file'],
 };
-const keysOfAny = ['credential', 'username', 'password_file', 'enable_password_file', 'create_vlans'];
+const keysOfAny = ['credential', 'username', 'password_file', 'enable_password_file', 'create_vlans', 'remove_vlans'];
 
 /** What is wrong with how a switch of the networks file is logged in to, each with its path. Pure. */
 export function loginFaults(

@@ -4,7 +4,7 @@ import type { Bonds } from '#conductor/networks/bonds.ts';
 import { loginFaults } from '#conductor/networks/login-faults.ts';
 import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
 
-export type KnownDriver = Pick<SwitchDriver, 'name' | 'transports' | 'bonds'>;
+export type KnownDriver = Pick<SwitchDriver, 'name' | 'transports' | 'bonds' | 'removesVlans'>;
 
 const legibleText = z.string().optional().catch(undefined);
 /** What can be made out of a file that has faults, so that one round tells them all. */
@@ -126,5 +126,19 @@ function driverFaults(
         'the nodes network_interface flat or noop, or add its operating system (conductor/networks/README.md)',
     ];
   }
-  return loginFaults(path, driver, entry);
+  return [...loginFaults(path, driver, entry), ...removalFaults(path, driver, entry)];
+}
+
+function removalFaults(
+  path: string,
+  { name, removesVlans = [] }: KnownDriver,
+  entry: Readonly<Record<string, unknown>>,
+): string[] {
+  if (entry['remove_vlans'] !== true) return [];
+  const fault = (message: string): string[] => [`${path}.remove_vlans: ${message}`];
+  if (entry['create_vlans'] !== true)
+    return fault('only VLANs that Baton has created are removed; set create_vlans: true');
+  const over = String(entry['endpoint']).split(':')[0] ?? '';
+  if ((removesVlans as readonly string[]).includes(over)) return [];
+  return fault(`driver ${name} can't tell over ${over} which VLANs Baton has created, and removes none`);
 }

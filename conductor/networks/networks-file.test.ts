@@ -17,7 +17,7 @@ defaults: {provisioning: provisioning, cleaning: cleaning, tenant: tenant}
 const parse = (text: string) =>
   parseNetworksFile(text, 'networks.yaml', [
     { name: 'ovs', bonds: { modes: ['lacp'], pairs: true } },
-    { name: 'eos', transports: ['ssh', 'https'] as const },
+    { name: 'eos', transports: ['ssh', 'https'], removesVlans: ['ssh'] },
   ]);
 
 describe('parseNetworksFile', () => {
@@ -59,6 +59,7 @@ describe('parseNetworksFile', () => {
     password_file: /etc/baton/leaf1.password
     host_key: SHA256:${'a'.repeat(43)}
     create_vlans: true
+    remove_vlans: true
     ports: ["Ethernet{1-46}"]
     uplinks: [Ethernet49]`,
     );
@@ -71,10 +72,20 @@ describe('parseNetworksFile', () => {
         passwordFile: '/etc/baton/leaf1.password',
         hostKey: `SHA256:${'a'.repeat(43)}`,
         createVlans: true,
+        removeVlans: true,
         ports: ['Ethernet{1-46}'],
         uplinks: ['Ethernet49'],
       },
     ]);
+  });
+
+  test.each([
+    ['eos', 'ssh:192.0.2.1', '', 'only VLANs that Baton has created are removed; set create_vlans: true'],
+    ['eos', 'https:192.0.2.1', 'create_vlans: true, ', "driver eos can't tell over https which VLANs"],
+  ])('refuses to remove VLANs of %s that are not known to be its own', (driver, endpoint, more, says) => {
+    const entry = `{switch_id: a, driver: ${driver}, endpoint: '${endpoint}', credential: c, ports: [p1], ${more}remove_vlans: true}`;
+    const text = good.replace(/switches:[\s\S]*?networks:/, `switches: [${entry}]\nnetworks:`);
+    expect(() => parse(text)).toThrow(`switches[0].remove_vlans: ${says}`);
   });
 
   test('reads the bonds of switches, and what is to be repaired', () => {

@@ -27,6 +27,7 @@ export interface SwitchEntry extends BondRules {
   readonly certificate?: string | undefined;
   readonly caFile?: string | undefined;
   readonly createVlans?: boolean | undefined;
+  readonly removeVlans?: boolean | undefined;
   /** The bonds that Baton makes of port groups there. */
   readonly bondNumbers?: NumberRange | undefined;
   /** Of its driver. */
@@ -114,6 +115,7 @@ const SwitchInFile = z.strictObject({
     .optional(),
   ca_file: file,
   create_vlans: z.boolean().optional(),
+  remove_vlans: z.boolean().optional(),
   ports,
   uplinks: ports,
   bonds: z.record(words, z.array(words).min(1)).optional(),
@@ -178,6 +180,7 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
       certificate: entry.certificate,
       caFile: entry.ca_file,
       createVlans: entry.create_vlans,
+      removeVlans: entry.remove_vlans,
       ports: entry.ports,
       uplinks: entry.uplinks,
       bonds: entry.bonds,

@@ -15,6 +15,8 @@ export function switchAccess(entry: SwitchEntry, openCredential: OpenCredential)
   return {
     ...plain,
     createVlans: entry.createVlans ?? false,
+    removeVlans: entry.removeVlans ?? false,
+    uplinks: entry.uplinks ?? [],
     login: {
       username,
       ...(credential === undefined

@@ -21,8 +21,14 @@ export interface SwitchPortState {
   readonly vlans: FoundVlans;
   /** One of `SwitchAccess.bondNumbers`; a member of another bond has `other` VLANs. */
   readonly bond?: FoundBond | undefined;
-  /** It forwards packets between networks, and is not shut down. */
-  readonly isRouted?: true;
+  /** A change takes it down, so that it passes through no VLAN; and up again. */
+  readonly goesDown?: DownAmidChange | undefined;
+}
+
+export interface DownAmidChange {
+  readonly description: string;
+  /** A change that was lost has left it down. */
+  readonly isDown: boolean;
 }
 
 /** All that is to be so of a port. Settings name a bond with all of its members, or none of them. */
@@ -94,6 +100,10 @@ export interface SwitchAccess {
   readonly login?: SwitchLogin;
   /** Whether a VLAN that the switch lacks is created; otherwise it is an error. */
   readonly createVlans?: boolean;
+  /** Whether one that Baton has created goes when no port is in it any more. */
+  readonly removeVlans?: boolean;
+  /** Patterns of ports whose VLANs do not count for that. */
+  readonly uplinks?: readonly string[];
   /** The bonds that are Baton's to make and to remove; without it none is. */
   readonly bondNumbers?: NumberRange;
 }
@@ -125,6 +135,8 @@ export interface SwitchDriver {
   readonly transports?: readonly SwitchTransport[];
   /** Without it the driver makes no bonds, and settings have none. */
   readonly bonds?: BondAbilities | undefined;
+  /** How it logs in where it can remove VLANs. */
+  readonly removesVlans?: readonly SwitchTransport[];
   /** The port's name in the driver's form; `undefined` when nothing that the switch says is one. Default: the id as it is. */
   readonly portIdOf?: (said: LldpPort) => string | undefined;
   /** Connects when it is first used. */

@@ -1,8 +1,10 @@
+import { startAosCxApi } from '#test/simulators/switch/aos-cx-api.ts';
 import { startEosApi, startEosSwitch } from '#test/simulators/switch/eos.ts';
-import { startJunosNetconf } from '#test/simulators/switch/junos.ts';
+import { startJunosNetconf, startJunosSwitch } from '#test/simulators/switch/junos.ts';
 import { startNvueSwitch } from '#test/simulators/switch/nvue-api.ts';
-import { freshCumulus } from '#test/simulators/switch/program-switch.ts';
-import { startTextSwitch } from '#test/simulators/switch/text-switch.ts';
+import { startOpenconfigSwitch } from '#test/simulators/switch/openconfig.ts';
+import { freshCumulus, freshLinux, freshSonic, startProgramSwitch } from '#test/simulators/switch/program-switch.ts';
+import { startNxApi, startTextSwitch } from '#test/simulators/switch/text-switch.ts';
 import { textSystems } from '#test/simulators/switch/text-systems.ts';
 import { testKilledMoves } from '#test/system/killed-amid-move.contract.ts';
 
@@ -13,25 +15,43 @@ const eosPorts = { ports: ['Ethernet1'], vlans: [1] };
 testKilledMoves('a session of EOS over SSH', { ...eos, start: () => startEosSwitch(eosPorts) });
 testKilledMoves('a session of EOS over HTTPS', { ...eos, start: () => startEosApi(eosPorts) });
 
-const nxos = textSystems.find(({ name }) => name === 'nxos');
-if (!nxos) throw new Error('no nxos');
-testKilledMoves('lines of NX-OS over SSH', {
-  driver: 'nxos',
-  portId: nxos.port(1),
-  start: () => startTextSwitch(nxos),
+const systemOf = (name: string) => {
+  const system = textSystems.find((each) => each.name === name);
+  if (!system) throw new Error(`no ${name}`);
+  return { system, row: { driver: name, portId: system.port(1), isTransaction: false } };
+};
+const nxos = systemOf('nxos');
+testKilledMoves('lines of NX-OS over SSH', { ...nxos.row, start: () => startTextSwitch(nxos.system) });
+testKilledMoves('requests of NX-OS over HTTPS', { ...nxos.row, start: () => startNxApi(nxos.system) });
+const aosCx = systemOf('aos-cx');
+testKilledMoves('lines of AOS-CX over SSH', { ...aosCx.row, start: () => startTextSwitch(aosCx.system) });
+testKilledMoves('requests of AOS-CX over HTTPS', { ...aosCx.row, start: () => startAosCxApi([aosCx.row.portId]) });
+
+const cumulus = { driver: 'cumulus', portId: 'swp1', isTransaction: true };
+const freshPort = freshCumulus(['swp1']);
+testKilledMoves('a revision of Cumulus over HTTPS', { ...cumulus, start: () => startNvueSwitch(freshPort) });
+testKilledMoves('a revision of Cumulus over SSH', { ...cumulus, start: () => startProgramSwitch(freshPort) });
+
+const junos = { driver: 'junos', portId: 'ge-0/0/0', isTransaction: true };
+testKilledMoves('a commit of Junos over NETCONF', { ...junos, start: () => startJunosNetconf([junos.portId]) });
+testKilledMoves('a commit of Junos over SSH', { ...junos, start: () => startJunosSwitch([junos.portId]) });
+
+testKilledMoves('a commit of OpenConfig over NETCONF', {
+  driver: 'openconfig',
+  portId: 'Ethernet1',
+  start: () => startOpenconfigSwitch(['Ethernet1']),
+  isTransaction: true,
+});
+
+testKilledMoves('commands of Linux over SSH', {
+  driver: 'linux',
+  portId: 'swp1',
+  start: () => startProgramSwitch(freshLinux(['swp1'])),
   isTransaction: false,
 });
-
-testKilledMoves('a revision of Cumulus over HTTPS', {
-  driver: 'cumulus',
-  portId: 'swp1',
-  start: () => startNvueSwitch(freshCumulus(['swp1'])),
-  isTransaction: true,
-});
-
-testKilledMoves('a commit of Junos over NETCONF', {
-  driver: 'junos',
-  portId: 'ge-0/0/0',
-  start: () => startJunosNetconf(['ge-0/0/0']),
-  isTransaction: true,
+testKilledMoves('commands of SONiC over SSH', {
+  driver: 'sonic',
+  portId: 'Ethernet0',
+  start: () => startProgramSwitch(freshSonic(['Ethernet0'])),
+  isTransaction: false,
 });

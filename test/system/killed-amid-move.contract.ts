@@ -47,6 +47,7 @@ export function testKilledMoves(title: string, { driver, portId, start, isTransa
         ...(login?.certificate === undefined ? { host_key: login?.hostKey } : { certificate: login.certificate }),
         ports: [portId],
         create_vlans: true,
+        ...(findSwitchDriver(driver).removesVlans?.length ? { remove_vlans: true } : {}),
       };
       const networks = {
         switches: [entry],

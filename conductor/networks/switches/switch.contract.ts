@@ -7,6 +7,7 @@ import type {
   SwitchConnection,
   SwitchDriver,
   SwitchPortSetting,
+  SwitchPortState,
 } from '#conductor/networks/switch-driver.ts';
 import { testBonds } from '#conductor/networks/switches/switch-bonds.contract.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
@@ -31,6 +32,8 @@ export interface SwitchUnderTest {
   stop(): Promise<void>;
 }
 
+/** Whether a change takes it down does not count. */
+const settingOf = ({ portId, vlans, bond }: SwitchPortSetting | SwitchPortState) => ({ portId, vlans, bond });
 const to = (portId: string, vlan?: number): SwitchPortSetting => ({ portId, vlans: portVlans(vlan) });
 
 /**
@@ -199,7 +202,36 @@ export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderT
       const kinds = [portVlans(undefined), portVlans(100), portVlans(200), portVlans(100, [300, 301])];
       const desired = portIds.map((portId, index) => ({ portId, vlans: kinds[index % kinds.length] ?? isolated }));
       await connection.apply(planSwitchports(desired, await connection.readPorts(portIds)));
-      expect(await connection.readPorts(portIds)).toEqual(desired);
+      expect((await connection.readPorts(portIds)).map(settingOf)).toEqual(desired.map(settingOf));
+    });
+
+    test('a VLAN that it has created goes with its last port, where that is wanted', async (ctx) => {
+      const { driver, access } = subject;
+      const transport = access.endpoint.split(':')[0] ?? '';
+      ctx.skip(!driver.removesVlans?.some((each) => each === transport), 'no VLAN is created, or none can be told');
+      const [removing, strict] = [{ removeVlans: true }, { createVlans: false }].map((more) =>
+        driver.connect({ ...access, ...more }),
+      );
+      if (!removing || !strict) return;
+      const move = async (...settings: SwitchPortSetting[]): Promise<unknown> =>
+        removing.apply(planSwitchports(settings, await removing.readPorts(settings.map(({ portId }) => portId))));
+      const has = (vlan: number): Promise<string> =>
+        strict.apply([to(third, vlan)]).then(
+          () => 'there',
+          ({ message }: Error) => message,
+        );
+      // one that nobody has set may be in any VLAN
+      const all = await connection.readPorts([...subject.portIds, ...subject.morePorts]);
+      await connection.apply(all.filter(({ vlans: its }) => its === 'other').map(({ portId }) => to(portId)));
+      await connection.apply([to(first, 777)]);
+      await move(to(second, 777), to(third, 778));
+      await move(to(first), to(third));
+      expect(await has(777)).toBe('there');
+      expect(await has(778)).toContain('has no VLAN 778');
+      await move(to(second), to(third));
+      expect(await has(777)).toContain('has no VLAN 777');
+      await removing.close();
+      await strict.close();
     });
 
     test('makes the bonds that it says it makes', () => {

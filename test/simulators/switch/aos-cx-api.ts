@@ -23,8 +23,8 @@ export interface AosCxApi extends HttpsSwitch {
 
 interface AosCxState {
   ports: Map<string, Port>;
-  vlans: Set<number>;
-  startup: { ports: Map<string, Port>; vlans: Set<number> };
+  vlans: Map<number, string>;
+  startup: { ports: Map<string, Port>; vlans: Map<number, string> };
   readonly sessions: Map<string, string>;
   mostSessions: number;
 }
@@ -42,7 +42,7 @@ export async function startAosCxApi(portIds: readonly string[]): Promise<AosCxAp
       { name, routing: false, vlan_mode: 'native-untagged', vlan_tag: links([1]), vlan_trunks: {} },
     ]),
   );
-  const vlans = new Set([1]);
+  const vlans = new Map([[1, 'DEFAULT_VLAN_1']]);
   const state: AosCxState = {
     ports,
     vlans,
@@ -80,12 +80,16 @@ function answer(state: AosCxState, request: HttpsRequest, server: HttpsSwitch): 
     return {};
   }
   if (path === '/system/vlans') {
-    if (method === 'GET') return { body: links(state.vlans) };
-    const { id } = JSON.parse(body) as { id: number };
+    if (method === 'GET' && query.get('depth') === '2')
+      return { body: Object.fromEntries([...state.vlans].map(([id, vlanName]) => [id, { id, name: vlanName }])) };
+    if (method === 'GET') return { body: links(state.vlans.keys()) };
+    const { id, name: vlanName } = JSON.parse(body) as { id: number; name: string };
     if (state.vlans.has(id)) return { status: 400, body: `VLAN ${id} already exists` };
-    state.vlans.add(id);
+    state.vlans.set(id, vlanName);
     return { status: 201, body: '' };
   }
+  const gone = method === 'DELETE' ? /^\/system\/vlans\/(\d+)$/.exec(path)?.[1] : undefined;
+  if (gone !== undefined) return { status: state.vlans.delete(Number(gone)) ? 204 : 404, body: '' };
   if (path === '/system/interfaces') return { body: Object.fromEntries(state.ports) };
   const name = /^\/system\/interfaces\/(.+)$/.exec(path)?.[1];
   const port = state.ports.get(decodeURIComponent(name ?? ''));

@@ -163,14 +163,14 @@ function privileged(state: EosState, mode: Mode, command: string): string {
     return JSON.stringify({ header: [], cmds: { 'spanning-tree mode mstp': null, ...Object.fromEntries(cmds) } });
   }
   if (command === 'show vlan | json') {
-    const vlans = [...state.running.keys()]
-      .filter((section) => section.startsWith('vlan '))
-      .map((section) => section.slice(5));
-    return JSON.stringify(
-      { vlans: Object.fromEntries(vlans.map((vlan) => [vlan, { status: 'active', interfaces: {} }])) },
-      null,
-      4,
-    );
+    const vlans = [...state.running].flatMap(([section, lines]) => {
+      const vlan = /^vlan (\d+)$/.exec(section)?.[1];
+      if (vlan === undefined) return [];
+      const name = lines.get('name')?.slice('name '.length) ?? `VLAN${vlan.padStart(4, '0')}`;
+      const interfaces = state.running.has(`interface Vlan${vlan}`) ? { Cpu: { privatePromoted: false } } : {};
+      return [[vlan, { status: 'active', name, interfaces }] as const];
+    });
+    return JSON.stringify({ vlans: Object.fromEntries(vlans) }, null, 4);
   }
   if (command === 'show configuration sessions detail | json') {
     const sessions = Object.fromEntries([...state.sessions].map(([name, each]) => [name, { state: each.state }]));
@@ -223,6 +223,8 @@ function inSession(state: EosState, mode: Mode, name: string, command: string): 
   }
   const gone = /^no (interface Port-Channel\d+)$/.exec(command)?.[1];
   if (gone !== undefined) return removeChannel(session.config, gone, channels) === undefined ? '' : invalid(command);
+  const unwanted = /^no (vlan \d+)$/.exec(command)?.[1];
+  if (unwanted !== undefined) return session.config.delete(unwanted) ? '' : invalid(command);
   const target = /^(interface|vlan) (\S+)$/.exec(command);
   if (target?.[1] === 'interface') return enterInterfaces(session.config, mode, target[2] ?? '', command);
   if (target) {

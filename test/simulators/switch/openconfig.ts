@@ -13,7 +13,8 @@ export interface OpenconfigSwitch extends SwitchServer {
 
 interface Config {
   readonly ports: Map<string, { isEnabled: boolean; switched: string }>;
-  readonly vlans: Set<number>;
+  /** With their names. */
+  readonly vlans: Map<number, string>;
 }
 
 interface OpenconfigState {
@@ -33,7 +34,7 @@ export async function startOpenconfigSwitch(
 ): Promise<OpenconfigSwitch> {
   const running: Config = {
     ports: new Map(ports.map((port) => [port, { isEnabled: true, switched: '' }])),
-    vlans: new Set([1]),
+    vlans: new Map([[1, 'default']]),
   };
   const state: OpenconfigState = { running, candidate: copy(running), holder: undefined, confirming: undefined };
   const server = await startSwitchServer({
@@ -89,7 +90,9 @@ function answer(state: OpenconfigState, session: object, operation: XmlElement):
 
 function show({ ports, vlans }: Config, operation: XmlElement): string {
   if (elementsAt(operation, 'filter', 'network-instances').length > 0) {
-    const list = [...vlans].map((vlan) => `<vlan><vlan-id>${vlan}</vlan-id></vlan>`).join('');
+    const list = [...vlans]
+      .map(([vlan, name]) => `<vlan><vlan-id>${vlan}</vlan-id><config><name>${name}</name></config></vlan>`)
+      .join('');
     return `<network-instances xmlns="http://openconfig.net/yang/network-instance"><network-instance><name>default</name><vlans>${list}</vlans></network-instance></network-instances>`;
   }
   const list = [...ports].map(([port, { isEnabled, switched }]) => {
@@ -105,7 +108,12 @@ function show({ ports, vlans }: Config, operation: XmlElement): string {
 
 function edit(candidate: Config, operation: XmlElement): string {
   const vlans = elementsAt(operation, 'config', 'network-instances', 'network-instance', 'vlans', 'vlan');
-  for (const each of vlans) candidate.vlans.add(Number(textAt(each, 'vlan-id')));
+  for (const each of vlans) {
+    const name = textAt(each, 'config', 'name');
+    // one that comes without a name comes to be removed
+    if (name === undefined) candidate.vlans.delete(Number(textAt(each, 'vlan-id')));
+    else candidate.vlans.set(Number(textAt(each, 'vlan-id')), name);
+  }
   for (const each of elementsAt(operation, 'config', 'interfaces', 'interface')) {
     const port = candidate.ports.get(textAt(each, 'name') ?? '');
     if (!port) return rpcError('data-missing', `no interface ${textAt(each, 'name')}`);

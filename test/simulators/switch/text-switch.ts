@@ -106,7 +106,7 @@ function changeLine(system: TextSystem, state: TextState, section: string, comma
   if (refused !== undefined) return refused;
   const known = section.startsWith('interface ') ? system.interfaceCommands : [description];
   const scratch = new Map(lines);
-  const fault = changeSection(scratch, command, known);
+  const fault = changeSection(scratch, command.replace(/^description "(.*)"$/, 'description $1'), known);
   if (fault !== undefined) return fault;
   for (const key of system.clears?.(command) ?? []) scratch.delete(key);
   if (!state.isDeaf || !section.startsWith('interface ')) state.running.set(section, scratch);
@@ -137,6 +137,8 @@ function openSession(system: TextSystem, state: TextState): ShellSession {
       mode.sections = [vlan];
       return '';
     }
+    const unwanted = command.startsWith('no ') ? system.vlan(command.slice(3)) : undefined;
+    if (unwanted !== undefined) return state.running.delete(unwanted) ? '' : system.refusal(command);
     const gone = /^no (interface .+)$/.exec(command)?.[1];
     if (gone !== undefined) {
       return removeChannel(state.running, gone, system.channels) === undefined ? '' : system.refusal(command);

@@ -4,7 +4,9 @@ import type { TextSystem } from '#test/simulators/switch/text-switch.ts';
 
 /** What differs between systems that are set line by line. */
 
+const described: SectionCommand = { form: /^description .+$/, key: 'description' };
 const switchport: readonly SectionCommand[] = [
+  described,
   { form: /^switchport$/, key: 'switchport' },
   { form: /^shutdown$/, key: 'shutdown' },
   { form: /^switchport mode (access|trunk)$/, key: 'switchport mode' },
@@ -29,14 +31,18 @@ const interfacesOf = (config: TextConfig, without: (line: string) => boolean = (
     ),
   );
 
+const vlanSections = (config: TextConfig): string =>
+  printConfig(new Map([...config].filter(([section]) => section.startsWith('vlan '))));
+
 const vlanTable = (config: TextConfig): string =>
   [
     '',
     'VLAN Name                             Status    Ports',
     '---- -------------------------------- --------- -------------------------------',
-    ...vlanNumbers(config).map(
-      (vlan) => `${vlan.padEnd(5)}VLAN${vlan.padStart(4, '0')}                         active`,
-    ),
+    ...vlanNumbers(config).map((vlan) => {
+      const name = config.get(`vlan ${vlan}`)?.get('description')?.split(' ')[1] ?? `VLAN${vlan.padStart(4, '0')}`;
+      return `${vlan.padEnd(5)}${name.padEnd(32)} active`;
+    }),
   ].join('\n');
 
 /** Of 48 ports the last is a bond. */
@@ -79,6 +85,7 @@ const nxos: TextSystem = {
   quiet: /^terminal (length|width) \d+$/,
   show: (command, config) => {
     if (command === 'show vlan brief') return vlanTable(config);
+    if (command === 'show running-config vlan') return `vlan ${vlanNumbers(config).join(',')}\n${vlanSections(config)}`;
     // it shows no defaults
     const isDefault = (line: string) =>
       ['switchport', 'switchport mode access', 'switchport access vlan 1'].includes(line);
@@ -126,6 +133,7 @@ const iosXe: TextSystem = {
     if (command === 'show vlan brief') return vlanTable(config);
     const isDefault = (line: string) => ['switchport', 'switchport access vlan 1'].includes(line);
     if (command === 'show running-config | section ^interface') return interfacesOf(config, isDefault);
+    if (command === 'show running-config | section ^vlan') return '';
     return undefined;
   },
   save: 'write memory',
@@ -174,13 +182,34 @@ const os10: TextSystem = {
         '\n',
       );
     }
-    return command === 'show running-configuration interface' ? interfacesOf(config) : undefined;
+    if (command !== 'show running-configuration interface') return undefined;
+    const vlans = new Map(
+      [...config]
+        .filter(([section]) => section.startsWith('vlan '))
+        .map(([section, lines]) => [
+          `interface ${section.replace(' ', '')}`,
+          new Map([...lines, ['shutdown', 'no shutdown']]),
+        ]),
+    );
+    return `${printConfig(vlans)}\n!\n${interfacesOf(config)}`.replace(/^( *description) (.*)$/gm, '$1 "$2"');
   },
   save: 'copy running-configuration startup-configuration',
   refusal: (command) => `% Error: Unrecognized command: ${command}`,
 };
 
 const lag: SectionCommand = { form: /^lag (\d+)$/, key: 'lag' };
+
+const aosCxBrief = (config: TextConfig): string =>
+  [
+    'Port      Native  Mode   Type           Enabled Status  Reason                  Speed   Description',
+    '          VLAN                                                                  (Mb/s)',
+    ...[...config].flatMap(([section, lines]) => {
+      const name = /^interface (\S.*)$/.exec(section)?.[1]?.replace(' ', '');
+      if (name === undefined) return [];
+      const isUp = lines.get('shutdown') !== 'shutdown';
+      return `${name.padEnd(10)}--      routed 25G-DAC3       ${isUp ? 'yes     up  ' : 'no      down    Administratively down'}    --      ${lines.get('description') ?? '--'}`;
+    }),
+  ].join('\n');
 
 const aosCx: TextSystem = {
   name: 'aos-cx',
@@ -194,6 +223,7 @@ const aosCx: TextSystem = {
   },
   vlan: (command) => /^vlan \d+$/.exec(command)?.[0],
   interfaceCommands: [
+    described,
     { form: /^routing$/, key: 'routing' },
     { form: /^shutdown$/, key: 'shutdown' },
     { form: /^lacp mode (active|passive)$/, key: 'lacp mode' },
@@ -220,10 +250,12 @@ const aosCx: TextSystem = {
     })[mode],
   needsEnable: false,
   quiet: /^no page$/,
-  show: (command, config) =>
-    command === 'show running-config'
-      ? `Current configuration:\n!\n!Version ArubaOS-CX\nhostname leaf1\nvlan ${vlanNumbers(config).join(',')}\n${interfacesOf(config).replace(/^(interface lag \d+)\n {3}(multi-chassis)$/gm, '$1 $2')}`
-      : undefined,
+  show: (command, config) => {
+    if (command === 'show interface brief') return aosCxBrief(config);
+    return command === 'show running-config'
+      ? `Current configuration:\n!\n!Version ArubaOS-CX\nhostname leaf1\nvlan ${vlanNumbers(config).join(',')}\n${vlanSections(config)}\n${interfacesOf(config).replace(/^(interface lag \d+)\n {3}(multi-chassis)$/gm, '$1 $2')}`
+      : undefined;
+  },
   save: 'write memory',
   refusal: (command) => `Invalid input: ${command}`,
 };

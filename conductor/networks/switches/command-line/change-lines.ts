@@ -1,17 +1,18 @@
 import { type FoundVlans, isIsolated, isolated, type PortVlans, vlanList } from '#conductor/model/port-vlans.ts';
 import { sameBond } from '#conductor/model/switch-bond.ts';
-import type { SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
-import type { NamedBond, SwitchRows } from '#conductor/networks/switches/command-line/switch-os.ts';
+import type { DownAmidChange, SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
+import type { HoldRows, NamedBond, SwitchRows } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 /** Ports in one command: lines have a length. */
 const portsAtOnce = 16;
 
-type ChangeRows = Pick<SwitchRows, 'isolate' | 'isolateRouted' | 'access' | 'trunk' | 'bonds'>;
+type ChangeRows = Pick<SwitchRows, 'isolate' | 'hold' | 'access' | 'trunk' | 'bonds'>;
 
 /** What VLANs are set at: a port, or a bond in place of its members. */
 interface Unit {
   readonly name: string;
   readonly vlans: PortVlans;
+  readonly goesDown: DownAmidChange | undefined;
 }
 
 /**
@@ -51,7 +52,8 @@ export function changeLines(
   const units = new Map(
     settings.map(({ portId, vlans, bond }) => {
       const name = bond ? nameOf(bond.number) : portId;
-      return [name, { name, vlans, was: states.get(portId)?.vlans ?? isolated }];
+      const { vlans: was = isolated, goesDown } = states.get(portId) ?? {};
+      return [name, { name, vlans, was, goesDown: bond ? { description: '', isDown: false } : goesDown }];
     }),
   );
   // one that is in it already takes no commands of its own
@@ -60,16 +62,17 @@ export function changeLines(
   const first = [...units.values()].filter(
     ({ name, vlans, was }) => !isNew.has(name) && (isIsolated(vlans) || (inSteps && !isIsolated(was))),
   );
-  const isolate = (ports: readonly string[]): string[] => inGroups(ports).flatMap((group) => rows.isolate(group));
-  const routed = names(settings).filter((port) => rows.isolateRouted && states.get(port)?.isRouted);
+  const isolate = (ports: readonly string[]): string[] => {
+    const each = ports.map((name) => ({ name, goesDown: states.get(name)?.goesDown }));
+    return linesFor(holdAmid(rows, 'isolation'), each, rows.isolate);
+  };
   const isolatedFirst = new Set([
     ...[...apart.keys()].filter((name) => !stays(name)),
     ...first.map(({ name }) => name),
     ...names(entering).filter((port) => !isNew.has(port)),
   ]);
   return [
-    ...inGroups(routed).flatMap((group) => rows.isolateRouted?.(group) ?? []),
-    ...isolate([...isolatedFirst].filter((port) => !routed.includes(port))),
+    ...isolate([...isolatedFirst]),
     ...[...apart].flatMap(([name, members]) => [
       ...inGroups(names(members)).flatMap((group) => rows.bonds?.leave(group, name) ?? []),
       ...(stays(name) ? [] : (rows.bonds?.remove(name) ?? [])),
@@ -77,7 +80,29 @@ export function changeLines(
     ...isolate(names(leaving)),
     ...made.flatMap((members) => makeLines(rows, members)),
     ...joinLines(rows, [...units.values()]),
+    ...settings.flatMap(({ portId, vlans, bond }) => {
+      const { isDown = false, description = '' } = states.get(portId)?.goesDown ?? {};
+      return isDown && (isIsolated(vlans) || bond) ? (holdAmid(rows, 'join')?.up([portId], description) ?? []) : [];
+    }),
   ];
+}
+
+function holdAmid({ hold }: ChangeRows, amid: HoldRows['amid']): HoldRows | undefined {
+  return hold?.amid === amid ? hold : undefined;
+}
+
+function linesFor(
+  hold: HoldRows | undefined,
+  units: readonly Pick<Unit, 'name' | 'goesDown'>[],
+  lines: (names: readonly string[]) => readonly string[],
+): string[] {
+  return [...Map.groupBy(units, ({ goesDown }) => hold && goesDown?.description)].flatMap(([description, members]) =>
+    inGroups(members.map(({ name }) => name)).flatMap((ports) =>
+      hold && description !== undefined
+        ? [...hold.down(ports, description), ...lines(ports), ...hold.up(ports, description)]
+        : lines(ports),
+    ),
+  );
 }
 
 function names(settings: readonly SwitchPortSetting[]): string[] {
@@ -97,7 +122,7 @@ function joinLines(rows: ChangeRows, units: readonly Unit[]): string[] {
   const groups = Map.groupBy(joining, ({ vlans }) => `${vlans.untagged ?? ''}/${vlanList(vlans.tagged)}`);
   return [...groups.values()].flatMap((members) => {
     const [{ vlans } = { vlans: isolated }] = members;
-    return inGroups(members.map(({ name }) => name)).flatMap((ports) =>
+    return linesFor(holdAmid(rows, 'join'), members, (ports) =>
       vlans.untagged !== undefined && vlans.tagged.length === 0
         ? rows.access(ports, vlans.untagged)
         : rows.trunk(ports, vlans),

@@ -15,6 +15,7 @@ import type { OpenCommandLine } from '#conductor/networks/switches/command-line/
 import { requireEndpoint } from '#conductor/networks/switches/command-line/endpoint.ts';
 import { createLogins, type Logins } from '#conductor/networks/switches/command-line/logins.ts';
 import { requireOwnBonds, statesOf, withOthers } from '#conductor/networks/switches/command-line/port-states.ts';
+import { linesOfRemoval } from '#conductor/networks/switches/command-line/remove-vlans.ts';
 import type {
   SwitchOs,
   SwitchRows,
@@ -46,6 +47,7 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
       pairs: os.bonds.pairs,
       transports: transports.filter((each) => (os.rowsOver?.[each] ?? os).bonds),
     },
+    removesVlans: transports.filter((each) => (os.rowsOver?.[each] ?? os).removeVlan),
     portIdOf: ({ portId, description }) =>
       [portId, description ?? ''].map((said) => os.portName?.(said) ?? said).find((name) => os.portId.test(name)),
     connect: (access) => {
@@ -126,7 +128,10 @@ async function apply(
     );
   }
   const vlanLines = missing.flatMap((vlan) => rows.createVlan?.(vlan) ?? []);
-  const change = { settings, vlanLines, found: withOthers(switchAt, before, found) };
+  const all = withOthers(switchAt, before, found);
+  const run = async (commands: readonly string[]) => (await switchAt.logins.current(signal)).run(commands, signal);
+  const removalLines = await linesOfRemoval({ ...switchAt, snapshot: before, found: all, settings }, run);
+  const change = { settings, vlanLines, removalLines, found: all };
   if (rows.transaction) await applyWhole(switchAt, rows.transaction, change, signal);
   else await applyLineByLine(switchAt, change, signal);
   await saveAll(switchAt, settings, found, signal);
@@ -150,6 +155,7 @@ async function saveAll(
 interface Change {
   readonly settings: readonly SwitchPortSetting[];
   readonly vlanLines: readonly string[];
+  readonly removalLines: readonly string[];
   /** Of their ports, and of others in the bonds of these. */
   readonly found: readonly SwitchPortState[];
 }
@@ -177,12 +183,13 @@ async function applyWhole(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { rows, logins } = switchAt;
-  const { settings, vlanLines, found } = change;
+  const { settings, vlanLines, removalLines, found } = change;
   const name = `baton-${randomBytes(4).toString('hex')}`;
   const first = await logins.current(signal);
   try {
     const lines = joined(rows, changeLines(rows, settings, found, false));
-    await first.run([...transaction.open(name), ...vlanLines, ...lines, ...transaction.diff(name)], signal);
+    const all = [...vlanLines, ...lines, ...removalLines];
+    await first.run([...transaction.open(name), ...all, ...transaction.diff(name)], signal);
     await first.run(transaction.commit(name), signal);
   } catch (error) {
     if (!first.isClosed()) await first.run(transaction.abort(name)).catch(() => first.close());
@@ -207,19 +214,21 @@ async function applyLineByLine(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { rows, access } = switchAt;
-  const { settings, vlanLines, found } = change;
+  const { settings, vlanLines, removalLines, found } = change;
   const portIds = settings.map(({ portId }) => portId);
   try {
-    await runChange(switchAt, [...vlanLines], changeLines(rows, settings, found, true), signal);
+    await runChange(switchAt, vlanLines, changeLines(rows, settings, found, true), removalLines, signal);
     await requireMoved(switchAt, settings, signal);
   } catch (error) {
     const goBack = async (): Promise<void> => {
       const snapshot = await read(switchAt, portIds, undefined);
       const states = withOthers(switchAt, snapshot, statesOf(switchAt, snapshot, portIds));
-      // what was routed may have been left shut down
-      const routed = new Set(found.filter(({ isRouted }) => isRouted).map(({ portId }) => portId));
-      const now = states.map((each) => (routed.has(each.portId) ? { ...each, isRouted: true as const } : each));
-      await runChange(switchAt, [], changeLines(rows, wayBack(settings, found), now, true), undefined);
+      // what was taken down may have been left so, and not every description takes a note
+      const goDown = new Map(found.map(({ portId, goesDown }) => [portId, goesDown]));
+      const now = states.map((each) => ({ ...each, goesDown: each.goesDown ?? goDown.get(each.portId) }));
+      const back = wayBack(settings, found);
+      const vlans = missingVlans(back, snapshot).flatMap((vlan) => rows.createVlan?.(vlan) ?? []);
+      await runChange(switchAt, vlans, changeLines(rows, back, now, true), [], undefined);
     };
     await goBack().catch((second: unknown) => {
       throw new AppError(
@@ -236,11 +245,13 @@ async function runChange(
   { rows, logins }: ConnectedSwitch,
   vlanLines: readonly string[],
   lines: readonly string[],
+  removalLines: readonly string[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const line = await logins.current(signal);
+  const all = [...(rows.begin ?? []), ...vlanLines, ...joined(rows, lines), ...removalLines, ...(rows.end ?? [])];
   try {
-    await line.run([...(rows.begin ?? []), ...vlanLines, ...joined(rows, lines), ...(rows.end ?? [])], signal);
+    await line.run(all, signal);
   } catch (error) {
     // another mode than the next command is made for
     line.close();

@@ -1,9 +1,24 @@
 /** Of a running configuration: `interface Ethernet1/1` and the lines below it, which are indented. Names as written, joined. */
 export function interfaceSections(text: string): Map<string, readonly string[]> {
+  return sectionsOf(text, 'interface');
+}
+
+/** VLANs whose section has this line and no other, and that no interface is of: `vlan 100`, with `name baton-100` below. */
+export function vlansNamedAlone(text: string, lineOf: (vlan: number) => string): number[] {
+  const interfaces = [...interfaceSections(text).keys()].map((name) => name.toLowerCase());
+  return [...sectionsOf(text, 'vlan')].flatMap(([name, lines]) => {
+    const vlan = Number(name);
+    const isOurs = lines.length === 1 && lines[0] === lineOf(vlan);
+    return isOurs && !interfaces.includes(`vlan${vlan}`) ? vlan : [];
+  });
+}
+
+function sectionsOf(text: string, kind: 'interface' | 'vlan'): Map<string, readonly string[]> {
   const sections = new Map<string, string[]>();
+  const head = new RegExp(`^${kind} (\\S.*?)\\s*$`);
   let lines: string[] | undefined;
   for (const line of text.split('\n')) {
-    const name = /^interface (\S.*?)\s*$/.exec(line)?.[1]?.replace(/\s+/g, '');
+    const name = head.exec(line)?.[1]?.replace(/\s+/g, '');
     if (name !== undefined) {
       lines = [];
       sections.set(name, lines);

@@ -26,14 +26,13 @@ export function statesOf(switchAt: SwitchAt, snapshot: SwitchSnapshot, portIds: 
         `switch ${switchAt.access.endpoint} has no port ${portId} that could be in a VLAN`,
       );
     }
-    if (!member) {
-      const isRouted = snapshot.routed?.has(portId) ? ({ isRouted: true } as const) : {};
-      return { portId, vlans: snapshot.ports.get(portId) ?? 'other', ...isRouted };
-    }
+    const goesDown = snapshot.goDown?.get(portId);
+    const state = { portId, ...(goesDown ? { goesDown } : {}) };
+    if (!member) return { ...state, vlans: snapshot.ports.get(portId) ?? 'other' };
     const number = ownNumber(switchAt, member.name);
-    if (number === undefined) return { portId, vlans: 'other' };
+    if (number === undefined) return { ...state, vlans: 'other' };
     const { mode, acrossPair } = member;
-    return { portId, vlans: snapshot.ports.get(member.name) ?? 'other', bond: { number, mode, acrossPair } };
+    return { ...state, vlans: snapshot.ports.get(member.name) ?? 'other', bond: { number, mode, acrossPair } };
   });
 }
 

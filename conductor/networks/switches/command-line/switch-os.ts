@@ -1,12 +1,12 @@
 import type { FoundVlans, PortVlans } from '#conductor/model/port-vlans.ts';
 import type { BondMode, FoundBond, SwitchBond } from '#conductor/model/switch-bond.ts';
-import type { SwitchTransport } from '#conductor/networks/switch-driver.ts';
+import type { DownAmidChange, SwitchTransport } from '#conductor/networks/switch-driver.ts';
 import type { OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
 
 export interface SwitchSnapshot {
   readonly ports: ReadonlyMap<string, FoundVlans>;
-  /** Of them those that are routed, and not shut down; for `isolateRouted`. */
-  readonly routed?: ReadonlySet<string>;
+  /** Of them those for `hold`. One that was left down has `other` VLANs. */
+  readonly goDown?: ReadonlyMap<string, DownAmidChange>;
   /** The VLANs that exist; `undefined` where a VLAN needs no making. */
   readonly vlans: ReadonlySet<number> | undefined;
   /** Where bonds are asked for. */
@@ -36,6 +36,24 @@ export interface SwitchTransaction {
     /** Takes one back; without it, the switch does so by itself. */
     readonly discard?: (name: string) => readonly string[];
   };
+}
+
+/** How VLANs that Baton has created, and nobody has added anything to, are told from others, and removed. */
+export interface VlanRemoval {
+  /** Asked only where VLANs are removed. */
+  readonly commands: readonly string[];
+  readonly findOwn: (outputs: readonly string[]) => Iterable<number>;
+  /** It has no ports. */
+  readonly lines: (vlan: number) => readonly string[];
+}
+
+/** How ports are down while they would be in a VLAN that nobody has asked for. */
+export interface HoldRows {
+  /** When that is: while they are isolated, or while they join VLANs. */
+  readonly amid: 'isolation' | 'join';
+  /** With a note that they are to be up again. */
+  readonly down: (portIds: readonly string[], description: string) => readonly string[];
+  readonly up: (portIds: readonly string[], description: string) => readonly string[];
 }
 
 /** A bond that Baton makes, by the name of its interface. */
@@ -91,8 +109,7 @@ export interface SwitchRows {
   };
   /** Ports may be many; all get the same. */
   readonly isolate: (portIds: readonly string[]) => readonly string[];
-  /** In place of `isolate`, where a routed port would be in some VLAN amid that. */
-  readonly isolateRouted?: (portIds: readonly string[]) => readonly string[];
+  readonly hold?: HoldRows;
   readonly access: (portIds: readonly string[], vlan: number) => readonly string[];
   /** With tagged VLANs, and perhaps an untagged one. */
   readonly trunk: (portIds: readonly string[], vlans: PortVlans) => readonly string[];
@@ -100,6 +117,7 @@ export interface SwitchRows {
   readonly trunkNeedsUntagged?: true;
   readonly bonds?: BondRows;
   readonly createVlan?: (vlan: number) => readonly string[];
+  readonly removeVlan?: VlanRemoval;
   /** Around the commands of a change that is no transaction: `configure terminal`, `end`. */
   readonly begin?: readonly string[];
   readonly end?: readonly string[];

@@ -27,11 +27,6 @@ export function isolateLines(opens: string): string[] {
   ];
 }
 
-/** `switchport` makes an access port of VLAN 1 of a routed one, which is therefore down until it is in none. */
-export function isolateRoutedLines(opens: string): string[] {
-  return [opens, 'shutdown', ...isolateLines(opens).slice(1, -1), 'no shutdown', 'exit'];
-}
-
 export function accessLines(opens: string, vlan: number): string[] {
   return [
     opens,

@@ -9,6 +9,7 @@ export const aosCxBase = '/rest/v10.04';
 
 const attributes = 'routing,vlan_mode,vlan_tag,vlan_trunks,ip4_address,ip6_addresses,other_config';
 const Links = z.record(z.string(), z.unknown()).nullish();
+const NamedVlans = z.record(z.string(), z.looseObject({ name: z.string().nullish() }));
 const Interfaces = z.record(
   z.string(),
   z.looseObject({
@@ -41,6 +42,16 @@ export const aosCxRest: SwitchRows = {
   // a trunk of no VLANs is one of all
   trunk: (portIds, vlans) => portIds.map((portId) => patch(portId, trunkOf(vlans))),
   createVlan: (vlan) => [`POST /system/vlans ${JSON.stringify({ id: vlan, name: `baton-${vlan}`, type: 'static' })}`],
+  removeVlan: {
+    commands: ['GET /system/vlans?depth=2&attributes=id,name', 'GET /system/interfaces?depth=1'],
+    findOwn: ([vlans, interfaces]) => {
+      const names = Object.keys(parseAnswer(Links, interfaces) ?? {});
+      return Object.entries(parseAnswer(NamedVlans, vlans)).flatMap(([vlan, { name }]) =>
+        name === `baton-${vlan}` && !names.includes(`vlan${vlan}`) ? Number(vlan) : [],
+      );
+    },
+    lines: (vlan) => [`DELETE /system/vlans/${vlan}`],
+  },
   save: () => [`PUT /fullconfigs/startup-config?from=${aosCxBase}/fullconfigs/running-config`],
 };
 

@@ -1,5 +1,11 @@
 import { allVlans, type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
-import { interfaceSections, numberAfter, spans } from '#conductor/networks/switches/command-line/interface-sections.ts';
+import { describedIn, holdRows, portsGoingDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
+import {
+  interfaceSections,
+  numberAfter,
+  spans,
+  vlansNamedAlone,
+} from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { Membership, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { restSession } from '#conductor/networks/switches/https/rest-session.ts';
@@ -18,15 +24,22 @@ export const aosCx: SwitchOs = {
   rowsOver: { https: aosCxRest },
   portId: /^(\d+\/\d+\/\d+|lag\d+)$/,
   read: {
-    commands: ['show running-config'],
-    parse: ([config = '']) => ({
-      ports: new Map([...sectionsOf(config)].map(([portId, lines]) => [portId, vlansOf(lines)])),
-      vlans: new Set([...config.matchAll(/^vlan ([\d,-]+)\s*$/gm)].flatMap((match) => vlansIn(match[1] ?? ''))),
-    }),
+    commands: ['show running-config', 'show interface brief'],
+    parse: ([config = '', brief = '']) => {
+      const sections = [...sectionsOf(config)];
+      const enabled = enabledIn(brief);
+      return {
+        ports: new Map(sections.map(([portId, lines]) => [portId, vlansOf(lines)])),
+        goDown: portsGoingDown(sections, (portId) => enabled.has(portId)),
+        vlans: new Set([...config.matchAll(/^vlan ([\d,-]+)\s*$/gm)].flatMap((match) => vlansIn(match[1] ?? ''))),
+      };
+    },
   },
   begin: ['configure terminal'],
   end: ['end'],
   isolate: (portIds) => opens(portIds).flatMap((open) => [open, 'routing', 'exit']),
+  // `no routing` makes an access port of VLAN 1
+  hold: holdRows('join', { longest: 64 }, opens),
   access: (portIds, vlan) =>
     opens(portIds).flatMap((open) => [open, 'routing', 'no routing', `vlan access ${vlan}`, 'exit']),
   trunk: (portIds, vlans) =>
@@ -56,8 +69,23 @@ export const aosCx: SwitchOs = {
     remove: (name) => [`no interface ${spaced(name)}`],
   },
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
+  removeVlan: {
+    commands: ['show running-config'],
+    findOwn: ([config = '']) => {
+      // of a tunnel: `interface vxlan 1`, `vni 100`, `vlan 100`
+      const tunnels = new Set([...config.matchAll(/^\s+vlan (\d+)\s*$/gm)].map((match) => Number(match[1])));
+      return vlansNamedAlone(config, (vlan) => `name baton-${vlan}`).filter((vlan) => !tunnels.has(vlan));
+    },
+    lines: (vlan) => [`no vlan ${vlan}`],
+  },
   save: () => ['write memory'],
 };
+
+/** The configuration does not say on every model which ports are up. */
+function enabledIn(brief: string): Set<string> {
+  const rows = [...brief.matchAll(/^(\S+) .*\s(yes|no)\s+(?:up|down)\b/gm)];
+  return new Set(rows.flatMap(([, portId = '', isEnabled]) => (isEnabled === 'yes' ? portId : [])));
+}
 
 /** A group that is shared with a pair is `lag 7 multi-chassis`. */
 function sectionsOf(config: string): Map<string, readonly string[]> {
@@ -92,6 +120,7 @@ function spaced(portId: string): string {
 
 function vlansOf(lines: readonly string[]): FoundVlans {
   if (lines.some((line) => /^(ip|ipv6) address /.test(line) || line.startsWith('lag '))) return 'other';
+  if (describedIn(lines).isDown) return 'other';
   if (!lines.includes('no routing')) return isolated;
   const access = numberAfter(lines, 'vlan access');
   if (!lines.some((line) => line.startsWith('vlan trunk '))) return access === undefined ? 'other' : portVlans(access);

@@ -31,7 +31,12 @@ const Switchports = z.object({
 const Config = z.object({
   cmds: z.record(z.string(), z.object({ cmds: z.record(z.string(), z.unknown()).default({}) }).nullable()),
 });
-const Vlans = z.object({ vlans: z.record(z.string(), z.unknown()) });
+const Vlans = z.object({
+  vlans: z.record(
+    z.string(),
+    z.object({ name: z.string().optional(), interfaces: z.record(z.string(), z.unknown()).default({}) }),
+  ),
+});
 const Sessions = z.object({ sessions: z.record(z.string(), z.object({ state: z.string() })).default({}) });
 
 type Switchport = z.infer<typeof Switchports>['switchports'][string];
@@ -77,6 +82,15 @@ export const eos: SwitchOs = {
     },
   },
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
+  removeVlan: {
+    commands: ['show vlan | json'],
+    // the switch is in a VLAN itself where that has an address or a tunnel
+    findOwn: ([vlans]) =>
+      Object.entries(parseAnswer(Vlans, vlans).vlans).flatMap(([vlan, { name, interfaces }]) =>
+        name === `baton-${vlan}` && !Object.keys(interfaces).some((each) => /^(Cpu|Vx)/.test(each)) ? Number(vlan) : [],
+      ),
+    lines: (vlan) => [`no vlan ${vlan}`],
+  },
   transaction: {
     open: (name) => [`configure session ${name}`],
     diff: (name) => ['end', `show session-config named ${name} diffs`],

@@ -4,6 +4,7 @@ import {
   channelGroups,
   channelMembers,
 } from '#conductor/networks/switches/command-line/channel-groups.ts';
+import { describedIn, holdRows, portsGoingDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
 import {
   byKind,
   interfaceSections,
@@ -16,7 +17,6 @@ import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-
 import {
   accessLines,
   isolateLines,
-  isolateRoutedLines,
   trunkLines,
   trunkVlans,
 } from '#conductor/networks/switches/command-line/switchport-lines.ts';
@@ -52,10 +52,10 @@ export const iosXe: SwitchOs = {
     commands: ['show running-config | section ^interface', 'show vlan brief'],
     parse: ([config = '', vlans = '']) => {
       const sections = [...interfaceSections(config)];
-      const routed = sections.filter(([, lines]) => lines.includes('no switchport') && !lines.includes('shutdown'));
       return {
         ports: new Map(sections.map(([portId, lines]) => [portId, vlansOf(lines)])),
-        routed: new Set(routed.map(([portId]) => portId)),
+        // `switchport` makes an access port of VLAN 1 of a routed one
+        goDown: portsGoingDown(sections, (_, lines) => lines.includes('no switchport') && !lines.includes('shutdown')),
         vlans: vlansInTable(vlans),
       };
     },
@@ -63,11 +63,23 @@ export const iosXe: SwitchOs = {
   begin: ['configure terminal'],
   end: ['end'],
   isolate,
-  isolateRouted: (portIds) => ranges(portIds).flatMap(isolateRoutedLines),
+  hold: holdRows('isolation', { longest: 200 }, ranges),
   access: (portIds, vlan) => ranges(portIds).flatMap((range) => accessLines(range, vlan)),
   trunk: (portIds, vlans) => ranges(portIds).flatMap((range) => trunkLines(range, vlans)),
   bonds: { ...channelGroups(channels), members: ([config = '']) => channelMembers(config, channels) },
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
+  removeVlan: {
+    // with VTP the configuration has no VLANs, and `vlan configuration 100` is a tunnel's
+    commands: ['show vlan brief', 'show running-config | section ^interface', 'show running-config | section ^vlan'],
+    findOwn: ([table = '', ...configs]) => {
+      const named = [...table.matchAll(/^(\d+)\s+baton-(\d+)\s/gm)].filter(([, vlan, name]) => vlan === name);
+      const others = configs.join('\n').toLowerCase();
+      return named
+        .map(([, vlan]) => Number(vlan))
+        .filter((vlan) => !new RegExp(`^(interface vlan|vlan configuration )${vlan}\\s*$`, 'm').test(others));
+    },
+    lines: (vlan) => [`no vlan ${vlan}`],
+  },
   save: () => ['write memory'],
 };
 
@@ -87,7 +99,7 @@ function ranges(portIds: readonly string[]): string[] {
 }
 
 function vlansOf(lines: readonly string[]): FoundVlans {
-  if (lines.includes('no switchport')) return 'other';
+  if (lines.includes('no switchport') || describedIn(lines).isDown) return 'other';
   if (lines.includes('switchport mode access')) return portVlans(numberAfter(lines, 'switchport access vlan') ?? 1);
   return lines.includes('switchport mode trunk') ? trunkVlans(lines) : 'other';
 }

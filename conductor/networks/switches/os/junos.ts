@@ -96,6 +96,14 @@ export const junos: SwitchOs = {
       ['load set terminal', ...lines.slice(index * linesOfBlock, (index + 1) * linesOfBlock), endOfInput].join('\n'),
     ),
   createVlan: (vlan) => [`set vlans baton-${vlan} vlan-id ${vlan}`],
+  removeVlan: {
+    commands: ['show configuration vlans | display set'],
+    findOwn: ([config = '']) =>
+      [...Map.groupBy(config.trim().split('\n'), (line) => /^set vlans baton-(\d+) /.exec(line)?.[1])].flatMap(
+        ([vlan, lines]) => (lines.join() === `set vlans baton-${vlan} vlan-id ${vlan}` ? Number(vlan) : []),
+      ),
+    lines: (vlan) => [`delete vlans baton-${vlan}`],
+  },
   transaction: {
     open: () => ['configure exclusive'],
     diff: () => ['show | compare'],

@@ -4,17 +4,18 @@ import {
   channelGroups,
   channelMembers,
 } from '#conductor/networks/switches/command-line/channel-groups.ts';
+import { describedIn, holdRows, portsGoingDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
 import {
   byKind,
   interfaceSections,
   vlansInTable,
+  vlansNamedAlone,
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import {
   accessLines,
   isolateLines,
-  isolateRoutedLines,
   trunkLines,
   trunkVlans,
 } from '#conductor/networks/switches/command-line/switchport-lines.ts';
@@ -45,10 +46,10 @@ export const nxos: SwitchOs = {
       const sections = [...interfaceSections(config)];
       return {
         ports: new Map(sections.map(([portId, lines]) => [portId, vlansOf(lines, shown.get(portId))])),
-        routed: new Set(
-          sections.flatMap(([portId, lines]) =>
-            isSwitchport(lines, shown.get(portId)) || lines.includes('shutdown') ? [] : portId,
-          ),
+        // `switchport` makes an access port of VLAN 1 of a routed one
+        goDown: portsGoingDown(
+          sections,
+          (portId, lines) => !isSwitchport(lines, shown.get(portId)) && !lines.includes('shutdown'),
         ),
         vlans: vlansInTable(vlans),
       };
@@ -57,11 +58,16 @@ export const nxos: SwitchOs = {
   begin: ['configure terminal'],
   end: ['end'],
   isolate,
-  isolateRouted: (portIds) => ranges(portIds).flatMap(isolateRoutedLines),
+  hold: holdRows('isolation', { longest: 254 }, ranges),
   access: (portIds, vlan) => ranges(portIds).flatMap((range) => accessLines(range, vlan)),
   trunk: (portIds, vlans) => ranges(portIds).flatMap((range) => trunkLines(range, vlans)),
   bonds: { ...channelGroups(channels), members: ([config = '']) => channelMembers(config, channels) },
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
+  removeVlan: {
+    commands: ['show running-config vlan', 'show running-config interface'],
+    findOwn: (outputs) => vlansNamedAlone(outputs.join('\n'), (vlan) => `name baton-${vlan}`),
+    lines: (vlan) => [`no vlan ${vlan}`],
+  },
   save: () => ['copy running-config startup-config'],
 };
 
@@ -93,7 +99,7 @@ function isSwitchport(lines: readonly string[], shown: ShownPort | undefined): b
 
 function vlansOf(lines: readonly string[], shown: ShownPort | undefined): FoundVlans {
   const mode = lines.find((line) => line.startsWith('switchport mode '));
-  if (!shown || !isSwitchport(lines, shown)) return 'other';
+  if (!shown || !isSwitchport(lines, shown) || describedIn(lines).isDown) return 'other';
   if (mode === 'switchport mode trunk') return trunkVlans(lines);
   const isAccess = mode === undefined || mode === 'switchport mode access';
   return isAccess && shown.accessVlan > 0 ? portVlans(shown.accessVlan) : 'other';

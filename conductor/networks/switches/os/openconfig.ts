@@ -23,6 +23,8 @@ const candidate = '<target><candidate/></target>';
 const persistId = 'baton';
 const isAggregate = (portId: string): boolean => /^(port-?channel|ae|lag|bond)/i.test(portId);
 
+const vlansOfInstances = `<get-config><source><running/></source><filter type="subtree"><network-instances ${model('network-instance')}/></filter></get-config>`;
+
 export const openconfig: SwitchOs = {
   name: 'openconfig',
   transports: { netconf },
@@ -30,7 +32,7 @@ export const openconfig: SwitchOs = {
   read: {
     commands: [
       `<get-config><source><running/></source><filter type="subtree"><interfaces ${model('interfaces')}/></filter></get-config>`,
-      `<get-config><source><running/></source><filter type="subtree"><network-instances ${model('network-instance')}/></filter></get-config>`,
+      vlansOfInstances,
     ],
     parse: ([ports = '', instances = '']) => ({
       ports: new Map(
@@ -39,17 +41,7 @@ export const openconfig: SwitchOs = {
           vlansOf(each),
         ]),
       ),
-      vlans: new Set(
-        elementsAt(
-          JSON.parse(instances),
-          'data',
-          'network-instances',
-          'network-instance',
-          'vlans',
-          'vlan',
-          'vlan-id',
-        ).map(({ text }) => Number(text)),
-      ),
+      vlans: new Set(vlanElements(instances).map((each) => Number(textAt(each, 'vlan-id')))),
     }),
   },
   isolate: (portIds) => [
@@ -72,6 +64,19 @@ export const openconfig: SwitchOs = {
       `<vlans><vlan><vlan-id>${vlan}</vlan-id><config><vlan-id>${vlan}</vlan-id><name>baton-${vlan}</name></config></vlan></vlans>` +
       '</network-instance></network-instances></config></edit-config>',
   ],
+  removeVlan: {
+    commands: [vlansOfInstances],
+    findOwn: ([instances = '']) =>
+      vlanElements(instances).flatMap((each) => {
+        const vlan = Number(textAt(each, 'vlan-id'));
+        return textAt(each, 'config', 'name') === `baton-${vlan}` ? vlan : [];
+      }),
+    lines: (vlan) => [
+      `<edit-config>${candidate}<config><network-instances ${model('network-instance')}><network-instance><name>default</name>` +
+        `<vlans><vlan ${nc} nc:operation="remove"><vlan-id>${vlan}</vlan-id></vlan></vlans>` +
+        '</network-instance></network-instances></config></edit-config>',
+    ],
+  },
   transaction: {
     open: () => [`<lock>${candidate}</lock>`],
     // a commit validates; after `validate`, netconfd 2.13 commits nothing and says yes
@@ -91,6 +96,10 @@ export const openconfig: SwitchOs = {
   },
   save: () => ['<copy-config><target><startup/></target><source><running/></source></copy-config>'],
 };
+
+function vlanElements(instances: string): readonly XmlElement[] {
+  return elementsAt(JSON.parse(instances), 'data', 'network-instances', 'network-instance', 'vlans', 'vlan');
+}
 
 function edit(interfaces: readonly string[]): string {
   return `<edit-config>${candidate}<config><interfaces ${model('interfaces')}>${interfaces.join('')}</interfaces></config></edit-config>`;

@@ -4,6 +4,7 @@ import {
   channelGroups,
   channelMembers,
 } from '#conductor/networks/switches/command-line/channel-groups.ts';
+import { describedIn, holdRows, portsGoingDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
 import {
   interfaceSections,
   numberAfter,
@@ -37,13 +38,16 @@ export const os10: SwitchOs = {
   read: {
     commands: ['show running-configuration interface', 'show vlan'],
     parse: ([config = '', vlans = '']) => ({
-      ports: new Map([...interfaceSections(config)].map(([portId, lines]) => [portId, vlansOf(lines)])),
+      ports: new Map([...sectionsOf(config)].map(([portId, lines]) => [portId, vlansOf(lines)])),
+      goDown: portsGoingDown(sectionsOf(config), (_, lines) => !lines.includes('shutdown')),
       vlans: vlansInTable(vlans),
     }),
   },
   begin: ['configure terminal'],
   end: ['end'],
   isolate,
+  // `switchport mode` makes an access port of VLAN 1, or a trunk in it
+  hold: holdRows('join', { longest: 240, isQuoted: true }, opens),
   access: (portIds, vlan) =>
     opens(portIds).flatMap((open) => [
       open,
@@ -64,11 +68,27 @@ export const os10: SwitchOs = {
   trunkNeedsUntagged: true,
   bonds: { ...channelGroups(channels), members: ([config = '']) => channelMembers(config, channels) },
   createVlan: (vlan) => [`interface vlan ${vlan}`, `description baton-${vlan}`, 'exit'],
+  removeVlan: {
+    commands: ['show running-configuration interface'],
+    findOwn: ([config = '']) =>
+      [...sectionsOf(config)].flatMap(([name, lines]) => {
+        const vlan = Number(/^vlan(\d+)$/.exec(name)?.[1]);
+        const more = lines.filter((line) => line !== 'no shutdown');
+        return more.length === 1 && more[0] === `description baton-${vlan}` ? vlan : [];
+      }),
+    lines: (vlan) => [`no interface vlan ${vlan}`],
+  },
   save: () => ['copy running-configuration startup-configuration'],
 };
 
+/** Descriptions have quotation marks. */
+function sectionsOf(config: string): Map<string, readonly string[]> {
+  return interfaceSections(config.replace(/^(\s*description) "(.*)"$/gm, '$1 $2'));
+}
+
 /** A trunk's access VLAN is its untagged one. */
 function vlansOf(lines: readonly string[]): FoundVlans {
+  if (describedIn(lines).isDown) return 'other';
   const isRouted = lines.includes('no switchport');
   if (isRouted) return lines.some((line) => /^(ip|ipv6) address /.test(line)) ? 'other' : isolated;
   const vlan = numberAfter(lines, 'switchport access vlan');

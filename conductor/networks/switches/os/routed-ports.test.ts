@@ -13,7 +13,7 @@ describe.each(systems)('routed ports of $name', (system) => {
 
   async function startRouted() {
     const simulated = await startTextSwitch(system, [1, 100]);
-    simulated.configure(`interface ${routed}`, 'no switchport');
+    simulated.configure(`interface ${routed}`, 'no switchport', 'description rack 7');
     simulated.configure(`interface ${shut}`, 'no switchport', 'shutdown');
     const connection = findSwitchDriver(system.name).connect(accessTo(simulated));
     onTestFinished(async () => {
@@ -29,18 +29,23 @@ describe.each(systems)('routed ports of $name', (system) => {
     const found = await connection.readPorts([routed, shut, plain]);
     await connection.apply(wanted);
     const commands = simulated.commands;
-    const block = commands.slice(commands.indexOf('shutdown') - 1, commands.indexOf('no shutdown') + 1);
-    expect(block[0]?.split(' ').at(-1)).toBe(routed);
-    expect(block.slice(1)).toEqual([
+    const block = commands.slice(commands.indexOf('shutdown') - 2, commands.indexOf('no shutdown') + 3);
+    const opens = block.filter((command) => command.startsWith('interface '));
+    expect(opens.map((command) => command.split(' ').at(-1))).toEqual([routed, routed, routed]);
+    expect(block.filter((command) => !opens.includes(command))).toEqual([
+      'description baton-shut rack 7',
       'shutdown',
+      'exit',
       'switchport',
       'switchport trunk allowed vlan none',
       'switchport mode trunk',
       'no switchport trunk native vlan',
       'no switchport access vlan',
+      'exit',
       'no shutdown',
+      'description rack 7',
+      'exit',
     ]);
-    expect(commands.indexOf('switchport')).toBe(commands.indexOf('shutdown') + 1);
     expect([routed, shut, plain].map(shutdown)).toEqual(['no shutdown', 'shutdown', undefined]);
     expect(await connection.readPorts([routed, shut, plain])).toEqual(wanted);
     expect(connection.describe(wanted, found)).toContain('no shutdown');
@@ -54,7 +59,7 @@ describe.each(systems)('routed ports of $name', (system) => {
     const untilInterface = simulated.commands.slice(before).findIndex((command) => command.startsWith('interface'));
     let atCut: string | undefined;
     simulated.faults.cutAt = {
-      command: untilInterface + 2,
+      command: untilInterface + 3,
       done: true,
       kill: async () => {
         atCut = shutdown(routed);

@@ -15,6 +15,8 @@ const Database = z.object({
   PORTCHANNEL_INTERFACE: table,
   VLAN: table,
   VLAN_MEMBER: table,
+  VLAN_INTERFACE: table,
+  VXLAN_TUNNEL_MAP: table,
 });
 type Database = z.infer<typeof Database>;
 
@@ -67,7 +69,25 @@ export const sonic: SwitchOs = {
     leave: (portIds, name) => portIds.map((portId) => `sudo -n config portchannel member del ${name} ${portId}`),
     remove: (name) => [`sudo -n config portchannel del ${name}`],
   },
-  createVlan: (vlan) => [`sudo -n config vlan add ${vlan}`],
+  // a VLAN has no name
+  createVlan: (vlan) => [
+    `sudo -n config vlan add ${vlan}`,
+    `sudo -n sonic-db-cli CONFIG_DB hset 'VLAN|Vlan${vlan}' description baton-${vlan}`,
+  ],
+  removeVlan: {
+    commands: ['sonic-cfggen -d --print-data'],
+    findOwn: ([text]) => {
+      const { VLAN, VLAN_INTERFACE, VXLAN_TUNNEL_MAP } = parseAnswer(Database, text);
+      const routed = Object.keys(VLAN_INTERFACE).map((key) => key.split('|')[0]);
+      const tunnels = Object.values(VXLAN_TUNNEL_MAP).map((entry) => entry['vlan']);
+      return Object.entries(VLAN).flatMap(([name, { description }]) => {
+        const vlan = Number(name.replace('Vlan', ''));
+        const isOurs = description === `baton-${vlan}` && !routed.includes(name) && !tunnels.includes(name);
+        return isOurs ? vlan : [];
+      });
+    },
+    lines: (vlan) => [`sudo -n config vlan del ${vlan}`],
+  },
   joined: (lines) => [['set -e', ...lines].join('\n')],
   save: () => ['sudo -n config save -y'],
 };

@@ -16,6 +16,10 @@ def save():
 
 if program == "sonic-cfggen":
     print(json.dumps(tables, indent=4))
+elif program == "sonic-db-cli" and arguments[1] == "hset":
+    table, _, rest = arguments[2].partition("|")
+    tables[table][rest][arguments[3]] = arguments[4]
+    save()
 elif program == "sonic-db-cli":
     _, _, pattern = arguments
     table, _, rest = pattern.partition("|")
@@ -27,6 +31,14 @@ elif arguments[:2] == ["vlan", "add"]:
     if name in tables["VLAN"]:
         fail(f"{name} already exists.")
     tables["VLAN"][name] = {"vlanid": arguments[2]}
+    save()
+elif arguments[:2] == ["vlan", "del"]:
+    name = "Vlan" + arguments[2]
+    if name not in tables["VLAN"]:
+        fail(f"{name} does not exist")
+    if any(key.startswith(name + "|") for key in tables["VLAN_MEMBER"]):
+        fail(f"VLAN ID {arguments[2]} can not be removed. First remove all members assigned to this VLAN.")
+    del tables["VLAN"][name]
     save()
 elif arguments[:3] == ["vlan", "member", "add"]:
     *untagged, vlan, port = arguments[3:]

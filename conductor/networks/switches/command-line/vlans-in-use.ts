@@ -1,0 +1,41 @@
+import { allVlans } from '#conductor/model/port-vlans.ts';
+import { namesPort } from '#conductor/networks/allowed-ports.ts';
+import type { SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
+import type { SwitchSnapshot } from '#conductor/networks/switches/command-line/switch-os.ts';
+
+interface WholeSwitch extends Pick<SwitchSnapshot, 'ports' | 'members'> {
+  /** Patterns. */
+  readonly uplinks: readonly string[];
+  /** Other names are of what carries no VLANs: `loopback0`. */
+  readonly isPort: (name: string) => boolean;
+}
+
+/**
+ * The VLANs that ports of a switch will be in after these settings, without its uplinks. `unknown` where a port may be in any:
+ * it is set as Baton sets none. Pure.
+ *
+ * @param found what the ports are now, and others in their bonds
+ */
+export function vlansInUse(
+  { ports, members = new Map(), uplinks, isPort }: WholeSwitch,
+  settings: readonly SwitchPortSetting[],
+  found: readonly SwitchPortState[],
+  nameOf: (number: number) => string = String,
+): ReadonlySet<number> | 'unknown' {
+  const set = new Set(settings.map(({ portId }) => portId));
+  const bonds = Map.groupBy(found, ({ bond }) => bond && nameOf(bond.number));
+  bonds.delete(undefined);
+  // one that loses all its members goes with them, or is set again
+  const gone = [...bonds].filter(([, its]) => its.every(({ portId }) => set.has(portId))).map(([name]) => name);
+  const left = [...ports].filter(
+    ([name]) =>
+      isPort(name) &&
+      !set.has(name) &&
+      !gone.includes(name) &&
+      !members.has(name) &&
+      !uplinks.some((pattern) => namesPort(pattern, name)),
+  );
+  const vlans = [...left.map(([, its]) => its), ...settings.map((each) => each.vlans)];
+  const known = vlans.filter((each) => each !== 'other');
+  return known.length < vlans.length ? 'unknown' : new Set(known.flatMap(allVlans));
+}
