@@ -14,10 +14,13 @@ import {
   planNetworkMove,
   type SwitchPortMove,
 } from '#conductor/networks/network-interfaces.ts';
+import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
+import { describeMovedCable, movedCablesIn } from '#conductor/nodes/inspection/moved-cables.ts';
 import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listNodePorts, listOthersAt } from '#conductor/nodes/ports/port-store.ts';
 import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
+import { InventoryDocument } from '#shared/wire/inventory.ts';
 
 /** Who asks waits no longer for a switch, which is told as a fault of its ports. Milliseconds. */
 const lookMs = 30_000;
@@ -116,4 +119,17 @@ export async function findSharedBonds(
     }
   }
   return faults;
+}
+
+/** Ports of the node that its last inventory has heard elsewhere than they are said to be: another node's port would be moved. */
+export async function warnOfCables(
+  { db, networks }: Pick<EngineContext, 'db' | 'networks'>,
+  node: Pick<NodeRow, 'uuid' | 'networkInterface'>,
+): Promise<string[]> {
+  if (!networkInterfaces[parseNetworkInterface(node.networkInterface)].connects) return [];
+  const kept = await findInventory(db, node.uuid);
+  const inventory = InventoryDocument.safeParse(kept?.inventory);
+  if (!kept || !inventory.success) return [];
+  const moved = movedCablesIn(inventory.data, await listNodePorts(db, node.uuid), networks.portIdOf);
+  return moved.map((cable) => `${describeMovedCable(cable)} (as inventoried ${kept.collectedAt.toISOString()}).`);
 }

@@ -1,7 +1,7 @@
 import { staticAddresses } from '#conductor/boot/static-addresses.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
-import { findSharedBonds } from '#conductor/flows/node-network.ts';
+import { findSharedBonds, warnOfCables } from '#conductor/flows/node-network.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { InterfaceKind } from '#conductor/model/node-words.ts';
 import { networkInterfaces, parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
@@ -73,6 +73,7 @@ async function readChecks(
   ]);
   const groups = isSwitched ? await listPortGroups(context.db, context.networks.networks, node.uuid) : [];
   const sharedBonds = isSwitched ? await findSharedBonds(context, node, ports) : [];
+  const cables = isSwitched ? await warnOfCables(context, node) : [];
   let reached: InterfaceValidation | undefined;
   const bmc = (): InterfaceValidation => (reached ??= check(() => context.drivers.connect(node)));
   const boot = (): InterfaceValidation =>
@@ -101,8 +102,8 @@ async function readChecks(
             if (volume) return bootVolume(openTarget(context.secrets, volume), connectors);
             return writesNoImage(node) ? undefined : buildImageInfo(node);
           }),
-    network: () =>
-      check(() => {
+    network: () => {
+      const answer = check(() => {
         const { result, reason } = validateNetwork({
           networkInterface: parseNetworkInterface(node.networkInterface),
           ports,
@@ -112,7 +113,10 @@ async function readChecks(
         });
         const faults = [...(result ? [] : [reason ?? 'the network is not set up']), ...sharedBonds];
         if (faults.length > 0) throw new AppError('invalid_argument', faults.join('; '));
-      }),
+      });
+      // of an earlier inventory: it may have been put right since
+      return answer.result === true && cables.length > 0 ? { result: true, reason: cables.join(' ') } : answer;
+    },
     storage: passed,
     bios: unless('bios', bmc),
     console: unless('console', bmc),

@@ -1,7 +1,7 @@
 import type { PlanView } from '#conductor/api/flows.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
-import { tenantMoves } from '#conductor/flows/node-network.ts';
+import { tenantMoves, warnOfCables } from '#conductor/flows/node-network.ts';
 import { planWarnings } from '#conductor/flows/plan-warnings.ts';
 import { type Plan, type PlanRequest, readPlan } from '#conductor/flows/read-plan.ts';
 import { predictSeconds, typicalSeconds } from '#conductor/flows/step-durations.ts';
@@ -55,6 +55,7 @@ export async function viewPlan(
     ...(kept ? { kept } : {}),
     warnings: [
       ...(switching.warning ?? []),
+      ...(await warnOfCables(context, node)),
       ...planWarnings(plan, request, {
         isFastTracked: isFastTracked(context.config, node),
         sparedDisks: node.sparedDisks,

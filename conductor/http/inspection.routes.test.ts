@@ -1,9 +1,16 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { warnOfCables } from '#conductor/flows/node-network.ts';
+import { validateNode } from '#conductor/flows/validate-node.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { ports } from '#conductor/kernel/db/schema/port.ts';
+import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
+import { parseNetworksFile } from '#conductor/networks/networks-file.ts';
+import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
 import { applyInspection } from '#conductor/nodes/inspection/apply-inspection.ts';
 import { findInventory, latestInventory, recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import recordedReport from '#conductor/nodes/inspection/recorded-report.json' with { type: 'json' };
+import { getNode } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 const mac = '52:54:00:00:00:01';
@@ -239,4 +246,32 @@ describe('applyInspection', () => {
     ]);
     expect(await ports()).toMatchObject([{ local_link_connection: recorded }]);
   });
+});
+
+test('a validation tells that a cable is elsewhere than its port says, until that is put right', async () => {
+  const switchId = '00:11:22:33:44:55';
+  const networks = parseNetworksFile(
+    `{switches: [{switch_id: "${switchId}", driver: ovs, endpoint: "unix:/db"}], networks: {a: {vlan: 7}}, defaults: {provisioning: a, cleaning: a, tenant: a}}`,
+    'networks.yaml',
+    [{ name: 'ovs' }],
+  );
+  const connector = createNetworkConnector(networks, findSwitchDriver);
+  const context = { ...api.context, networks: connector };
+  const said = async (portId: string) => {
+    await api.context.db.update(ports).set({ localLinkConnection: { switch_id: switchId, port_id: portId } });
+    return warnOfCables(context, { uuid: nodeUuid, networkInterface: 'switchport' });
+  };
+  await addPort();
+  expect(await said('tap2')).toEqual([]);
+  await recordInspected(api.context.db, { nodeUuid, inventory, pluginData: {} });
+  expect(await said('tap1')).toEqual([]);
+  expect(await said('tap2')).toEqual([
+    expect.stringMatching(
+      /^52:54:00:00:00:01 is plugged into switch 00:11:22:33:44:55 port tap1, but its local_link_connection says .* port tap2, .*\(as inventoried 20.*Z\)\.$/,
+    ),
+  ]);
+  await api.call('PATCH', `/v1/nodes/${nodeUuid}`, [{ op: 'add', path: '/network_interface', value: 'switchport' }]);
+  const { network } = await validateNode({ ...context }, await getNode(api.context.db, nodeUuid));
+  expect(network).toMatchObject({ result: true, reason: expect.stringContaining('is plugged into') });
+  expect(await warnOfCables(context, { uuid: nodeUuid, networkInterface: 'noop' })).toEqual([]);
 });

@@ -6,6 +6,7 @@ import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
+import { atSwitchPort, describeMovedCable } from '#conductor/nodes/inspection/moved-cables.ts';
 import { planInspection } from '#conductor/nodes/inspection/plan-inspection.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
@@ -53,11 +54,7 @@ export async function applyInspection(
     portIdOf: found.portIdOf,
   });
 
-  const warnings = plan.movedCables.map(
-    ({ port: { address, localLinkConnection }, heard }) =>
-      `${address} is plugged into ${atSwitchPort(heard)}, but its local_link_connection says ` +
-      `${atSwitchPort(localLinkConnection)}, whose switch port would be moved: correct it, or the cable`,
-  );
+  const warnings = plan.movedCables.map(describeMovedCable);
   const learned: Record<string, string> = {};
   const added: string[] = [];
   for (const { port, change } of plan.portChanges) {
@@ -124,10 +121,6 @@ async function isTaken(tx: Transaction, address: string, warnings: string[]): Pr
   const [other] = await tx.select().from(ports).where(eq(ports.address, address));
   if (other) warnings.push(`${address} is port ${other.uuid} of node ${other.nodeUuid}: not added`);
   return other !== undefined;
-}
-
-function atSwitchPort({ switch_id: switchId, port_id: portId }: JsonObject): string {
-  return `switch ${String(switchId)} port ${String(portId)}`;
 }
 
 function switchPortOf(address: string, connection: JsonObject): Record<string, string> {

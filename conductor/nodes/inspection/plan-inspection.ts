@@ -3,6 +3,7 @@ import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
 import { withCapability } from '#conductor/nodes/boot-mode.ts';
+import { findMovedCables, linkConnection, type MovedCable } from '#conductor/nodes/inspection/moved-cables.ts';
 import { type ParsedLldp, parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
@@ -26,7 +27,7 @@ export interface InspectionPlan {
     readonly change: Partial<Pick<PortRow, 'pxeEnabled' | 'localLinkConnection'>>;
   }[];
   /** Ports that are plugged in elsewhere than their `local_link_connection` says; what it says stays. */
-  readonly movedCables: readonly { readonly port: PortRow; readonly heard: JsonObject }[];
+  readonly movedCables: readonly MovedCable[];
   /** Under the names of Ironic's hooks. */
   readonly pluginData: {
     readonly all_interfaces: Readonly<Record<string, InspectedInterface>>;
@@ -78,10 +79,7 @@ export function planInspection(
       };
       return isEmpty(change) ? [] : [{ port, change }];
     }),
-    movedCables: ports.flatMap((port) => {
-      const heard = linkOf(nicOf(port));
-      return isElsewhere(port.localLinkConnection, heard) ? [{ port, heard }] : [];
-    }),
+    movedCables: findMovedCables(ports, (port) => linkOf(nicOf(port))),
     pluginData: { all_interfaces: byName(all), valid_interfaces: byName(valid), parsed_lldp: parsedLldp },
   };
 }
@@ -117,25 +115,6 @@ function bootableInterfaces(all: readonly InspectedInterface[], boot: string | u
     'agent_error',
     `no network card of the inventory is usable: it needs one ${boot ? `with the boot interface's MAC address ${boot}` : 'with an address'}; it has ${seen}`,
   );
-}
-
-function linkConnection(lldp: ParsedLldp | undefined, portIdOf: NetworkConnector['portIdOf']): JsonObject {
-  const { switch_chassis_id: switchId, switch_port_id: said, switch_system_name: name } = lldp ?? {};
-  const description = lldp?.['switch_port_description'];
-  if (typeof switchId !== 'string' || typeof said !== 'string') return {};
-  const portId = portIdOf(switchId, {
-    portId: said,
-    description: typeof description === 'string' ? description : undefined,
-  });
-  return { switch_id: switchId, port_id: portId, ...(typeof name === 'string' ? { switch_info: name } : {}) };
-}
-
-/** Both name a switch port, and not the same; case is ignored. */
-function isElsewhere(recorded: JsonObject, heard: JsonObject): boolean {
-  return ['switch_id', 'port_id'].some((key) => {
-    const [one, other] = [recorded[key], heard[key]];
-    return typeof one === 'string' && typeof other === 'string' && one.toLowerCase() !== other.toLowerCase();
-  });
 }
 
 const gib = 1024 ** 3;
