@@ -7,7 +7,6 @@ import { lookupNode } from '#conductor/flows/lookup-node.ts';
 import { addressOf } from '#conductor/http/admit-strangers.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts';
-import { requireEndpoint } from '#conductor/http/versions.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
@@ -22,10 +21,14 @@ const lookup = route.get(
   '/v1/lookup',
   'Look up the node that a ramdisk runs on',
   answers(200, 'node and config, with the boot token the first time', AgentLookup),
-  { query: z.strictObject({ addresses: z.string().optional(), node_uuid: z.string().optional() }) },
+  {
+    since: agentVersion,
+    query: z.strictObject({ addresses: z.string().optional(), node_uuid: z.string().optional() }),
+  },
 );
 
 const heartbeat = route.post('/v1/heartbeat/{node}', "Take an agent's heartbeat", answers(202, 'accepted'), {
+  since: agentVersion,
   body: z.record(z.string(), z.unknown()),
 });
 
@@ -93,7 +96,6 @@ export function agentRoutes(app: ApiApp, context: HttpContext): void {
 
   app.openapi(lookup, async (c) => {
     const version = c.get('version');
-    requireEndpoint(version, agentVersion);
     const { addresses: list, node_uuid: nodeUuid } = c.req.valid('query');
     // dash forms are ignored without a word, as in Ironic
     const macs = (list ?? '').split(',').filter((text) => !text.includes('-'));
@@ -113,7 +115,6 @@ export function agentRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(heartbeat, async (c) => {
-    requireEndpoint(c.get('version'), agentVersion);
     try {
       const { node: ident } = c.req.valid('param');
       const said = parseHeartbeat(c.req.valid('json'), c.get('version'));

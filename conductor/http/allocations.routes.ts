@@ -52,7 +52,7 @@ const list = route.get(
     'allocations, and the address of the next page when this one is full',
     pageOf('allocations', Allocation),
   ),
-  { query: ListQuery },
+  { since: since.resource, query: ListQuery },
 );
 
 const create = route.post(
@@ -66,6 +66,7 @@ const create = route.post(
 );
 
 const show = route.get(onePath, 'Show an allocation', answers(200, 'the allocation', Allocation), {
+  since: since.resource,
   query: FieldsQuery,
 });
 
@@ -79,6 +80,7 @@ const change = route.patch(
 const remove = route.delete(onePath, 'Delete an allocation and give its node back', answers(204, 'gone'));
 
 const showOfNode = route.get(ofNodePath, "Show a node's allocation", answers(200, 'the allocation', Allocation), {
+  since: since.resource,
   query: FieldsQuery,
 });
 
@@ -86,6 +88,7 @@ const removeOfNode = route.delete(
   ofNodePath,
   "Delete a node's allocation and give the node back",
   answers(204, 'gone'),
+  { since: since.resource },
 );
 
 function answer(c: Context<ApiEnv>, row: AllocationRow, fields?: readonly string[]) {
@@ -110,7 +113,6 @@ export function allocationRoutes(app: ApiApp, context: HttpContext): void {
 
   app.openapi(list, async (c) => {
     const version = c.get('version');
-    requireEndpoint(version, since.resource);
     const query = c.req.valid('query');
     if (query.owner !== undefined) requireVersion(version, since.owner, "query argument 'owner'");
     const fields = chooseFieldsAt(query.fields, allocationFields, version);
@@ -149,7 +151,6 @@ export function allocationRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(show, async (c) => {
-    requireEndpoint(c.get('version'), since.resource);
     const fields = chooseFieldsAt(c.req.valid('query').fields, allocationFields, c.get('version'));
     const row = await getAllocation(db, c.req.valid('param').allocation, c.get('caller').project);
     return c.json(answer(c, row, fields));
@@ -170,12 +171,10 @@ export function allocationRoutes(app: ApiApp, context: HttpContext): void {
 /** `/v1/nodes/{node}/allocation`. */
 export function nodeAllocationRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(showOfNode, async (c) => {
-    requireEndpoint(c.get('version'), since.resource);
     const fields = chooseFieldsAt(c.req.valid('query').fields, allocationFields, c.get('version'));
     return c.json(answer(c, await allocationOfNode(context, c, c.req.valid('param').node), fields));
   });
   app.openapi(removeOfNode, async (c) => {
-    requireEndpoint(c.get('version'), since.resource);
     const { uuid } = await allocationOfNode(context, c, c.req.valid('param').node);
     await releaseAllocation(context, uuid, c.get('caller'));
     return c.body(null, 204);

@@ -22,7 +22,7 @@ import {
   parsePaging,
   plainListQuery,
 } from '#conductor/http/list-queries.ts';
-import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
+import { requireVersion } from '#conductor/http/versions.ts';
 import { type Conductor, findConductor, listConductorPage } from '#conductor/kernel/conductors/conductor-store.ts';
 import { interfaceKinds } from '#conductor/model/node-words.ts';
 import { countShards } from '#conductor/nodes/list-nodes.ts';
@@ -48,14 +48,14 @@ const conductorList = conductorRoute.get(
     'conductors, and the address of the next page when this one is full',
     pageOf('conductors', ConductorAnswer),
   ),
-  { query: z.strictObject(plainListQuery) },
+  { since: conductorVersion, query: z.strictObject(plainListQuery) },
 );
 
 const showConductor = conductorRoute.get(
   '/v1/conductors/{hostname}',
   'Show a conductor',
   answers(200, 'the conductor', ConductorAnswer),
-  { query: z.strictObject({ fields: z.string().optional() }) },
+  { since: conductorVersion, query: z.strictObject({ fields: z.string().optional() }) },
 );
 
 const fieldSet = {
@@ -91,7 +91,6 @@ export function conductorRoutes(app: ApiApp, context: HttpContext): void {
   };
 
   app.openapi(conductorList, async (c) => {
-    requireEndpoint(c.get('version'), conductorVersion);
     const { marker, ...query } = c.req.valid('query');
     const fields = chooseListFields(query, fieldSet);
     // conductors are known by name
@@ -110,7 +109,6 @@ export function conductorRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(showConductor, async (c) => {
-    requireEndpoint(c.get('version'), conductorVersion);
     const fields = chooseFields(c.req.valid('query').fields, fieldSet);
     return c.json(view(c, await find(c.req.valid('param').hostname), fields));
   });
@@ -232,12 +230,12 @@ const listShards = shardRoute.get(
   '/v1/shards',
   'Count the nodes of each shard',
   answers(200, 'shards; nodes without one count under the name None, as in Ironic', Shards),
+  { since: shardsVersion },
 );
 
 /** `/v1/shards`. */
 export function shardRoutes(app: ApiApp, { db }: Pick<HttpContext, 'db'>): void {
   app.openapi(listShards, async (c) => {
-    requireEndpoint(c.get('version'), shardsVersion);
     const shards = await countShards(db);
     return c.json({ shards: shards.map(({ shard, count }) => ({ name: shard ?? 'None', count })) });
   });

@@ -1,7 +1,8 @@
 import { createRoute, OpenAPIHono } from '@hono/zod-openapi';
-import type { Context, ValidationTargets } from 'hono';
+import type { Context, MiddlewareHandler, ValidationTargets } from 'hono';
 import { type ZodError, z } from 'zod';
 import { looseBoolean } from '#conductor/api/node-description.ts';
+import { requireEndpoint } from '#conductor/http/versions.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -142,6 +143,8 @@ interface Input<Params, Query, Body> {
   /** A JSON body that must be there; or any other. */
   readonly body?: Body;
   readonly description?: string;
+  /** The first microversion that has the endpoint: with an older one it is not there (404). */
+  readonly since?: number;
 }
 
 type Answers = Record<number, { description: string }>;
@@ -164,6 +167,13 @@ type Described<Path extends string, Params, Query, Body> = {
         : unknown);
 };
 
+function endpointSince(since: number): MiddlewareHandler<ApiEnv> {
+  return async (c, next) => {
+    requireEndpoint(c.get('version'), since);
+    await next();
+  };
+}
+
 /** Describes routes of one subject: `route.get(path, summary, answers, { query })`. */
 export function routesOf(tag: string) {
   const by =
@@ -177,7 +187,7 @@ export function routesOf(tag: string) {
       path: Path,
       summary: string,
       responses: Answers,
-      { params, query, body, ...more }: Input<Params, Query, Body> = {},
+      { params, query, body, since, ...more }: Input<Params, Query, Body> = {},
     ) => {
       const names = [...path.matchAll(/\{([^}]+)\}/g)].map(([, name = '']) => [name, z.string()] as const);
       const request = {
@@ -185,7 +195,8 @@ export function routesOf(tag: string) {
         ...(query ? { query } : {}),
         ...(body ? { body: body instanceof z.ZodType ? jsonBody(body) : body } : {}),
       };
-      const route = { method, path, tags: [tag], summary, request, responses, ...more };
+      const middleware = since === undefined ? {} : { middleware: [endpointSince(since)] };
+      const route = { method, path, tags: [tag], summary, request, responses, ...middleware, ...more };
       return createRoute(route as unknown as Described<Path, Params, Query, Body>);
     };
   return { get: by('get'), post: by('post'), put: by('put'), patch: by('patch'), delete: by('delete') };

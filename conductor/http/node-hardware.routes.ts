@@ -18,7 +18,6 @@ import { findBiosSetting, listBiosSettings, settingOfRow } from '#conductor/flow
 import { listFirmware } from '#conductor/flows/firmware-store.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, linksTo, originOf, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
-import { requireEndpoint } from '#conductor/http/versions.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { BiosSettingRow } from '#conductor/kernel/db/schema/node-parts.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
@@ -71,15 +70,18 @@ const listIndicators = route.get(
   indicatorsPath,
   'List the lamps of the hardware',
   answers(200, 'indicators, called name@component', Indicators),
+  { since: indicatorsVersion },
 );
 
 const showIndicator = route.get(
   `${indicatorsPath}/{indicator}`,
   'Show the state of an indicator, or list those of a component',
   answers(200, 'state of name@component; indicators of a component', z.union([IndicatorAnswer, Indicators])),
+  { since: indicatorsVersion },
 );
 
 const setIndicator = route.put(`${indicatorsPath}/{indicator}`, 'Switch an indicator', answers(204, 'done'), {
+  since: indicatorsVersion,
   body: z.strictObject({ state: z.string() }),
 });
 
@@ -93,13 +95,11 @@ export function nodeIndicatorRoutes(app: ApiApp, context: HttpContext): void {
   };
 
   app.openapi(listIndicators, async (c) => {
-    requireEndpoint(c.get('version'), indicatorsVersion);
     const { node, indicators } = await find(c.req.valid('param').node);
     return c.json({ indicators: (await indicators.list()).map((each) => viewIndicator(originOf(c), node, each)) });
   });
 
   app.openapi(showIndicator, async (c) => {
-    requireEndpoint(c.get('version'), indicatorsVersion);
     const { node: ident, indicator } = c.req.valid('param');
     const { node, indicators } = await find(ident);
     if (indicator.includes('@')) return c.json({ state: await indicators.read(indicator) });
@@ -111,7 +111,6 @@ export function nodeIndicatorRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(setIndicator, async (c) => {
-    requireEndpoint(c.get('version'), indicatorsVersion);
     const { node: ident, indicator } = c.req.valid('param');
     const asked = c.req.valid('json').state.toUpperCase();
     const state = indicatorStates.find((each) => each === asked);
@@ -149,12 +148,12 @@ const firmware = firmwareRoute.get(
   '/v1/nodes/{node}/firmware',
   'List the versions of the firmware of a node as last read',
   answers(200, 'components', z.strictObject({ firmware: z.array(FirmwareComponent) })),
+  { since: 86 },
 );
 
 /** `/v1/nodes/{node}/firmware` (Ironic, 1.86). */
 export function nodeFirmwareRoutes(app: ApiApp, { db }: HttpContext): void {
   app.openapi(firmware, async (c) => {
-    requireEndpoint(c.get('version'), 86);
     const { uuid } = await getNode(db, c.req.valid('param').node);
     return c.json({ firmware: [...(await listFirmware(db, uuid))] });
   });
@@ -185,20 +184,20 @@ const listBios = biosRoute.get(
   '/v1/nodes/{node}/bios',
   'List the BIOS settings of a node as last read',
   answers(200, 'settings, by name', z.strictObject({ bios: z.array(BiosSetting) })),
-  { query: z.strictObject({ detail: queryFlag, fields: z.string().optional() }) },
+  { since: biosVersion, query: z.strictObject({ detail: queryFlag, fields: z.string().optional() }) },
 );
 
 const showBios = biosRoute.get(
   '/v1/nodes/{node}/bios/{setting}',
   'Show one BIOS setting',
   answers(200, 'the setting, under its name', z.record(z.string(), BiosSetting)),
+  { since: biosVersion },
 );
 
 /** `/v1/nodes/{node}/bios` (ironic-api.md §3.10). */
 export function nodeBiosRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(listBios, async (c) => {
     const version = c.get('version');
-    requireEndpoint(version, biosVersion);
     const fields = listedFields(c.req.valid('query'), version);
     const { node: ident } = c.req.valid('param');
     const { uuid } = await getNode(context.db, ident);
@@ -208,7 +207,6 @@ export function nodeBiosRoutes(app: ApiApp, context: HttpContext): void {
 
   app.openapi(showBios, async (c) => {
     const version = c.get('version');
-    requireEndpoint(version, biosVersion);
     const { node: ident, setting: name } = c.req.valid('param');
     const { uuid } = await getNode(context.db, ident);
     const row = await findBiosSetting(context.db, uuid, name);

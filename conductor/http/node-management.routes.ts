@@ -6,7 +6,7 @@ import { validateNode } from '#conductor/flows/validate-node.ts';
 import { requireDriver } from '#conductor/http/conductors.routes.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, originOf, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
-import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
+import { requireVersion } from '#conductor/http/versions.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { setLastingBootDevice } from '#conductor/nodes/boot-device.ts';
 import { setMaintenance } from '#conductor/nodes/change-node.ts';
@@ -132,27 +132,32 @@ const setBootMode = stateRoute.put(
   '/v1/nodes/{node}/states/boot_mode',
   'Ask for a boot mode, which holds from the next boot on',
   answers(202, 'accepted; boot_mode changes later'),
-  { body: z.strictObject({ target: z.enum(['uefi', 'bios'], { error: 'must be uefi or bios' }) }) },
+  {
+    since: bootModeVersion,
+    body: z.strictObject({ target: z.enum(['uefi', 'bios'], { error: 'must be uefi or bios' }) }),
+  },
 );
 
 const setSecureBoot = stateRoute.put(
   '/v1/nodes/{node}/states/secure_boot',
   'Ask for secure boot on or off, which holds from the next boot on',
   answers(202, 'accepted; secure_boot changes later'),
-  { body: z.strictObject({ target: looseBoolean }) },
+  { since: bootModeVersion, body: z.strictObject({ target: looseBoolean }) },
 );
 
 const injectNmi = managementRoute.put(
   '/v1/nodes/{node}/management/inject_nmi',
   'Send a non-maskable interrupt, for a dump of a system that hangs',
   answers(204, 'sent'),
-  { body: { content: { 'application/json': { schema: z.strictObject({}, { error: 'must be empty or {}' }) } } } },
+  {
+    since: nmiVersion,
+    body: { content: { 'application/json': { schema: z.strictObject({}, { error: 'must be empty or {}' }) } } },
+  },
 );
 
 /** `states/boot_mode`, `states/secure_boot` and `management/inject_nmi` of a node. */
 export function nodeBootModeRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(setBootMode, async (c) => {
-    requireEndpoint(c.get('version'), bootModeVersion);
     const ident = c.req.valid('param').node;
     const { uuid } = await getNode(context.db, ident);
     await requestBootMode(context, uuid, { bootMode: c.req.valid('json').target }, c.get('caller'));
@@ -161,7 +166,6 @@ export function nodeBootModeRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(setSecureBoot, async (c) => {
-    requireEndpoint(c.get('version'), bootModeVersion);
     const ident = c.req.valid('param').node;
     const { uuid } = await getNode(context.db, ident);
     await requestBootMode(context, uuid, { secureBoot: c.req.valid('json').target }, c.get('caller'));
@@ -170,7 +174,6 @@ export function nodeBootModeRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(injectNmi, async (c) => {
-    requireEndpoint(c.get('version'), nmiVersion);
     const node = await getNode(context.db, c.req.valid('param').node);
     const { management } = context.drivers.connect(node, { node: node.uuid });
     if (!management.injectNmi) {

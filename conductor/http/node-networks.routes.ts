@@ -60,6 +60,7 @@ const list = vifRoute.get(
   '/v1/nodes/{node}/vifs',
   'List the networks attached to the node',
   answers(200, 'vifs', Vifs),
+  { since: vifVersion },
 );
 
 const attach = vifRoute.post(
@@ -67,25 +68,26 @@ const attach = vifRoute.post(
   'Attach a tenant network: its name in the networks file, or a port of Neutron',
   answers(204, 'attached; the next deploy puts the node there'),
   {
+    since: vifVersion,
     body: VifRequest,
     description:
       'With neither port_uuid nor portgroup_uuid a single network takes all ports, and each of several a free one.',
   },
 );
 
-const detach = vifRoute.delete('/v1/nodes/{node}/vifs/{vif}', 'Detach a tenant network', answers(204, 'detached'));
+const detach = vifRoute.delete('/v1/nodes/{node}/vifs/{vif}', 'Detach a tenant network', answers(204, 'detached'), {
+  since: vifVersion,
+});
 
 /** `/v1/nodes/{node}/vifs`. As in Ironic, the noop network interface accepts everything and keeps nothing. */
 export function nodeVifRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(list, async (c) => {
-    requireEndpoint(c.get('version'), vifVersion);
     const node = await getNode(context.db, c.req.valid('param').node);
     const vifs = await listVifs(context.db, node.uuid);
     return c.json({ vifs: vifs.map(({ id }) => ({ id })) });
   });
 
   app.openapi(attach, async (c) => {
-    requireEndpoint(c.get('version'), vifVersion);
     const { id, port_uuid: portUuid = null, portgroup_uuid: portgroupUuid = null } = c.req.valid('json');
     if (portUuid !== null || portgroupUuid !== null) requireEndpoint(c.get('version'), vifPlaceVersion);
     const node = await getNode(context.db, c.req.valid('param').node);
@@ -94,7 +96,6 @@ export function nodeVifRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(detach, async (c) => {
-    requireEndpoint(c.get('version'), vifVersion);
     const { node: ident, vif } = c.req.valid('param');
     const node = await getNode(context.db, ident);
     await detachNetwork(context, node, vif, c.get('caller'));

@@ -25,13 +25,14 @@ const history = historyRoute.get(
   '/v1/nodes/{node}/history',
   'List what happened to the node',
   answers(200, 'history, oldest first', z.strictObject({ history: z.array(HistoryEntry) })),
-  { query: z.strictObject({ detail: queryFlag }) },
+  { since: historyVersion, query: z.strictObject({ detail: queryFlag }) },
 );
 
 const showEvent = historyRoute.get(
   '/v1/nodes/{node}/history/{entry}',
   'Show one entry',
   answers(200, 'the entry', HistoryEntry),
+  { since: historyVersion },
 );
 
 const flow = historyRoute.get(
@@ -60,7 +61,6 @@ function viewEntry(entry: HistoryRow, nodeUuid: string, origin: string, options:
 /** `/v1/nodes/{node}/history` and `/flow`. */
 export function nodeHistoryRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(history, async (c) => {
-    requireEndpoint(c.get('version'), historyVersion);
     const { uuid } = await getNode(context.db, c.req.valid('param').node);
     const detail = c.req.valid('query').detail ?? false;
     const entries = (await listHistory(context.db, uuid)).toReversed();
@@ -69,7 +69,6 @@ export function nodeHistoryRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(showEvent, async (c) => {
-    requireEndpoint(c.get('version'), historyVersion);
     const { node, entry: entryUuid } = c.req.valid('param');
     const { uuid } = await getNode(context.db, node);
     const entry = (await listHistory(context.db, uuid)).find((each) => each.uuid === entryUuid);
@@ -127,6 +126,7 @@ const showInventory = nodeRoute.get(
   '/v1/nodes/{node}/inventory',
   "Show what the node's ramdisk found when it last looked",
   answers(200, 'inventory and plugin_data', Inventory),
+  { since: inventoryVersion },
 );
 
 const previewRoute = nodeRoute.get(
@@ -155,7 +155,6 @@ export function inspectionRoutes(app: ApiApp, context: HttpContext): void {
   };
 
   app.openapi(showInventory, async (c) => {
-    requireEndpoint(c.get('version'), inventoryVersion);
     const { inventory, pluginData } = await find(c.req.valid('param').node);
     return c.json({ inventory, plugin_data: pluginData });
   });

@@ -5,7 +5,6 @@ import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { requireNoFlow } from '#conductor/flows/require-no-flow.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, fieldsQuery, routesOf } from '#conductor/http/define-routes.ts';
-import { requireEndpoint } from '#conductor/http/versions.ts';
 import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
 import { checkFetched } from '#conductor/nodes/image-info.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
@@ -23,6 +22,7 @@ const list = route.get(
   path,
   "Ask the BMC what is in the machine's virtual drives for CDs",
   answers(200, 'drives', VirtualMedia),
+  { since: sinceList },
 );
 
 const attach = route.post(
@@ -30,6 +30,7 @@ const attach = route.post(
   "Put an image into the machine's virtual CD drive, in place of what is there",
   answers(204, 'the BMC shows it'),
   {
+    since: since,
     body: z.strictObject({
       device_type: z.enum(['cdrom', 'disk', 'floppy'], { error: 'must be cdrom, disk or floppy' }),
       image_url: z
@@ -43,6 +44,7 @@ const attach = route.post(
 );
 
 const detach = route.delete(path, "Empty the machine's virtual CD drive", answers(204, 'done'), {
+  since: since,
   query: z.strictObject({ device_types: fieldsQuery }),
 });
 
@@ -68,7 +70,6 @@ export function nodeVmediaRoutes(app: ApiApp, context: HttpContext): void {
   };
 
   app.openapi(list, async (c) => {
-    requireEndpoint(c.get('version'), sinceList);
     const { virtualMedia } = await find(c.req.valid('param').node);
     const drives = await virtualMedia.list();
     return c.json(
@@ -81,7 +82,6 @@ export function nodeVmediaRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(attach, async (c) => {
-    requireEndpoint(c.get('version'), since);
     const { device_type: type, image_url: url } = c.req.valid('json');
     requireCd('device_type', [type]);
     checkFetched('image_url', url, context.config.outbound.images);
@@ -92,7 +92,6 @@ export function nodeVmediaRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(detach, async (c) => {
-    requireEndpoint(c.get('version'), since);
     const types = c.req.valid('query').device_types?.split(',') ?? [];
     if (types.length > 0) requireCd('device_types', types);
     const uuid = await change(c.req.valid('param').node, (media, signal) => media.eject({ signal }));
