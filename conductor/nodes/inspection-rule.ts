@@ -21,9 +21,13 @@ export interface RuleCall {
   readonly multiple?: 'any' | 'all' | 'first' | 'last' | undefined;
 }
 
-/** What `{item}` stands for, time after time: the elements of a list, or key and value of each entry. Pure. */
-export function itemsOf(loop: NonNullable<RuleCall['loop']>): readonly unknown[] {
-  return Array.isArray(loop) ? loop : Object.entries(loop).map(([key, value]) => ({ key, value }));
+/**
+ * What `{item}` stands for, time after time: the elements of a list, or once an object as a whole; `undefined` without a
+ * loop, for which Ironic's answers have an empty list. Pure.
+ */
+export function itemsOf(loop: RuleCall['loop']): readonly unknown[] | undefined {
+  if (loop === undefined || Object.keys(loop).length === 0) return undefined;
+  return Array.isArray(loop) ? loop : [loop];
 }
 
 /** What arguments an operation takes, in the order of a list. */

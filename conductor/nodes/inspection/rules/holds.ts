@@ -31,12 +31,12 @@ export const conditionArguments: Readonly<Record<string, Signature>> = condition
 
 /** Whether the condition holds. Pure. */
 export function holds({ loop, multiple = 'any', ...call }: RuleCall, subject: RuleSubject): boolean {
-  if (loop === undefined) return holdsOnce(call, subject);
-  const each = (item: unknown): boolean => holdsOnce(call, { ...subject, item: fillIn(item, subject) });
   const items = itemsOf(loop);
+  if (items === undefined) return holdsOnce(call, subject);
+  const each = (item: unknown): boolean => holdsOnce(call, { ...subject, item: fillIn(item, subject) });
   if (multiple === 'all') return items.every(each);
   if (multiple === 'any') return items.some(each);
-  return items.length > 0 && each(multiple === 'first' ? items[0] : items.at(-1));
+  return each(multiple === 'first' ? items[0] : items.at(-1));
 }
 
 function holdsOnce({ op, args }: RuleCall, subject: RuleSubject): boolean {

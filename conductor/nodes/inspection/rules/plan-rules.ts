@@ -104,8 +104,9 @@ export function planRules(rules: readonly InspectionRule[], given: RulesGiven): 
     applied.push(description);
     if (sensitive) openLines ??= draft.lines.length;
     for (const { loop, ...action } of actions) {
-      if (loop === undefined) act(action, draft);
-      else for (const item of itemsOf(loop)) act(action, draft, { item: fillIn(item, draft.subject), written: item });
+      const items = itemsOf(loop);
+      if (items === undefined) act(action, draft);
+      for (const item of items ?? []) act(action, draft, { item: fillIn(item, draft.subject), written: item });
     }
   }
   const { node, pluginData, added, removed, lines, failure, fault } = draft;

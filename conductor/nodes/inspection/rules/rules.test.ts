@@ -179,10 +179,10 @@ test.each([
 ] as const)('a condition with a loop holds for %s of its items', (multiple, expected) => {
   const values = [vendor, '{item}'];
   expect(holds({ op: 'eq', args: { values }, loop: ['HPE', 'Dell Inc.'], multiple }, subject)).toBe(expected);
-  expect(holds({ op: 'eq', args: { values }, loop: [], multiple }, subject)).toBe(multiple === 'all');
+  expect(holds({ op: 'eq', args: { values: [vendor, 'Dell Inc.'] }, loop: [], multiple }, subject)).toBe(true);
 });
 
-test('an action with a loop is done for each item, of a list or an object', () => {
+test('an action with a loop is done for each item of a list, once for an object, and once with an empty list', () => {
   const rules = parseRulesFile(
     `
 - actions:
@@ -191,7 +191,8 @@ test('an action with a loop is done for each item, of a list or an object', () =
       loop:
         - {path: /driver_info/ipmi_username, value: admin}
         - {path: /driver_info/ipmi_address, value: "{inventory[bmc_address]}"}
-    - {op: set-attribute, args: ["/extra/{item[key]}", "{item[value]}"], loop: {rack: r1}}
+    - {op: set-attribute, args: ["/extra/{item[key]}", "{item[value]}"], loop: {key: rack, value: r1}}
+    - {op: set-attribute, args: ["/extra/row", "9"], loop: []}
     - {op: fail, args: ["{item}"], loop: [one]}
 `,
     'f',
@@ -201,6 +202,7 @@ test('an action with a loop is done for each item, of a list or an object', () =
       { path: '/driver_info/ipmi_username', value: 'admin' },
       { path: '/driver_info/ipmi_address', value: '10.1.2.3' },
       { path: '/extra/rack', value: 'r1' },
+      { path: '/extra/row', value: '9' },
     ],
     failure: 'one',
   });
