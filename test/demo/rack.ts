@@ -55,8 +55,10 @@ function spoil(machines: readonly SimulatedNode[], members: readonly SiteMember[
   if (slow < controlNodes) return [];
   const [slowMachine, diskMachine, bmcMachine] = [machines[slow], machines[disk], machines[bmc]];
   if (slowMachine) slowMachine.faults.slowStep = { step: 'write_image', ms: 45_000 };
-  if (diskMachine)
+  if (diskMachine) {
+    diskMachine.faults.failingDisks = true;
     diskMachine.faults.failStep = { step: 'write_image', message: 'write /dev/sda at 3221225472: I/O error' };
+  }
   bmcMachine?.bmc.inject({ path: /.*/, drop: true, times: Number.POSITIVE_INFINITY });
   return [
     `${members[slow]?.name} has a slow link`,

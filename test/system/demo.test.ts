@@ -16,6 +16,7 @@ interface ReadyDemo {
   readonly directory: string;
 }
 
+const newest = { 'X-OpenStack-Ironic-API-Version': '1.96' };
 const viaNpx = ['npx', '--no', 'baton'] as const;
 const itself = ['env', '-u', 'npm_command', batonProgram] as const;
 
@@ -65,6 +66,9 @@ test('baton demo: a board, machines with faults, a site that deploys; Ctrl-C lea
     const { stdout } = await run(batonProgram, ['network', 'diff', 'r01-n01'], { env: { BATON_URL: url } });
     // as Baton has set it, and as its switch has it
     expect(stdout).toMatch(/00:1c:73:00:00:00 Ethernet1 +tenant +VLAN 200 +VLAN 200/);
+    expect(await (await fetch(`${url}/v1/nodes/r01-n06/inventory`, { headers: newest })).json()).toMatchObject({
+      inventory: { disks: [{ baton_health: { passed: false } }] },
+    });
   } finally {
     process.kill(-demo.process.pid, 'SIGINT');
   }

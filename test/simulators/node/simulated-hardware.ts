@@ -25,6 +25,8 @@ export interface NodeFaults {
   hardwareVersion?: string;
   /** Why the agent can't tell what the machine is made of. */
   noInventory?: string;
+  /** Its disks say that they are about to fail. */
+  failingDisks?: boolean;
   /** Disks are erased without proof, as ironic-python-agent does it. */
   provesNoErase?: boolean;
   /** Why the agent can't load the written system for kexec. */

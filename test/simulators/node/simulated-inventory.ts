@@ -2,6 +2,7 @@ import type { openInventory } from '#agent/agent-inventory.ts';
 import type { DiskInfo, Inventory } from '#agent/hardware/inventory.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { LldpTlv, MemoryModule, PciDevice } from '#shared/wire/inventory.ts';
+import type { NodeFaults } from '#test/simulators/node/simulated-hardware.ts';
 
 /** A simulated machine's switch port, as its switch tells it. */
 export interface SimulatedSwitchPort {
@@ -55,8 +56,7 @@ export function simulatedDisks(mac: string, moreDisks: readonly SimulatedDisk[] 
 export function simulatedInventory(
   mac: string,
   switchPort: SimulatedSwitchPort | undefined,
-  /** Why the machine can't be looked at, as long as there is a reason. */
-  fault: () => string | undefined,
+  faults: Pick<NodeFaults, 'noInventory' | 'failingDisks'>,
   moreDisks: readonly SimulatedDisk[] = [],
 ): typeof openInventory {
   const inventory: Inventory = {
@@ -112,9 +112,14 @@ export function simulatedInventory(
     boot: { current_boot_mode: 'bios', pxe_interface: mac },
     hostname: 'simulated',
   };
+  const withFailing = (disk: DiskInfo): DiskInfo => ({
+    ...disk,
+    baton_health: disk.baton_health && { ...disk.baton_health, passed: false, bad_sectors: 4096 },
+  });
   const read = (): Promise<Inventory> => {
-    const reason = fault();
-    return reason === undefined ? Promise.resolve(inventory) : Promise.reject(new AppError('storage_error', reason));
+    const { noInventory: reason, failingDisks } = faults;
+    if (reason !== undefined) return Promise.reject(new AppError('storage_error', reason));
+    return Promise.resolve(failingDisks ? { ...inventory, disks: inventory.disks.map(withFailing) } : inventory);
   };
   return () => ({ read, close: () => Promise.resolve() });
 }

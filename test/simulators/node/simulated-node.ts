@@ -315,7 +315,7 @@ async function agentProcess(
       ...dependencies,
       recentLog: () => '',
       hardwareManagers: [hardware],
-      openInventory: simulatedInventory(options.mac, options.switchPort, () => faults.noInventory, options.moreDisks),
+      openInventory: simulatedInventory(options.mac, options.switchPort, faults, options.moreDisks),
       ...(options.openTerminal ? { openTerminal: options.openTerminal } : {}),
       // never this machine's own accounts
       commands: {
