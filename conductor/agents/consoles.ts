@@ -15,10 +15,6 @@ import { joinSocket } from '#shared/terminal/terminal.ts';
 import { closeSocket, endConsole, keepAlive } from '#shared/web-socket/web-socket.ts';
 import type { ConsoleQuery } from '#shared/wire/console.ts';
 
-/** Values of `BATON_CONSOLE`. */
-export const consoleAccess = ['false', 'loopback', 'true'] as const;
-export type ConsoleAccess = (typeof consoleAccess)[number];
-
 /**
  * Whether consoles are given out here at all; to whom, `conductor/auth/access-rules.ts` says: administrators. Where nobody
  * proves who they are everybody is one, so an API that others than this host's users may reach gives out root shells only

@@ -1,7 +1,10 @@
 import type { AgentClients } from '#conductor/agents/agent-client.ts';
-import type { ConsoleAccess } from '#conductor/agents/consoles.ts';
 import type { NodesConfig, NodesContext } from '#conductor/nodes/context.ts';
 import type { OutboundConfig } from '#shared/peers/outbound-url.ts';
+
+/** Values of `BATON_CONSOLE`. */
+export const consoleAccess = ['false', 'loopback', 'true'] as const;
+type ConsoleAccess = (typeof consoleAccess)[number];
 
 export interface AgentsConfig extends NodesConfig {
   /** Address to listen on. */

@@ -8,7 +8,7 @@ import {
   renderTime,
   statusShapes,
 } from '#conductor/board/render-board.ts';
-import { formatDuration, spanMs } from '#conductor/cli/print.ts';
+import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 
 /** Beside nodes: an allocation, an action, a conductor. */
 export interface OtherTrouble {

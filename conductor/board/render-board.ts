@@ -1,6 +1,6 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { parseFilter } from '#conductor/board/filter-rows.ts';
-import { formatBytes, formatDuration, spanMs } from '#conductor/cli/print.ts';
+import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
 /** What the board needs of `GET /v1/nodes`. */

@@ -2,7 +2,7 @@ import type { NodeSwitchPort } from '#conductor/api/node-parts.ts';
 import { escapeHtml, foreign, renderTime } from '#conductor/board/render-board.ts';
 import { renderTable, type TableRow } from '#conductor/board/render-table.ts';
 import { describeSwitchPort } from '#conductor/cli/describe-switch-port.ts';
-import { formatBytes } from '#conductor/cli/print.ts';
+import { formatBytes } from '#conductor/cli/format-units.ts';
 import type { DiskHealth, MemoryModule, PciDevice } from '#shared/wire/inventory.ts';
 
 /** What an agent has found, in so far as it is shown; agents of others may leave any of it out. */

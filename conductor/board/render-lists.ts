@@ -2,7 +2,7 @@ import type { ImageAnswer } from '#conductor/api/images.ts';
 import type { SettingInForce } from '#conductor/api/records.ts';
 import { escapeHtml, foreign, renderTime } from '#conductor/board/render-board.ts';
 import { renderTable, type TableRow } from '#conductor/board/render-table.ts';
-import { formatBytes, formatDuration, spanMs } from '#conductor/cli/print.ts';
+import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 
 export interface ListedAllocation {
   readonly uuid: string;

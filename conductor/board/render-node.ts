@@ -10,7 +10,7 @@ import {
   renderTime,
 } from '#conductor/board/render-board.ts';
 import { type Hardware, renderHardware } from '#conductor/board/render-hardware.ts';
-import { formatBytes, formatDuration, spanMs } from '#conductor/cli/print.ts';
+import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import { stepName } from '#conductor/model/planned-step.ts';
 
 export interface HistoryLine {

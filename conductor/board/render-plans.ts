@@ -1,6 +1,6 @@
 import type { PlanView } from '#conductor/api/flows.ts';
 import { type BoardNode, escapeHtml, foreign } from '#conductor/board/render-board.ts';
-import { formatBytes, formatDuration } from '#conductor/cli/print.ts';
+import { formatBytes, formatDuration } from '#conductor/cli/format-units.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 
 /** What would be done with a node, or why that can't be. */

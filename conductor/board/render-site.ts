@@ -2,7 +2,7 @@ import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer, ActionStepAnswe
 import { drawGraph, stageShapes } from '#conductor/board/draw-graph.ts';
 import { escapeHtml, foreign, renderTime } from '#conductor/board/render-board.ts';
 import { renderSome, renderTable, type TableRow } from '#conductor/board/render-table.ts';
-import { formatDuration, spanMs } from '#conductor/cli/print.ts';
+import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 
 export interface SitePicture {
   /** The newest first. */

@@ -69,7 +69,7 @@ export const forNode = {
   plugins: [importMetaPlugin(repository)],
   banner: { js: versionBanner + importMetaBanner },
 } satisfies BuildOptions;
-const forBrowsers = {
+export const forBrowsers = {
   platform: 'browser',
   format: 'iife',
   target: 'es2023',

@@ -9,6 +9,7 @@ import {
   pathOperand,
   textOption,
 } from '#conductor/cli/command.ts';
+import { formatBytes, formatDuration } from '#conductor/cli/format-units.ts';
 import { readSteps } from '#conductor/cli/input-files.ts';
 import {
   changesForImage,
@@ -20,7 +21,7 @@ import {
   wipeOptions,
 } from '#conductor/cli/instance-options.ts';
 import { onNodes } from '#conductor/cli/on-nodes.ts';
-import { cell, formatBytes, formatDuration, print, table } from '#conductor/cli/print.ts';
+import { cell, print, table } from '#conductor/cli/print.ts';
 import { provision, readTimeout, waitOptions } from '#conductor/cli/provision.ts';
 import { disableRamdisk } from '#conductor/cli/state-commands.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';

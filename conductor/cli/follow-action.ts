@@ -1,7 +1,8 @@
 import type { ActionAnswer, ActionNodeAnswer, ActionNoteAnswer, ActionStepAnswer } from '#conductor/api/actions.ts';
 import { type ApiClient, callFor, lookPatiently, pollMs, withQuery } from '#conductor/cli/api-client.ts';
 import type { CommandContext, CommandInput } from '#conductor/cli/command.ts';
-import { describeForCli, formatDuration, print, spanMs } from '#conductor/cli/print.ts';
+import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
+import { describeForCli, print } from '#conductor/cli/print.ts';
 import { readTimeout } from '#conductor/cli/provision.ts';
 import { countStatuses, headline, renderAction, stageWord } from '#conductor/cli/render-action.ts';
 import { createPainter, printable, type Screen } from '#conductor/cli/screen.ts';

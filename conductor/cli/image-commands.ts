@@ -11,9 +11,10 @@ import {
   textOption,
   usageError,
 } from '#conductor/cli/command.ts';
+import { formatBytes } from '#conductor/cli/format-units.ts';
 import { forEachOperand } from '#conductor/cli/on-nodes.ts';
 import { openImage } from '#conductor/cli/open-image.ts';
-import { fieldTable, formatBytes, print, table } from '#conductor/cli/print.ts';
+import { fieldTable, print, table } from '#conductor/cli/print.ts';
 import { writeStore } from '#shared/chunks/write-store.ts';
 import { nameSome } from '#shared/words.ts';
 

@@ -10,8 +10,9 @@ import {
   textOption,
   usageError,
 } from '#conductor/cli/command.ts';
+import { formatBytes } from '#conductor/cli/format-units.ts';
 import { onNodes } from '#conductor/cli/on-nodes.ts';
-import { cell, columnsOf, formatBytes, print, table } from '#conductor/cli/print.ts';
+import { cell, columnsOf, print, table } from '#conductor/cli/print.ts';
 import { printable } from '#conductor/cli/screen.ts';
 
 interface NodeList {

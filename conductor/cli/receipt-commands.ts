@@ -10,8 +10,9 @@ import {
   requiredOption,
   textOption,
 } from '#conductor/cli/command.ts';
+import { formatBytes } from '#conductor/cli/format-units.ts';
 import { readInputFile, writeNewFile } from '#conductor/cli/input-files.ts';
-import { cell, formatBytes, print, table } from '#conductor/cli/print.ts';
+import { cell, print, table } from '#conductor/cli/print.ts';
 import { printable } from '#conductor/cli/screen.ts';
 import { keyFile, readPublicKeys } from '#conductor/model/receipts/envelope.ts';
 import type { WipeReceipt } from '#conductor/model/receipts/verify-receipt.ts';

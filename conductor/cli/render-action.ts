@@ -6,7 +6,8 @@ import {
   type TeardownNodeView,
 } from '#conductor/api/teardown-plan.ts';
 import { type TreeLine, treeOfGroups } from '#conductor/cli/draw-groups.ts';
-import { describeForCli, formatBytes, formatDuration, spanMs } from '#conductor/cli/print.ts';
+import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
+import { describeForCli } from '#conductor/cli/print.ts';
 import type { ScreenSize } from '#conductor/cli/screen.ts';
 import type { GroupStage, NodeStatus } from '#conductor/model/site-run.ts';
 

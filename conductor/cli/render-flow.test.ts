@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
-import { formatBytes, formatDuration } from '#conductor/cli/print.ts';
+import { formatBytes, formatDuration } from '#conductor/cli/format-units.ts';
 import { renderFlow } from '#conductor/cli/render-flow.ts';
 import { flowView, stepView } from '#conductor/cli/testing/flow-views.ts';
 

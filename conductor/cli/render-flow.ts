@@ -1,5 +1,5 @@
 import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
-import { formatBytes, formatDuration, spanMs } from '#conductor/cli/print.ts';
+import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import { stepName } from '#conductor/model/planned-step.ts';
 import { bootEvents } from '#conductor/model/power-and-boot.ts';
 import { type BytesByOrigin, Progress } from '#shared/wire/progress.ts';

@@ -8,8 +8,9 @@ import {
   flagOption,
   usageError,
 } from '#conductor/cli/command.ts';
+import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import { wrapPieces } from '#conductor/cli/help-text.ts';
-import { formatDuration, print, spanMs } from '#conductor/cli/print.ts';
+import { print } from '#conductor/cli/print.ts';
 import { createPainter, printable } from '#conductor/cli/screen.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,4 +1,5 @@
-import type { ConductorSettings, Register } from '#conductor/kernel/conductors/register.ts';
+import type { ConductorSettings } from '#conductor/kernel/conductors/conductor-settings.ts';
+import type { Register } from '#conductor/kernel/conductors/register.ts';
 import type { Database, Queryable } from '#conductor/kernel/db/open.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';

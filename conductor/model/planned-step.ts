@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { CoreStep } from '#conductor/model/flow-kind.ts';
 import type { FlowStepOrigin, FlowStepPhase, FlowStepState, WipeRequest } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
@@ -183,23 +183,4 @@ export function whyNotSkipped({ phase, origin, step, state, inBand, runAgain }: 
   if (state !== 'running' && state !== 'waiting') return `it has ended: ${state}`;
   if (runAgain && !inBand) return undefined;
   return inBand ? 'the agent may be at work on it; abort the flow' : 'it is under way; abort the flow';
-}
-
-const Output = z.union([
-  z.object({ deploy_boot: z.literal('reboot'), reason: z.string() }),
-  z.object({ deploy_boot: z.literal('kexec'), entry: z.string(), kernel: z.string() }),
-  z.object({ deploy_boot: z.literal('kexec') }),
-  z.object({ ramdisk_boot: z.literal('power'), reason: z.string() }),
-  z.object({ ramdisk_boot: z.literal('kexec') }),
-]);
-
-/** What operators read of a step that goes from one system into another, where kexec was asked for; `undefined` of all others. Pure. */
-export function describeDeployBoot(output: unknown): string | undefined {
-  const { data } = Output.safeParse(output);
-  if (!data) return undefined;
-  if ('ramdisk_boot' in data) {
-    return data.ramdisk_boot === 'kexec' ? 'by kexec from the running system' : `not by kexec: ${data.reason}`;
-  }
-  if (data.deploy_boot === 'reboot') return `a reboot in place of kexec: ${data.reason}`;
-  return 'kernel' in data ? `kexec: ${data.kernel} of "${data.entry}" is loaded` : 'went on by kexec';
 }

@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
-import { consoleAccess } from '#conductor/agents/consoles.ts';
+import { consoleAccess } from '#conductor/agents/context.ts';
 import { allocationEnvironment } from '#conductor/allocations/context.ts';
 import { authEnvironment } from '#conductor/auth/auth-settings.ts';
 import { dhcpEnvironment } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { clusterEnvironment } from '#conductor/cluster/cluster-settings.ts';
-import { conductorEnvironment } from '#conductor/kernel/conductors/register.ts';
+import { conductorEnvironment } from '#conductor/kernel/conductors/conductor-settings.ts';
 import { traceEnvironment } from '#conductor/kernel/traces/trace-settings.ts';
 import { webhookEnvironment } from '#conductor/webhooks/webhook-settings.ts';
 

@@ -39,7 +39,10 @@ afterAll(async () => {
 });
 
 const inRoot = (argv: readonly string[], okExitCodes = [0]) =>
-  run('unshare', [...namespaces, enterChroot, root, '--', ...argv], { okExitCodes, timeoutMs: slowMs });
+  run('unshare', [...namespaces, enterChroot, root, '--', 'env', '-u', 'TMPDIR', ...argv], {
+    okExitCodes,
+    timeoutMs: slowMs,
+  });
 const baton = (args: readonly string[]) => inRoot(['env', `BATON_URL=${url}`, 'baton', ...args]);
 const exists = (path: string) =>
   stat(join(root, path)).then(
@@ -67,7 +70,17 @@ async function startByUnit(): Promise<void> {
     ...settings,
     ...(all('ExecStart')[0] ?? '').split(' '),
   ];
-  const child = start('unshare', [...namespaces, enterChroot, root, '/dev/shm:dev/shm', '--', ...argv]);
+  const child = start('unshare', [
+    ...namespaces,
+    enterChroot,
+    root,
+    '/dev/shm:dev/shm',
+    '--',
+    'env',
+    '-u',
+    'TMPDIR',
+    ...argv,
+  ]);
   conductor = child;
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => {
@@ -149,7 +162,9 @@ test('is upgraded with its database and its settings', async () => {
 test('its database is backed up and restored by root, with the settings of the service', async () => {
   // PostgreSQL's
   const withMemory = (argv: readonly string[]) =>
-    run('unshare', [...namespaces, enterChroot, root, '/dev/shm:dev/shm', '--', ...argv], { timeoutMs: slowMs });
+    run('unshare', [...namespaces, enterChroot, root, '/dev/shm:dev/shm', '--', 'env', '-u', 'TMPDIR', ...argv], {
+      timeoutMs: slowMs,
+    });
   await withMemory(['baton', 'database', 'dump', '/root/baton.dump']);
   await rename(join(root, 'var/lib/baton/postgresql'), join(root, 'root/postgresql'));
   await withMemory(['baton', 'database', 'restore', '/root/baton.dump']);

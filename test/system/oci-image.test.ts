@@ -83,7 +83,17 @@ test(
     const environment = ['env', '--ignore-environment', `--chdir=${config.WorkingDir}`, ...config.Env, ...settings];
     const argv = [...asUser, ...environment, ...config.Entrypoint];
     const namespaces = ['--mount', '--propagation=private', '--pid', '--fork', '--kill-child'];
-    const child = start('unshare', [...namespaces, enterChroot, root, '/dev:dev', '--', ...argv]);
+    const child = start('unshare', [
+      ...namespaces,
+      enterChroot,
+      root,
+      '/dev:dev',
+      '--',
+      'env',
+      '-u',
+      'TMPDIR',
+      ...argv,
+    ]);
     conductor = child;
     let log = '';
     for (const stream of [child.stdout, child.stderr])
