@@ -63,7 +63,7 @@ export const Flow = z
         }),
         note: line.meta({
           description:
-            'What came of it beside its success: a reboot in place of kexec, and why; versions of firmware; sensors.',
+            'What came of it beside its success: a reboot in place of kexec, and why; versions of firmware; sensors; whose reset it needs.',
         }),
         error: line,
         may_skip: z.boolean().meta({ description: 'POST …/flow/skip leaves it out.' }),

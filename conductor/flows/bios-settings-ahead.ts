@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isQuiet } from '#conductor/flows/bios-left-resets.ts';
 import { isUnreadable } from '#conductor/flows/bios-requested-settings.ts';
 import { readBiosSettings } from '#conductor/flows/bios-store.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
@@ -16,8 +17,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 /**
  * One reset serves several steps: a step that resets the machine has the BMC take the BIOS settings of the steps right
  * after it, too. Each of those looks for itself afterwards what became of them, and asks again for what is missing, as the
- * step itself does, alone; so what goes wrong here costs a reset and no more. Nothing but BIOS settings is asked for ahead of its step: they destroy
- * nothing.
+ * step itself does, alone; so what goes wrong here costs a reset and no more. Nothing but BIOS settings is asked for ahead of
+ * its step: they destroy nothing.
  */
 
 const ApplyArgs = z.looseObject({ settings: BiosSettingsArgument });
@@ -69,7 +70,9 @@ export async function applyAhead(context: StepContext, apply: () => Promise<void
 
 async function stepsAhead(context: StepContext): Promise<readonly FlowStepRow[]> {
   const steps = await context.ask(listSteps(context.db, context.flow.uuid));
-  const next = steps.slice(steps.findIndex(({ uuid }) => uuid === context.step.uuid) + 1);
+  const next = steps
+    .slice(steps.findIndex(({ uuid }) => uuid === context.step.uuid) + 1)
+    .filter((each) => each.inBand || !isQuiet(each));
   const end = next.findIndex(
     (each) =>
       each.interface !== 'bios' || each.step !== 'apply_configuration' || each.inBand || each.state !== 'pending',

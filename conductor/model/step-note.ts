@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { nameSome } from '#shared/words.ts';
 
+const Left = z.object({ left_to: z.string() });
 const version = z.string().nullable();
 const Firmware = z.object({ firmware: z.array(z.object({ component: z.string(), before: version, after: version })) });
 const Sensors = z.object({
@@ -18,6 +19,8 @@ const Sensors = z.object({
 export function describeOutput(output: unknown): string | undefined {
   const boot = describeDeployBoot(output);
   if (boot !== undefined) return boot;
+  const left = Left.safeParse(output).data;
+  if (left) return `by the reset of ${left.left_to}`;
   const firmware = Firmware.safeParse(output).data?.firmware.map(
     ({ component, before, after }) => `${component} ${before ?? 'unknown'} → ${after ?? 'unknown'}`,
   );

@@ -1,5 +1,6 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { askForSteps, sameVersions } from '#conductor/agents/ask-agent.ts';
+import { noteReset } from '#conductor/flows/bios-left-resets.ts';
 import { askAhead } from '#conductor/flows/bios-settings-ahead.ts';
 import { checkBootMedium, insertBootMedium } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import { setPower } from '#conductor/flows/conductor-steps/power.ts';
@@ -144,6 +145,7 @@ export async function resetMachine(
   resume: (context: StepContext) => Promise<ConductorStepOutcome>,
 ): Promise<ConductorStepOutcome> {
   if (context.step.interface !== 'bios') await askAhead(context);
+  await noteReset(context);
   if (await ramdiskIsUp(context)) return rebootIntoRamdisk(context);
   await setPower(context, 'rebooting');
   return resume(context);

@@ -3,6 +3,7 @@ import type { FirmwareInterface, FirmwareUpdateProgress } from '#conductor/drive
 import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { withFirmwareImage } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
+import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
 import { readFirmware, rememberFirmware } from '#conductor/flows/firmware-store.ts';
 import { noteOutput } from '#conductor/flows/flow-store.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
@@ -72,8 +73,8 @@ export const firmwareUpdate: DriverStep = {
   priorities: { deploy: 0, clean: 0, service: 0 },
   args: UpdateArgs,
   isOffered: (bmc) => bmc.firmware !== undefined,
-  run: goOn,
-  resume: goOn,
+  run: (context) => settling(context, goOn),
+  resume: (context) => settlingLater(context, goOn),
 };
 
 async function goOn(context: StepContext): Promise<ConductorStepOutcome> {

@@ -3,6 +3,7 @@ import type { RaidController, RaidVolume } from '#conductor/drivers/interfaces.t
 import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type PlannedVolume, planVolumes } from '#conductor/flows/driver-steps/plan-volumes.ts';
+import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import { parseTargetRaidConfig, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
@@ -37,24 +38,24 @@ export const raidSteps: readonly DriverStep[] = [
     description: 'Makes volumes of the configuration given on the storage controllers.',
     priorities: { deploy: 0, service: 0 },
     args: ApplyArgs,
-    run: (context) => makeVolumes(context, appliedConfig(context)),
-    resume: (context) => awaitVolumes(context, appliedConfig(context)),
+    run: (context) => settling(context, () => makeVolumes(context, appliedConfig(context))),
+    resume: (context) => settlingLater(context, () => awaitVolumes(context, appliedConfig(context))),
   },
   {
     ...offered,
     step: 'create_configuration',
     description: "Makes volumes of the node's target_raid_config on the storage controllers.",
     priorities: { clean: 0, service: 0 },
-    run: (context) => makeVolumes(context, targetConfig(context)),
-    resume: (context) => awaitVolumes(context, targetConfig(context)),
+    run: (context) => settling(context, () => makeVolumes(context, targetConfig(context))),
+    resume: (context) => settlingLater(context, () => awaitVolumes(context, targetConfig(context))),
   },
   {
     ...offered,
     step: 'delete_configuration',
     description: 'Deletes all volumes of the storage controllers, and what is on them.',
     priorities: { clean: 0, service: 0 },
-    run: deleteVolumes,
-    resume: awaitDeletion,
+    run: (context) => settling(context, deleteVolumes),
+    resume: (context) => settlingLater(context, awaitDeletion),
   },
 ];
 

@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import type { BiosProgress } from '#conductor/drivers/interfaces.ts';
+import { laterReset, leaveReset, leftOf } from '#conductor/flows/bios-left-resets.ts';
+import {
+  describeRequested,
+  errorWithoutSecrets,
+  isUnreadable,
+  withoutSecrets,
+} from '#conductor/flows/bios-requested-settings.ts';
+import { applyAhead, settingsAhead } from '#conductor/flows/bios-settings-ahead.ts';
+import {
+  cacheBiosSettings,
+  listBiosSettings,
+  rememberBiosSettings,
+  settingOfRow,
+} from '#conductor/flows/bios-store.ts';
+import {
+  awaitReset,
+  hasCalledIn,
+  ramdiskIsUp,
+  resetMachine,
+} from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
+import { requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
+import { noteOutput } from '#conductor/flows/flow-store.ts';
+import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
+import { type BiosSetting, BiosSettingsArgument, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
+import { checkSettings, hasValue } from '#shared/bios/check-settings.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** What `bios.apply_configuration` does by the BMC. */
+
+const pollMs = 5_000;
+/** How long a BMC may show old values after the machine has booted: some read them from the firmware at intervals. */
+const staleMs = 5 * 60_000;
+
+export const ApplyArgs = z.strictObject({ settings: BiosSettingsArgument });
+
+/**
+ * Kept with the step: its settings were asked for with those of the next steps, or before another step's reset, are lost
+ * with them, or are asked for alone, which is the last try.
+ */
+const Along = z.object({ asked: z.enum(['along', 'lost', 'alone']) });
+type Asked = z.infer<typeof Along>['asked'];
+
+export async function runApply(context: StepContext): Promise<ConductorStepOutcome> {
+  const bios = requireOffered(context, (bmc) => bmc.bios);
+  const { signal } = context;
+  const settings = await bios.getSettings({ signal });
+  await rememberBiosSettings(context, settings);
+  const wanted = wantedSettings(context);
+  checkSettings(settings, wanted);
+  const byName = new Map(settings.map((setting) => [setting.name, setting]));
+  const different = wanted.filter(({ name, value }) => !hasValue(byName.get(name), value));
+  // an earlier try of this step may have done it all, with the machine still on its way back
+  if (different.length === 0) return finish(context);
+  const before = askedBefore(context);
+  const ahead = before === 'lost' || before === 'alone' ? [] : await settingsAhead(context, settings, wanted);
+  const apply = (some: readonly WantedBiosSetting[]): Promise<void> => bios.applySettings(some, { signal });
+  if (ahead.length > 0) await noteAsked(context, 'along');
+  const isAlong = ahead.length > 0 && (await applyAhead(context, () => apply([...different, ...ahead])));
+  if (!isAlong) {
+    if (ahead.length > 0 || before !== undefined) await noteAsked(context, 'alone');
+    try {
+      await apply(different);
+    } catch (error) {
+      throw errorWithoutSecrets(error, wanted, byName);
+    }
+  }
+  const { missing } = await compare(context);
+  // of what can't be read nothing tells whether it waits for a reset
+  const isBlind = different.some(({ name }) => isUnreadable(byName.get(name)));
+  if (!isBlind && missing.length === 0) return finish(context);
+  const later = isBlind || before !== undefined ? undefined : await laterReset(context);
+  if (later !== undefined) return leaveReset(later);
+  return resetMachine(context, () => resumeApply(context, isAlong ? 'along' : 'alone'));
+}
+
+export async function resumeApply(context: StepContext, asked = askedBefore(context)): Promise<ConductorStepOutcome> {
+  const { missing, progress, describe, hide } = await compare(context);
+  if (missing.length === 0) return finish(context);
+  const ramdisk = await ramdiskIsUp(context);
+  const booted = !ramdisk || hasCalledIn(context);
+  const pending = new Set(progress.pending.map(({ name }) => name));
+  const lost = missing.filter(({ name }) => !pending.has(name));
+  if (booted && lost.length > 0 && progress.failures.length > 0) {
+    // the failure may be that of another step's settings
+    if (asked === 'along' || asked === 'lost') return askAlone(context, describe(lost));
+    throw new AppError(
+      'bmc_error',
+      `the firmware did not take the BIOS settings ${describe(lost)}: ${hide(progress.failures.join(' '))}`,
+    );
+  }
+  const late = ramdisk && booted && lost.length > 0;
+  return {
+    kind: 'wait',
+    reason: `the firmware to take the BIOS settings ${describe(missing)}${late ? ', though the machine has booted' : ''}`,
+    timeoutMs: late ? staleMs : context.config.callbackTimeoutMs,
+    checkEveryMs: pollMs,
+  };
+}
+
+async function askAlone(context: StepContext, lost: string): Promise<ConductorStepOutcome> {
+  await noteAsked(context, 'lost');
+  return {
+    kind: 'again',
+    reason: `a reset for the BIOS settings ${lost} alone: those of the next steps failed with them`,
+    timeoutMs: context.config.callbackTimeoutMs,
+    checkEveryMs: 1,
+  };
+}
+
+function askedBefore({ step }: StepContext): Asked | undefined {
+  return Along.safeParse(step.output).data?.asked;
+}
+
+function noteAsked(context: StepContext, asked: Asked): Promise<void> {
+  return context.record((tx) => noteOutput(tx, context.step.uuid, { ...leftOf(context.step.output), asked }));
+}
+
+interface Comparison {
+  readonly missing: readonly WantedBiosSetting[];
+  readonly progress: BiosProgress;
+  /** For operators, the log and the node's history. */
+  readonly describe: (settings: readonly WantedBiosSetting[]) => string;
+  readonly hide: (text: string) => string;
+}
+
+/** What is not as wanted. What can't be read is taken as soon as it is not known to wait. */
+async function compare(context: StepContext): Promise<Comparison> {
+  const progress = await requireOffered(context, (bmc) => bmc.bios).getProgress({ signal: context.signal });
+  const rows = await context.ask(listBiosSettings(context.db, context.node.uuid));
+  const known = new Map(rows.map((row) => [row.name, settingOfRow(row)]));
+  const pending = new Set(progress.pending.map(({ name }) => name));
+  const wanted = wantedSettings(context);
+  const now = (name: string): BiosSetting | undefined => {
+    const setting = known.get(name);
+    return setting && { ...setting, value: progress.values.get(name) ?? null };
+  };
+  const missing = wanted.filter(({ name, value }) => {
+    const isReported = progress.values.has(name);
+    return isReported && isUnreadable(now(name)) ? pending.has(name) : !hasValue(now(name), value);
+  });
+  return {
+    missing,
+    progress,
+    describe: (some) => describeRequested(some, now),
+    hide: (text) => withoutSecrets(text, wanted, known),
+  };
+}
+
+export async function finish(context: StepContext): Promise<ConductorStepOutcome> {
+  const outcome = await awaitReset(context);
+  if (outcome.kind !== 'done') return outcome;
+  await cacheBiosSettings(context);
+  return { kind: 'done' };
+}
+
+export function wantedSettings(context: StepContext): readonly WantedBiosSetting[] {
+  return ApplyArgs.parse(stepArgs(context)).settings;
+}
