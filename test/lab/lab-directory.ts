@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { systemClock } from '#shared/clock.ts';
@@ -33,11 +33,14 @@ export function createLabDirectory(root = 'build/lab'): LabDirectory {
     sockets: join(registry, id),
   };
   mkdirSync(directory.path, { recursive: true });
-  mkdirSync(directory.sockets, { recursive: true });
+  // under another name until it has its owner: a lab that starts at this moment would remove it
+  const unnamed = join(registry, `.${id}`);
+  mkdirSync(unnamed, { recursive: true });
   // entered, but not listed, by the user as whom the conductor's PostgreSQL runs
-  for (const each of [registry, directory.sockets]) chmodSync(each, 0o711);
+  for (const each of [registry, unnamed]) chmodSync(each, 0o711);
   const owner = { pid: process.pid, startTime: processStartTime(process.pid), ...directory };
-  writeFileSync(join(directory.sockets, 'owner.json'), JSON.stringify(owner));
+  writeFileSync(join(unnamed, 'owner.json'), JSON.stringify(owner));
+  renameSync(unnamed, directory.sockets);
   return directory;
 }
 
@@ -56,7 +59,7 @@ export async function removeLab(lab: Pick<LabDirectory, 'namespace' | 'path' | '
  */
 export async function sweepDeadLabs(root = 'build/lab'): Promise<string[]> {
   const swept: string[] = [];
-  for (const id of readdirSafe(registry)) {
+  for (const id of readdirSafe(registry).filter((name) => !name.startsWith('.'))) {
     const sockets = join(registry, id);
     const owner = readOwner(sockets);
     if (owner && processStartTime(owner.pid) === owner.startTime) continue;
