@@ -3,13 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
 import type { AgentContext } from '#agent/context.ts';
+import { readSystemVendor } from '#agent/hardware/inventory-system.ts';
 import { findBootChoice, partitionOf } from '#agent/kexec/find-boot-choice.ts';
 import type { BootPath } from '#agent/kexec/grub-menu.ts';
 import { notUnderstood } from '#agent/kexec/grub-script.ts';
 import { appendImageFile } from '#agent/kexec/read-image-file.ts';
-import { refuseQuirks } from '#agent/kexec/refuse-quirks.ts';
-import type { ProbedPartition } from '#agent/storage/lsblk.ts';
-import { listBlockDevices } from '#agent/storage/lsblk.ts';
+import { listBlockDevices, type ProbedPartition } from '#agent/storage/lsblk.ts';
 import { readArrays, stopArray } from '#agent/storage/mdadm.ts';
 import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -99,4 +98,20 @@ async function leaveDisks(run: Run): Promise<void> {
     }
   }
   for (const { name } of await listBlockDevices(run)) await run('blockdev', ['--flushbufs', name]);
+}
+
+/** Machines that don't come up by kexec, or not whole, until they have been off, as their users report. */
+const quirks: readonly { readonly maker: RegExp; readonly product: RegExp; readonly what: string }[] = [
+  { maker: /^(HP|Hewlett)/i, product: /EliteDesk/i, what: 'its PCI bridges fail' },
+  { maker: /^(HP|Hewlett)/i, product: /\bZ2\b.*\bG4\b/i, what: 'its network card finds no link' },
+  { maker: /VMware/i, product: /ARM|VBSA/i, what: 'its devices fail' },
+  { maker: /Raspberry Pi/i, product: /./, what: 'its firmware has to start it' },
+];
+
+/** @throws AppError `not_supported` on such a machine @param sysRoot differs only in tests */
+async function refuseQuirks(sysRoot: string): Promise<void> {
+  const { manufacturer, product_name: name } = await readSystemVendor({ sys: sysRoot });
+  const quirk = quirks.find(({ maker, product }) => maker.test(manufacturer) && product.test(name));
+  if (!quirk) return;
+  throw new AppError('not_supported', `${manufacturer} ${name} does not come up whole by kexec: ${quirk.what}`);
 }

@@ -12,10 +12,10 @@ import {
   isSwitchedOff,
   writesNoImage,
 } from '#conductor/nodes/node-interfaces.ts';
-import { nodeRamdisk } from '#conductor/nodes/node-ramdisk.ts';
 import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
+import { nodeRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
 import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/resources/volume.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';

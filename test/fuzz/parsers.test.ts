@@ -17,7 +17,7 @@ import { parseLldpFrame } from '#agent/network/listen-lldp.ts';
 import { readPhysicalVolume } from '#agent/storage/lvm-label.ts';
 import { readPartitionTable } from '#agent/storage/partition-table.ts';
 import { recordedVolume } from '#agent/storage/testing/recorded-lvm.ts';
-import { readDhcpLine } from '#conductor/boot/dhcp/read-dhcp-line.ts';
+import { readDhcpLine } from '#conductor/boot/dhcp/dhcp-server.ts';
 import { parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { AppError } from '#shared/errors/app-error.ts';

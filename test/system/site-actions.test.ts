@@ -225,7 +225,7 @@ test('a group out of time: its hanging node is broken off, the rest goes on, and
     const nodes = await operator.actionNodes(id);
     return nodes.some(({ name, status }) => name === 'late-2' && status === 'success') || undefined;
   });
-  // the hour is over for whoever reads it anew
+  // the hour is over for whoever reads it again
   const victim = await until('somebody to run it', () => holder(id));
   await conductors[victim].kill('SIGKILL');
   await ask(

@@ -4,10 +4,11 @@ import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type DhcpConfig, findInterface } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { makeKnownMachinesDirectory, renderDnsmasqConfig } from '#conductor/boot/dhcp/dnsmasq-config.ts';
-import { type DhcpSighting, readDhcpLine } from '#conductor/boot/dhcp/read-dhcp-line.ts';
 import { type KeptService, keepRunning } from '#conductor/kernel/wake-loop.ts';
+import type { BootEvent } from '#conductor/model/power-and-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import { parseMacAddress } from '#shared/mac-address.ts';
 import { type Run, type RunningProcess, start } from '#shared/process/run.ts';
 
 export interface DhcpServerContext {
@@ -173,4 +174,28 @@ async function stop({ process: child }: Dnsmasq): Promise<void> {
   const timer = setTimeout(() => child.kill('SIGKILL'), endMs);
   await child.exited.catch(() => undefined);
   clearTimeout(timer);
+}
+
+/** Whom dnsmasq has answered. */
+export interface DhcpSighting {
+  readonly mac: string;
+  readonly event: BootEvent;
+}
+
+/** From the line's beginning: what clients say of themselves stands further behind. */
+const line =
+  /^dnsmasq-dhcp\[\d+\]: (?:\d+ )?(DHCPACK|DHCPDISCOVER|PXE)\([^)]+\) (?:(\d+\.[\d.]+) )?((?:[0-9a-f]{2}:){5}[0-9a-f]{2})(?: (.*))?$/;
+
+/**
+ * What a line of dnsmasq's log says of a machine that boots: an address that it was given, that none is left, or that it
+ * was told beside another server what to boot. `undefined` for all other lines. Pure.
+ */
+export function readDhcpLine(text: string): DhcpSighting | undefined {
+  const [, kind, address, given = '', rest = ''] = line.exec(text) ?? [];
+  const mac = parseMacAddress(given);
+  if (mac === undefined) return undefined;
+  const trouble = /^(no address available|address in use|ignored)/.exec(rest.trim())?.[0];
+  if (trouble !== undefined) return { mac, event: { event: 'dhcp', detail: trouble } };
+  if (kind === 'DHCPACK' && address !== undefined) return { mac, event: { event: 'dhcp', detail: address } };
+  return kind === 'PXE' ? { mac, event: { event: 'dhcp', detail: 'proxy' } } : undefined;
 }

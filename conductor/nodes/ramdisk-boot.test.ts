@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nodeRamdisk, unusedRamdiskKeys } from '#conductor/nodes/node-ramdisk.ts';
+import { nodeRamdisk, unusedRamdiskKeys } from '#conductor/nodes/ramdisk-boot.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
 const urls = { deploy_kernel: 'http://192.0.2.1/ipa.kernel', deploy_ramdisk: 'http://192.0.2.1/ipa.initramfs' };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readDhcpLine } from '#conductor/boot/dhcp/read-dhcp-line.ts';
+import { readDhcpLine } from '#conductor/boot/dhcp/dhcp-server.ts';
 
 const mac = '52:54:00:00:00:01';
 const read = (said: string) => readDhcpLine(`dnsmasq-dhcp[28262]: ${said}`);
