@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import type { ImageAnswer, MeasuredImageAnswer, PrunedImagesAnswer } from '#conductor/api/images.ts';
+import { callFor } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -16,6 +17,7 @@ import { forEachOperand } from '#conductor/cli/on-nodes.ts';
 import { openImage } from '#conductor/cli/open-image.ts';
 import { fieldTable, print, table } from '#conductor/cli/print.ts';
 import { writeStore } from '#shared/chunks/write-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/words.ts';
 
 const path = '/v1/images';
@@ -42,13 +44,16 @@ async function add(context: CommandContext, input: CommandInput): Promise<void> 
 }
 
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
-  const images = ((await context.client.call('GET', path))?.['images'] ?? []) as readonly ImageAnswer[];
+  const images =
+    (await callFor<{ readonly images: readonly ImageAnswer[] }>(context.client, 'GET', path))?.images ?? [];
   const rows = images.map((image) => [image.name, sizeOf(image), image.added_at.slice(0, 10), usersOf(image)]);
   print(context, input, { json: images, text: table([['name', 'size', 'added', 'used by'], ...rows]) });
 }
 
 async function show(context: CommandContext, input: CommandInput): Promise<void> {
-  const image = (await context.client.call('GET', `${path}/${pathOperand(input)}`)) as unknown as MeasuredImageAnswer;
+  const name = pathOperand(input);
+  const image = await callFor<MeasuredImageAnswer>(context.client, 'GET', `${path}/${name}`);
+  if (!image) throw new AppError('not_found', `there is no image ${name}: \`baton image list\` shows them`);
   const text = fieldTable({
     name: image.name,
     checksum: image.checksum,
@@ -64,7 +69,8 @@ async function prune(context: CommandContext, input: CommandInput): Promise<void
   const acts = flagOption(input, 'yes');
   const days = numberOption(input, 'older-than', 0);
   const body = { dry_run: !acts, ...(days === undefined ? {} : { older_than_days: days }) };
-  const answer = (await context.client.call('POST', `${path}/prune`, body)) as unknown as PrunedImagesAnswer;
+  const answer = await callFor<PrunedImagesAnswer>(context.client, 'POST', `${path}/prune`, body);
+  if (!answer) throw new AppError('internal', 'prune images: the conductor answered nothing');
   const { images, kept, chunks, bytes } = answer;
   const names = images.length === 0 ? 'no image' : images.join(', ');
   const text = acts

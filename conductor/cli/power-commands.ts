@@ -1,5 +1,5 @@
 import type { FlowView } from '#conductor/api/flows.ts';
-import { type Json, readOfNode } from '#conductor/cli/api-client.ts';
+import { callFor, type Json, readOfNode } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -101,8 +101,8 @@ export const powerCommands: readonly Command[] = [
 
 /** The one of these names that may be skipped. @throws AppError `not_found` naming those that may */
 async function findStep({ client }: CommandContext, ident: string, wanted: string): Promise<FlowView['steps'][number]> {
-  const { steps } = (await client.call('GET', `/v1/nodes/${ident}/flow`)) as unknown as FlowView;
-  const skippable = steps.filter((step) => step.may_skip);
+  const flow = await callFor<FlowView>(client, 'GET', `/v1/nodes/${ident}/flow`);
+  const skippable = (flow?.steps ?? []).filter((step) => step.may_skip);
   const found = skippable.find((step) => [step.uuid, stepTitle(step), step.step].includes(wanted));
   if (found) return found;
   const names = skippable.map(stepTitle).join(', ') || 'none of its steps';
