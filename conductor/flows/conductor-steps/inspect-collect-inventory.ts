@@ -2,8 +2,8 @@ import { askForInventory } from '#conductor/agents/ask-agent.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { applyInspection } from '#conductor/nodes/inspection/apply-inspection.ts';
+import { applyRules } from '#conductor/nodes/inspection/apply-rules.ts';
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
-import { applyRules } from '#conductor/nodes/inspection/rules/apply-rules.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 async function run(context: StepContext): Promise<ConductorStepOutcome> {

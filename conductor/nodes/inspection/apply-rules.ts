@@ -88,7 +88,7 @@ async function keptWhereRefused(tx: Transaction, work: () => Promise<void>): Pro
 const notShown = "why is in the conductor's log alone: a sensitive rule holds, and the reason may tell what it says";
 
 /** What rules would make of a node as it is now, without what sensitive rules say or what may tell it. */
-export interface RulesPreview {
+interface RulesPreview {
   readonly applied: readonly string[];
   /** Fields by their paths: values may be secrets. */
   readonly changed: readonly string[];
