@@ -101,8 +101,15 @@ export async function instanceNetworkData(
   node: NodeRow,
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
   if (Object.keys(node.networkData).length > 0) return node.networkData;
+  const { db, networks } = context;
+  const groups = await listPortGroups(db, networks.networks, node.uuid);
+  if (parseNetworkInterface(node.networkInterface) === 'neutron' && networks.neutron) {
+    const [ports, vifs] = await Promise.all([listNodePorts(db, node.uuid), listVifs(db, node.uuid)]);
+    const destination = { purpose: 'tenant', vifs } as const;
+    return networks.neutron.networkData({ nodeUuid: node.uuid, ports, groups, destination });
+  }
   const moves = await tenantMoves(context, node);
-  return networkDataOf(moves, await listPortGroups(context.db, context.networks.networks, node.uuid));
+  return networkDataOf(moves, groups);
 }
 
 /** Other nodes at a bond of this node's switch: each would move the other. @returns a fault for each of their ports */

@@ -13,6 +13,8 @@ export interface SimulatedNeutron {
   /** Every request: `PUT /v2.0/ports/…`. */
   readonly requests: string[];
   addNetwork(name: string, physicalNetwork?: string): string;
+  /** @param subnet in Neutron's words */
+  addSubnet(subnet: Readonly<Record<string, unknown>>): string;
   /** As a tenant makes one. */
   addPort(networkId: string, port?: Partial<Port>): Port;
   stop(): Promise<void>;
@@ -31,10 +33,17 @@ interface Port {
   'binding:vif_type': string;
   'binding:vnic_type': string;
   'binding:profile': Record<string, unknown>;
+  fixed_ips: { subnet_id: string; ip_address: string }[];
+  /** Of a trunk's parent. */
+  trunk_details?: {
+    trunk_id: string;
+    sub_ports: { port_id: string; segmentation_id: number; segmentation_type: 'vlan'; mac_address: string }[];
+  };
 }
 
 interface NeutronState {
   readonly networks: Map<string, { id: string; name: string; 'provider:physical_network': string | null }>;
+  readonly subnets: Map<string, Readonly<Record<string, unknown>>>;
   readonly ports: Map<string, Port>;
   /** `switch_id`s that a mechanism driver knows. */
   readonly switches: Set<string>;
@@ -65,6 +74,7 @@ class Refusal extends Error {
 export async function startSimulatedNeutron(): Promise<SimulatedNeutron> {
   const state: NeutronState = {
     networks: new Map(),
+    subnets: new Map(),
     ports: new Map(),
     switches: new Set(['leaf1']),
     looks: 1,
@@ -98,6 +108,11 @@ export async function startSimulatedNeutron(): Promise<SimulatedNeutron> {
     addNetwork: (name, physicalNetwork) => {
       const id = randomUUID();
       state.networks.set(id, { id, name, 'provider:physical_network': physicalNetwork ?? null });
+      return id;
+    },
+    addSubnet: (subnet) => {
+      const id = randomUUID();
+      state.subnets.set(id, { id, gateway_ip: null, host_routes: [], dns_nameservers: [], ...subnet });
       return id;
     },
     addPort: (networkId, port = {}) => createPort(state, { network_id: networkId, ...port }),
@@ -142,13 +157,16 @@ function resource(state: NeutronState, method: string, url: URL, wanted: Partial
     if (!network) throw new Refusal(404, 'NetworkNotFound', `Network ${id} could not be found.`);
     return { status: 200, body: { network } };
   }
+  if (kind === 'subnets') {
+    const subnet = state.subnets.get(id ?? '');
+    if (!subnet) throw new Refusal(404, 'SubnetNotFound', `Subnet ${id} could not be found.`);
+    return { status: 200, body: { subnet } };
+  }
   if (id === undefined && method === 'POST') return { status: 201, body: { port: createPort(state, wanted) } };
   if (id === undefined) {
     const filters = [...new Set(url.searchParams.keys())];
     const ports = [...state.ports.values()].filter((port) =>
-      filters.every((key) =>
-        url.searchParams.getAll(key).includes(port[key as Exclude<keyof Port, 'binding:profile'>]),
-      ),
+      filters.every((key) => url.searchParams.getAll(key).includes(String(port[key as keyof Port]))),
     );
     return { status: 200, body: { ports } };
   }
@@ -182,6 +200,7 @@ function createPort(state: NeutronState, wanted: Partial<Port>): Port {
     'binding:vif_type': 'unbound',
     'binding:vnic_type': 'normal',
     'binding:profile': {},
+    fixed_ips: [],
     ...wanted,
   };
   state.ports.set(port.id, port);

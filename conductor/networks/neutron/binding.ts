@@ -45,8 +45,13 @@ export function bindingOf(nodeUuid: string, ports: readonly NetworkPort[], group
 }
 
 function groupInformation({ uuid, name, mode, properties }: NeutronGroup): Record<string, unknown> {
-  const bond = Object.entries(properties).map(([key, value]) => [key.startsWith('bond_') ? key : `bond_${key}`, value]);
-  return { id: uuid, name, bond_mode: mode, bond_properties: Object.fromEntries(bond) };
+  return { id: uuid, name, bond_mode: mode, bond_properties: bondProperties(properties) };
+}
+
+/** `{miimon}` or `{bond_miimon}` → `{bond_miimon}`. */
+export function bondProperties(properties: NeutronGroup['properties']): Record<string, unknown> {
+  const all = Object.entries(properties);
+  return Object.fromEntries(all.map(([key, value]) => [key.startsWith('bond_') ? key : `bond_${key}`, value]));
 }
 
 export function isBoundAs(port: NeutronPort, { address, body }: Binding): boolean {

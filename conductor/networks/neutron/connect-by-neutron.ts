@@ -15,6 +15,7 @@ import {
   type NeutronNetwork,
   type NeutronPort,
 } from '#conductor/networks/neutron/neutron-client.ts';
+import { type KnownVif, neutronNetworkData, type PlacedVif } from '#conductor/networks/neutron/neutron-network-data.ts';
 import type { NeutronSettings } from '#conductor/networks/neutron/neutron-settings.ts';
 import { placeVifs, type Vif } from '#conductor/networks/place-vifs.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
@@ -29,6 +30,8 @@ export interface NeutronConnector {
   connect(request: NeutronRequest): Promise<SwitchPortPlacement[]>;
   /** @throws AppError `not_found` */
   findVif(id: string, signal?: AbortSignal): Promise<NeutronVif>;
+  /** What an instance learns of its links, as `network_data`; nothing is bound. @throws AppError `not_found` */
+  networkData(request: NeutronRequest): Promise<Readonly<Record<string, unknown>> | undefined>;
   /** Before the node is forgotten: VIFs stay as they are. */
   removeOwn(nodeUuid: string): Promise<void>;
   close(): Promise<void>;
@@ -85,8 +88,30 @@ export function createNeutronConnector(settings: NeutronSettings, pace = default
       return wantedVifs(request, vifs, await Promise.all(vifs.map(({ id }) => findVif(id, signal))));
     return ownPorts(request, purpose, await client.findNetwork(settings.networks[purpose], signal));
   };
+  const readVif = async (id: string, signal?: AbortSignal): Promise<KnownVif> => {
+    const port = await client.getPort(id, signal);
+    const network = await client.findNetwork(port.network_id, signal);
+    const ids = [...new Set(port.fixed_ips.map(({ subnet_id: subnet }) => subnet))];
+    return { port, network, subnets: await Promise.all(ids.map((subnet) => client.getSubnet(subnet, signal))) };
+  };
   return {
     findVif,
+    networkData: async (request) => {
+      const wanted = await wantedOf(request);
+      const placed = wanted.map(async ({ of, ports }): Promise<PlacedVif[]> => {
+        if (!('vif' in of)) return [];
+        const vif = await readVif(of.vif, request.signal);
+        const subPorts = vif.port.trunk_details?.sub_ports ?? [];
+        const vlans = subPorts.map(async ({ port_id: id, segmentation_id: vlan }) => ({
+          ...(await readVif(id, request.signal)),
+          vlan,
+        }));
+        const group =
+          ports.length > 1 ? request.groups.find(({ uuid }) => uuid === ports[0]?.portgroupUuid) : undefined;
+        return [{ ...vif, at: ports, group, vlans: await Promise.all(vlans) }];
+      });
+      return neutronNetworkData((await Promise.all(placed)).flat());
+    },
     connect: async (request) => {
       const { nodeUuid, ports, signal } = request;
       const faults = neutronFaults(ports);

@@ -12,6 +12,8 @@ export interface NeutronClient {
   findNetwork(nameOrId: string, signal?: AbortSignal): Promise<NeutronNetwork>;
   listPorts(filter: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<NeutronPort[]>;
   /** @throws AppError `not_found` */
+  getSubnet(id: string, signal?: AbortSignal): Promise<NeutronSubnet>;
+  /** @throws AppError `not_found` */
   getPort(id: string, signal?: AbortSignal): Promise<NeutronPort>;
   createPort(port: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<NeutronPort>;
   updatePort(id: string, port: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<NeutronPort>;
@@ -23,10 +25,23 @@ export interface NeutronClient {
 const Network = z.object({
   id: z.string(),
   name: z.string(),
+  mtu: z.number().nullish(),
   'provider:physical_network': z.string().nullish(),
   segments: z.array(z.object({ 'provider:physical_network': z.string().nullish() })).optional(),
 });
 export type NeutronNetwork = z.infer<typeof Network>;
+
+const Subnet = z.object({
+  id: z.string(),
+  cidr: z.string(),
+  ip_version: z.union([z.literal(4), z.literal(6)]),
+  enable_dhcp: z.boolean(),
+  gateway_ip: z.string().nullish(),
+  ipv6_address_mode: z.string().nullish(),
+  dns_nameservers: z.array(z.string()).default([]),
+  host_routes: z.array(z.object({ destination: z.string(), nexthop: z.string() })).default([]),
+});
+export type NeutronSubnet = z.infer<typeof Subnet>;
 
 const Port = z.object({
   id: z.string(),
@@ -40,8 +55,17 @@ const Port = z.object({
   'binding:host_id': z.string().default(''),
   'binding:vif_type': z.string().default('unbound'),
   'binding:profile': z.record(z.string(), z.unknown()).default({}),
+  fixed_ips: z.array(z.object({ subnet_id: z.string(), ip_address: z.string() })).default([]),
+  /** Where it is the parent of a trunk. */
+  trunk_details: z
+    .object({ sub_ports: z.array(z.object({ port_id: z.string(), segmentation_id: z.number() })).default([]) })
+    .nullish(),
 });
 export type NeutronPort = z.infer<typeof Port>;
+
+const OneNetwork = z.object({ network: Network });
+const OneSubnet = z.object({ subnet: Subnet });
+const OnePort = z.object({ port: Port });
 
 const Fault = z.object({ NeutronError: z.union([z.string(), z.object({ message: z.string() })]) });
 
@@ -94,12 +118,12 @@ export function createNeutronClient(settings: NeutronSettings): NeutronClient {
       cause: parsed.error,
     });
   };
-  const OnePort = z.object({ port: Port });
+  const read = <Schema extends z.ZodType>(schema: Schema, kind: string, id: string, signal?: AbortSignal) =>
+    ask(schema, 'GET', `/${kind}/${encodeURIComponent(id)}`, undefined, signal);
   return {
     findNetwork: async (nameOrId, signal) => {
       if (z.uuid().safeParse(nameOrId).success) {
-        const path = `/networks/${encodeURIComponent(nameOrId)}`;
-        return (await ask(z.object({ network: Network }), 'GET', path, undefined, signal)).network;
+        return (await read(OneNetwork, 'networks', nameOrId, signal)).network;
       }
       const path = `/networks?${new URLSearchParams({ name: nameOrId }).toString()}`;
       const { networks } = await ask(z.object({ networks: z.array(Network) }), 'GET', path, undefined, signal);
@@ -112,8 +136,8 @@ export function createNeutronClient(settings: NeutronSettings): NeutronClient {
       const path = `/ports?${new URLSearchParams(filter).toString()}`;
       return (await ask(z.object({ ports: z.array(Port) }), 'GET', path, undefined, signal)).ports;
     },
-    getPort: async (id, signal) =>
-      (await ask(OnePort, 'GET', `/ports/${encodeURIComponent(id)}`, undefined, signal)).port,
+    getSubnet: async (id, signal) => (await read(OneSubnet, 'subnets', id, signal)).subnet,
+    getPort: async (id, signal) => (await read(OnePort, 'ports', id, signal)).port,
     createPort: async (port, signal) => (await ask(OnePort, 'POST', '/ports', { port }, signal)).port,
     updatePort: async (id, port, signal) =>
       (await ask(OnePort, 'PUT', `/ports/${encodeURIComponent(id)}`, { port }, signal)).port,
