@@ -59,6 +59,33 @@ describe('ipmi_sim', () => {
     }
   });
 
+  test("its clock is set, in UTC wherever the conductor's host is", async () => {
+    const { management } = await make();
+    await management.setBmcClock?.(new Date('2031-02-03T04:05:06Z'));
+    const { ipmi_address: host, ipmi_port: port, ipmi_username: user, ipmi_password: password } = bmc.driverInfo;
+    const { stdout } = await run(
+      'ipmitool',
+      [
+        '-I',
+        'lanplus',
+        '-H',
+        String(host),
+        '-p',
+        String(port),
+        '-U',
+        String(user),
+        '-C',
+        '3',
+        '-E',
+        'sel',
+        'time',
+        'get',
+      ],
+      { env: { IPMITOOL_PASSWORD: String(password), IPMI_PASSWORD: String(password), TZ: 'UTC' } },
+    );
+    expect(stdout).toMatch(/^02\/03\/(20)?31 04:/);
+  });
+
   test('refuses a wrong password, which is not shown', async () => {
     const { power } = ipmiHardwareType({ run, log: silentLog }, { ...fast, attempts: 1 }).connect({
       ...bmc.driverInfo,

@@ -25,6 +25,7 @@ test('the event log as ipmitool lists it, with a clock that was never set', () =
   const text = [
     '   1 | 11/24/2026 | 19:00:01 UTC | Temperature CPU1 Temp | Upper Critical going high | Asserted',
     '   a |  Pre-Init  |0000000021| Power Supply #0x64 | Power Supply AC lost | Asserted',
+    '   b | 11/24/26 | 19:00:02 UTC | Fan #0x30 | Lower Critical going low  | Asserted',
     'SEL has no entries',
   ].join('\n');
   expect(parseEventLog(text)).toEqual([
@@ -34,5 +35,6 @@ test('the event log as ipmitool lists it, with a clock that was never set', () =
       message: 'Temperature CPU1 Temp, Upper Critical going high, Asserted',
     },
     { at: null, severity: null, message: 'Power Supply #0x64, Power Supply AC lost, Asserted' },
+    { at: '2026-11-24T19:00:02.000Z', severity: null, message: 'Fan #0x30, Lower Critical going low, Asserted' },
   ]);
 });

@@ -91,14 +91,14 @@ export function parseSensors(text: string): SensorReading[] {
   });
 }
 
-/** Lines of `id | mm/dd/yyyy | hh:mm:ss | sensor | event | Asserted`. */
+/** Lines of `id | mm/dd/yyyy | hh:mm:ss UTC | sensor | event | Asserted`; since ipmitool 1.8.19 with `yy`. */
 export function parseEventLog(text: string): LogEntry[] {
   return text.split('\n').flatMap((line) => {
     const [id = '', date = '', time = '', ...words] = line.split('|').map((part) => part.trim());
     if (!/^[0-9a-f]+$/i.test(id) || words.length === 0) return [];
-    const [, month, day, year] = /^(\d\d)\/(\d\d)\/(\d{4})$/.exec(date) ?? [];
+    const [, month, day, year] = /^(\d\d)\/(\d\d)\/(\d{4}|\d\d)$/.exec(date) ?? [];
     const [clock = ''] = time.split(' ');
-    const at = new Date(`${year}-${month}-${day}T${clock}Z`);
+    const at = new Date(`${year?.padStart(4, '20')}-${month}-${day}T${clock}Z`);
     const message = words.join(', ').slice(0, 500);
     return [{ at: Number.isNaN(at.getTime()) ? null : at.toISOString(), severity: null, message }];
   });

@@ -153,6 +153,15 @@ describe('ipmitool', () => {
     expect(calls.at(-1)?.args.slice(-3)).toEqual(['mc', 'reset', 'cold']);
   });
 
+  test('sets the clock', async () => {
+    const { management, calls } = rig();
+    await management.setBmcClock?.(new Date('2031-02-03T04:05:06.789Z'));
+    expect(calls.at(-1)?.args.slice(-4)).toEqual(['sel', 'time', 'set', '02/03/2031 04:05:06']);
+    const later = rig(['Specified time could not be parsed']);
+    await later.management.setBmcClock?.(new Date('2031-02-03T04:05:06.789Z'));
+    expect(later.calls.at(-1)?.args.slice(-1)).toEqual(['02/03/31 04:05:06']);
+  });
+
   test('keeps boot flags before it sets them, and does without where the BMC refuses', async () => {
     const { management, calls } = rig(['Unable to send RAW command (rsp=0x80): Parameter not supported']);
     await management.setBootDevice('pxe', { persistent: true, bootMode: 'uefi' });

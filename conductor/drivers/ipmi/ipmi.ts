@@ -22,7 +22,7 @@ import {
 import { reachPowerTarget } from '#conductor/drivers/reach-power-target.ts';
 import { bootDevices, type PowerState, powerTargets } from '#conductor/model/power-and-boot.ts';
 import { systemClock } from '#shared/clock.ts';
-import { errorCode } from '#shared/errors/app-error.ts';
+import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { openProgram } from '#shared/terminal/open-program.ts';
 
 const readTimeoutMs = 60_000;
@@ -81,6 +81,20 @@ function ipmiManagement(context: IpmitoolContext, connection: IpmiConnection): M
     },
     resetBmc: async (options) => {
       await ipmitool(context, connection, ['mc', 'reset', 'cold'], callDeadline(options, timeoutMs).signal);
+    },
+    setBmcClock: async (now, options) => {
+      const [, century, year, month, day, time] =
+        /^(\d\d)(\d\d)-(\d\d)-(\d\d)T([\d:]{8})/.exec(now.toISOString()) ?? [];
+      const { signal } = callDeadline(options, timeoutMs);
+      const set = (shown: string) =>
+        ipmitool(context, connection, ['sel', 'time', 'set', `${month}/${day}/${shown} ${time}`], signal);
+      try {
+        await set(`${century}${year}`);
+      } catch (error) {
+        // ipmitool 1.8.19 knows years by two digits alone
+        if (!errorChain(error).includes('could not be parsed')) throw error;
+        await set(`${year}`);
+      }
     },
     setBootDevice: async (device, options) => {
       const { signal } = callDeadline(options, timeoutMs);

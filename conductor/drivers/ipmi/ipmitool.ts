@@ -121,7 +121,8 @@ async function runOnce(
     signal.throwIfAborted();
     const result = await context.run('ipmitool', ipmitoolArgs({ ...connection, address }, command), {
       // both names: -E prefers the first, which somebody may have set for the conductor
-      env: { IPMITOOL_PASSWORD: password, IPMI_PASSWORD: password },
+      // it shows and reads BMCs' clocks as local time, in the words of the locale
+      env: { IPMITOOL_PASSWORD: password, IPMI_PASSWORD: password, TZ: 'UTC', LC_ALL: 'C' },
       secrets: password === '' ? [] : [password],
       timeoutMs: processTimeoutMs,
       signal,
