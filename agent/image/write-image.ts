@@ -171,6 +171,7 @@ function progressReporter(
 
 async function checkDigest(hasher: Hasher, expected: ExpectedChecksum): Promise<void> {
   const hex = await hasher.digest();
+  await hasher.close(); // a thread has memory of its own
   if (hex === expected.hex) return;
   throw new AppError(
     'image_error',

@@ -11,7 +11,7 @@ import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
 beforeAll(async () => {
-  api = await openTestApi({ settings: { BATON_IMAGE_NEIGHBOURS: 'true' } });
+  api = await openTestApi();
 });
 beforeEach(() => api.reset());
 afterAll(() => api.close());

@@ -108,8 +108,8 @@ export const Environment = z.object({
   BATON_RUN_IMAGE_PROGRAMS: flag(false).describe(
     "run a partition image's own GRUB tools, in a sandbox in the ramdisk: needed for images with entries in /boot/loader",
   ),
-  BATON_IMAGE_NEIGHBOURS: flag(false).describe(
-    'have machines that deploy the same image in chunks, for the same project, send each other what they have; not where ports of the provisioning network are isolated; new: try it with a few machines first',
+  BATON_IMAGE_NEIGHBOURS: flag(true).describe(
+    'have machines that deploy the same image in chunks, for the same project, send each other what they have; of no use where ports of the provisioning network are isolated from each other',
   ),
   BATON_REQUIRE_BOOT_TOKEN: flag(false).describe(
     "refuse lookups without a boot token from Baton's iPXE script or CD: not with an ironic-python-agent's own ramdisk; `false`: only of nodes whose boot was given one",

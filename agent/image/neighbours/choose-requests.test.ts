@@ -17,12 +17,13 @@ const want = (at: number, fields: Partial<Want> = {}): Want => ({
   seed: seedOf(digest(`chunk ${at}`)),
   asked: { server: false, members: 0 },
   tried: new Set(),
+  awaits: new Set(),
   dueSince: undefined,
   ...fields,
 });
 const member = (number: number, fields: Partial<Member> = {}): Member => {
   const id = digest(`member ${number}`).slice(0, 16);
-  return { id, seed: seedOf(id), done: 0, busy: 0, known: true, ...fields };
+  return { id, seed: seedOf(id), done: 0, busy: 0, known: true, doubtful: false, ...fields };
 };
 const situation = (fields: Partial<Situation>): Situation => ({
   now: 10_000,
@@ -87,6 +88,25 @@ describe('beside neighbours', () => {
     ]);
   });
 
+  test('no chunk is left to an owner that has failed while the server is idle', () => {
+    const owners = (doubtful: boolean): readonly Member[] =>
+      [1, 2].map((number) => member(number, { known: !doubtful, doubtful, busy: 2 }));
+    const owned = wants.filter((each) => ownerOf(each, situation({}).selfSeed, owners(false)) !== undefined);
+    expect(chooseRequests(situation({ wants: owned, members: owners(false) }))).toEqual([]);
+    expect(fromServer(chooseRequests(situation({ wants: owned, members: owners(true) })))).toEqual(
+      owned.slice(0, 3).map(({ at }) => at),
+    );
+  });
+
+  test('one that has failed is waited for half as long', () => {
+    const late = (doubtful: boolean): readonly number[] => {
+      const asked = member(1, { known: !doubtful, doubtful, busy: 1 });
+      const waits = want(0, { asked: { server: false, members: 1 }, awaits: new Set([asked.id]), dueSince: 9300 });
+      return fromServer(chooseRequests(situation({ wants: [waits], members: [asked] })));
+    };
+    expect([late(false), late(true)]).toEqual([[], [0]]);
+  });
+
   test('each chunk has one owner, the same for all, as often each', () => {
     const all = Array.from({ length: 20 }, (_, number) => member(number));
     const owned = new Map<number, number>();
@@ -112,6 +132,7 @@ test('whatever is known: nobody is asked beyond the limits, twice, or in vain; a
       done: nat(2000),
       busy: nat(3),
       known: boolean(),
+      doubtful: boolean(),
     }),
     { selector: ({ number }) => number, maxLength: 24 },
   );

@@ -7,8 +7,10 @@ export interface Member {
   readonly done: number;
   /** Requests to it under way. */
   readonly busy: number;
-  /** It sends in time, as far as it has been asked: before it has sent a chunk, it is asked for one at a time. */
+  /** It sends in time, as far as it has been asked: one that has not yet is asked for one at a time. */
   readonly known: boolean;
+  /** It has failed, and not made up for it: it is waited for half as long, and no chunk is left to it. */
+  readonly doubtful: boolean;
 }
 
 /** A chunk that this machine lacks. */
@@ -21,6 +23,8 @@ export interface Want {
   readonly asked: { readonly server: boolean; readonly members: number };
   /** Members that were asked for it: once each. */
   readonly tried: ReadonlySet<string>;
+  /** Those of them that are asked now. */
+  readonly awaits: ReadonlySet<string>;
   /** Since when it has been among those that are written next, in milliseconds; `undefined`: it is not yet. */
   readonly dueSince: number | undefined;
 }
@@ -66,7 +70,7 @@ const unknownServerMs = 700;
  * are about to need it, the *owner*: all rank themselves by the same digest, so they agree without a word, and the
  * server sends each chunk about once. When a machine leaves, its chunks fall to the next in rank. Nobody waits for
  * long: a chunk that is written next and late is asked of the server besides, and a neighbour that does not send in time
- * is none for a while.
+ * is none for a while, or is not relied on.
  */
 export function chooseRequests<W extends Want>(situation: Situation<W>): readonly ChunkRequest<W>[] {
   const { now, selfSeed, wants, serverMs } = situation;
@@ -76,6 +80,9 @@ export function chooseRequests<W extends Want>(situation: Situation<W>): readonl
   const serverLimit = shareOfServer(near.length + situation.unheard);
   const memberLimit = Math.min(8, Math.max(2, Math.ceil(16 / Math.max(1, members.length))));
   const hedgeMs = hedgeAfter(serverMs);
+  const reliable = new Set(members.flatMap(({ id, doubtful }) => (doubtful ? [] : [id])));
+  const patience = ({ awaits }: W): number =>
+    awaits.size === 0 || [...awaits].some((id) => reliable.has(id)) ? hedgeMs : hedgeMs / 2;
   const busy = new Map(members.map(({ id, busy: requests }) => [id, requests]));
   const room = ({ id, known }: Member): boolean => (busy.get(id) ?? 0) < (known ? memberLimit : 1);
   const requests: ChunkRequest<W>[] = [];
@@ -90,10 +97,11 @@ export function chooseRequests<W extends Want>(situation: Situation<W>): readonl
     requests.push({ want, from: { member: id } });
   };
 
+  const leftToDoubtful: W[] = [];
   const hasRoom = (): boolean => serverBusy < serverLimit || members.some(room);
   for (const want of wants) {
     if (!hasRoom()) break;
-    const isLate = want.dueSince !== undefined && now - want.dueSince > hedgeMs;
+    const isLate = want.dueSince !== undefined && now - want.dueSince > patience(want);
     if ((want.asked.server || want.asked.members > 0) && !isLate) continue;
     const { haver, able } = findHavers(want, members, busy, room);
     if (haver && want.asked.members === 0) askMember(want, haver);
@@ -102,8 +110,11 @@ export function chooseRequests<W extends Want>(situation: Situation<W>): readonl
       const owner = ownerOf(want, selfSeed, members);
       if (owner === undefined) askServer(want);
       else if (room(owner) && (busy.get(owner.id) ?? 0) < ownerRequests) askMember(want, owner);
+      else if (owner.doubtful) leftToDoubtful.push(want);
     }
   }
+  // rather than that the server has nothing to do
+  for (const want of leftToDoubtful) askServer(want);
   return requests;
 }
 

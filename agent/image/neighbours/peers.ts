@@ -13,6 +13,8 @@ import type { Neighbour } from '#shared/wire/neighbours.ts';
 const mostPeers = 32;
 const firstRestMs = 2000;
 const mostRests = 6;
+/** Chunks that a neighbour has to send after it has failed, twice as many each time. */
+const penance = { first: 4, most: 64 };
 const busyMs = 500;
 const greetMs = 2000;
 /** Answers without a chunk that a neighbour was to have, in a row: then it has failed. */
@@ -29,7 +31,9 @@ interface Peer extends Neighbour {
   readonly seed: number;
   done: number;
   busy: number;
-  known: boolean;
+  /** Above 0 it is known to send in time, below 0 it has failed. */
+  trust: number;
+  falls: number;
   failures: number;
   empty: number;
   /** Not asked before then; `Infinity`: never again. */
@@ -92,14 +96,18 @@ export function createPeers(options: PeersOptions): Peers {
   const now = (): number => clock.now().getTime();
   return {
     // those that have not answered yet are none
-    members: () => [...peers.values()].filter(({ heardAt, restsUntil }) => heardAt > 0 && restsUntil <= now()),
+    members: () =>
+      [...peers.values()]
+        .filter(({ heardAt, restsUntil }) => heardAt > 0 && restsUntil <= now())
+        .map(({ id, seed, done, busy, trust }) => ({ id, seed, done, busy, known: trust > 0, doubtful: trust < 0 })),
     unheard: () => [...peers.values()].filter(({ heardAt, failures }) => heardAt === 0 && failures === 0).length,
     add: (neighbour) => {
       if (neighbour.id === self() || peers.has(neighbour.id) || peers.size >= mostPeers) return;
       const fresh = {
         done: 0,
         busy: 0,
-        known: false,
+        trust: 0,
+        falls: 0,
         failures: 0,
         empty: 0,
         restsUntil: 0,
@@ -151,7 +159,7 @@ async function askPeerForChunk(asking: Asking, peer: Peer, question: PeerQuestio
     const answer = await takeChunk(asking, peer, question);
     if (answer !== 'sent') return answer;
     asking.pace.chunkMs = smooth(asking.pace.chunkMs, performance.now() - began);
-    Object.assign(peer, { known: true, failures: 0, empty: 0 });
+    Object.assign(peer, { trust: Math.min(1, peer.trust + 1), failures: 0, empty: 0 });
     return answer;
   } catch (error) {
     if (signal.aborted || asking.closed.aborted) throw new AppError('aborted', 'it is not needed any more');
@@ -231,7 +239,8 @@ async function get(
 }
 
 function fail({ clock, log }: Asking, peer: Peer, error: unknown): void {
-  peer.known = false;
+  peer.trust = -Math.min(penance.most, penance.first * 2 ** peer.falls);
+  peer.falls += 1;
   peer.failures += 1;
   const isLie = errorCode(error) !== 'unavailable';
   const isGone = isLie || peer.failures > mostRests;

@@ -7,18 +7,15 @@ import { smooth } from '#agent/image/neighbours/peers.ts';
 import { readBack } from '#agent/image/neighbours/read-back.ts';
 import type { Offer } from '#agent/image/neighbours/serve-chunks.ts';
 import type { Share } from '#agent/image/neighbours/share.ts';
-import {
-  aheadBytes,
-  createWantedChunks,
-  type Wanted,
-  type WantedChunks,
-} from '#agent/image/neighbours/wanted-chunks.ts';
+import { createWantedChunks, type Wanted, type WantedChunks } from '#agent/image/neighbours/wanted-chunks.ts';
 import { slotBytes } from '#agent/image/slot-pool.ts';
 import type { Chunk, ChunkIndex } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tickMs = 250;
 const lookMs = 10;
+/** Of chunks that were written, packed, for those who ask later: others are read back from the disk. */
+const usedBytes = 12 * 1024 * 1024;
 
 interface Supplying {
   readonly index: ChunkIndex;
@@ -52,7 +49,7 @@ export function supplyWithNeighbours(
   stopped: AbortSignal,
 ): ChunkSupply {
   const numbers = new Map(index.chunks.map(({ id }, at) => [id, at] as const).toReversed());
-  const packed = createPackedStore(() => (share.peers.members().length > 0 ? aheadBytes : 0));
+  const packed = createPackedStore(() => (share.peers.members().length > 0 ? usedBytes : 0));
   const supplying: Supplying = {
     index,
     share,
@@ -172,6 +169,7 @@ async function askMember(supplying: Supplying, entry: Wanted, own: AbortControll
   const { chunk } = entry;
   entry.asked.members += 1;
   entry.tried.add(member);
+  entry.awaits.add(member);
   try {
     const answer = await share.peers.ask({
       member,
@@ -193,6 +191,7 @@ async function askMember(supplying: Supplying, entry: Wanted, own: AbortControll
     options.log.debug({ err: error, chunk: chunk.id }, 'a neighbour did not send a chunk');
   } finally {
     entry.asked.members -= 1;
+    entry.awaits.delete(member);
   }
 }
 

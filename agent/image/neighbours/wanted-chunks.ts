@@ -6,7 +6,7 @@ import type { Chunk } from '#shared/chunks/chunk-index.ts';
 /** Chunks that are asked for before their turn, where there are neighbours. */
 const windowChunks = 512;
 /** Of chunks before their turn, packed. */
-export const aheadBytes = 64 * 1024 * 1024;
+const aheadBytes = 36 * 1024 * 1024;
 /** The first so many are due: the write waits for them. */
 const dueChunks = 2;
 /** The first so many stay unpacked when they are here. */
@@ -17,6 +17,8 @@ export interface Wanted extends Want {
   readonly chunk: Chunk;
   readonly asked: { server: boolean; members: number };
   readonly tried: Set<string>;
+  /** Members that are asked for it now. */
+  readonly awaits: Set<string>;
   dueSince: number | undefined;
   readonly requests: Set<AbortController>;
   /** Resolves when it is here. */
@@ -120,6 +122,7 @@ function makeWanted(chunk: Chunk, at: number): Wanted {
     seed: seedOf(chunk.id),
     asked: { server: false, members: 0 },
     tried: new Set(),
+    awaits: new Set(),
     dueSince: undefined,
     requests: new Set(),
     arrival,

@@ -12,7 +12,7 @@ const startSeconds = 10;
 
 /** What a thousand agents cost that write the same image: each asks who else is there, as often as it is told to. */
 export async function measureConductor({ say }: BenchContext): Promise<Record<string, Figure>> {
-  const server = await startServer('pg', say, { BATON_IMAGE_NEIGHBOURS: 'true' });
+  const server = await startServer('pg', say);
   const database = new Client({ connectionString: server.databaseUrl ?? '' });
   try {
     await database.connect();

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { open } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { createSharing } from '#agent/image/neighbours/share.ts';
 import { writeImage } from '#agent/image/write-image.ts';
 import { createServerCertificate } from '#agent/tls.ts';
@@ -53,8 +53,8 @@ const written = await writeImage(
     ...(process.env['ALONE'] ? {} : { share: sharing.share }),
   },
 );
-process.stdout.write(
-  `${JSON.stringify({ ms: performance.now() - started, cpuMs: cpuMs() - cpuBefore, origin: written.origin })}\n`,
-);
+const took = { ms: performance.now() - started, cpuMs: cpuMs() - cpuBefore, origin: written.origin };
+const peakKb = Number(/VmHWM:\s+(\d+)/.exec(await readFile('/proc/self/status', 'utf8'))?.[1]);
+process.stdout.write(`${JSON.stringify({ ...took, peakKb })}\n`);
 await once(process.stdin, 'end');
 process.exit(0);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -21,6 +22,7 @@ const Result = z.object({
   ms: z.number(),
   /** Of the processor, while it wrote. */
   cpuMs: z.number(),
+  peakKb: z.number(),
   origin: z.object({ kept: z.number(), copied: z.number(), fetched: z.number(), neighbours: z.number() }),
 });
 export type MachineResult = z.infer<typeof Result>;
@@ -40,6 +42,8 @@ export interface Rack extends AsyncDisposable {
   readonly raw: string;
   /** Starts machines, and lets them write all at once. @param alone without neighbours */
   write(numbers: readonly number[], alone?: boolean): Promise<readonly Machine[]>;
+  /** Its link has this rate from now on, both ways; `down`: nothing comes through, and nobody is told. */
+  setLink(number: number, rate: string): Promise<void>;
   /** Puts a neighbour that means no good in a machine's place. */
   misbehave(number: number, how: 'lies' | 'stalls'): Promise<void>;
   /** Bytes that the server has sent since the last call. */
@@ -47,16 +51,17 @@ export interface Rack extends AsyncDisposable {
 }
 
 const pieceBytes = 1024 * 1024;
-const prefix = 'btsw';
+/** Of this process: several may have a rack. */
+const prefix = prefixOf(process.pid);
 const bridge = `${prefix}br`;
 const sources = import.meta.dirname;
 const base = 'http://10.99.0.1:8080';
 
 type Started = ReturnType<typeof start>;
 
-/** Needs root. What an earlier run left is taken away. */
+/** Needs root. What a process that has died left is taken away. */
 export async function buildRack(options: RackOptions): Promise<Rack> {
-  await removeNetwork();
+  await removeLeftNetworks();
   const { folder } = options;
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
@@ -95,6 +100,7 @@ export async function buildRack(options: RackOptions): Promise<Rack> {
         return { written, disk, kill: () => machine.kill('SIGKILL') };
       });
     },
+    setLink,
     misbehave: async (number, how) => {
       const args = [`10.99.0.${number + 1}`, base, stored.sha256, `m${number}`, how];
       await begin(`${prefix}${number}`, [join(sources, 'bad-neighbour.ts'), ...args]);
@@ -126,23 +132,43 @@ async function buildNetwork({ machines, serverRate, machineRate }: RackOptions):
     const rate = number === 0 ? serverRate : machineRate;
     await run('ip', ['netns', 'add', namespace]);
     await run('ip', ['link', 'add', outer, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', namespace]);
-    await run('ip', ['link', 'set', outer, 'master', bridge, 'up']);
     await run('ip', ['-n', namespace, 'addr', 'add', `10.99.0.${number + 1}/24`, 'dev', 'eth0']);
     await run('ip', ['-n', namespace, 'link', 'set', 'eth0', 'up']);
     await run('ip', ['-n', namespace, 'link', 'set', 'lo', 'up']);
-    // each direction is shaped where it is sent; nothing is dropped, as a card would not
-    const shape = ['root', 'tbf', 'rate', rate, 'burst', '64k', 'limit', '16mb'];
-    await run('tc', ['-n', namespace, 'qdisc', 'add', 'dev', 'eth0', ...shape]);
-    await run('tc', ['qdisc', 'add', 'dev', outer, ...shape]);
+    await setLink(number, rate);
   }
 }
 
-async function removeNetwork(): Promise<void> {
-  const { stdout } = await run('ip', ['netns', 'list']);
-  for (const name of stdout.split('\n').map((line) => line.split(' ')[0] ?? '')) {
-    if (name.startsWith(prefix)) await run('ip', ['netns', 'del', name]);
+async function setLink(number: number, rate: string): Promise<void> {
+  const outer = `${prefix}v${number}`;
+  const plug = rate === 'down' ? ['nomaster'] : ['master', bridge, 'up'];
+  await run('ip', ['link', 'set', outer, ...plug]);
+  if (rate === 'down') return;
+  // each direction is shaped where it is sent; nothing is dropped, as a card would not
+  const shape = ['root', 'tbf', 'rate', rate, 'burst', '64k', 'limit', '16mb'];
+  await run('tc', ['-n', `${prefix}${number}`, 'qdisc', 'replace', 'dev', 'eth0', ...shape]);
+  await run('tc', ['qdisc', 'replace', 'dev', outer, ...shape]);
+}
+
+function prefixOf(pid: number): string {
+  return `btsw${pid.toString(36)}x`;
+}
+
+async function removeLeftNetworks(): Promise<void> {
+  const pids = new Set((await listNamespaces()).flatMap((name) => /^btsw([0-9a-z]+)x\d+$/.exec(name)?.[1] ?? []));
+  for (const pid of [...pids].map((digits) => Number.parseInt(digits, 36))) {
+    if (pid === process.pid || !existsSync(`/proc/${pid}`)) await removeNetwork(prefixOf(pid));
   }
-  await run('ip', ['link', 'del', bridge]).catch(() => undefined); // there was none
+}
+
+async function removeNetwork(of = prefix): Promise<void> {
+  for (const name of await listNamespaces()) if (name.startsWith(of)) await run('ip', ['netns', 'del', name]);
+  await run('ip', ['link', 'del', `${of}br`]).catch(() => undefined); // there was none
+}
+
+async function listNamespaces(): Promise<readonly string[]> {
+  const { stdout } = await run('ip', ['netns', 'list']);
+  return stdout.split('\n').map((line) => line.split(' ')[0] ?? '');
 }
 
 /** Three tenths of it do not compress, as of a file system with programs. */
