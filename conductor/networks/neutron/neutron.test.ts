@@ -210,15 +210,15 @@ describe('tenants’ networks', () => {
   });
 
   describe('tell the instance of its links', () => {
-    const told = (vifs: readonly string[], ports = twoPorts, groups = [group]) =>
+    const dataOf = (vifs: readonly string[], ports = twoPorts, groups = [group]) =>
       connector.networkData({ nodeUuid, ports, groups, destination: tenant(...vifs) });
     const v4 = (more: object) => neutron.addSubnet({ ip_version: 4, cidr: '10.1.0.0/23', enable_dhcp: true, ...more });
 
     test('nothing where DHCP alone finds the way', async () => {
       const fixed = [{ subnet_id: v4({}), ip_address: '10.1.0.5' }];
       const plain = neutron.addPort(neutron.addNetwork('plain'), { fixed_ips: fixed });
-      expect(await told([plain.id], [port(1)])).toBeUndefined();
-      expect(await told([], [port(1)])).toBeUndefined();
+      expect(await dataOf([plain.id], [port(1)])).toBeUndefined();
+      expect(await dataOf([], [port(1)])).toBeUndefined();
     });
 
     test('a bond with a trunk’s VLANs, addresses fixed and by DHCP, routes and name servers', async () => {
@@ -240,7 +240,7 @@ describe('tenants’ networks', () => {
         fixed_ips: [{ subnet_id: fixed, ip_address: '10.1.0.5' }],
         trunk_details: { trunk_id: 't', sub_ports },
       });
-      const data = await told([parent.id], ports);
+      const data = await dataOf([parent.id], ports);
       expect(data?.['links']).toEqual([
         { id: 'bond0-0', type: 'phy', ethernet_mac_address: '52:54:00:00:00:01' },
         { id: 'bond0-1', type: 'phy', ethernet_mac_address: '52:54:00:00:00:02' },
@@ -280,11 +280,11 @@ describe('tenants’ networks', () => {
       const six = neutron.addPort(neutron.addNetwork('six'), {
         fixed_ips: [{ subnet_id: subnet, ip_address: 'fd00:7::5' }],
       });
-      expect((await told([six.id], [port(1)]))?.['networks']).toMatchObject([
+      expect((await dataOf([six.id], [port(1)]))?.['networks']).toMatchObject([
         { type: 'ipv6', ip_address: 'fd00:7::5', netmask: 'ffff:ffff:ffff:ffff:f000:0:0:0', routes: [] },
       ]);
       const gone = '00000000-0000-4000-8000-000000000001';
-      await expect(told([gone], [port(1)])).rejects.toMatchObject({ code: 'not_found' });
+      await expect(dataOf([gone], [port(1)])).rejects.toMatchObject({ code: 'not_found' });
     });
   });
 
