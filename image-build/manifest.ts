@@ -37,6 +37,7 @@ export const Manifest = z.object({
     packages: z.array(z.string()),
     /** The same of the tools of the machine that built. */
     host_packages: z.array(z.string()).optional(),
+    without: z.array(z.string()).readonly().optional(),
     node_version: z.string().optional(),
     node_sha256: z.string().optional(),
     agent_sha256: z.string().optional(),

@@ -20,6 +20,16 @@ import { packageTree } from '#image-build/package-tree.ts';
 export interface OsImageOptions {
   /** Where the outputs go; default `build/os-image`. */
   readonly output?: string;
+  readonly variant?: ImageVariant;
+}
+
+/** The demo system with something more, for a test; without the other forms of the image. */
+export interface ImageVariant {
+  /** Names its package tree in the cache. */
+  readonly name: string;
+  readonly packages: readonly string[];
+  /** Paths in the root tree that it does without. */
+  readonly without: readonly string[];
 }
 
 /**
@@ -27,11 +37,11 @@ export interface OsImageOptions {
  * as `demo.qcow2`, and its root file system alone as `demo-root.qcow2`.
  */
 export async function buildOsImage(context: BuildContext, options: OsImageOptions = {}): Promise<void> {
-  const output = options.output ?? paths.osImage;
+  const { output = paths.osImage, variant } = options;
   const tree = await packageTree(context, {
-    name: 'os-image',
+    name: variant ? `${variant.name}-image` : 'os-image',
     suite,
-    packages,
+    packages: [...packages, ...(variant?.packages ?? [])],
     options: mmdebstrapOptions,
     format: 'tar',
     finish: listInstalled,
@@ -41,6 +51,7 @@ export async function buildOsImage(context: BuildContext, options: OsImageOption
     recipe_sha256: await sourceHash(join(import.meta.dirname, '..'), /^ramdisk\//),
     packages: [...tree.packages],
     host_packages: await hostPackageVersions(context.run),
+    ...(variant ? { without: variant.without } : {}),
   };
   const inputHash = hashOf(inputs);
   if (!context.force && (await isCurrent(output, [inputHash]))) {
@@ -51,13 +62,13 @@ export async function buildOsImage(context: BuildContext, options: OsImageOption
   await rm(join(output, 'manifest.json'), { force: true });
   const image = join(output, 'demo.raw');
   const layout = planPartitions(diskSize);
-  await makeDisk(context, tree.path, `${image}.new`, layout);
+  await makeDisk(context, tree.path, `${image}.new`, layout, variant?.without);
   await rename(`${image}.new`, image);
   context.say('os image: compressing');
   await context.run('zstd', ['-9', '-T2', '--force', '--quiet', image, '-o', `${image}.zst`], { timeoutMs: 600_000 });
-  await makeVariants(context, output, image, layout);
+  if (!variant) await makeVariants(context, output, image, layout);
   const [raw, compressed] = await Promise.all([describe(output, 'demo.raw'), describe(output, 'demo.raw.zst')]);
-  const variants = await Promise.all(variantNames.map((name) => describe(output, name)));
+  const variants = await Promise.all((variant ? [] : variantNames).map((name) => describe(output, name)));
   await writeManifest(output, {
     input_hash: inputHash,
     inputs,
@@ -72,10 +83,12 @@ async function makeDisk(
   archive: string,
   image: string,
   layout: ReturnType<typeof planPartitions>,
+  without: readonly string[] = [],
 ): Promise<void> {
   const root = join(paths.cache, 'os-image-root');
   context.say('os image: making the root tree');
   await makeRootTree(context, archive, root);
+  for (const path of without) await rm(join(root, path));
   context.say('os image: writing partitions, boot loaders, root file system');
   await rm(image, { force: true });
   const file = await open(image, 'w');

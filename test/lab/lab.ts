@@ -56,6 +56,10 @@ export interface SiteOptions {
 
 export interface LabOptions extends SiteOptions {
   readonly imagesDirectory?: string;
+  /** What the switch's entry in the networks file has besides. */
+  readonly switchSettings?: Settings;
+  /** In place of an access network, what the tenants' network is. */
+  readonly tenantNetwork?: Readonly<Record<string, unknown>>;
   /** Given, or made when there is a namespace: what they name is then ended with the lab, see `LabSite.defer`. */
   readonly conductorSettings?: Settings | ((site: LabSite) => Promise<Settings>);
 }
@@ -96,7 +100,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     const needsDhcp = settings?.['BATON_DHCP'] === undefined && options.nodes.some(({ boot }) => boot !== 'vmedia');
     const conductor = await startConductor(directory, gate, {
       ...options,
-      networksFile: writeNetworksFile(directory, network.switchEntry),
+      networksFile: writeNetworksFile(directory, network.switchEntry, options),
       settings: { ...(needsDhcp ? dhcpSettings : {}), ...settings },
     });
     site.defer(() => conductor.stop());
@@ -197,12 +201,16 @@ async function startNode(plan: NodePlan, cleanUp: AsyncDisposableStack): Promise
   return { name, machine, bmc, bootInterface: bootInterfaces[options.boot ?? 'pxe'], staticAddress };
 }
 
-function writeNetworksFile(directory: LabDirectory, entry: LabNetwork['switchEntry']): string {
+function writeNetworksFile(
+  directory: LabDirectory,
+  entry: LabNetwork['switchEntry'],
+  { switchSettings, tenantNetwork }: LabOptions,
+): string {
   const file = join(directory.path, 'networks.yaml');
   const vlan = (net: { readonly vlan: number }): { vlan: number } => ({ vlan: net.vlan });
   const content = {
-    switches: [{ switch_id: switchId, ...entry }],
-    networks: { provisioning: vlan(labAddresses.provisioning), tenant: vlan(labAddresses.tenant) },
+    switches: [{ switch_id: switchId, ...entry, ...switchSettings }],
+    networks: { provisioning: vlan(labAddresses.provisioning), tenant: tenantNetwork ?? vlan(labAddresses.tenant) },
     defaults: { provisioning: 'provisioning', cleaning: 'provisioning', tenant: 'tenant' },
   };
   writeFileSync(file, stringify(content));

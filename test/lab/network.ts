@@ -32,7 +32,7 @@ export interface LabNetwork {
   addMachinePort(name: string): Promise<void>;
   /** Makes a tap and plugs it into Open vSwitch; by default isolated, as a port is that Baton has taken off every network. */
   plugTap(name: string, ...columns: readonly string[]): Promise<void>;
-  /** The VLAN whose access port a machine's port is. */
+  /** The VLANs of a machine's port, or of the bond that it is in: `200`. */
   portVlan(name: string): Promise<string>;
   /** Adds an address of a BMC. */
   addBmcAddress(index: number): Promise<string>;
@@ -92,7 +92,11 @@ export async function startLabNetwork(lab: LabDirectory, cleanUp: AsyncDisposabl
     vsctl,
     addMachinePort: (name) => plugTap(name),
     plugTap,
-    portVlan: async (name) => (await vsctl('get', 'Port', name, 'tag')).trim(),
+    portVlan: async (name) => {
+      const uuid = (await vsctl('get', 'Interface', name, '_uuid')).trim();
+      const found = await vsctl('--bare', '--columns=tag,trunks', 'find', 'Port', `interfaces{>=}${uuid}`);
+      return found.trim().split(/\s+/).join(',');
+    },
     addBmcAddress: async (index) => {
       const address = labAddresses.bmc.prefix.replace(/0\/24$/, String(labAddresses.bmc.first + index));
       await ip('addr', 'add', `${address}/32`, 'dev', 'lo');

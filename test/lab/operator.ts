@@ -59,11 +59,21 @@ export async function readDemoRootImage(rootGb: number, directory = 'build/os-im
 
 const inspectLimitMs = 14 * 60_000;
 
-/** Enrolls a machine and takes it to `available`: node, port, manage, inspect if asked for, provide. */
+export interface LabBond {
+  /** As the lab was told. */
+  readonly secondMac: string;
+  /** Of its port group. */
+  readonly group: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Enrolls a machine and takes it to `available`: node, ports, manage, inspect if asked for, provide.
+ * @param bond of both of its cards
+ */
 export async function enrollNode(
   lab: Lab,
   node: LabNode,
-  { inspect = false }: { readonly inspect?: boolean } = {},
+  { inspect = false, bond }: { readonly inspect?: boolean; readonly bond?: LabBond } = {},
 ): Promise<NodeView> {
   const created = await lab.api.call<NodeView>('POST', '/v1/nodes', {
     name: node.name,
@@ -75,12 +85,18 @@ export async function enrollNode(
     boot_interface: node.bootInterface,
     ...(node.staticAddress === undefined ? {} : staticNetwork(node.machine.mac, node.staticAddress)),
   });
-  await lab.api.call('POST', '/v1/ports', {
-    node_uuid: created.uuid,
-    address: node.machine.mac,
-    pxe_enabled: node.staticAddress === undefined,
-    local_link_connection: { switch_id: switchId, port_id: node.name, switch_info: 'lab' },
-  });
+  const { mac } = node.machine;
+  const grouped = bond && (await createGroup(lab, created.uuid, { address: mac, ...bond.group }));
+  const cards = [{ mac, port: node.name }, ...(bond ? [{ mac: bond.secondMac, port: `${node.name}b` }] : [])];
+  for (const card of cards) {
+    await lab.api.call('POST', '/v1/ports', {
+      node_uuid: created.uuid,
+      address: card.mac,
+      pxe_enabled: card.mac === mac && node.staticAddress === undefined,
+      local_link_connection: { switch_id: switchId, port_id: card.port, switch_info: 'lab' },
+      ...grouped,
+    });
+  }
   await provision(lab, node, 'manage');
   await waitForState(lab, node, 'manageable');
   if (inspect) {
@@ -89,6 +105,11 @@ export async function enrollNode(
   }
   await provision(lab, node, 'provide');
   return waitForState(lab, node, 'available');
+}
+
+async function createGroup(lab: Lab, nodeUuid: string, group: object): Promise<{ portgroup_uuid: string }> {
+  const { uuid } = await lab.api.call<{ uuid: string }>('POST', '/v1/portgroups', { node_uuid: nodeUuid, ...group });
+  return { portgroup_uuid: uuid };
 }
 
 function staticNetwork(mac: string, address: string): Record<string, unknown> {

@@ -102,6 +102,11 @@ const httpOnly = ['IPv4', 'IPv6'].flatMap((version) => [
 
 function secondCard({ mac, tap }: NonNullable<QemuMachine['secondCard']>): string[] {
   return [
+    // without a speed no card is bonded by LACP
+    '-global',
+    'virtio-net-pci.speed=10000',
+    '-global',
+    'virtio-net-pci.duplex=full',
     '-netdev',
     `tap,id=net1,ifname=${tap},script=no,downscript=no,vnet_hdr=off`,
     '-device',
