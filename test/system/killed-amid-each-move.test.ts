@@ -24,8 +24,20 @@ const nxos = systemOf('nxos');
 testKilledMoves('lines of NX-OS over SSH', { ...nxos.row, start: () => startTextSwitch(nxos.system) });
 testKilledMoves('requests of NX-OS over HTTPS', { ...nxos.row, start: () => startNxApi(nxos.system) });
 const aosCx = systemOf('aos-cx');
-testKilledMoves('lines of AOS-CX over SSH', { ...aosCx.row, start: () => startTextSwitch(aosCx.system) });
-testKilledMoves('requests of AOS-CX over HTTPS', { ...aosCx.row, start: () => startAosCxApi([aosCx.row.portId]) });
+testKilledMoves('lines of AOS-CX over SSH', {
+  ...aosCx.row,
+  isShutMeanwhile: true,
+  start: () => startTextSwitch(aosCx.system),
+});
+testKilledMoves('requests of AOS-CX over HTTPS', {
+  ...aosCx.row,
+  start: async () => {
+    const simulated = await startAosCxApi([aosCx.row.portId]);
+    // each conductor leaves a session, which the switch ends when it has been idle for twenty minutes
+    simulated.state.mostSessions = 100;
+    return simulated;
+  },
+});
 
 const cumulus = { driver: 'cumulus', portId: 'swp1', isTransaction: true };
 const freshPort = freshCumulus(['swp1']);

@@ -16,6 +16,8 @@ export interface KilledMove {
   readonly start: () => Promise<ServedSwitch>;
   /** Whether the switch takes up a change as a whole. */
   readonly isTransaction: boolean;
+  /** Whether a change shuts the port: with that noted, it is set as Baton sets none. */
+  readonly isShutMeanwhile?: true;
   /** Of the requests of a move, every how many the conductor is killed at; default 1. */
   readonly every?: number;
 }
@@ -27,7 +29,8 @@ const name = 'moved';
  * A deploy whose conductor dies at a request of the move to the tenant network, which the switch still does, and another
  * that goes on: at each request, from the first on.
  */
-export function testKilledMoves(title: string, { driver, portId, start, isTransaction, every = 1 }: KilledMove): void {
+export function testKilledMoves(title: string, move: KilledMove): void {
+  const { driver, portId, start, isTransaction, isShutMeanwhile, every = 1 } = move;
   describe(`a conductor killed amid ${title}`, () => {
     let folder: string;
     let simulated: ServedSwitch;
@@ -93,7 +96,7 @@ export function testKilledMoves(title: string, { driver, portId, start, isTransa
 
     test('the port ends as asked, and is nowhere else before', async () => {
       onTestFailed(() => void process.stderr.write(conductor.log().slice(-6000)));
-      const between = isTransaction ? [] : [isolated];
+      const between = [...(isTransaction ? [] : [isolated]), ...(isShutMeanwhile ? ['other'] : [])];
       let kills = 0;
       for (let request = 1, wasKilled = true; wasKilled; request += every) {
         const before = machine.disk.length;
