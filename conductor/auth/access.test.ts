@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { ramdiskBootOf } from '#conductor/nodes/ramdisk-boot.ts';
 import {
   type ApiWithCallers,
   everybody,
@@ -63,6 +65,17 @@ function outcomeOf({ status, fault }: ApiAnswer): string {
   if (status === 404 && fault?.endsWith('could not be found.')) return 'not found';
   return status === 401 ? 'unknown' : 'let through';
 }
+
+test('a lessee does not bring the system that it runs onto the network of ramdisks', async () => {
+  const write = (who: Who, place: string) =>
+    as(who, 'PATCH', '/v1/nodes/mine', patch(`/${place}/ramdisk_boot`, 'kexec'));
+  const boot = async () => ramdiskBootOf(await getNode(api.context.db, 'mine'));
+  expect((await write('lessee admin', 'driver_info')).status).toBe(403);
+  expect((await write('lessee admin', 'instance_info')).status).toBe(200);
+  expect(await boot()).toBe('power');
+  expect((await write('admin', 'driver_info')).status).toBe(200);
+  expect(await boot()).toBe('kexec');
+});
 
 test('drivers, conductors and deploy templates are for those without a project', async () => {
   for (const path of ['/v1/drivers', '/v1/conductors', '/v1/deploy_templates', '/v1/chassis', '/v1/shards']) {

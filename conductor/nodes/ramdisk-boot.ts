@@ -7,20 +7,14 @@ import { openUrl } from '#conductor/nodes/ramdisk-instance.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * How a machine that is on comes into the ramdisk: through its firmware, or by kexec from a system that cooperates.
- * `instance_info.ramdisk_boot`, which is for this instance, over `driver_info.ramdisk_boot`.
+ * How a machine that is on comes into the ramdisk: through its firmware, or by kexec from a system that cooperates. That
+ * system's word moves its ports to the ramdisk's network, so that `instance_info`, which lessees write, has no say.
  * @throws AppError `invalid_argument` for another value
  */
-export function ramdiskBootOf({ instanceInfo, driverInfo }: Pick<NodeRow, 'instanceInfo' | 'driverInfo'>) {
-  for (const [place, document] of [
-    ['instance_info', instanceInfo],
-    ['driver_info', driverInfo],
-  ] as const) {
-    const value = document['ramdisk_boot'] ?? undefined;
-    if (value === 'power' || value === 'kexec') return value;
-    if (value !== undefined) throw new AppError('invalid_argument', `${place}.ramdisk_boot: it must be power or kexec`);
-  }
-  return 'power';
+export function ramdiskBootOf({ driverInfo }: Pick<NodeRow, 'driverInfo'>): 'power' | 'kexec' {
+  const value = driverInfo['ramdisk_boot'] ?? 'power';
+  if (value === 'power' || value === 'kexec') return value;
+  throw new AppError('invalid_argument', 'driver_info.ramdisk_boot: it must be power or kexec');
 }
 
 /**

@@ -107,7 +107,7 @@ describe('a running system that is to go into the ramdisk by kexec', () => {
     await choose('reboot');
     await deploy();
     await operator.call('PATCH', `/v1/nodes/${name}`, [
-      { op: 'add', path: '/instance_info/ramdisk_boot', value: 'kexec' },
+      { op: 'add', path: '/driver_info/ramdisk_boot', value: 'kexec' },
     ]);
   });
 
