@@ -18,8 +18,20 @@ export const expectedFailures: Readonly<Record<SuiteName, Readonly<Record<string
     ],
   },
   openstacksdk: {},
-  ironicclient: {},
+  ironicclient: {
+    "errors' words are Baton's own": [
+      'Expected_UUID_for_uuid',
+      '_does_not_match__',
+      'Nodes_cannot_be_found__',
+      '_is_too_short__',
+    ],
+  },
   gophercloud: {
     'it asks for RAID 5 on two disks, which no controller can make': ['v1.TestNodesRAIDConfig'],
   },
+};
+
+/** Reason → tests (parts of their names) that pass or fail by the machine's speed. */
+export const undecided: Readonly<Record<string, readonly string[]>> = {
+  "they look right after asking for the node's next state, and don't wait for it": ['ProvisionStateTests'],
 };
