@@ -30,10 +30,13 @@ beforeEach(({ task }) => {
 /** Each test file has a worker of its own, and what the file itself ends in its `afterAll` has ended by now. */
 afterAll(() => {
   if (file) file.meta.cpuSeconds = processorSeconds(readFileSync('/proc/self/stat', 'utf8'));
-  try {
-    rmdirSync(folder);
-  } catch {
-    // something is left there, as it would be elsewhere
+  // the agent's folder of mount points stays, empty
+  for (const each of [join(folder, 'baton-mounts'), folder]) {
+    try {
+      rmdirSync(each);
+    } catch {
+      // it was never made, or something is left there
+    }
   }
 });
 
