@@ -77,7 +77,7 @@ export async function readInterfaces(
   const addresses = networkInterfaces();
   return Promise.all(
     (await listPhysicalInterfaces(roots.sys)).map(async (nic) => ({
-      ...(await readInterface(nic, addresses[nic.name] ?? [], lldp)),
+      ...(await readInterface(nic, await addressesOf(nic, addresses), lldp)),
       baton_firmware: await readFirmware(run, nic.name),
     })),
   );
@@ -87,6 +87,21 @@ async function readFirmware(run: Run, name: string): Promise<string | null> {
   const { stdout } = await run('ethtool', ['-i', name]).catch(() => ({ stdout: '' }));
   const firmware = /^firmware-version: *(.*)$/m.exec(stdout)?.[1]?.trim() ?? '';
   return /^(n\/a)?$/i.test(firmware) ? null : firmware;
+}
+
+/** With those of bonds and VLANs on the card, which are all that such a card has. */
+async function addressesOf(
+  { name, directory }: PhysicalInterface,
+  addresses: NodeJS.Dict<NetworkInterfaceInfo[]>,
+): Promise<readonly NetworkInterfaceInfo[]> {
+  return [name, ...(await linksOn(directory))].flatMap((each) => addresses[each] ?? []);
+}
+
+async function linksOn(directory: string): Promise<readonly string[]> {
+  const entries = await readdir(directory).catch(() => []);
+  const upper = entries.filter((entry) => entry.startsWith('upper_')).map((entry) => entry.slice('upper_'.length));
+  const above = await Promise.all(upper.map((name) => linksOn(join(directory, '..', name))));
+  return [...upper, ...above.flat()];
 }
 
 async function readInterface(
