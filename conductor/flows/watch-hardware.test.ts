@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { LogEntry } from '#conductor/drivers/interfaces.ts';
 import { createHardwareWatch, newEntries } from '#conductor/flows/watch-hardware.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { listHistory } from '#conductor/nodes/node-history.ts';
 import { createMemoryMachine } from '#test/simulators/redfish/machine.ts';
 import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -64,6 +65,34 @@ test('a BMC that tells nothing has no metrics, and stops nobody', async () => {
   bmc.clearFaults();
   await look();
   expect(await readings('sensorReadings')).toHaveLength(4);
+});
+
+test('an event log that fills every round leaves the rest of the history alone', async () => {
+  const before = (await api.call('GET', '/v1/nodes/n1/history?detail=true')).body['history'] as {
+    event_type: string;
+  }[];
+  const rest = before.filter((each) => each.event_type !== 'hardware');
+  const { uuid } = (await api.call('GET', '/v1/nodes/n1')).body as { uuid: string };
+  const entries: LogEntry[] = [];
+  const noise = createHardwareWatch({
+    ...api.context,
+    drivers: {
+      ...api.context.drivers,
+      connect: (node, about) => {
+        const bmc = api.context.drivers.connect(node, about);
+        return { ...bmc, management: { ...bmc.management, getEventLog: () => Promise.resolve(entries) } };
+      },
+    },
+  });
+  for (let round = 0; round < 16; round += 1) {
+    entries.push(...Array.from({ length: 20 }, (_, index) => entry(round, `Noise ${round}/${index}.`)));
+    await noise(new AbortController().signal);
+  }
+  const all = await listHistory(api.context.db, uuid);
+  const hardware = all.filter((each) => each.eventType === 'hardware');
+  expect([hardware.length, all.length - hardware.length]).toEqual([50, rest.length]);
+  expect(rest.length).toBeGreaterThan(0);
+  expect(hardware[0]?.event).toContain('Noise 15/19.');
 });
 
 const entry = (second: number, message = 'Fan 1 failed.'): LogEntry => ({

@@ -2,7 +2,7 @@ import type { LogEntry, ManagementInterface, SensorReading } from '#conductor/dr
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { listResting } from '#conductor/flows/resting-nodes.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { addHistory, listHistory } from '#conductor/nodes/node-history.ts';
+import { addHistory, forgetOldest, listHistory } from '#conductor/nodes/node-history.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
@@ -11,8 +11,9 @@ const atOnce = 4;
 /** Of all nodes of a conductor: what Prometheus keeps of one target. */
 const mostReadings = 50_000;
 const newestRead = 100;
-/** A fan that comes and goes must not push everything else out of a node's history. */
 const mostAdded = 20;
+/** A fan that comes and goes, or a tenant who writes to the log, must not push everything else out of a node's history. */
+const mostKept = 50;
 const eventType = 'hardware';
 const healthValues = { ok: 0, warning: 1, critical: 2 } as const;
 
@@ -70,10 +71,16 @@ async function addEvents(
   const entries = await management.getEventLog?.(newestRead, { signal });
   if (!entries || entries.length === 0) return;
   const last = (await listHistory(db, nodeUuid)).find((entry) => entry.eventType === eventType)?.event;
-  for (const entry of newEntries(entries, last)) {
-    const severity = entry.severity === 'critical' ? 'ERROR' : 'INFO';
-    await addHistory(db, { nodeUuid, severity, eventType, event: textOf(entry), conductor: config.conductorName });
-  }
+  const added = newEntries(entries, last);
+  if (added.length === 0) return;
+  await db.transaction(async (tx) => {
+    // before the new ones come, for which the oldest of any type would go
+    await forgetOldest(tx, nodeUuid, { eventType, keep: mostKept - added.length });
+    for (const entry of added) {
+      const severity = entry.severity === 'critical' ? 'ERROR' : 'INFO';
+      await addHistory(tx, { nodeUuid, severity, eventType, event: textOf(entry), conductor: config.conductorName });
+    }
+  });
 }
 
 /**

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { desc, eq, type SQL, type SQLChunk, sql } from 'drizzle-orm';
+import { and, desc, eq, inArray, type SQL, type SQLChunk, sql } from 'drizzle-orm';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { together } from '#conductor/kernel/db/batches.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
@@ -43,6 +43,17 @@ export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<vo
   const { nodeUuid, notify, user = null, project = null, uuid = randomUUID(), ...fields } = entry;
   const event = notify && outboxValues(notify, uuid);
   await beforeCommit(db, writeNotes, { nodeUuid, entry: { uuid, user, project, ...fields }, event });
+}
+
+/** Forgets the node's oldest entries of one type, beyond the newest so many. */
+export async function forgetOldest(
+  db: Queryable,
+  nodeUuid: string,
+  { eventType, keep }: { readonly eventType: string; readonly keep: number },
+): Promise<void> {
+  const ofType = and(eq(nodeHistory.nodeUuid, nodeUuid), eq(nodeHistory.eventType, eventType));
+  const old = db.select({ id: nodeHistory.id }).from(nodeHistory).where(ofType).orderBy(desc(nodeHistory.id));
+  await db.delete(nodeHistory).where(inArray(nodeHistory.id, old.offset(keep)));
 }
 
 /** Says something else in the place of an entry, of what goes on. @returns whether it is still there */
