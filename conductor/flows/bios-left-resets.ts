@@ -50,12 +50,15 @@ function isBios(context: StepContext, step: FlowStepRow): boolean {
   return wanted.every(({ name }) => !name?.startsWith(inBandPrefix));
 }
 
-/** New firmware may forget what waits: with the BIOS's nothing is left waiting. */
+/**
+ * New firmware of the BIOS, or of the BMC, may forget what waits: nothing is left waiting but with that of network cards,
+ * since an item of the BMC's inventory does not tell what it is.
+ */
 function resetsToo(context: StepContext, step: FlowStepRow): boolean {
   if (step.interface === 'raid') return true;
   if (step.interface !== 'firmware') return false;
   const updates = Components.safeParse(stepArgs({ ...context, step })).data?.settings;
-  return updates?.every(({ component }) => component !== 'bios') ?? false;
+  return updates?.every(({ component }) => component.startsWith('nic:')) ?? false;
 }
 
 /**
@@ -94,7 +97,7 @@ export function noteLeft(context: StepContext, { row, note }: LeftStep, change: 
   return context.record((tx) => noteOutput(tx, row.uuid, { ...note, ...change }));
 }
 
-/** The machine is about to be reset. */
+/** The machine has been reset. */
 export async function noteReset(context: StepContext): Promise<void> {
   for (const each of await listLeft(context)) {
     if (each.note.asked === 'left') await noteLeft(context, each, { asked: 'along' });

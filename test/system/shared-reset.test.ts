@@ -94,15 +94,22 @@ test('settings, Secure Boot, the boot mode and volumes: one reset', async () => 
 });
 
 test('a setting and the firmware of a network card: one reset', async () => {
-  const settings = [{ component: 'NIC.Slot.1', url: 'http://192.0.2.7/nic-4.0.0.bin' }];
+  const settings = [{ component: 'nic:NIC.Slot.1', url: 'http://192.0.2.7/nic-4.0.0.bin' }];
   await cleanAll(bios('NumCores', 4), { interface: 'firmware', step: 'update', args: { settings } });
   expect([resets(), await cached('NumCores')]).toEqual([1, '4']);
 });
 
-test('new firmware of the BIOS may forget what waits: it does not wait', async () => {
-  const settings = [{ component: 'bios', url: 'http://192.0.2.7/bios-2.1.0.bin' }];
+test.each([
+  ['bios', 'bios-2.1.0.bin'],
+  ['bmc', 'bmc-2.1.0.bin'],
+  // an item of the inventory, which may be the BIOS's
+  ['NIC.Slot.1', 'nic-4.0.0.bin'],
+])('new firmware of %s may forget what waits: it does not wait', async (component, image) => {
+  const settings = [{ component, url: `http://192.0.2.7/${image}` }];
   await cleanAll(bios('NumCores', 4), { interface: 'firmware', step: 'update', args: { settings } });
-  expect([resets(), await cached('NumCores')]).toEqual([2, '4']);
+  const at = (path: RegExp) => machine.bmc.requests.findIndex((each) => each.method === 'POST' && path.test(each.path));
+  expect(at(/ComputerSystem\.Reset$/)).toBeLessThan(at(/SimpleUpdate$/));
+  expect(await cached('NumCores')).toBe('4');
 });
 
 test('volumes that are there already: the settings get their reset', async () => {
@@ -110,6 +117,16 @@ test('volumes that are there already: the settings get their reset', async () =>
   const before = resets();
   await cleanAll(bios('NumCores', 4), create);
   expect([resets() - before, await cached('NumCores')]).toEqual([1, '4']);
+});
+
+test('a reset that the BMC refuses is asked for again, also by the next conductor', async () => {
+  await cleanAll(create);
+  const powerCalls = () => machine.bmc.requests.filter(({ path }) => path.endsWith('ComputerSystem.Reset')).length;
+  const [before, deaths] = [powerCalls(), conductor.deaths()];
+  machine.bmc.inject({ path: /ComputerSystem\.Reset$/, status: 503, headers: { 'retry-after': '0' }, times: 5 });
+  conductor.atCheckpoints(() => (powerCalls() === before + 5 && conductor.deaths() === deaths ? 'die' : 'go on'));
+  await cleanAll(bios('NumCores', 4), create);
+  expect([conductor.deaths() - deaths, await cached('NumCores')]).toEqual([1, '4']);
 });
 
 test('amid a deploy the ramdisk comes back, once', async () => {

@@ -145,10 +145,12 @@ export async function resetMachine(
   resume: (context: StepContext) => Promise<ConductorStepOutcome>,
 ): Promise<ConductorStepOutcome> {
   if (context.step.interface !== 'bios') await askAhead(context);
+  const isUp = await ramdiskIsUp(context);
+  const outcome = isUp ? await rebootIntoRamdisk(context) : undefined;
+  if (!outcome) await setPower(context, 'rebooting');
+  // noted before, a reset that does not come would be awaited for good; noted late it costs one more
   await noteReset(context);
-  if (await ramdiskIsUp(context)) return rebootIntoRamdisk(context);
-  await setPower(context, 'rebooting');
-  return resume(context);
+  return outcome ?? resume(context);
 }
 
 /** `done` once the ramdisk is back, where the flow has one running. */
