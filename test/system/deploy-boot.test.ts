@@ -113,8 +113,15 @@ describe('a running system that is to go into the ramdisk by kexec', () => {
 
   test('does so where it cooperates: the firmware starts for the written system alone', async () => {
     machine.faults.cooperates = 'yes';
+    const lookups = async () => {
+      const { history } = await operator.call('GET', `/v1/nodes/${name}/history`);
+      return (history as { event: string }[]).filter(({ event }) => event === 'ramdisk has looked itself up').length;
+    };
+    const before = await lookups();
     expect(await rebuild()).toEqual(['by kexec from the running system', 1]);
     expect(machine.state()).toEqual({ power: 'on', runs: 'instance' });
+    // it has the token that the system loaded with it, and was given no other
+    expect(await lookups()).toBe(before);
   });
 
   test.each([

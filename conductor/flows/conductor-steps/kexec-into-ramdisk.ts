@@ -7,7 +7,8 @@ import { noteOutput } from '#conductor/flows/flow-store.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { listBootEvents } from '#conductor/nodes/boot-event-store.ts';
-import { ramdiskBootOf } from '#conductor/nodes/ramdisk-boot.ts';
+import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
+import { nodeRamdisk, ramdiskBootOf } from '#conductor/nodes/ramdisk-boot.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
 /**
@@ -27,9 +28,12 @@ const Output = z.object({
 });
 type Output = z.infer<typeof Output>;
 
-/** Once: a step that has come back to a power-on is not begun so again. */
-export async function wantsKexecIntoRamdisk(context: StepContext): Promise<boolean> {
+/** Once: a step that has come back to a power-on is not begun so again. Not into a ramdisk that the system can't ask for. */
+export async function wantsKexecIntoRamdisk(
+  context: Pick<StepContext, 'bmc' | 'config' | 'node' | 'secrets' | 'signal' | 'step'>,
+): Promise<boolean> {
   if (ramdiskBootOf(context.node) !== 'kexec' || context.step.output !== null) return false;
+  if (bootsFromVirtualMedia(context.node) || nodeRamdisk(context, context.node) !== undefined) return false;
   if (!context.bmc().power.pressPowerButton) return false;
   return (await context.bmc().power.getPowerState({ signal: context.signal })) === 'power on';
 }
@@ -40,6 +44,8 @@ export function isOnItsWay({ step }: StepContext): boolean {
 }
 
 export async function askSystemForRamdisk(context: StepContext): Promise<ConductorStepOutcome> {
+  // before the system loads this boot's token
+  await context.record((tx) => forgetAgentSession(tx, context.node.uuid));
   await note(context, { ramdisk_boot: 'kexec', asked_at: context.clock.now().toISOString() });
   return (await press(context)) ?? waitFor('the running system to load the ramdisk: its power button was pressed');
 }
@@ -78,7 +84,6 @@ async function hasLoaded({ ask, db, node }: StepContext, since: Date): Promise<b
 
 async function go(context: StepContext, askedAt: string): Promise<ConductorStepOutcome> {
   await connectNode(context, { purpose: flowKinds[context.flow.kind].ramdiskNetwork });
-  await context.record((tx) => forgetAgentSession(tx, context.node.uuid));
   await note(context, { ramdisk_boot: 'kexec', asked_at: askedAt, went_at: context.clock.now().toISOString() });
   return (await press(context)) ?? waitForRamdisk();
 }

@@ -172,20 +172,27 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
   let instanceCd: string | undefined;
   let powerOff: () => Promise<void> = () => Promise.resolve();
   let parked: NodeJS.Timeout | undefined;
-  let hasLoadedRamdisk = false;
-  const startRamdisk = (cd?: string): void => {
+  let loadedParams: string | undefined;
+  const startRamdisk = (params: RamdiskPlace['params']): void => {
     const stop = new AbortController();
     runs = wrong.faults.bootsNothing ? 'nothing' : 'ramdisk';
-    const ended = runs === 'ramdisk' ? ramdisk({ options, cd, park }, wrong, record, stop.signal) : Promise.resolve();
+    const ended =
+      runs === 'ramdisk' ? ramdisk({ options, params, park }, wrong, record, stop.signal) : Promise.resolve();
     running = { stop, ended };
   };
   const loadRamdisk = async (): Promise<void> => {
     const base = options.conductorUrl();
     const script = await (await fetch(`${base}/boot/node.ipxe?mac=${options.mac}`)).text();
-    const initrd = /^initrd --name initrd.img (\S+)/m.exec(script)?.[1];
-    if (initrd === undefined) return powerOff();
-    await (await fetch(`${base}/boot/${initrd.split('/boot/')[1]}`)).arrayBuffer();
-    hasLoadedRamdisk = true;
+    const initrds = [...script.matchAll(/^initrd --name (\S+) \S+\/boot\/(\S+)/gm)];
+    if (initrds.length === 0) return powerOff();
+    let params = '';
+    for (const [, name, file] of initrds) {
+      const answer = await fetch(`${base}/boot/${file}`);
+      if (!answer.ok) return powerOff();
+      const content = Buffer.from(await answer.arrayBuffer());
+      if (name === 'secrets.img') params = readSecrets(content.toString());
+    }
+    loadedParams = params;
   };
   const unpark = (): void => {
     clearTimeout(parked);
@@ -203,8 +210,9 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
     pressButton: () => {
       if (wrong.faults.deafButton) return true;
       if (runs === 'instance' && wrong.faults.cooperates) {
-        if (!hasLoadedRamdisk) void loadRamdisk();
-        else if (wrong.faults.cooperates === 'yes') startRamdisk();
+        const params = loadedParams;
+        if (params === undefined) void loadRamdisk();
+        else if (wrong.faults.cooperates === 'yes') startRamdisk(() => params);
         return true;
       }
       if (!parked) return false;
@@ -226,8 +234,8 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
       // an ISO of the operator's own is the instance
       const isInstance = from === 'disk' || (cd !== undefined && !new URL(cd).pathname.startsWith('/media/'));
       instanceCd = isInstance ? cd : undefined;
-      hasLoadedRamdisk = false;
-      if (!isInstance) return startRamdisk(cd);
+      loadedParams = undefined;
+      if (!isInstance) return startRamdisk(() => (cd === undefined ? '' : readParams(cd)));
       runs = 'instance';
       running = { stop: new AbortController(), ended: Promise.resolve() };
     },
@@ -239,7 +247,7 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
       unpark();
       running = undefined;
       runs = 'nothing';
-      hasLoadedRamdisk = false;
+      loadedParams = undefined;
       last?.stop.abort(new Error('power off'));
       await last?.ended;
     },
@@ -248,11 +256,7 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
 
 /** Init: starts the agent, and starts it again when its process dies, with what it kept in memory. */
 async function ramdisk(
-  {
-    options,
-    cd,
-    park,
-  }: Pick<AgentPlace, 'park'> & { readonly options: SimulatedNodeOptions; readonly cd?: string | undefined },
+  { options, params, park }: RamdiskPlace,
   { faults, agentFaults }: Faults,
   record: StepRecord,
   powerOff: AbortSignal,
@@ -269,7 +273,7 @@ async function ramdisk(
       const signal = AbortSignal.any([powerOff, death.signal]);
       const end = await agentProcess(
         options,
-        { stateDir, port, faults, park, proxyPort: proxy?.port, params: cd === undefined ? '' : await readParams(cd) },
+        { stateDir, port, faults, park, proxyPort: proxy?.port, params: await params() },
         simulatedHardware(options, faults, record, death, simulatedDisks(options.mac, options.moreDisks)),
         signal,
       );
@@ -282,6 +286,12 @@ async function ramdisk(
   }
 }
 
+interface RamdiskPlace extends Pick<AgentPlace, 'park'> {
+  readonly options: SimulatedNodeOptions;
+  /** Of the kernel, beside those that every simulated ramdisk has. */
+  readonly params: () => string | Promise<string>;
+}
+
 interface AgentPlace {
   readonly stateDir: string;
   readonly port: number;
@@ -289,7 +299,6 @@ interface AgentPlace {
   /** Powers the machine off after so many seconds, unless its button is pressed. */
   readonly park: (seconds: number) => void;
   readonly proxyPort: number | undefined;
-  /** Of the kernel, beside those that every simulated ramdisk has. */
   readonly params: string;
 }
 
@@ -350,8 +359,12 @@ function parkForKexec({ noKexec }: NodeFaults, park: AgentPlace['park']): Comman
 async function readParams(cd: string): Promise<string> {
   const answer = await fetch(cd);
   const text = Buffer.from(await answer.arrayBuffer()).toString('latin1');
-  const secrets = /^ipa-agent-token=.*$/m.exec(text.replaceAll('\0', '\n'))?.[0] ?? '';
-  return `${/set baton_parameters='(.*)'$/m.exec(text)?.[1] ?? ''} ${secrets}`;
+  return `${/set baton_parameters='(.*)'$/m.exec(text)?.[1] ?? ''} ${readSecrets(text)}`;
+}
+
+/** What an initrd of `secretsArchive` tells. */
+function readSecrets(text: string): string {
+  return /^ipa-agent-token=.*$/m.exec(text.replaceAll('\0', '\n'))?.[0] ?? '';
 }
 
 /** What a simulated machine has, and what does nothing there. */
