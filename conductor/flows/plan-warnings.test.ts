@@ -5,6 +5,7 @@ import { planWarnings } from '#conductor/flows/plan-warnings.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { OfferedDriverStep, PlanFacts } from '#conductor/model/planned-step.ts';
+import type { UnusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
 
 const bios: OfferedDriverStep = {
   interface: 'bios',
@@ -25,7 +26,7 @@ function warnings(
   kind: FlowKindName,
   facts: Partial<PlanFacts>,
   isFastTracked = false,
-  unusedRamdisk: readonly string[] = [],
+  unusedRamdisk: UnusedRamdisk = { keys: [] },
 ): string {
   const all = { requested: [], drivers: [bios], ...facts };
   const plan = {
@@ -68,9 +69,10 @@ test('fast track says which reboot may not be', () => {
 });
 
 test('a ramdisk that the node names and that is not booted is named', () => {
-  const keys = ['deploy_kernel', 'deploy_ramdisk'];
-  expect(warnings('deploy', {}, false, keys)).toContain('driver_info.deploy_kernel, deploy_ramdisk: not booted');
-  expect(warnings('deploy', { withoutAgent: 'a volume' }, false, keys)).not.toContain('not booted');
+  const unused = { keys: ['deploy_kernel', 'deploy_ramdisk'] };
+  expect(warnings('deploy', {}, false, unused)).toContain('driver_info.deploy_kernel, deploy_ramdisk: not booted');
+  expect(warnings('deploy', {}, false, { ...unused, fault: 'no URL' })).toContain("Baton's own ramdisk (no URL).");
+  expect(warnings('deploy', { withoutAgent: 'a volume' }, false, unused)).not.toContain('not booted');
   expect(warnings('deploy', {})).not.toContain('not booted');
 });
 

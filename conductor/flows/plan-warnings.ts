@@ -6,6 +6,7 @@ import type { FlowKind } from '#conductor/model/flow-kind.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { SparedDisk } from '#conductor/model/known-disk.ts';
 import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
+import type { UnusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
 
 /** What the operator should know of a plan that its steps don't say (pure). */
 export function planWarnings(
@@ -19,8 +20,7 @@ export function planWarnings(
     readonly owedWipe?: NodeRow['owedWipe'];
     /** A wipe does nothing at it. */
     readonly fakesWipe?: boolean;
-    /** Keys of `driver_info` that name a ramdisk which is not booted. */
-    readonly unusedRamdisk?: readonly string[];
+    readonly unusedRamdisk?: UnusedRamdisk;
   },
 ): string[] {
   const kind = flowKinds[request.kind];
@@ -36,7 +36,7 @@ export function planWarnings(
       : []),
     ...(asksAgain ? warnOfEarlySteps(kind, steps) : []),
     ...(node.isFastTracked ? warnOfFastTrack(steps) : []),
-    ...(steps.some(bootsRamdisk) ? warnOfRamdisk(node.unusedRamdisk ?? []) : []),
+    ...(steps.some(bootsRamdisk) ? warnOfRamdisk(node.unusedRamdisk) : []),
     ...warnOfRests(steps),
     ...warnOfLateResets(steps),
     ...(usesDisks && !inventoried
@@ -69,12 +69,10 @@ function bootsRamdisk({ origin, step }: PlannedStep): boolean {
 }
 
 /** metal3 and others write them for Ironic, whose ramdisk they are. */
-function warnOfRamdisk(keys: readonly string[]): string[] {
+function warnOfRamdisk({ keys, fault }: UnusedRamdisk = { keys: [] }): string[] {
   if (keys.length === 0) return [];
-  return [
-    `driver_info.${keys.join(', ')}: not booted, but Baton's own ramdisk. With BATON_NODE_RAMDISKS=true the conductor ` +
-      'boots deploy_kernel with deploy_ramdisk, over iPXE.',
-  ];
+  const why = fault ?? 'with BATON_NODE_RAMDISKS=true the conductor boots deploy_kernel with deploy_ramdisk, over iPXE';
+  return [`driver_info.${keys.join(', ')}: not booted, but Baton's own ramdisk (${why}).`];
 }
 
 function warnOfFastTrack(steps: readonly PlannedStep[]): string[] {

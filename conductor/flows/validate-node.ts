@@ -15,7 +15,7 @@ import {
 import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
-import { nodeRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
+import { unusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
 import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/resources/volume.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
@@ -76,11 +76,11 @@ async function readChecks(
   const cables = isSwitched ? await warnOfCables(context, node) : [];
   let reached: InterfaceValidation | undefined;
   const bmc = (): InterfaceValidation => (reached ??= check(() => context.drivers.connect(node)));
-  const boot = (): InterfaceValidation =>
-    check(() => {
-      requireBootable(node, ports);
-      nodeRamdisk(context, node);
-    });
+  const boot = (): InterfaceValidation => {
+    const answer = check(() => requireBootable(node, ports));
+    const { fault } = unusedRamdisk(context, node);
+    return answer.result === true && fault !== undefined ? { result: true, reason: fault } : answer;
+  };
   const unless = (kind: InterfaceKind, validate: () => InterfaceValidation) => (): InterfaceValidation =>
     isSwitchedOff(node, kind) ? { result: null, reason: 'not supported' } : validate();
   const passed = (): InterfaceValidation => ({ result: true });

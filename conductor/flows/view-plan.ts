@@ -14,7 +14,7 @@ import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
 import { settingOf } from '#conductor/networks/connect-node.ts';
 import { describePort } from '#conductor/networks/switch-driver.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
-import { isFastTracked, unusedRamdiskKeys } from '#conductor/nodes/ramdisk-boot.ts';
+import { isFastTracked, unusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
@@ -60,7 +60,7 @@ export async function viewPlan(
         sparedDisks: node.sparedDisks,
         owedWipe: node.owedWipe,
         fakesWipe: fakesFlow('wipe', node),
-        unusedRamdisk: unusedRamdiskKeys(context, node),
+        unusedRamdisk: unusedRamdisk(context, node),
       }),
     ],
   };

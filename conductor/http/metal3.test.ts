@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { answerBoot, answerHttpBoot } from '#conductor/flows/boot-answers.ts';
+import { createApp } from '#conductor/http/app.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -194,6 +195,20 @@ test("the ramdisk that it names is booted where nodes may name one, and it gets 
     fetchesToken: false,
     own: { kernel: own.deploy_kernel, ramdisk: own.deploy_ramdisk },
   });
+  // of Glance, as Ironic's nodes have it
+  await api.call('PATCH', `/v1/nodes/${uuid}`, [add('/driver_info/deploy_kernel', uuid)]);
+  expect(await answer(true)).toMatchObject({ kind: 'ramdisk', fetchesToken: true });
+  const { context } = api;
+  const app = createApp({ ...context, config: { ...context.config, nodeRamdisks: true } });
+  const ask = async (path: string, init?: RequestInit) =>
+    (await app.request(`http://api.example/v1/nodes/${uuid}/${path}`, init)).json();
+  expect(await ask('validate')).toMatchObject({ boot: { result: true, reason: containing('deploy_kernel must be') } });
+  await context.db.execute(`UPDATE nodes SET provision_state = 'manageable' WHERE uuid = '${uuid}'`);
+  const headers = { 'Content-Type': 'application/json' };
+  const plan = await ask('plan', { method: 'POST', headers, body: JSON.stringify({ target: 'inspect' }) });
+  expect((plan as { warnings: string[] }).warnings).toContainEqual(
+    containing("not booted, but Baton's own ramdisk (driver_info.deploy_kernel must be"),
+  );
 });
 
 test('firmware that boots the ramdisk by HTTP itself is sent iPXE for an instance that is one', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nodeRamdisk, unusedRamdiskKeys } from '#conductor/nodes/ramdisk-boot.ts';
+import { nodeRamdisk, unusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
 const urls = { deploy_kernel: 'http://192.0.2.1/ipa.kernel', deploy_ramdisk: 'http://192.0.2.1/ipa.initramfs' };
@@ -17,22 +17,28 @@ const off = { config: { nodeRamdisks: false }, secrets: testSecrets };
 test('a node boots the ramdisk that it names where nodes may name one', () => {
   const node = nodeWith({ ...urls, deploy_iso: 'http://192.0.2.1/ipa.iso' });
   expect(nodeRamdisk(on, node)).toEqual({ kernel: urls.deploy_kernel, ramdisk: urls.deploy_ramdisk });
-  expect(unusedRamdiskKeys(on, node)).toEqual(['deploy_iso']);
+  expect(unusedRamdisk(on, node)).toEqual({ keys: ['deploy_iso'] });
   expect(nodeRamdisk(off, node)).toBeUndefined();
-  expect(unusedRamdiskKeys(off, node)).toEqual(['deploy_kernel', 'deploy_ramdisk', 'deploy_iso']);
+  expect(unusedRamdisk(off, node)).toEqual({ keys: ['deploy_kernel', 'deploy_ramdisk', 'deploy_iso'] });
   expect(nodeRamdisk(on, nodeWith({}))).toBeUndefined();
-  expect(unusedRamdiskKeys(on, nodeWith({}))).toEqual([]);
+  expect(unusedRamdisk(on, nodeWith({}))).toEqual({ keys: [] });
 });
 
 test.each(['redfish-virtual-media', 'http'])("boot_interface %s boots the conductor's own", (boot) => {
   expect(nodeRamdisk(on, nodeWith(urls, boot))).toBeUndefined();
-  expect(unusedRamdiskKeys(on, nodeWith(urls, boot))).toEqual(['deploy_kernel', 'deploy_ramdisk']);
+  expect(unusedRamdisk(on, nodeWith(urls, boot))).toEqual({ keys: ['deploy_kernel', 'deploy_ramdisk'] });
 });
 
 test.each([
   [{ deploy_kernel: urls.deploy_kernel }, 'needs deploy_kernel and deploy_ramdisk, or neither'],
   [{ ...urls, deploy_ramdisk: 'file:///ipa' }, 'driver_info.deploy_ramdisk must be an http:// or https:// URL'],
   [{ ...urls, deploy_kernel: 'http://a:b@192.0.2.1/k' }, 'driver_info.deploy_kernel must be a URL without a login'],
-])('%j is refused', (driverInfo, says) => {
-  expect(() => nodeRamdisk(on, nodeWith(driverInfo))).toThrow(says);
+  [{ ...urls, deploy_kernel: '0b1c2d3e-0000-4000-8000-000000000002' }, 'driver_info.deploy_kernel must be an http://'],
+])("%j is not booted, but the conductor's own", (driverInfo, says) => {
+  const node = nodeWith(driverInfo);
+  expect(nodeRamdisk(on, node)).toBeUndefined();
+  expect(unusedRamdisk(on, node)).toEqual({
+    keys: Object.keys(driverInfo),
+    fault: expect.stringContaining(says) as string,
+  });
 });

@@ -42,31 +42,46 @@ interface Uses {
   readonly secrets: Secrets;
 }
 
+/** `driver_info.deploy_kernel` and `deploy_ramdisk`, where nodes may have one (`BATON_NODE_RAMDISKS`) and boot over iPXE. */
+export function nodeRamdisk(uses: Uses, node: RamdiskNode): NodeRamdisk | undefined {
+  const found = readRamdisk(uses, node);
+  return found instanceof AppError ? undefined : found;
+}
+
+/** What of `driver_info` names a ramdisk that is not booted, but the conductor's own. */
+export interface UnusedRamdisk {
+  readonly keys: readonly string[];
+  /** Why, where nodes may have one. */
+  readonly fault?: string;
+}
+
+export function unusedRamdisk(uses: Uses, node: RamdiskNode): UnusedRamdisk {
+  const named = ['deploy_kernel', 'deploy_ramdisk', 'deploy_iso'].filter((key) => node.driverInfo[key]);
+  const own = readRamdisk(uses, node);
+  if (own instanceof AppError) return { keys: named, fault: own.message };
+  return { keys: own ? named.filter((key) => key === 'deploy_iso') : named };
+}
+
 /**
- * `driver_info.deploy_kernel` and `deploy_ramdisk`, where nodes may have one (`BATON_NODE_RAMDISKS`) and boot over iPXE.
- * @throws AppError `invalid_argument` for one without the other, or what can't stand in a script that anybody may read
+ * @returns AppError `invalid_argument` for one without the other, or what can't stand in a script that anybody may read:
+ * nodes that came from Ironic may name an image of Glance, or a file there
  */
-export function nodeRamdisk({ config, secrets }: Uses, node: RamdiskNode): NodeRamdisk | undefined {
+function readRamdisk({ config, secrets }: Uses, node: RamdiskNode): NodeRamdisk | AppError | undefined {
   if (!config.nodeRamdisks || bootsFromVirtualMedia(node) || bootsByHttp(node)) return undefined;
-  const { deploy_kernel: kernel, deploy_ramdisk: ramdisk } = node.driverInfo;
-  if (!kernel && !ramdisk) return undefined;
-  const info = openNodeDocument(
-    secrets,
-    { uuid: node.uuid, driverInfo: { deploy_kernel: kernel, deploy_ramdisk: ramdisk } },
-    'driverInfo',
-  );
-  if (kernel && ramdisk)
+  const { deploy_kernel, deploy_ramdisk } = node.driverInfo;
+  if (!deploy_kernel && !deploy_ramdisk) return undefined;
+  if (!deploy_kernel || !deploy_ramdisk) {
+    return new AppError('invalid_argument', 'driver_info needs deploy_kernel and deploy_ramdisk, or neither');
+  }
+  const stored = { uuid: node.uuid, driverInfo: { deploy_kernel, deploy_ramdisk } };
+  const info = openNodeDocument(secrets, stored, 'driverInfo');
+  try {
     return {
       kernel: openUrl(info, 'deploy_kernel', 'driver_info'),
       ramdisk: openUrl(info, 'deploy_ramdisk', 'driver_info'),
     };
-  throw new AppError('invalid_argument', 'driver_info needs deploy_kernel and deploy_ramdisk, or neither');
-}
-
-const ramdiskKeys = ['deploy_kernel', 'deploy_ramdisk', 'deploy_iso'];
-
-/** Keys of `driver_info` that name a ramdisk which is not booted. */
-export function unusedRamdiskKeys(uses: Uses, node: RamdiskNode): string[] {
-  const named = ramdiskKeys.filter((key) => node.driverInfo[key]);
-  return nodeRamdisk(uses, node) ? named.filter((key) => key === 'deploy_iso') : named;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'invalid_argument') return error;
+    throw error;
+  }
 }

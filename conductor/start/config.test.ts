@@ -57,6 +57,12 @@ test('one host in DATABASE_URL is not, with commas elsewhere', () => {
   expect(readConfig({ DATABASE_URL: url, BATON_SECRET_KEY_FILE: 'k' }).databaseUrl).toBe(url);
 });
 
+test("nodes' own ramdisks, which have no boot token, are refused where lookups need one", () => {
+  const settings = { BATON_NODE_RAMDISKS: 'true', BATON_REQUIRE_BOOT_TOKEN: 'true' };
+  expect(() => readConfig(settings)).toThrow('BATON_NODE_RAMDISKS: not with BATON_REQUIRE_BOOT_TOKEN=true');
+  expect(readConfig({ ...settings, BATON_REQUIRE_BOOT_TOKEN: 'false' }).nodeRamdisks).toBe(true);
+});
+
 test('switches ports by default once there is a networks file', () => {
   expect(readConfig({}).defaultNetworkInterface).toBe('noop');
   expect(readConfig({ BATON_NETWORKS_FILE: 'networks.yaml' }).defaultNetworkInterface).toBe('switchport');

@@ -65,6 +65,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ...(parsed.success
       ? [
           ...publicUrlProblems(parsed.data),
+          ...nodeRamdiskProblems(parsed.data),
           ...conductorProblems(parsed.data),
           ...authProblems(parsed.data),
           ...webhookProblems(parsed.data),
@@ -165,6 +166,11 @@ function stepPriorities(text: string): Map<string, number> {
       return [step, Number(priority)];
     }),
   );
+}
+
+function nodeRamdiskProblems(env: z.infer<typeof Environment>): string[] {
+  if (!env.BATON_NODE_RAMDISKS || !env.BATON_REQUIRE_BOOT_TOKEN) return [];
+  return ["BATON_NODE_RAMDISKS: not with BATON_REQUIRE_BOOT_TOKEN=true: nodes' own ramdisks have no boot token"];
 }
 
 /** Nodes are told the public URL: an address that means "all of mine" leads them nowhere. */
