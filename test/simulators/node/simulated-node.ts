@@ -181,18 +181,8 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
     running = { stop, ended };
   };
   const loadRamdisk = async (): Promise<void> => {
-    const base = options.conductorUrl();
-    const script = await (await fetch(`${base}/boot/node.ipxe?mac=${options.mac}`)).text();
-    const initrds = [...script.matchAll(/^initrd --name (\S+) \S+\/boot\/(\S+)/gm)];
-    if (initrds.length === 0) return powerOff();
-    let params = '';
-    for (const [, name, file] of initrds) {
-      const answer = await fetch(`${base}/boot/${file}`);
-      if (!answer.ok) return powerOff();
-      const content = Buffer.from(await answer.arrayBuffer());
-      if (name === 'secrets.img') params = readSecrets(content.toString());
-    }
-    loadedParams = params;
+    loadedParams = await loadInitrds(options);
+    if (loadedParams === undefined) await powerOff();
   };
   const unpark = (): void => {
     clearTimeout(parked);
@@ -360,6 +350,20 @@ async function readParams(cd: string): Promise<string> {
   const answer = await fetch(cd);
   const text = Buffer.from(await answer.arrayBuffer()).toString('latin1');
   return `${/set baton_parameters='(.*)'$/m.exec(text)?.[1] ?? ''} ${readSecrets(text)}`;
+}
+
+/** As `baton-kexec` does. @returns the parameters in them, `undefined` where not all were answered */
+async function loadInitrds({ conductorUrl, mac }: SimulatedNodeOptions): Promise<string | undefined> {
+  const script = await (await fetch(`${conductorUrl()}/boot/node.ipxe?mac=${mac}`)).text();
+  const initrds = [...script.matchAll(/^initrd --name (\S+) \S+\/boot\/(\S+)/gm)];
+  let params = initrds.length === 0 ? undefined : '';
+  for (const [, name, file] of initrds) {
+    const answer = await fetch(`${conductorUrl()}/boot/${file}`);
+    if (!answer.ok) return undefined;
+    const content = Buffer.from(await answer.arrayBuffer());
+    if (name === 'secrets.img') params = readSecrets(content.toString());
+  }
+  return params;
 }
 
 /** What an initrd of `secretsArchive` tells. */
