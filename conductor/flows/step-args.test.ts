@@ -20,7 +20,8 @@ const ask = (name: string, args: Record<string, unknown>) => {
 test.each<[string, Record<string, unknown>, string]>([
   ['bios.apply_configuration', { settings: [] }, 'bios.apply_configuration: settings: '],
   ['bios.apply_configuration', { settings: [{ name: 'A' }] }, 'settings.0.value: '],
-  ['deploy.clean_uefi_nvram', { match_patterns: ['('] }, 'match_patterns.0: must be a regular expression'],
+  ['deploy.clean_uefi_nvram', { match_patterns: [''] }, 'match_patterns.0: must not be empty'],
+  ['deploy.clean_uefi_nvram', { match_patterns: [1] }, 'match_patterns.0: '],
   ['deploy.erase_devices', { only: { disks: [] } }, 'deploy.erase_devices: only.disks: '],
   ['deploy.inject_files', { files: [{ path: '/etc/' }] }, 'files.0.path: must name a file, not a folder'],
   ['deploy.write_image', { image_info: { id: 'x', urls: ['ftp://a/b'] } }, 'image_info.urls.0: '],
@@ -30,6 +31,8 @@ test.each<[string, Record<string, unknown>, string]>([
 
 test.each<[string, Record<string, unknown>]>([
   ['deploy.clean_uefi_nvram', {}],
+  // of Python
+  ['deploy.clean_uefi_nvram', { match_patterns: ['(?i)ubuntu'] }],
   ['deploy.inject_files', { files: [{ path: '/etc/motd', content: '', mode: '0644' }], verify_ca: false }],
   // what must be given the agent says
   ['bios.apply_configuration', {}],
