@@ -1,9 +1,11 @@
 import { eq } from 'drizzle-orm';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { LogEntry } from '#conductor/drivers/interfaces.ts';
-import { createHardwareWatch, newEntries } from '#conductor/flows/watch-hardware.ts';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import type { LogEntry, ManagementInterface, SensorReading } from '#conductor/drivers/interfaces.ts';
+import { createHardwareWatch, newEntries, setMetrics } from '#conductor/flows/watch-hardware.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { listHistory } from '#conductor/nodes/node-history.ts';
+import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { createMemoryMachine } from '#test/simulators/redfish/machine.ts';
 import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -67,26 +69,73 @@ test('a BMC that tells nothing has no metrics, and stops nobody', async () => {
   expect(await readings('sensorReadings')).toHaveLength(4);
 });
 
+/** What all BMCs answer in place of their own. */
+function watchWith(management: Partial<ManagementInterface>) {
+  const { drivers } = api.context;
+  const connect: typeof drivers.connect = (node, about) => {
+    const made = drivers.connect(node, about);
+    return { ...made, management: { ...made.management, ...management } };
+  };
+  const watch = createHardwareWatch({ ...api.context, drivers: { ...drivers, connect } });
+  return () => watch(new AbortController().signal);
+}
+
+test('a node that lacks an address stops no other, and is logged when that changes', async () => {
+  const warn = vi.spyOn(api.context.log, 'warn');
+  const watch = watchWith({ getSensors: () => Promise.resolve([reading('T', 20)]) });
+  const { uuid, driverInfo } = await getNode(api.context.db, 'n1');
+  const change = (driverInfo: JsonObject) => updateNode(api.context.db, uuid, { driverInfo });
+  await change({});
+  await watch();
+  await watch();
+  expect(await readings('sensorReadings')).toEqual([['fake', 'T', 20]]);
+  expect(warn.mock.calls).toEqual([[expect.objectContaining({ node: uuid }), 'hardware not read']]);
+  await change(driverInfo);
+  await watch();
+  expect(await readings('sensorReadings')).toHaveLength(2);
+  await change({});
+  await watch();
+  expect(warn).toHaveBeenCalledTimes(2);
+  warn.mockRestore();
+  await change(driverInfo);
+});
+
+const reading = (name: string, value: number): SensorReading => ({
+  name,
+  kind: 'temperature',
+  value,
+  unit: 'Cel',
+  health: 'ok',
+});
+
+test('of too many sensors the same nodes are left out, whichever answer first, and the others stay', async () => {
+  const blank = { ...reading('blank', 0), value: null, health: null };
+  const many = [reading('T', 20), ...Array.from({ length: 30_000 }, () => blank)];
+  const found: [string, SensorReading[]][] = [
+    ['a', many],
+    ['b', many],
+    ['c', [reading('T', 20)]],
+  ];
+  for (const round of [found, found.toReversed()]) {
+    setMetrics(api.context, new Map(round));
+    expect(await readings('sensorReadings')).toEqual([
+      ['a', 'T', 20],
+      ['c', 'T', 20],
+    ]);
+  }
+});
+
 test('an event log that fills every round leaves the rest of the history alone', async () => {
   const before = (await api.call('GET', '/v1/nodes/n1/history?detail=true')).body['history'] as {
     event_type: string;
   }[];
   const rest = before.filter((each) => each.event_type !== 'hardware');
-  const { uuid } = (await api.call('GET', '/v1/nodes/n1')).body as { uuid: string };
+  const { uuid } = await getNode(api.context.db, 'n1');
   const entries: LogEntry[] = [];
-  const noise = createHardwareWatch({
-    ...api.context,
-    drivers: {
-      ...api.context.drivers,
-      connect: (node, about) => {
-        const bmc = api.context.drivers.connect(node, about);
-        return { ...bmc, management: { ...bmc.management, getEventLog: () => Promise.resolve(entries) } };
-      },
-    },
-  });
+  const noise = watchWith({ getEventLog: () => Promise.resolve(entries) });
   for (let round = 0; round < 16; round += 1) {
     entries.push(...Array.from({ length: 20 }, (_, index) => entry(round, `Noise ${round}/${index}.`)));
-    await noise(new AbortController().signal);
+    await noise();
   }
   const all = await listHistory(api.context.db, uuid);
   const hardware = all.filter((each) => each.eventType === 'hardware');

@@ -4,12 +4,13 @@ import { listResting } from '#conductor/flows/resting-nodes.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { addHistory, forgetOldest, listHistory } from '#conductor/nodes/node-history.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
-import { errorCode } from '#shared/errors/app-error.ts';
+import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
 const atOnce = 4;
 /** Of all nodes of a conductor: what Prometheus keeps of one target. */
 const mostReadings = 50_000;
+const namedInLog = 20;
 const newestRead = 100;
 const mostAdded = 20;
 /** A fan that comes and goes, or a tenant who writes to the log, must not push everything else out of a node's history. */
@@ -19,46 +20,66 @@ const healthValues = { ok: 0, warning: 1, critical: 2 } as const;
 
 /** Asks resting nodes' BMCs for their sensors, which become metrics, and their event logs, which go into the history. */
 export function createHardwareWatch(context: EngineContext): (signal: AbortSignal) => Promise<void> {
+  /** What could not be read in the last round, and why: it is logged when that changes. */
+  let failing: ReadonlyMap<string, string> = new Map();
   return async (signal) => {
     const found = new Map<string, readonly SensorReading[]>();
-    const look = async ({ uuid }: { readonly uuid: string }): Promise<void> => {
-      const node = await findNode(context.db, uuid);
-      if (!node) return;
-      const { management } = context.drivers.connect(node, { node: uuid });
-      const log = context.log.child({ node: uuid });
-      const ask = async <T>(what: string, answer: Promise<T> | undefined): Promise<T | undefined> => {
-        try {
-          return await answer;
-        } catch (error) {
-          if (signal.aborted) throw error;
-          log[errorCode(error) === 'not_supported' ? 'debug' : 'warn']({ err: error }, `${what} not read`);
-          return undefined;
-        }
-      };
-      const readings = await ask('sensors', management.getSensors?.({ signal }));
-      if (readings) found.set(node.name ?? uuid, readings);
-      await ask('event log', addEvents(context, node, management, signal));
+    const failed = new Map<string, string>();
+    const attempt = async (uuid: string, what: string, act: () => Promise<void>): Promise<void> => {
+      try {
+        await act();
+      } catch (error) {
+        if (signal.aborted) throw error;
+        const [key, why] = [`${uuid} ${what}`, errorChain(error)];
+        failed.set(key, why);
+        if (failing.get(key) === why) return;
+        context.log[errorCode(error) === 'not_supported' ? 'debug' : 'warn'](
+          { node: uuid, err: error },
+          `${what} not read`,
+        );
+      }
     };
+    const look = ({ uuid }: { readonly uuid: string }): Promise<void> =>
+      attempt(uuid, 'hardware', async () => {
+        const node = await findNode(context.db, uuid);
+        if (!node) return;
+        const { management } = context.drivers.connect(node, { node: uuid });
+        await attempt(uuid, 'sensors', async () => {
+          const readings = await management.getSensors?.({ signal });
+          if (readings) found.set(node.name ?? uuid, readings);
+        });
+        await attempt(uuid, 'event log', () => addEvents(context, node, management, signal));
+      });
     await inParallel(await listResting(context), look, { atOnce, goOn: () => !signal.aborted });
-    if (!signal.aborted) setMetrics(context, found);
+    if (signal.aborted) return;
+    failing = failed;
+    setMetrics(context, found);
   };
 }
 
-/** In place of those of the round before. */
-function setMetrics({ metrics, log }: EngineContext, found: ReadonlyMap<string, readonly SensorReading[]>): void {
+/** In place of those of the round before. Of too many sensors the same nodes' are left out in each round. */
+export function setMetrics(
+  { metrics, log }: Pick<EngineContext, 'metrics' | 'log'>,
+  found: ReadonlyMap<string, readonly SensorReading[]>,
+): void {
   metrics.sensorReadings.reset();
   metrics.sensorHealth.reset();
   let left = mostReadings;
-  for (const [node, readings] of found) {
-    if ((left -= readings.length) < 0) {
-      log.warn({ mostReadings }, 'too many sensors for the metrics: those of some nodes are missing');
-      return;
+  const missing: string[] = [];
+  for (const [node, readings] of [...found].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
+    if (readings.length > left) {
+      missing.push(node);
+      continue;
     }
+    left -= readings.length;
     for (const { name: sensor, kind, unit, value, health } of readings) {
       if (value !== null) metrics.sensorReadings.set({ node, sensor, kind, unit: unit ?? '' }, value);
       if (health !== null) metrics.sensorHealth.set({ node, sensor }, healthValues[health]);
     }
   }
+  if (missing.length === 0) return;
+  const nodes = missing.slice(0, namedInLog);
+  log.warn({ mostReadings, count: missing.length, nodes }, 'too many sensors for the metrics: some nodes have none');
 }
 
 /** The history itself says which entries it has: the newest of them is searched in the log. */
