@@ -125,6 +125,12 @@ test('of too many sensors the same nodes are left out, whichever answer first, a
   }
 });
 
+test('of sensors that are called alike, the worst health counts', async () => {
+  const critical = { ...reading('PSU', 0), health: 'critical' } as const;
+  setMetrics(api.context, new Map([['a', [reading('PSU', 20), critical, reading('PSU', 30)]]]));
+  expect(await readings('sensorHealth')).toEqual([['a', 'PSU', 2]]);
+});
+
 test('an event log that fills every round leaves the rest of the history alone', async () => {
   const before = (await api.call('GET', '/v1/nodes/n1/history?detail=true')).body['history'] as {
     event_type: string;

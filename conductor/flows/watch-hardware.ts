@@ -72,9 +72,14 @@ export function setMetrics(
       continue;
     }
     left -= readings.length;
-    for (const { name: sensor, kind, unit, value, health } of readings) {
+    for (const { name: sensor, kind, unit, value } of readings) {
       if (value !== null) metrics.sensorReadings.set({ node, sensor, kind, unit: unit ?? '' }, value);
-      if (health !== null) metrics.sensorHealth.set({ node, sensor }, healthValues[health]);
+    }
+    // should a driver call sensors alike, a healthy one does not hide the other
+    for (const health of ['ok', 'warning', 'critical'] as const) {
+      for (const { name: sensor } of readings.filter((each) => each.health === health)) {
+        metrics.sensorHealth.set({ node, sensor }, healthValues[health]);
+      }
     }
   }
   if (missing.length === 0) return;

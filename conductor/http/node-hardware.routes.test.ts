@@ -42,6 +42,16 @@ test('sensors and the event log are read from the BMC', async () => {
   expect(await get('fake/event_log')).toMatchObject({ status: 400 });
 });
 
+test('sensors that the BMC calls alike are numbered', async () => {
+  const inlet = (ReadingCelsius: number) => ({ Name: 'Inlet Temp', ReadingCelsius });
+  bmc.inject({ path: /Thermal/, body: { Temperatures: [inlet(20), inlet(90)], Fans: [] } });
+  const { sensors } = (await get('n1/sensors')).body as { sensors: { name: string; value: number }[] };
+  expect(sensors.slice(0, 2).map(({ name, value }) => [name, value])).toEqual([
+    ['Inlet Temp', 20],
+    ['Inlet Temp 2', 90],
+  ]);
+});
+
 test('indicators, as Ironic has them', async () => {
   const { indicators } = (await get(lamps)).body as { indicators: unknown[] };
   expect(indicators[0]).toMatchObject({

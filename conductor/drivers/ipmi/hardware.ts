@@ -7,6 +7,7 @@ import type {
 } from '#conductor/drivers/interfaces.ts';
 import type { IpmiConnection } from '#conductor/drivers/ipmi/driver-info.ts';
 import { type IpmitoolContext, ipmitool } from '#conductor/drivers/ipmi/ipmitool.ts';
+import { nameApart } from '#conductor/drivers/sensor-names.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const timeoutMs = 120_000;
@@ -81,7 +82,7 @@ const healths: Readonly<Record<string, SensorReading['health']>> = {
 /** Lines of `name,value,unit,status,…`; `ns` = no reading. */
 export function parseSensors(text: string): SensorReading[] {
   const lines = text.split('\n').filter((line) => line.includes(','));
-  return lines.slice(0, maxSensors).flatMap((line) => {
+  const found = lines.slice(0, maxSensors).flatMap((line): SensorReading[] => {
     const [name = '', value = '', unit = '', status = ''] = line.split(',').map((part) => part.trim());
     if (name === '' || status === 'ns' || status === '') return [];
     const [kind, short] = units[unit] ?? (['other', unit === '' ? null : unit] as const);
@@ -89,6 +90,7 @@ export function parseSensors(text: string): SensorReading[] {
     const health = healths[status] ?? null;
     return [{ name, kind, value: Number.isFinite(reading) ? reading : null, unit: short, health }];
   });
+  return nameApart(found);
 }
 
 /** Lines of `id | mm/dd/yyyy | hh:mm:ss UTC | sensor | event | Asserted`; since ipmitool 1.8.19 with `yy`. */

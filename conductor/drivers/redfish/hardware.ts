@@ -4,6 +4,7 @@ import type { Health, LogEntry, ManagementInterface, SensorReading } from '#cond
 import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { Collection, lenient, Reference, Status } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { nameApart } from '#conductor/drivers/sensor-names.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const timeoutMs = 120_000;
@@ -167,7 +168,7 @@ export function redfishSensors(system: RedfishSystem): Pick<ManagementInterface,
         const old = [...(await thermal(system, data.Thermal, signal)), ...(await power(system, data.Power, signal))];
         found.push(...(old.length > 0 ? old : await sensors(system, data.Sensors, signal)));
       }
-      return found.slice(0, maxSensors);
+      return nameApart(found.slice(0, maxSensors));
     },
   };
 }
