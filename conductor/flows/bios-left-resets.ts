@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { listSteps, noteOutput } from '#conductor/flows/flow-store.ts';
 import { type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import { isEnded } from '#conductor/model/flow-states.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
+import { awaitsReset } from '#conductor/model/step-note.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
 
 /**
@@ -82,6 +84,30 @@ export async function laterReset(context: StepContext): Promise<string | undefin
 /** @param left_to of `laterReset` */
 export function leaveReset(left_to: string): { readonly kind: 'done'; readonly output: Note } {
   return { kind: 'done', output: { left_to, asked: 'left' } };
+}
+
+/**
+ * Why a step may not be left out of its flow: the BIOS settings of a step before it would not come. `undefined` = it may.
+ * Pure.
+ */
+export function whyNeeded(steps: readonly FlowStepRow[], step: FlowStepRow): string | undefined {
+  const bios = steps.find(
+    (each, index) =>
+      isWaiting(each) && nextReset(steps.slice(index + 1).filter(({ phase }) => phase === 'main'))?.uuid === step.uuid,
+  );
+  return bios && `the settings of ${stepTitle(bios)} before it take effect at its reset; abort the flow`;
+}
+
+function isWaiting({ state, output }: FlowStepRow): boolean {
+  return state === 'succeeded' && awaitsReset(output);
+}
+
+/** @param later behind a step that has left its reset */
+function nextReset(later: readonly FlowStepRow[]): FlowStepRow | undefined {
+  const other = later.findIndex((each) => each.interface !== 'bios');
+  return later.find(
+    (each, index) => !isEnded(each.state) && !isQuiet(each) && (each.interface !== 'bios' || index > other),
+  );
 }
 
 /** The steps of the flow that have left their reset to others, and whose settings are not known to hold. */

@@ -1,5 +1,6 @@
 import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
 import { type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
+import { whyNeeded } from '#conductor/flows/bios-left-resets.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/flow-store.ts';
 import { predictSeconds, typicalSeconds } from '#conductor/flows/step-durations.ts';
@@ -8,6 +9,7 @@ import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { BootEventRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { isCleaningUp } from '#conductor/model/flow-states.ts';
 import { stepTitle, whyNotSkipped } from '#conductor/model/planned-step.ts';
 import { describeOutput } from '#conductor/model/step-note.ts';
 import { listBootEvents } from '#conductor/nodes/boot-event-store.ts';
@@ -50,7 +52,7 @@ export async function latestFlow(
       bytes,
       conductor,
     })),
-    steps: steps.map((step, index) => viewStep(step, usual[index] ?? null)),
+    steps: steps.map((step, index) => viewStep({ flow, steps, step }, usual[index] ?? null)),
   };
 }
 
@@ -99,7 +101,14 @@ function hasCollected(output: unknown): boolean {
   return typeof output === 'object' && output !== null && Reflect.get(output, 'collected') === true;
 }
 
-function viewStep(step: FlowStepRow, usualSeconds: number | null): FlowStepView {
+function hasBroken({ state }: FlowRow): boolean {
+  return isCleaningUp(state) || state === 'failed' || state === 'aborted';
+}
+
+function viewStep(
+  { flow, steps, step }: { readonly flow: FlowRow; readonly steps: readonly FlowStepRow[]; readonly step: FlowStepRow },
+  usualSeconds: number | null,
+): FlowStepView {
   return {
     uuid: step.uuid,
     position: step.position,
@@ -118,9 +127,9 @@ function viewStep(step: FlowStepRow, usualSeconds: number | null): FlowStepView 
     wait_until: step.waitUntil?.toISOString() ?? null,
     progress: step.progress,
     image_bytes: readOrigin(step.output) ?? null,
-    note: describeOutput(step.output) ?? null,
+    note: describeOutput(step.output, hasBroken(flow)) ?? null,
     error: step.error,
     usual_seconds: usualSeconds,
-    may_skip: whyNotSkipped(step) === undefined,
+    may_skip: (whyNotSkipped(step) ?? whyNeeded(steps, step)) === undefined,
   };
 }

@@ -43,6 +43,7 @@ const Row = z.object({
   origin: z.string().nullable(),
   in_band: z.boolean().nullable(),
   run_again: z.boolean().nullable(),
+  settles: z.boolean(),
   step_started_at: moment.nullable(),
   waiting_for: z.string().nullable(),
   until: moment.nullable(),
@@ -96,6 +97,11 @@ export async function listFlows(
         counting.ended_at, counting.held, counting.on_hold, counting.error, counting.next_check_at,
         nodes.name, nodes.driver, nodes.conductor_group, nodes.provision_state, ${conductorOfNode(config.conductorTimeoutMs)} as conductor,
         step.uuid as step_uuid, step.interface, step.step, step.plugin, step.phase, step.origin, step.in_band, step.started_at as step_started_at, step.waiting_for,
+        -- a BIOS step has left its reset to it
+        (step.interface in ('raid', 'firmware') and exists (
+          select 1 from flow_steps bios where bios.flow_uuid = counting.uuid and bios.interface = 'bios' and bios.state = 'succeeded'
+            and bios.output->>'left_to' is not null and bios.output->>'asked' <> 'held'
+        )) is true as settles,
         step.progress, step.run_again, step.state as step_state,
         case when step.run_again or step.state = 'running' then step.retry_until else step.wait_until end as until,
         (step.run_again and step.state = 'waiting') or (step.state = 'running' and step.retry_until is not null) as is_retried
@@ -171,8 +177,9 @@ function viewFlow(row: Row, context: Pick<KernelContext, 'conductors'>): FlowSum
   };
 }
 
-function maySkip({ step, phase, origin, step_state: state, in_band: inBand, run_again: runAgain, ended_at: end }: Row) {
-  if (end !== null || step === null || phase === null || origin === null || state === null) return false;
+function maySkip({ step, phase, origin, step_state: state, in_band: inBand, run_again: runAgain, ...row }: Row) {
+  if (row.ended_at !== null || row.settles || step === null || phase === null || origin === null || state === null)
+    return false;
   return (
     whyNotSkipped({ step, phase, origin, state, inBand: inBand === true, runAgain: runAgain === true }) === undefined
   );

@@ -1,3 +1,4 @@
+import { whyNeeded } from '#conductor/flows/bios-left-resets.ts';
 import type { FlowsContext } from '#conductor/flows/context.ts';
 import { stopFlow } from '#conductor/flows/finish-flow.ts';
 import { findOpenFlow, listOpenSteps, listSteps, updateFlow } from '#conductor/flows/flow-store.ts';
@@ -42,7 +43,7 @@ export async function skipStep(context: FlowsContext, node: NodeRow, stepUuid: s
   await push(context, node, async (tx, { flow, steps }) => {
     const step = steps.find(({ uuid }) => uuid === stepUuid);
     if (!step) throw new AppError('not_found', `step: the ${flow.kind} of node ${node.uuid} has no step ${stepUuid}.`);
-    const why = whyNotSkipped(step) ?? whyNotYet(flow, steps);
+    const why = whyNotSkipped(step) ?? whyNotYet(flow, steps) ?? whyNeeded(steps, step);
     if (why !== undefined) throw new AppError('conflict', `step: ${stepTitle(step)} can't be skipped: ${why}.`);
     const { clock, config } = context;
     await recordStepEvent(tx, step, 'skipped', { conductor: config.conductorName, now: clock.now() });

@@ -5,6 +5,7 @@ import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 import type { Remark } from '#conductor/model/remark.ts';
 import type { RemarkCode } from '#conductor/model/remark-words.ts';
+import { describeLost } from '#conductor/model/step-note.ts';
 import { EraseResult } from '#shared/wire/erase-result.ts';
 
 /** A flow of a teardown, as far as it is told of. */
@@ -56,7 +57,7 @@ export function whatRemains(node: string, flows: readonly ReportedFlow[], wayToW
       ...steps.filter(({ state }) => state === 'skipped').map((step) => `${stepTitle(step)} was not started`),
       ...(isWipeToCome(flows) ? ['the wipe that its release was to end with was not started'] : []),
     ],
-    byHand: [...forClusters(node, deeds, flows), ...forDisks(node, flows, wayToWipe)],
+    byHand: [...forClusters(node, deeds, flows), ...forDisks(node, flows, wayToWipe), ...forSettings(flows)],
   };
 }
 
@@ -207,4 +208,14 @@ function forDisks(node: string, flows: readonly ReportedFlow[], wayToWipe: strin
   if (wipe?.state === 'succeeded') return [];
   const touched = wipe?.state === 'skipped' || wipe?.state === 'pending' ? 'were not touched' : 'may still be readable';
   return [`the disks of ${node} ${touched}: they count as wiped only when a wipe has succeeded`];
+}
+
+/** BIOS settings that still waited for a reset. */
+function forSettings(flows: readonly ReportedFlow[]): string[] {
+  const last = flows.at(-1);
+  if (last?.flow.state !== 'failed' && last?.flow.state !== 'aborted') return [];
+  return last.steps.flatMap((step) => {
+    const lost = step.state === 'succeeded' ? describeLost(step.output) : undefined;
+    return lost === undefined ? [] : [`${stepTitle(step)}: ${lost}`];
+  });
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nameSome } from '#shared/words.ts';
 
-const Left = z.object({ left_to: z.string() });
+const Left = z.object({ left_to: z.string(), asked: z.string() });
 const version = z.string().nullable();
 const Firmware = z.object({ firmware: z.array(z.object({ component: z.string(), before: version, after: version })) });
 const Sensors = z.object({
@@ -15,12 +15,15 @@ const Sensors = z.object({
   ),
 });
 
-/** What operators read of what has come of a step beside its success; `undefined` where that is nothing. Pure. */
-export function describeOutput(output: unknown): string | undefined {
+/**
+ * What operators read of what has come of a step beside its success; `undefined` where that is nothing. Pure.
+ * @param isBroken its flow has failed or was aborted: nothing more comes of it
+ */
+export function describeOutput(output: unknown, isBroken = false): string | undefined {
   const boot = describeDeployBoot(output);
   if (boot !== undefined) return boot;
   const left = Left.safeParse(output).data;
-  if (left) return `by the reset of ${left.left_to}`;
+  if (left) return (isBroken ? describeLost(output) : undefined) ?? `by the reset of ${left.left_to}`;
   const firmware = Firmware.safeParse(output).data?.firmware.map(
     ({ component, before, after }) => `${component} ${before ?? 'unknown'} → ${after ?? 'unknown'}`,
   );
@@ -30,6 +33,21 @@ export function describeOutput(output: unknown): string | undefined {
   const bad = sensors.filter(({ health }) => health !== null && health !== 'ok');
   const shown = bad.length === 0 ? 'none of them unwell' : nameSome(bad.map(describeSensor), 5);
   return `${sensors.length} sensors: ${shown}`;
+}
+
+/** Whether a step has left its reset to a later one, and its settings are not known to hold. Pure. */
+export function awaitsReset(output: unknown): boolean {
+  const left = Left.safeParse(output).data;
+  return left !== undefined && left.asked !== 'held';
+}
+
+/** Of BIOS settings whose flow broke off before they were known to hold: where they are now; `undefined` of all others. Pure. */
+export function describeLost(output: unknown): string | undefined {
+  const left = Left.safeParse(output).data;
+  if (!left || !awaitsReset(output)) return undefined;
+  return left.asked === 'left'
+    ? `its settings wait at the BMC for the next reset, which ${left.left_to} did not make`
+    : `by the reset of ${left.left_to}; its settings are not known to hold`;
 }
 
 /** `CPU 1 Temp is warning (92.5 Cel)` */

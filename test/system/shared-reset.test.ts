@@ -164,6 +164,30 @@ test('a setting that the firmware does not take fails the step that has reset th
   expect(await shown('state')).toEqual(expect.arrayContaining(['succeeded', 'failed']));
 });
 
+test('the step that is to reset the machine is not skipped, and where it fails the settings are told of', async () => {
+  await cleanAll(create);
+  const reset = { method: 'POST', path: /ComputerSystem\.Reset$/, times: 1000 };
+  machine.bmc.inject({ ...reset, status: 503, headers: { 'retry-after': '0' } });
+  await clean(bios('NumCores', 4), create);
+  const skip = async (): Promise<string> => {
+    const { steps } = (await operator.call('GET', `/v1/nodes/${name}/flow`)) as { steps: Record<string, unknown>[] };
+    const step = steps.find((each) => each['interface'] === 'raid' && each['state'] === 'waiting');
+    const { flows } = (await operator.call('GET', '/v1/flows')) as { flows: Record<string, unknown>[] };
+    const own = flows.find((flow) => flow['node_name'] === name);
+    if (!step) return 'it does not wait yet';
+    const asked = operator.call('POST', `/v1/nodes/${name}/flow/skip`, { step: step['uuid'] });
+    return `${step['may_skip']} ${own?.['may_skip']} ${await asked.then(() => 'skipped', String)}`;
+  };
+  const why = 'the settings of bios.apply_configuration before it take effect at its reset; abort the flow';
+  await expect.poll(skip, { timeout: 30_000 }).toMatch(new RegExp(`^false false .*409.*can't be skipped: ${why}`));
+  machine.bmc.clearFaults();
+  machine.bmc.inject({ ...reset, status: 400 });
+  const { last_error: error } = await operator.waitForState(name, 'clean failed');
+  const lost = 'its settings wait at the BMC for the next reset, which raid.create_configuration did not make';
+  expect(error).toContain(`bios.apply_configuration: ${lost}`);
+  expect(await shown('note')).toContain(lost);
+});
+
 test('what the BMC refuses is refused as ever', async () => {
   machine.bmc.inject({ method: 'POST', path: /Volumes$/, status: 400, times: 9 });
   await clean(bios('NumCores', 4), create);
