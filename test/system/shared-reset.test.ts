@@ -176,7 +176,7 @@ test('the step that is to reset the machine is not skipped, and where it fails t
     const own = flows.find((flow) => flow['node_name'] === name);
     if (!step) return 'it does not wait yet';
     const asked = operator.call('POST', `/v1/nodes/${name}/flow/skip`, { step: step['uuid'] });
-    return `${step['may_skip']} ${own?.['may_skip']} ${await asked.then(() => 'skipped', String)}`;
+    return [step['may_skip'], own?.['may_skip'], await asked.then(() => 'skipped', String)].join(' ');
   };
   const why = 'the settings of bios.apply_configuration before it take effect at its reset; abort the flow';
   await expect.poll(skip, { timeout: 30_000 }).toMatch(new RegExp(`^false false .*409.*can't be skipped: ${why}`));
