@@ -28,6 +28,7 @@ const operations: readonly (readonly [method: string, path: string, body: unknow
   ['GET', '/v1/nodes/mine', undefined, everybody.filter((who) => who !== 'other')],
   ['GET', '/v1/nodes/mine/states', undefined, everybody.filter((who) => who !== 'other')],
   ['GET', '/v1/nodes/mine/history', undefined, ['admin', 'member', 'reader', ...owners]],
+  ['GET', '/v1/nodes/mine/management/indicators', undefined, ['admin', 'member', 'reader', ...owners]],
   ['GET', '/v1/nodes/mine/ports', undefined, everybody.filter((who) => who !== 'other')],
   ['PUT', '/v1/nodes/mine/states/power', { target: 'power on' }, operators],
   ['PUT', '/v1/nodes/mine/states/provision', { target: 'manage' }, operators],

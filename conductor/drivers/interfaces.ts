@@ -99,17 +99,19 @@ export interface Indicator {
   readonly name: string;
   /** What it can be switched to. */
   readonly states: readonly IndicatorState[];
+  readonly state: IndicatorState;
+  /** Where the driver finds it again. */
+  readonly place: string;
 }
 
 export const indicatorComponents = ['system', 'chassis', 'drive'] as const;
 export type IndicatorComponent = (typeof indicatorComponents)[number];
 
-/** Calls them `NAME@COMPONENT`. @throws AppError `not_found` for one that there isn't */
 export interface IndicatorInterface {
   /** @param options `component`: of it alone, which is less to ask */
   list(options?: CallOptions & { readonly component?: IndicatorComponent }): Promise<readonly Indicator[]>;
-  read(indicator: string, options?: CallOptions): Promise<IndicatorState>;
-  set(indicator: string, state: IndicatorState, options?: CallOptions): Promise<void>;
+  /** @param indicator as listed */
+  set(indicator: Indicator, state: IndicatorState, options?: CallOptions): Promise<void>;
 }
 
 export interface VirtualDrive {

@@ -40,10 +40,10 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
     management: managementWithLogging(management, watch),
     ...ifGiven('indicators', bmc.indicators, (lamps) => ({
       list: (options) => logged(watch, 'list indicators', 'debug', {}, () => lamps.list(options)),
-      read: (indicator, options) =>
-        logged(watch, 'get indicator', 'debug', { indicator }, () => lamps.read(indicator, options)),
-      set: (indicator, state, options) =>
-        logged(watch, 'set indicator', 'info', { indicator, state }, () => lamps.set(indicator, state, options)),
+      set: (lamp, state, options) => {
+        const indicator = `${lamp.name}@${lamp.component}`;
+        return logged(watch, 'set indicator', 'info', { indicator, state }, () => lamps.set(lamp, state, options));
+      },
     })),
     ...ifGiven('console', bmc.console, (serial) => ({
       open: (size, options) =>

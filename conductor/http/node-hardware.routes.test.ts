@@ -76,6 +76,22 @@ test('indicators, as Ironic has them', async () => {
   expect(await get(lamps, '1.62')).toMatchObject({ status: 404 });
 });
 
+test("to switch a drive's lamp its drives are read once, and of two listings one waits", async () => {
+  const drives = (from: number) =>
+    bmc.requests.slice(from).filter(({ method, path }) => method === 'GET' && /Drives\/[^/]+$/.test(path));
+  const { length } = bmc.requests;
+  const { indicators } = (await get(`${lamps}/drive`)).body as { indicators: { name: string }[] };
+  expect(drives(length)).toHaveLength(indicators.length);
+  const before = bmc.requests.length;
+  await api.call('PUT', `/v1/nodes/${lamps}/${indicators[0]?.name}`, { state: 'OFF' });
+  expect(drives(before)).toHaveLength(indicators.length + 1);
+  const then = bmc.requests.length;
+  await Promise.all([get(`${lamps}/drive`), get(`${lamps}/drive`)]);
+  const paths = drives(then).map(({ path }) => path);
+  expect(paths.slice(indicators.length)).toEqual(paths.slice(0, indicators.length));
+  expect(new Set(paths).size).toBe(indicators.length);
+});
+
 test('a switched indicator is in the history before the BMC is asked', async () => {
   bmc.inject({ method: 'PATCH', path: /Systems/, status: 400, times: 9 });
   expect((await api.call('PUT', `/v1/nodes/${lamps}/led@system`, { state: 'ON' })).status).toBeGreaterThanOrEqual(400);

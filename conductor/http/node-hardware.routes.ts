@@ -102,7 +102,7 @@ export function nodeIndicatorRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(showIndicator, async (c) => {
     const { node: ident, indicator } = c.req.valid('param');
     const { node, indicators } = await find(ident);
-    if (indicator.includes('@')) return c.json({ state: await indicators.read(indicator) });
+    if (indicator.includes('@')) return c.json({ state: (await findIndicator(indicators, indicator)).state });
     const component = indicatorComponents.find((each) => each === indicator);
     const ofIt = component ? await indicators.list({ component }) : [];
     if (ofIt.length === 0)
@@ -117,22 +117,24 @@ export function nodeIndicatorRoutes(app: ApiApp, context: HttpContext): void {
     if (!state || state === 'UNKNOWN')
       throw new AppError('invalid_argument', `state: it must be ON, OFF or BLINKING, not '${asked}'.`);
     const { node, indicators } = await find(ident);
-    await requireIndicator(indicators, indicator);
+    const lamp = await findIndicator(indicators, indicator);
     const note = changeNote(context, c.get('caller'), `indicator ${indicator} is switched ${state}`);
     await withNodeLock(context, node.uuid, async (signal) => {
       await writeChangeNote(context.db, node.uuid, note);
-      await indicators.set(indicator, state, { signal });
+      await indicators.set(lamp, state, { signal });
     });
     return c.body(null, 204);
   });
 }
 
 /** @throws AppError `not_found` naming what there is */
-async function requireIndicator(indicators: IndicatorInterface, ident: string): Promise<void> {
+async function findIndicator(indicators: IndicatorInterface, ident: string): Promise<Indicator> {
   const component = indicatorComponents.find((each) => ident.endsWith(`@${each}`));
-  const all = (await indicators.list(component && { component })).map((each) => `${each.name}@${each.component}`);
-  if (all.includes(ident)) return;
-  const names = all.join(', ');
+  const all = await indicators.list(component && { component });
+  const called = (each: Indicator): string => `${each.name}@${each.component}`;
+  const found = all.find((each) => called(each) === ident);
+  if (found) return found;
+  const names = all.map(called).join(', ');
   throw new AppError('not_found', `There is no indicator ${ident}; there are ${names || 'none'}.`);
 }
 

@@ -32,23 +32,10 @@ export function ipmiHardware(
 
 /** IPMI switches the lamp for identification, and does not tell how it is. */
 export function ipmiIndicators(context: IpmitoolContext, connection: IpmiConnection): IndicatorInterface {
-  const requireChassis = (indicator: string): void => {
-    if (indicator === 'led@chassis') return;
-    throw new AppError('not_found', `IPMI has no indicator ${indicator}, only led@chassis`);
-  };
+  const lamp = { component: 'chassis', name: 'led', states: ['OFF', 'ON'], state: 'UNKNOWN', place: '' } as const;
   return {
-    list: (options) =>
-      Promise.resolve(
-        (options?.component ?? 'chassis') === 'chassis'
-          ? [{ component: 'chassis', name: 'led', states: ['OFF', 'ON'] }]
-          : [],
-      ),
-    read: async (indicator) => {
-      requireChassis(indicator);
-      return 'UNKNOWN';
-    },
-    set: async (indicator, state, options) => {
-      requireChassis(indicator);
+    list: (options) => Promise.resolve((options?.component ?? 'chassis') === 'chassis' ? [lamp] : []),
+    set: async (_, state, options) => {
       if (state !== 'ON' && state !== 'OFF') throw new AppError('invalid_argument', 'state: it may be OFF, ON');
       const { signal } = callDeadline(options, timeoutMs);
       const how = state === 'ON' ? 'force' : '0';

@@ -7,15 +7,18 @@ import {
   type IndicatorState,
   indicatorComponents,
 } from '#conductor/drivers/interfaces.ts';
+import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
 import { attempted } from '#conductor/drivers/redfish/errors.ts';
 import { finishTask, patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { Collection, lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { limitAtOnce, type RunInTurn } from '#shared/in-parallel.ts';
 
 const timeoutMs = 120_000;
 /** Each is a request of its own. */
 const mostDrives = 200;
+const mostWaiting = 10;
 
 const Storage = z.looseObject({ Drives: lenient(z.array(Reference)) });
 const Lamp = z.looseObject({
@@ -30,47 +33,35 @@ const words: Readonly<Record<string, IndicatorState>> = { Lit: 'ON', Off: 'OFF',
 /** The lamps of the system, its chassis and its drives: `LocationIndicatorActive`, or the older `IndicatorLED`. */
 export function redfishIndicators(system: RedfishSystem): IndicatorInterface {
   const { client, clock } = system;
-  /** By name. */
-  const lampsOf = async (component: IndicatorComponent, signal: AbortSignal): Promise<ReadonlyMap<string, Lamp>> => {
-    const found = new Map<string, Lamp>();
+  const lampsOf = async (component: IndicatorComponent, signal: AbortSignal): Promise<readonly Indicator[]> => {
+    const found = new Map<string, Indicator>();
     const places = await placesOf(system, component, signal);
     for (const place of places) {
       const lamp = await readResource(client, place, Lamp, signal);
       if (!isBoolean(lamp) && !lamp.data.IndicatorLED) continue;
       const id = lamp.data.Id ?? place.split('/').at(-1) ?? place;
-      const name = component !== 'drive' && places.length === 1 ? 'led' : id;
+      const plain = component !== 'drive' && places.length === 1 ? 'led' : id;
       // controllers may number their drives alike
-      found.set(found.has(name) ? `${place.split('/').at(-3)}:${id}` : name, lamp);
+      const name = found.has(plain) ? `${place.split('/').at(-3)}:${id}` : plain;
+      found.set(name, { component, name, states: statesOf(lamp), state: stateOf(lamp), place });
     }
-    return found;
-  };
-  const find = async (indicator: string, signal: AbortSignal): Promise<Lamp> => {
-    const [name = '', component] = indicator.split(/@(?=[^@]*$)/);
-    const known = indicatorComponents.find((each) => each === component);
-    const lamp = known && (await lampsOf(known, signal)).get(name);
-    if (lamp) return lamp;
-    throw new AppError('not_found', `the BMC at ${client.origin} has no indicator ${indicator}`);
+    return [...found.values()];
   };
   return {
-    list: async (options) => {
+    list: (options) => {
       const { signal } = callDeadline(options, timeoutMs);
-      const all: Indicator[] = [];
-      for (const component of options?.component ? [options.component] : indicatorComponents) {
-        for (const [name, lamp] of await lampsOf(component, signal)) {
-          all.push({ component, name, states: statesOf(lamp) });
+      return listingTurn(client)(async () => {
+        const all: Indicator[] = [];
+        for (const component of options?.component ? [options.component] : indicatorComponents) {
+          all.push(...(await lampsOf(component, signal)));
         }
-      }
-      return all;
+        return all;
+      }, signal);
     },
-    read: async (indicator, options) => {
-      const { data } = await find(indicator, callDeadline(options, timeoutMs).signal);
-      if (typeof data.LocationIndicatorActive === 'boolean') return data.LocationIndicatorActive ? 'ON' : 'OFF';
-      return words[data.IndicatorLED ?? ''] ?? 'UNKNOWN';
-    },
-    set: async (indicator, state, options) => {
+    set: async ({ name, component, place }, state, options) => {
       const { signal } = callDeadline(options, timeoutMs);
-      const lamp = await find(indicator, signal);
-      const what = `switch the indicator ${indicator} ${state} at ${client.origin}`;
+      const lamp = await readResource(client, place, Lamp, signal);
+      const what = `switch the indicator ${name}@${component} ${state} at ${client.origin}`;
       if (!statesOf(lamp).includes(state)) {
         throw new AppError('invalid_argument', `${what}: it may be ${statesOf(lamp).join(', ')}`);
       }
@@ -82,6 +73,17 @@ export function redfishIndicators(system: RedfishSystem): IndicatorInterface {
       });
     },
   };
+}
+
+const turns = new WeakMap<RedfishClient, RunInTurn>();
+
+/** A listing is hundreds of requests: one at a time leaves the other connection of a BMC to power control. */
+function listingTurn(client: RedfishClient): RunInTurn {
+  const refusal = (): AppError =>
+    new AppError('unavailable', `${mostWaiting} others wait for the indicators of the BMC at ${client.origin}`);
+  const turn = turns.get(client) ?? limitAtOnce({ most: 1, waiting: { most: mostWaiting, refusal } });
+  turns.set(client, turn);
+  return turn;
 }
 
 async function placesOf(
@@ -104,6 +106,11 @@ async function placesOf(
 
 function isBoolean({ data }: Lamp): boolean {
   return typeof data.LocationIndicatorActive === 'boolean';
+}
+
+function stateOf({ data }: Lamp): IndicatorState {
+  if (typeof data.LocationIndicatorActive === 'boolean') return data.LocationIndicatorActive ? 'ON' : 'OFF';
+  return words[data.IndicatorLED ?? ''] ?? 'UNKNOWN';
 }
 
 function statesOf(lamp: Lamp): readonly IndicatorState[] {
