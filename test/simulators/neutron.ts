@@ -166,7 +166,10 @@ function resource(state: NeutronState, method: string, url: URL, wanted: Partial
   if (id === undefined) {
     const filters = [...new Set(url.searchParams.keys())];
     const ports = [...state.ports.values()].filter((port) =>
-      filters.every((key) => url.searchParams.getAll(key).includes(String(port[key as keyof Port]))),
+      filters.every((key) => {
+        const value = port[key as keyof Port];
+        return typeof value === 'string' && url.searchParams.getAll(key).includes(value);
+      }),
     );
     return { status: 200, body: { ports } };
   }
