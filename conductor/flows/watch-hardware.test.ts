@@ -140,14 +140,14 @@ test('an event log that fills every round leaves the rest of the history alone',
   const entries: LogEntry[] = [];
   const noise = watchWith({ getEventLog: () => Promise.resolve(entries) });
   for (let round = 0; round < 16; round += 1) {
-    entries.push(...Array.from({ length: 20 }, (_, index) => entry(round, `Noise ${round}/${index}.`)));
+    entries.push(...Array.from({ length: 20 }, (_, index) => entry(round, `Noise\u0000 ${round}/${index}.`)));
     await noise();
   }
   const all = await listHistory(api.context.db, uuid);
   const hardware = all.filter((each) => each.eventType === 'hardware');
   expect([hardware.length, all.length - hardware.length]).toEqual([50, rest.length]);
   expect(rest.length).toBeGreaterThan(0);
-  expect(hardware[0]?.event).toContain('Noise 15/19.');
+  expect(hardware[0]?.event).toContain('Noise\uFFFD 15/19.');
 });
 
 const entry = (second: number, message = 'Fan 1 failed.'): LogEntry => ({

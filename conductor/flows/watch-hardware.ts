@@ -2,6 +2,7 @@ import type { LogEntry, ManagementInterface, SensorReading } from '#conductor/dr
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { listResting } from '#conductor/flows/resting-nodes.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { storableJson } from '#conductor/kernel/db/statement.ts';
 import { addHistory, forgetOldest, listHistory } from '#conductor/nodes/node-history.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
@@ -122,7 +123,8 @@ export function newEntries(entries: readonly LogEntry[], last: string | undefine
 }
 
 function textOf({ at, severity, message }: LogEntry): string {
-  return `event log${at === null ? '' : ` ${at}`}: ${severity === null ? '' : `${severity}: `}${message}`;
+  // what can't be stored would keep the rest of the log out of the history
+  return storableJson(`event log${at === null ? '' : ` ${at}`}: ${severity === null ? '' : `${severity}: `}${message}`);
 }
 
 function timeOf(text: string): string | undefined {
