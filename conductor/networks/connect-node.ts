@@ -89,19 +89,22 @@ const switchesAtOnce = 4;
  * Keeps one connection per switch.
  * @param oneWriter Default: there is no other conductor.
  * @param openCredential Default: none is stored.
+ * @param onVlansKept told of VLANs that a switch refuses to remove
  */
 export function createNetworkConnector(
   networks: Networks,
   switchDriver: (name: string) => SwitchDriver,
   oneWriter: OneWriter = (_switchId, _signal, work) => work(),
   openCredential: OpenCredential = async () => undefined,
+  onVlansKept?: (switchId: string, vlans: readonly number[], error: unknown) => void,
 ): NetworkConnector {
   const switches = new Map<string, KnownSwitch>();
   const switchOf = ({ switchEntry }: SwitchPortTarget): KnownSwitch => {
     const { switchId, driver } = switchEntry;
     const known = switches.get(switchId);
     if (known) return known;
-    const connection = switchDriver(driver).connect(switchAccess(switchEntry, openCredential));
+    const access = switchAccess(switchEntry, openCredential, (...kept) => onVlansKept?.(switchId, ...kept));
+    const connection = switchDriver(driver).connect(access);
     const opened = { connection, rounds: createSwitchRounds(switchId, connection, oneWriter) };
     switches.set(switchId, opened);
     return opened;

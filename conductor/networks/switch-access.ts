@@ -8,7 +8,11 @@ import { AppError } from '#shared/errors/app-error.ts';
 export type OpenCredential = (name: string) => Promise<SwitchCredential | undefined>;
 
 /** How a driver gets at the switch. Secrets are read when it logs in, and are kept for no longer than a change. */
-export function switchAccess(entry: SwitchEntry, openCredential: OpenCredential): SwitchAccess {
+export function switchAccess(
+  entry: SwitchEntry,
+  openCredential: OpenCredential,
+  onVlansKept?: SwitchAccess['onVlansKept'],
+): SwitchAccess {
   const { endpoint, credential, username = '', passwordFile, keyFile, enablePasswordFile, caFile, bondNumbers } = entry;
   const plain = { endpoint, ...(bondNumbers ? { bondNumbers } : {}) };
   if (credential === undefined && username === '') return plain;
@@ -16,6 +20,7 @@ export function switchAccess(entry: SwitchEntry, openCredential: OpenCredential)
     ...plain,
     createVlans: entry.createVlans ?? false,
     removeVlans: entry.removeVlans ?? false,
+    onVlansKept,
     uplinks: entry.uplinks ?? [],
     login: {
       username,

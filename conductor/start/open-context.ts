@@ -188,6 +188,7 @@ async function openOn(database: Database, configured: Configured): Promise<Opene
       (name) => findSwitchDriver(name),
       oneSwitchWriter(database),
       (name) => openCredential({ db: database.db, secrets }, name),
+      (switchId, vlans, err) => log.warn({ err, switchId, vlans }, 'VLANs not removed; a later move tries again'),
     ),
     inspectionRules,
     agents: createAgentClients(secrets, config.outbound.agents),

@@ -15,7 +15,7 @@ import type { OpenCommandLine } from '#conductor/networks/switches/command-line/
 import { requireEndpoint } from '#conductor/networks/switches/command-line/endpoint.ts';
 import { createLogins, type Logins } from '#conductor/networks/switches/command-line/logins.ts';
 import { requireOwnBonds, statesOf, withOthers } from '#conductor/networks/switches/command-line/port-states.ts';
-import { linesOfRemoval } from '#conductor/networks/switches/command-line/remove-vlans.ts';
+import { removeVlans } from '#conductor/networks/switches/command-line/remove-vlans.ts';
 import type {
   SwitchOs,
   SwitchRows,
@@ -130,10 +130,14 @@ async function apply(
   const vlanLines = missing.flatMap((vlan) => rows.createVlan?.(vlan) ?? []);
   const all = withOthers(switchAt, before, found);
   const run = async (commands: readonly string[]) => (await switchAt.logins.current(signal)).run(commands, signal);
-  const removalLines = await linesOfRemoval({ ...switchAt, snapshot: before, found: all, settings }, run);
-  const change = { settings, vlanLines, removalLines, found: all };
+  const change = { settings, vlanLines, found: all };
   if (rows.transaction) await applyWhole(switchAt, rows.transaction, change, signal);
   else await applyLineByLine(switchAt, change, signal);
+  await removeVlans({ ...switchAt, snapshot: before, found: all, settings }, run, (lines) =>
+    rows.transaction
+      ? applyWhole(switchAt, rows.transaction, { settings: [], vlanLines: lines, found: [] }, signal)
+      : runChange(switchAt, lines, [], signal),
+  );
   await saveAll(switchAt, settings, found, signal);
 }
 
@@ -155,7 +159,6 @@ async function saveAll(
 interface Change {
   readonly settings: readonly SwitchPortSetting[];
   readonly vlanLines: readonly string[];
-  readonly removalLines: readonly string[];
   /** Of their ports, and of others in the bonds of these. */
   readonly found: readonly SwitchPortState[];
 }
@@ -183,13 +186,12 @@ async function applyWhole(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { rows, logins } = switchAt;
-  const { settings, vlanLines, removalLines, found } = change;
+  const { settings, vlanLines, found } = change;
   const name = `baton-${randomBytes(4).toString('hex')}`;
   const first = await logins.current(signal);
   try {
     const lines = joined(rows, changeLines(rows, settings, found, false));
-    const all = [...vlanLines, ...lines, ...removalLines];
-    await first.run([...transaction.open(name), ...all, ...transaction.diff(name)], signal);
+    await first.run([...transaction.open(name), ...vlanLines, ...lines, ...transaction.diff(name)], signal);
     await first.run(transaction.commit(name), signal);
   } catch (error) {
     if (!first.isClosed()) await first.run(transaction.abort(name)).catch(() => first.close());
@@ -214,10 +216,10 @@ async function applyLineByLine(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { rows, access } = switchAt;
-  const { settings, vlanLines, removalLines, found } = change;
+  const { settings, vlanLines, found } = change;
   const portIds = settings.map(({ portId }) => portId);
   try {
-    await runChange(switchAt, vlanLines, changeLines(rows, settings, found, true), removalLines, signal);
+    await runChange(switchAt, vlanLines, changeLines(rows, settings, found, true), signal);
     await requireMoved(switchAt, settings, signal);
   } catch (error) {
     const goBack = async (): Promise<void> => {
@@ -228,7 +230,7 @@ async function applyLineByLine(
       const now = states.map((each) => ({ ...each, goesDown: each.goesDown ?? goDown.get(each.portId) }));
       const back = wayBack(settings, found);
       const vlans = missingVlans(back, snapshot).flatMap((vlan) => rows.createVlan?.(vlan) ?? []);
-      await runChange(switchAt, vlans, changeLines(rows, back, now, true), [], undefined);
+      await runChange(switchAt, vlans, changeLines(rows, back, now, true), undefined);
     };
     await goBack().catch((second: unknown) => {
       throw new AppError(
@@ -245,11 +247,10 @@ async function runChange(
   { rows, logins }: ConnectedSwitch,
   vlanLines: readonly string[],
   lines: readonly string[],
-  removalLines: readonly string[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const line = await logins.current(signal);
-  const all = [...(rows.begin ?? []), ...vlanLines, ...joined(rows, lines), ...removalLines, ...(rows.end ?? [])];
+  const all = [...(rows.begin ?? []), ...vlanLines, ...joined(rows, lines), ...(rows.end ?? [])];
   try {
     await line.run(all, signal);
   } catch (error) {
@@ -259,7 +260,9 @@ async function runChange(
   }
 }
 
-const joined = (rows: SwitchRows, lines: readonly string[]): readonly string[] => rows.joined?.(lines) ?? lines;
+function joined(rows: SwitchRows, lines: readonly string[]): readonly string[] {
+  return lines.length > 0 && rows.joined ? rows.joined(lines) : lines;
+}
 
 /** @throws AppError `switch_error` for a switch that says yes and does nothing. */
 async function requireMoved(

@@ -43,6 +43,8 @@ export interface VlanRemoval {
   /** Asked only where VLANs are removed. */
   readonly commands: readonly string[];
   readonly findOwn: (outputs: readonly string[]) => Iterable<number>;
+  /** Whether a VLAN can't go while an uplink is a member of it. */
+  readonly uplinksKeep?: true;
   /** It has no ports. */
   readonly lines: (vlan: number) => readonly string[];
 }

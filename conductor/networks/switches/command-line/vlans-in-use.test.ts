@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { type FoundVlans, isolated, portVlans } from '#conductor/model/port-vlans.ts';
 import { vlansInUse } from '#conductor/networks/switches/command-line/vlans-in-use.ts';
 
-const at = (ports: Readonly<Record<string, FoundVlans>>) => ({
+const at = (ports: Readonly<Record<string, FoundVlans>>, count = false) => ({
   ports: new Map(Object.entries(ports)),
-  uplinks: ['eth{47-48}'],
+  uplinks: { patterns: ['eth{47-48}'], count },
   isPort: (name: string) => name.startsWith('eth') || name.startsWith('bond'),
 });
 
@@ -20,6 +20,15 @@ test('VLANs of all ports but those that are set, and what these get', () => {
 test('uplinks and what carries no VLANs do not count', () => {
   const ports: Record<string, FoundVlans> = { eth1: portVlans(100), eth48: 'other', loopback0: 'other' };
   expect(vlansInUse(at(ports), [{ portId: 'eth1', vlans: isolated }], [])).toEqual(new Set());
+});
+
+test('uplinks count where a VLAN has to lose its members first', () => {
+  const ports: Record<string, FoundVlans> = {
+    eth1: portVlans(100),
+    eth47: portVlans(undefined, [100]),
+    eth48: 'other',
+  };
+  expect(vlansInUse(at(ports, true), [{ portId: 'eth1', vlans: isolated }], [])).toEqual(new Set([100]));
 });
 
 test('of a port that is set otherwise nobody knows its VLANs', () => {

@@ -4,14 +4,14 @@ import type { SwitchPortSetting, SwitchPortState } from '#conductor/networks/swi
 import type { SwitchSnapshot } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 interface WholeSwitch extends Pick<SwitchSnapshot, 'ports' | 'members'> {
-  /** Patterns. */
-  readonly uplinks: readonly string[];
+  /** Whose VLANs don't count, or do as far as they are known. */
+  readonly uplinks: { readonly patterns: readonly string[]; readonly count: boolean };
   /** Other names are of what carries no VLANs: `loopback0`. */
   readonly isPort: (name: string) => boolean;
 }
 
 /**
- * The VLANs that ports of a switch will be in after these settings, without its uplinks. `unknown` where a port may be in any:
+ * The VLANs that ports of a switch will be in after these settings, without its uplinks unless these count. `unknown` where a port may be in any:
  * it is set as Baton sets none. Pure.
  *
  * @param found what the ports are now, and others in their bonds
@@ -27,13 +27,14 @@ export function vlansInUse(
   bonds.delete(undefined);
   // one that loses all its members goes with them, or is set again
   const gone = [...bonds].filter(([, its]) => its.every(({ portId }) => set.has(portId))).map(([name]) => name);
+  const isUplink = (name: string): boolean => uplinks.patterns.some((pattern) => namesPort(pattern, name));
   const left = [...ports].filter(
-    ([name]) =>
+    ([name, its]) =>
       isPort(name) &&
       !set.has(name) &&
       !gone.includes(name) &&
       !members.has(name) &&
-      !uplinks.some((pattern) => namesPort(pattern, name)),
+      (!isUplink(name) || (uplinks.count && its !== 'other')),
   );
   const vlans = [...left.map(([, its]) => its), ...settings.map((each) => each.vlans)];
   const known = vlans.filter((each) => each !== 'other');

@@ -86,6 +86,8 @@ export const sonic: SwitchOs = {
         return isOurs ? vlan : [];
       });
     },
+    // an operator has made the uplink a member, or there would be no way out
+    uplinksKeep: true,
     lines: (vlan) => [`sudo -n config vlan del ${vlan}`],
   },
   joined: (lines) => [['set -e', ...lines].join('\n')],
