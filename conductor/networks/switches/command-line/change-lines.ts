@@ -1,7 +1,12 @@
 import { type FoundVlans, isIsolated, isolated, type PortVlans, vlanList } from '#conductor/model/port-vlans.ts';
 import { sameBond } from '#conductor/model/switch-bond.ts';
 import type { DownAmidChange, SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
-import type { HoldRows, NamedBond, SwitchRows } from '#conductor/networks/switches/command-line/switch-os.ts';
+import type {
+  HoldRows,
+  NamedBond,
+  SwitchRows,
+  SwitchSnapshot,
+} from '#conductor/networks/switches/command-line/switch-os.ts';
 
 /** Ports in one command: lines have a length. */
 const portsAtOnce = 16;
@@ -22,12 +27,14 @@ interface Unit {
  * @param found What the ports are, and others in their bonds; those that are missing are in no bond.
  * @param inSteps Where a change is no transaction, what is in some network leaves it before any joins another, so that of two
  * nodes that swap networks neither meets the other half-way. Members of a bond enter and leave it isolated.
+ * @param snapshot Of the whole switch, with bonds; default: those that are wanted are not there yet.
  */
 export function changeLines(
   rows: ChangeRows,
   settings: readonly SwitchPortSetting[],
   found: readonly SwitchPortState[],
   inSteps: boolean,
+  snapshot: Pick<SwitchSnapshot, 'ports' | 'goDown'> = { ports: new Map() },
 ): string[] {
   const states = new Map(found.map((state) => [state.portId, state]));
   const nameOf = (number: number): string => rows.bonds?.name(number) ?? '';
@@ -49,11 +56,17 @@ export function changeLines(
   const made = [...bonded.values()].filter((members) =>
     members.some(({ portId, bond }) => !sameBond(states.get(portId)?.bond, bond)),
   );
+  // one that its operator has shut stays so; one that is made, or made again, is up at the end
+  const bondGoesDown = (name: string): DownAmidChange | undefined => {
+    const goesDown = snapshot.goDown?.get(name);
+    const stands = snapshot.ports.has(name) && (!apart.has(name) || stays(name));
+    return stands ? goesDown : { description: goesDown?.description ?? '', isDown: false };
+  };
   const units = new Map(
     settings.map(({ portId, vlans, bond }) => {
       const name = bond ? nameOf(bond.number) : portId;
       const { vlans: was = isolated, goesDown } = states.get(portId) ?? {};
-      return [name, { name, vlans, was, goesDown: bond ? { description: '', isDown: false } : goesDown }];
+      return [name, { name, vlans, was, goesDown: bond ? bondGoesDown(name) : goesDown }];
     }),
   );
   // one that is in it already takes no commands of its own
@@ -80,11 +93,14 @@ export function changeLines(
     ...isolate(names(leaving)),
     ...made.flatMap((members) => makeLines(rows, members)),
     ...joinLines(rows, [...units.values()]),
-    ...settings.flatMap(({ portId, vlans, bond }) => {
-      const { isDown = false, description = '' } = states.get(portId)?.goesDown ?? {};
-      return isDown && (isIsolated(vlans) || bond) ? (holdAmid(rows, 'join')?.up([portId], description) ?? []) : [];
-    }),
+    ...settings.flatMap(({ portId, bond }) => (bond ? upAgain(rows, portId, states.get(portId)?.goesDown) : [])),
+    ...[...units.values()].flatMap((unit) => (isIsolated(unit.vlans) ? upAgain(rows, unit.name, unit.goesDown) : [])),
   ];
+}
+
+/** Of what a lost change has left down, and that joins no VLAN now. */
+function upAgain(rows: ChangeRows, name: string, goesDown: DownAmidChange | undefined): readonly string[] {
+  return goesDown?.isDown ? (holdAmid(rows, 'join')?.up([name], goesDown.description) ?? []) : [];
 }
 
 function holdAmid({ hold }: ChangeRows, amid: HoldRows['amid']): HoldRows | undefined {

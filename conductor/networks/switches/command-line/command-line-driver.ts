@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { allVlans, describeVlans, isIsolated } from '#conductor/model/port-vlans.ts';
+import { allVlans } from '#conductor/model/port-vlans.ts';
 import {
   describePort,
   isSet,
@@ -13,8 +13,14 @@ import {
 import { changeLines, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
 import type { OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
 import { requireEndpoint } from '#conductor/networks/switches/command-line/endpoint.ts';
+import { leftDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
 import { createLogins, type Logins } from '#conductor/networks/switches/command-line/logins.ts';
-import { requireOwnBonds, statesOf, withOthers } from '#conductor/networks/switches/command-line/port-states.ts';
+import {
+  requireOwnBonds,
+  requireTrunks,
+  statesOf,
+  withOthers,
+} from '#conductor/networks/switches/command-line/port-states.ts';
 import { removeVlans } from '#conductor/networks/switches/command-line/remove-vlans.ts';
 import type {
   SwitchOs,
@@ -55,7 +61,7 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
       const open = os.transports[transport] as OpenCommandLine;
       const rows = os.rowsOver?.[transport] ?? os;
       const logins = createLogins(open, rows.transaction, access);
-      const switchAt: ConnectedSwitch = { os, rows, access, logins, unsaved: [], saved: new Map() };
+      const switchAt: ConnectedSwitch = { os, rows, access, logins, unsaved: [], saved: new Map(), latest: undefined };
       return {
         readPorts: (portIds, signal) =>
           inTurn(access.endpoint, async () => {
@@ -75,7 +81,7 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
             const isSaved = settings.every((each) => switchAt.saved.get(each.portId) === describePort(each));
             if (!isSaved) await saveAll(switchAt, settings, [], signal);
           }),
-        describe: (settings, found) => changeLines(rows, settings, found, !rows.transaction),
+        describe: (settings, found) => changeLines(rows, settings, found, !rows.transaction, switchAt.latest),
         close: () => inTurn(access.endpoint, async () => logins.close()),
       } satisfies SwitchConnection;
     },
@@ -89,15 +95,18 @@ interface ConnectedSwitch {
   readonly logins: Logins;
   /** Commands that a restart of the switch would show to be missing; they are tried again before anything else. */
   unsaved: readonly string[];
+  /** As it was read last. */
+  latest: SwitchSnapshot | undefined;
   /** What this connection has saved, by port. */
   readonly saved: Map<string, string>;
 }
 
 async function read(
-  { os, rows, access, logins }: ConnectedSwitch,
+  switchAt: ConnectedSwitch,
   portIds: readonly string[],
   signal: AbortSignal | undefined,
 ): Promise<SwitchSnapshot> {
+  const { os, rows, access, logins } = switchAt;
   const odd = portIds.find((portId) => !os.portId.test(portId));
   if (odd !== undefined) {
     throw new AppError('not_found', `switch ${access.endpoint} (${os.name}) has no port ${JSON.stringify(odd)}`);
@@ -105,7 +114,8 @@ async function read(
   // also where none is Baton's to make: VLANs at a member do nothing
   const { bonds } = rows;
   const outputs = await (await logins.current(signal)).run([...rows.read.commands, ...(bonds?.commands ?? [])], signal);
-  return { ...rows.read.parse(outputs), ...(bonds ? { members: bonds.members(outputs) } : {}) };
+  switchAt.latest = { ...rows.read.parse(outputs), ...(bonds ? { members: bonds.members(outputs) } : {}) };
+  return switchAt.latest;
 }
 
 async function apply(
@@ -130,12 +140,12 @@ async function apply(
   const vlanLines = missing.flatMap((vlan) => rows.createVlan?.(vlan) ?? []);
   const all = withOthers(switchAt, before, found);
   const run = async (commands: readonly string[]) => (await switchAt.logins.current(signal)).run(commands, signal);
-  const change = { settings, vlanLines, found: all };
+  const change = { settings, vlanLines, found: all, snapshot: before };
   if (rows.transaction) await applyWhole(switchAt, rows.transaction, change, signal);
   else await applyLineByLine(switchAt, change, signal);
   await removeVlans({ ...switchAt, snapshot: before, found: all, settings }, run, (lines) =>
     rows.transaction
-      ? applyWhole(switchAt, rows.transaction, { settings: [], vlanLines: lines, found: [] }, signal)
+      ? applyWhole(switchAt, rows.transaction, { settings: [], vlanLines: lines, found: [], snapshot: before }, signal)
       : runChange(switchAt, lines, [], signal),
   );
   await saveAll(switchAt, settings, found, signal);
@@ -161,6 +171,7 @@ interface Change {
   readonly vlanLines: readonly string[];
   /** Of their ports, and of others in the bonds of these. */
   readonly found: readonly SwitchPortState[];
+  readonly snapshot: SwitchSnapshot;
 }
 
 /** Has the last change outlast a restart of the switch, if it does not yet. */
@@ -186,11 +197,11 @@ async function applyWhole(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { rows, logins } = switchAt;
-  const { settings, vlanLines, found } = change;
+  const { settings, vlanLines, found, snapshot } = change;
   const name = `baton-${randomBytes(4).toString('hex')}`;
   const first = await logins.current(signal);
   try {
-    const lines = joined(rows, changeLines(rows, settings, found, false));
+    const lines = joined(rows, changeLines(rows, settings, found, false, snapshot));
     await first.run([...transaction.open(name), ...vlanLines, ...lines, ...transaction.diff(name)], signal);
     await first.run(transaction.commit(name), signal);
   } catch (error) {
@@ -216,21 +227,19 @@ async function applyLineByLine(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { rows, access } = switchAt;
-  const { settings, vlanLines, found } = change;
+  const { settings, vlanLines, found, snapshot: before } = change;
   const portIds = settings.map(({ portId }) => portId);
   try {
-    await runChange(switchAt, vlanLines, changeLines(rows, settings, found, true), signal);
+    await runChange(switchAt, vlanLines, changeLines(rows, settings, found, true, before), signal);
     await requireMoved(switchAt, settings, signal);
   } catch (error) {
     const goBack = async (): Promise<void> => {
-      const snapshot = await read(switchAt, portIds, undefined);
-      const states = withOthers(switchAt, snapshot, statesOf(switchAt, snapshot, portIds));
-      // what was taken down may have been left so, and not every description takes a note
-      const goDown = new Map(found.map(({ portId, goesDown }) => [portId, goesDown]));
-      const now = states.map((each) => ({ ...each, goesDown: each.goesDown ?? goDown.get(each.portId) }));
+      const left = await read(switchAt, portIds, undefined);
+      const snapshot = { ...left, goDown: leftDown(before, left) };
+      const now = withOthers(switchAt, snapshot, statesOf(switchAt, snapshot, portIds));
       const back = wayBack(settings, found);
       const vlans = missingVlans(back, snapshot).flatMap((vlan) => rows.createVlan?.(vlan) ?? []);
-      await runChange(switchAt, vlans, changeLines(rows, back, now, true), undefined);
+      await runChange(switchAt, vlans, changeLines(rows, back, now, true, snapshot), undefined);
     };
     await goBack().catch((second: unknown) => {
       throw new AppError(
@@ -277,17 +286,6 @@ async function requireMoved(
   throw new AppError(
     'switch_error',
     `switch ${switchAt.access.endpoint} did not move ${left.join(', ')}, or something else writes them too`,
-  );
-}
-
-/** @throws AppError `invalid_argument` for VLANs that a port of this system can't carry. */
-function requireTrunks(os: SwitchOs, rows: SwitchRows, settings: readonly SwitchPortSetting[]): void {
-  const odd =
-    rows.trunkNeedsUntagged && settings.find(({ vlans }) => vlans.untagged === undefined && !isIsolated(vlans));
-  if (!odd) return;
-  throw new AppError(
-    'invalid_argument',
-    `port ${odd.portId} can't carry ${describeVlans(odd.vlans)}: a trunk of ${os.name} has an untagged VLAN, too; give the network a vlan`,
   );
 }
 

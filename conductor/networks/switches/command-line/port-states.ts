@@ -1,3 +1,4 @@
+import { describeVlans, isIsolated } from '#conductor/model/port-vlans.ts';
 import { describeBond } from '#conductor/model/switch-bond.ts';
 import type { SwitchAccess, SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
 import { holdsOthers, notBatons } from '#conductor/networks/switches/bond-faults.ts';
@@ -66,6 +67,17 @@ export function requireOwnBonds(
         others.map(([port]) => port),
       );
   }
+}
+
+/** @throws AppError `invalid_argument` for VLANs that a port of this system can't carry. */
+export function requireTrunks(os: SwitchOs, rows: SwitchRows, settings: readonly SwitchPortSetting[]): void {
+  const odd =
+    rows.trunkNeedsUntagged && settings.find(({ vlans }) => vlans.untagged === undefined && !isIsolated(vlans));
+  if (!odd) return;
+  throw new AppError(
+    'invalid_argument',
+    `port ${odd.portId} can't carry ${describeVlans(odd.vlans)}: a trunk of ${os.name} has an untagged VLAN, too; give the network a vlan`,
+  );
 }
 
 /** And of the other members of their bonds. */

@@ -74,4 +74,70 @@ describe.each(textSystems)('a port that $name takes down amid a change', (system
     await connection.apply([{ portId: byOperator, vlans: isolated }]);
     expect(linesOf(byOperator)?.get('shutdown')).toBe('shutdown');
   });
+
+  test('is opened by the next conductor, too, where its description leaves no room for the note', async () => {
+    const { simulated, connection, linesOf } = await start();
+    const longest = { 'aos-cx': 64, os10: 240, nxos: 254, 'ios-xe': 200 }[system.name] ?? 0;
+    const described = `description ${'x'.repeat(longest)}`;
+    simulated.configure(`interface ${port}`, described);
+    const move = [{ portId: port, vlans: portVlans(100) }];
+    await connection.apply(move);
+    expect(linesOf(port)?.get('description')).toBe(described);
+    simulated.configure(`interface ${port}`, ...routed);
+    const before = simulated.commands.length;
+    await connection.apply(move);
+    const down = simulated.commands.slice(before).indexOf('shutdown') + 1;
+    simulated.configure(`interface ${port}`, ...routed);
+    // the same conductor puts everything back
+    simulated.faults.cutAt = { command: down, done: true };
+    await expect(connection.apply(move)).rejects.toMatchObject({ retryable: true });
+    expect(linesOf(port)?.get('description')).toBe(described);
+    expect(linesOf(port)?.get('shutdown') ?? 'no shutdown').toBe('no shutdown');
+    simulated.configure(`interface ${port}`, ...routed);
+    const lost = findSwitchDriver(system.name).connect(accessTo(simulated));
+    await lost.readPorts([port]);
+    const kill = async () => void (simulated.faults.maximumLogins = 0);
+    simulated.faults.cutAt = { command: down, done: true, kill };
+    await expect(lost.apply(move)).rejects.toMatchObject({ retryable: true });
+    simulated.faults.maximumLogins = 5;
+    await lost.close();
+    expect(linesOf(port)?.get('shutdown')).toBe('shutdown');
+    await connection.apply(move);
+    expect(await connection.readPorts([port])).toMatchObject(move);
+    expect(linesOf(port)?.get('shutdown') ?? 'no shutdown').toBe('no shutdown');
+    expect(linesOf(port)?.get('description')).toBe(`description ${'x'.repeat(longest - 'baton-shut '.length)}`);
+  });
+});
+
+describe.each(textSystems)('a bond of $name', (system) => {
+  test('keeps its description, and stays down where its operator has shut it', async () => {
+    const simulated = await startTextSwitch(system, [1, 100, 200]);
+    const bondNumbers = { from: 101, to: 110 };
+    const connection = findSwitchDriver(system.name).connect({ ...accessTo(simulated), bondNumbers });
+    onTestFinished(async () => {
+      await connection.close();
+      await simulated.stop();
+    });
+    const settings = (vlan: number) =>
+      [1, 2].map((number) => ({
+        portId: system.port(number),
+        vlans: portVlans(vlan),
+        bond: { number: 101, mode: 'lacp', acrossPair: false } as const,
+      }));
+    await connection.apply(settings(100));
+    const [section = ''] = [...simulated.state.running.keys()].filter((name) => /^interface .*101/.test(name));
+    const linesOf = () => simulated.state.running.get(section);
+    const isDown = () => linesOf()?.get('shutdown') === 'shutdown';
+    simulated.configure(section, 'description node 7');
+    await connection.apply(settings(200));
+    expect([linesOf()?.get('description'), isDown()]).toEqual(['description node 7', false]);
+    simulated.configure(section, 'shutdown');
+    const wanted = settings(100);
+    expect(connection.describe(wanted, await connection.readPorts(wanted.map(({ portId }) => portId)))).not.toContain(
+      'no shutdown',
+    );
+    await connection.apply(wanted);
+    expect([linesOf()?.get('description'), isDown()]).toEqual(['description node 7', true]);
+    expect(await connection.readPorts([system.port(1)])).toMatchObject(wanted.slice(0, 1));
+  });
 });
