@@ -96,7 +96,7 @@ export function testBonds(abilities: BondAbilities, subject: () => BondsUnderTes
       const stranger = driver.connect(access);
       // at Open vSwitch a member is no port
       const others = portIds.map((portId) => ({ portId, vlans: 'other' }));
-      expect([others, 'not_found']).toContainEqual(await stranger.readPorts(portIds).catch(errorCode));
+      expect([others, 'not_found']).toContainEqual(await read(stranger).catch(errorCode));
       const fault = await stranger.apply(both(isolated)).catch(errorCode);
       expect(['switch_error', 'not_found']).toContain(fault);
       await stranger.close();
