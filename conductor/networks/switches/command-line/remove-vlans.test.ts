@@ -1,8 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { isolated, portVlans } from '#conductor/model/port-vlans.ts';
 import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
+import { commandLineDriver } from '#conductor/networks/switches/command-line/command-line-driver.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
+import { eos } from '#conductor/networks/switches/os/eos.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
+import { startEosSwitch } from '#test/simulators/switch/eos.ts';
 import { freshSonic, startProgramSwitch } from '#test/simulators/switch/program-switch.ts';
 import { accessTo } from '#test/simulators/switch/under-test.ts';
 
@@ -54,4 +57,26 @@ test('a VLAN that the switch refuses to remove keeps no port in it and no other 
   await sonic.shell('config vlan member del 777 Ethernet-BP0');
   await connection.apply(both());
   expect(await vlans()).toEqual(['Vlan999']);
+});
+
+test('of a transaction that is refused for one VLAN the others go alone, and nothing is left open', async () => {
+  const simulated = await startEosSwitch({ ports: ['Ethernet1', 'Ethernet2'], vlans: [1] });
+  const refused: number[] = [];
+  const lines = (vlan: number): string[] => [`${vlan === 777 ? 'not' : 'no'} vlan ${vlan}`];
+  const driver = commandLineDriver({ ...eos, ...(eos.removeVlan ? { removeVlan: { ...eos.removeVlan, lines } } : {}) });
+  const onVlansKept = (vlans: readonly number[]) => void refused.push(...vlans);
+  const connection = driver.connect({ ...accessTo(simulated), removeVlans: true, onVlansKept });
+  onTestFinished(async () => {
+    await connection.close();
+    await simulated.stop();
+  });
+  const to = (...vlans: (number | undefined)[]) =>
+    vlans.map((vlan, index) => ({ portId: `Ethernet${index + 1}`, vlans: vlan ? portVlans(vlan) : isolated }));
+  await connection.apply(to(777, 778));
+  await connection.apply(to(undefined, undefined));
+  expect(await connection.readPorts(['Ethernet1', 'Ethernet2'])).toEqual(to(undefined, undefined));
+  const { running, sessions, timer } = simulated.state;
+  expect([...running.keys()].filter((name) => name.startsWith('vlan '))).toEqual(['vlan 1', 'vlan 777']);
+  expect([[...sessions.values()].filter(({ state }) => state !== 'completed'), timer]).toEqual([[], undefined]);
+  expect(refused).toEqual([777]);
 });
