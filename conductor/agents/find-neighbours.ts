@@ -3,10 +3,11 @@ import { and, eq, isNull } from 'drizzle-orm';
 import type { AgentsContext } from '#conductor/agents/context.ts';
 import type { HeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
 import { checkToken } from '#conductor/agents/record-heartbeat.ts';
-import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
+import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { rackOf } from '#conductor/model/node-words.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Neighbour, type NeighboursAnswer, type NeighboursRequest, signTicket } from '#shared/wire/neighbours.ts';
@@ -110,7 +111,7 @@ export function createNeighbourFinder(
   context: Context,
   { session: sessionOf }: Pick<HeartbeatStore, 'session'>,
 ): (ident: string, request: NeighboursRequest) => Promise<NeighboursAnswer> {
-  const { db, secrets, clock, config } = context;
+  const { secrets, clock, config } = context;
   const now = (): number => clock.now().getTime();
   const groups = createNeighbourGroups(now);
   const key = ticketKey(secrets.digest('key of image tickets'));
@@ -121,10 +122,15 @@ export function createNeighbourFinder(
     const session = checkToken(secrets, known, request.agent_token);
     if (!config.imageNeighbours)
       throw new AppError('forbidden', 'Images are not shared here (BATON_IMAGE_NEIGHBOURS).');
-    const place = await readPlace(db, nodeUuid);
+    const place = await readPlace(context, nodeUuid);
     const host = URL.parse(session.callbackUrl ?? '')?.hostname;
     if (!place || host === undefined) throw new AppError('conflict', `Node ${nodeUuid} is not being deployed.`);
-    const group = sha256(JSON.stringify([request.image, place.project, place.network]));
+    const { named } = place;
+    // the agent says what it writes: no stranger's ramdisk learns who else deploys what its node does not
+    if (named === undefined || (!isUrl(named) && named !== request.image)) {
+      throw new AppError('conflict', `Node ${nodeUuid} does not deploy this image: its instance_info names another.`);
+    }
+    const group = sha256(JSON.stringify([request.image, named, ...place.projects, place.network]));
     const neighbour = {
       id: sha256(`${group} ${nodeUuid}`).slice(0, 16),
       url: `https://${host}:${request.port}`,
@@ -154,15 +160,26 @@ function ticketKey(seedHex: string) {
 }
 
 interface Place {
-  readonly project: string | null;
+  /**
+   * Machines with the same are of one project: the lessee, else the owner; and who Nova says the instance is for. Who may
+   * patch `instance_info` leaves its own project's group by the latter, but gets into no other's.
+   */
+  readonly projects: readonly unknown[];
+  /** The digest of the image that `instance_info` names, or the URL of one. */
+  readonly named: string | undefined;
   readonly network: string | null;
   readonly stands: string;
 }
 
 /** Whose instance the machine gets, and where it stands; `undefined` when it is not being deployed. */
-async function readPlace(db: Queryable, nodeUuid: string): Promise<Place | undefined> {
+async function readPlace(
+  { db, secrets }: Pick<Context, 'db' | 'secrets'>,
+  nodeUuid: string,
+): Promise<Place | undefined> {
   const rows = await db
     .select({
+      uuid: nodes.uuid,
+      instanceInfo: nodes.instanceInfo,
       owner: nodes.owner,
       lessee: nodes.lessee,
       properties: nodes.properties,
@@ -176,8 +193,10 @@ async function readPlace(db: Queryable, nodeUuid: string): Promise<Place | undef
   const [row] = rows;
   if (!row) return undefined;
   const bootPort = rows.map(({ port }) => port).find((port) => switchOf(port) !== undefined) ?? row.port;
+  const info = openNodeDocument(secrets, row, 'instanceInfo');
   return {
-    project: row.lessee ?? row.owner,
+    projects: [row.lessee ?? row.owner, info['project_id'] ?? null],
+    named: namedChecksum(info),
     network: bootPort?.physicalNetwork ?? null,
     stands: [rackOf(row), switchOf(bootPort)].map((part) => part ?? '').join('\n'),
   };
@@ -186,6 +205,17 @@ async function readPlace(db: Queryable, nodeUuid: string): Promise<Place | undef
 function switchOf(port: PortRow | null): string | undefined {
   const id = port?.localLinkConnection['switch_id'];
   return typeof id === 'string' && id !== '' ? id.toLowerCase() : undefined;
+}
+
+/** As the agent reads it: the pair before `image_checksum`. */
+function namedChecksum(info: JsonObject): string | undefined {
+  const named = [info['image_os_hash_value'], info['image_checksum']].find((value) => value !== '' && value != null);
+  if (typeof named !== 'string') return undefined;
+  return isUrl(named) ? named : named.trim().toLowerCase();
+}
+
+function isUrl(checksum: string): boolean {
+  return /^https?:\/\//.test(checksum);
 }
 
 function sha256(text: string): string {

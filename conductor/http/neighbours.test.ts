@@ -25,13 +25,24 @@ const request = (token: string, fields = {}) => ({
   ...fields,
 });
 
-/** A node whose ramdisk has called in; `owner`: its project. */
-async function enrol(number: number, { deploys = true, owner = null as string | null, network = 'rack' } = {}) {
+interface Enrolled {
+  readonly deploys?: boolean;
+  readonly owner?: string;
+  readonly lessee?: string;
+  readonly network?: string;
+  readonly instanceInfo?: Record<string, string>;
+}
+
+/** A node whose ramdisk has called in. */
+async function enrol(number: number, { deploys = true, network = 'rack', ...fields }: Enrolled = {}) {
   const { uuid } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware' });
   const address = `52:54:00:aa:bb:${number.toString(16).padStart(2, '0')}`;
   await api.call('POST', '/v1/ports', { node_uuid: uuid, address, physical_network: network });
   const { db, secrets } = api.context;
-  await db.update(nodes).set({ owner }).where(eq(nodes.uuid, uuid));
+  await db
+    .update(nodes)
+    .set({ instanceInfo: { image_checksum: image }, ...fields })
+    .where(eq(nodes.uuid, uuid));
   if (deploys) {
     await db.insert(flows).values({ uuid: randomUUID(), nodeUuid: uuid, kind: 'deploy', state: 'running' });
   }
@@ -55,7 +66,6 @@ test('machines that deploy an image for a project, in one network, learn of each
   const second = await ask(same[1], 2);
   expect(second.urls).toEqual(['https://192.0.2.1:40000']);
   expect((await ask(same[0], 1, { port: 40_001 })).urls).toEqual(['https://192.0.2.2:40000']);
-  expect((await ask(same[1], 2, { image: 'b'.repeat(64) })).urls).toEqual([]);
 
   const key = createPublicKey(second.public_key);
   const ticket = openTicket(second.ticket, key, new Date());
@@ -70,6 +80,42 @@ test('machines that deploy an image for a project, in one network, learn of each
     body: JSON.stringify(request('token 1')),
   });
   expect(NeighboursAnswer.parse(await answer.json())).toMatchObject({ public_key: second.public_key, neighbours: [] });
+});
+
+const b = 'b'.repeat(64);
+
+test('a machine that says it deploys another image than its node is told nothing', async () => {
+  const victim = await enrol(1, { instanceInfo: { image_checksum: b } });
+  await ask(victim, 1, { image: b });
+  const others: readonly Record<string, string>[] = [
+    { image_checksum: image },
+    { image_os_hash_algo: 'sha256', image_os_hash_value: image, image_checksum: b },
+    {},
+  ];
+  for (const [at, instanceInfo] of others.entries()) {
+    const uuid = await enrol(at + 2, { instanceInfo });
+    const body = request(`token ${at + 2}`, { image: b });
+    expect(await api.call('POST', `/v1/neighbours/${uuid}`, body)).toMatchObject({ status: 409 });
+  }
+  const same = await enrol(9, { instanceInfo: { image_checksum: ` ${b.toUpperCase()}` } });
+  expect((await ask(same, 9, { image: b })).urls).toEqual(['https://192.0.2.1:40000']);
+});
+
+test('where a node names the URL of the checksum, those that name the same one learn of each other', async () => {
+  await ask(await enrol(1), 1);
+  const instanceInfo = { image_checksum: 'http://images.example/SHA256SUMS' };
+  expect((await ask(await enrol(2, { instanceInfo }), 2)).urls).toEqual([]);
+  expect((await ask(await enrol(3, { instanceInfo }), 3)).urls).toEqual(['https://192.0.2.2:40000']);
+});
+
+test("Nova's project parts machines of one owner, or of none; it lets nobody into another owner's group", async () => {
+  const forProject = (id: string) => ({ instanceInfo: { image_checksum: image, project_id: id } });
+  await ask(await enrol(1, forProject('p')), 1);
+  expect((await ask(await enrol(2, forProject('q')), 2)).urls).toEqual([]);
+  expect((await ask(await enrol(3, forProject('p')), 3)).urls).toEqual(['https://192.0.2.1:40000']);
+  expect((await ask(await enrol(4, { owner: 'o', ...forProject('p') }), 4)).urls).toEqual([]);
+  expect((await ask(await enrol(5, { owner: 'o', lessee: 'l' }), 5)).urls).toEqual([]);
+  expect((await ask(await enrol(6, { owner: 'other', lessee: 'l' }), 6)).urls).toEqual(['https://192.0.2.5:40000']);
 });
 
 test.each([
