@@ -48,8 +48,10 @@ export interface Peers {
   members(): readonly Member[];
   /** How many were named and have not answered yet. */
   unheard(): number;
-  /** Learns of a neighbour; a known one stays what it is. */
+  /** The conductor names a neighbour. With another address or certificate than before it has begun again, and is a new one. */
   add(neighbour: Neighbour): void;
+  /** A neighbour has shown its ticket, maybe an old one: a known one stays what it is. */
+  meet(neighbour: Neighbour): void;
   /**
    * Asks a neighbour for a chunk.
    * @param takes is given what it sent; throws for what is not that chunk
@@ -94,6 +96,26 @@ export function createPeers(options: PeersOptions): Peers {
   const closed = new AbortController();
   const asking: Asking = { ...options, kept: new Map(), closed: closed.signal, pace: { chunkMs: undefined } };
   const now = (): number => clock.now().getTime();
+  const add = (neighbour: Neighbour): void => {
+    if (neighbour.id === self() || isSame(peers.get(neighbour.id), neighbour)) return;
+    peers.delete(neighbour.id);
+    makeRoom(peers);
+    if (peers.size >= mostPeers) return;
+    const fresh = {
+      done: 0,
+      busy: 0,
+      trust: 0,
+      falls: 0,
+      failures: 0,
+      empty: 0,
+      restsUntil: 0,
+      heardAt: 0,
+      greeting: false,
+    };
+    const peer = { ...neighbour, seed: seedOf(neighbour.id), ...fresh };
+    peers.set(neighbour.id, peer);
+    void greetPeer(asking, peer);
+  };
   return {
     // those that have not answered yet are none
     members: () =>
@@ -101,22 +123,9 @@ export function createPeers(options: PeersOptions): Peers {
         .filter(({ heardAt, restsUntil }) => heardAt > 0 && restsUntil <= now())
         .map(({ id, seed, done, busy, trust }) => ({ id, seed, done, busy, known: trust > 0, doubtful: trust < 0 })),
     unheard: () => [...peers.values()].filter(({ heardAt, failures }) => heardAt === 0 && failures === 0).length,
-    add: (neighbour) => {
-      if (neighbour.id === self() || peers.has(neighbour.id) || peers.size >= mostPeers) return;
-      const fresh = {
-        done: 0,
-        busy: 0,
-        trust: 0,
-        falls: 0,
-        failures: 0,
-        empty: 0,
-        restsUntil: 0,
-        heardAt: 0,
-        greeting: false,
-      };
-      const peer = { ...neighbour, seed: seedOf(neighbour.id), ...fresh };
-      peers.set(neighbour.id, peer);
-      void greetPeer(asking, peer);
+    add,
+    meet: (neighbour) => {
+      if (!peers.has(neighbour.id)) add(neighbour);
     },
     ask: async (question) => {
       const peer = peers.get(question.member);
@@ -135,6 +144,17 @@ export function createPeers(options: PeersOptions): Peers {
       for (const connection of [...asking.kept.values()].flat()) connection.close();
     },
   };
+}
+
+function isSame(known: Neighbour | undefined, { url, certificate_sha256: certificate }: Neighbour): boolean {
+  return known?.url === url && known.certificate_sha256 === certificate;
+}
+
+/** One that is never asked again makes room for another. */
+function makeRoom(peers: Map<string, Peer>): void {
+  if (peers.size < mostPeers) return;
+  const gone = [...peers.values()].find(({ restsUntil }) => restsUntil === Infinity);
+  if (gone) peers.delete(gone.id);
 }
 
 async function greetPeer(asking: Asking, peer: Peer): Promise<void> {

@@ -150,7 +150,7 @@ async function serve(image: string, options: SharingOptions, serving: Serving): 
     publicKey: () => state.key,
     done: () => state.offer?.done() ?? 0,
     find: async (...asked) => state.offer?.find(...asked),
-    meet: (ticket) => peers.add(ticket),
+    meet: (ticket) => peers.meet(ticket),
   };
   const app = serveChunks(() => (ended.signal.aborted || !state.offer ? undefined : offer), clock);
   const greetOn = async (): Promise<void> => {
