@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { startDemoConductor } from '#test/demo/conductor.ts';
 import { startDemoRack } from '#test/demo/rack.ts';
-import { startDemoSwitches, switchCredential } from '#test/demo/switches.ts';
+import { type DemoSwitches, startDemoSwitches, switchCredential } from '#test/demo/switches.ts';
 import { bmcCredential } from '#test/support/simulated-site.ts';
 import { createSiteOperator } from '#test/support/site-operator.ts';
 
@@ -42,6 +42,19 @@ async function runDemo({ nodes, port }: Choice, interrupted: Promise<unknown>): 
   const began = performance.now();
   say('starting a conductor with a database of its own');
   const switches = await startDemoSwitches(nodes);
+  try {
+    await runRack({ nodes, port }, switches, began, interrupted);
+  } finally {
+    await switches.close(); // open ones would keep the process
+  }
+}
+
+async function runRack(
+  { nodes, port }: Choice,
+  switches: DemoSwitches,
+  began: number,
+  interrupted: Promise<unknown>,
+): Promise<void> {
   const conductor = await startDemoConductor(port, switches.networksFile);
   try {
     const { names } = switches;
@@ -67,7 +80,6 @@ async function runDemo({ nodes, port }: Choice, interrupted: Promise<unknown>): 
     }
   } finally {
     await conductor.close();
-    await switches.close();
   }
 }
 

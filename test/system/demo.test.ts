@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type RunningProcess, run, start } from '#shared/process/run.ts';
@@ -99,4 +101,16 @@ test('SIGTERM to npx, whose shell passes nothing on, leaves nothing after a whil
 test('what it can’t do is refused before anything starts', async () => {
   const refused = await run(batonProgram, ['demo', '--nodes', '0'], { okExitCodes: [2] });
   expect(refused.stderr).toContain('--nodes: it must be a whole number, 1 or more');
+});
+
+test('a conductor that does not start ends it', async () => {
+  const taken = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = taken.address() as AddressInfo;
+  try {
+    const ended = await run(batonProgram, ['demo', '--nodes', '1', `--port=${port}`], { okExitCodes: [1] });
+    expect(ended.stderr).toContain('baton demo: the conductor ended as it started');
+  } finally {
+    taken.close();
+  }
 });
