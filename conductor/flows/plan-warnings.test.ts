@@ -72,6 +72,9 @@ test('a ramdisk that the node names and that is not booted is named', () => {
   const unused = { keys: ['deploy_kernel', 'deploy_ramdisk'] };
   expect(warnings('deploy', {}, false, unused)).toContain('driver_info.deploy_kernel, deploy_ramdisk: not booted');
   expect(warnings('deploy', {}, false, { ...unused, fault: 'no URL' })).toContain("Baton's own ramdisk (no URL).");
+  expect(warnings('deploy', {}, false, { ...unused, fault: 'no URL', isRefused: true })).toContain(
+    'No ramdisk is booted: no URL.',
+  );
   expect(warnings('deploy', { withoutAgent: 'a volume' }, false, unused)).not.toContain('not booted');
   expect(warnings('deploy', {})).not.toContain('not booted');
 });

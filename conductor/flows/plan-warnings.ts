@@ -69,8 +69,9 @@ function bootsRamdisk({ origin, step }: PlannedStep): boolean {
 }
 
 /** metal3 and others write them for Ironic, whose ramdisk they are. */
-function warnOfRamdisk({ keys, fault }: UnusedRamdisk = { keys: [] }): string[] {
+function warnOfRamdisk({ keys, fault, isRefused }: UnusedRamdisk = { keys: [] }): string[] {
   if (keys.length === 0) return [];
+  if (fault !== undefined && isRefused) return [`No ramdisk is booted: ${fault}.`];
   const why = fault ?? 'with BATON_NODE_RAMDISKS=true the conductor boots deploy_kernel with deploy_ramdisk, over iPXE';
   return [`driver_info.${keys.join(', ')}: not booted, but Baton's own ramdisk (${why}).`];
 }

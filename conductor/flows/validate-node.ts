@@ -15,7 +15,7 @@ import {
 import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
-import { unusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
+import { nodeRamdisk, unusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
 import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/resources/volume.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
@@ -77,7 +77,10 @@ async function readChecks(
   let reached: InterfaceValidation | undefined;
   const bmc = (): InterfaceValidation => (reached ??= check(() => context.drivers.connect(node)));
   const boot = (): InterfaceValidation => {
-    const answer = check(() => requireBootable(node, ports));
+    const answer = check(() => {
+      requireBootable(node, ports);
+      nodeRamdisk(context, node);
+    });
     const { fault } = unusedRamdisk(context, node);
     return answer.result === true && fault !== undefined ? { result: true, reason: fault } : answer;
   };

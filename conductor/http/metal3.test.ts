@@ -195,20 +195,51 @@ test("the ramdisk that it names is booted where nodes may name one, and it gets 
     fetchesToken: false,
     own: { kernel: own.deploy_kernel, ramdisk: own.deploy_ramdisk },
   });
-  // of Glance, as Ironic's nodes have it
-  await api.call('PATCH', `/v1/nodes/${uuid}`, [add('/driver_info/deploy_kernel', uuid)]);
-  expect(await answer(true)).toMatchObject({ kind: 'ramdisk', fetchesToken: true });
-  const { context } = api;
-  const app = createApp({ ...context, config: { ...context.config, nodeRamdisks: true } });
+});
+
+test('what names no ramdisk that can be booted boots no other, but images of Glance', async () => {
+  const address = '52:54:00:00:00:07';
+  const url = 'http://192.0.2.1/ipa.kernel';
+  const { uuid } = await api.call('POST', '/v1/nodes', {
+    ...host,
+    name: 'metal3~glance',
+    driver_info: { ...host.driver_info, deploy_kernel: url },
+  });
+  await api.call('POST', '/v1/ports', { node_uuid: uuid, address });
+  const context = { ...api.context, config: { ...api.context.config, nodeRamdisks: true } };
+  const app = createApp(context);
   const ask = async (path: string, init?: RequestInit) =>
     (await app.request(`http://api.example/v1/nodes/${uuid}/${path}`, init)).json();
-  expect(await ask('validate')).toMatchObject({ boot: { result: true, reason: containing('deploy_kernel must be') } });
-  await context.db.execute(`UPDATE nodes SET provision_state = 'manageable' WHERE uuid = '${uuid}'`);
-  const headers = { 'Content-Type': 'application/json' };
-  const plan = await ask('plan', { method: 'POST', headers, body: JSON.stringify({ target: 'inspect' }) });
-  expect((plan as { warnings: string[] }).warnings).toContainEqual(
-    containing("not booted, but Baton's own ramdisk (driver_info.deploy_kernel must be"),
-  );
+  const headers = { 'Content-Type': 'application/json', 'X-OpenStack-Ironic-API-Version': version };
+  const warnings = async () => {
+    const plan = await ask('plan', { method: 'POST', headers, body: JSON.stringify({ target: 'inspect' }) });
+    return (plan as { warnings: string[] }).warnings;
+  };
+  const change = (key: string, value: string) =>
+    api.call('PATCH', `/v1/nodes/${uuid}`, [add(`/driver_info/${key}`, value)]);
+  const moveTo = (state: string) =>
+    api.context.db.execute(`UPDATE nodes SET provision_state = '${state}' WHERE uuid = '${uuid}'`);
+
+  await moveTo('manageable');
+  const alone = 'driver_info needs deploy_kernel and deploy_ramdisk, or neither';
+  expect(await ask('validate')).toMatchObject({ boot: { result: false, reason: alone } });
+  expect(await warnings()).toContainEqual(`No ramdisk is booted: ${alone}.`);
+  const inspect = { method: 'PUT', headers, body: JSON.stringify({ target: 'inspect' }) };
+  expect(JSON.stringify(await ask('states/provision', inspect))).toContain(`boot: ${alone}`);
+  await moveTo('inspecting');
+  await expect(answerBoot(context, address)).rejects.toThrow(alone);
+
+  await change('deploy_ramdisk', 'file:///ipa.initramfs');
+  expect(await ask('validate')).toMatchObject({
+    boot: { result: false, reason: containing('deploy_ramdisk must be') },
+  });
+
+  await change('deploy_kernel', uuid);
+  await change('deploy_ramdisk', uuid);
+  expect(await answerBoot(context, address)).toMatchObject({ kind: 'ramdisk', fetchesToken: true });
+  expect(await ask('validate')).toMatchObject({ boot: { result: true, reason: containing('Glance') } });
+  await moveTo('manageable');
+  expect(await warnings()).toContainEqual(containing("not booted, but Baton's own ramdisk (driver_info.deploy_kernel"));
 });
 
 test('firmware that boots the ramdisk by HTTP itself is sent iPXE for an instance that is one', async () => {

@@ -3,6 +3,7 @@ import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { NodesConfig } from '#conductor/nodes/context.ts';
 import { bootsByHttp, bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
+import { isUuid } from '#conductor/nodes/node-store.ts';
 import { openUrl } from '#conductor/nodes/ramdisk-instance.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -42,46 +43,64 @@ interface Uses {
   readonly secrets: Secrets;
 }
 
-/** `driver_info.deploy_kernel` and `deploy_ramdisk`, where nodes may have one (`BATON_NODE_RAMDISKS`) and boot over iPXE. */
+/**
+ * `driver_info.deploy_kernel` and `deploy_ramdisk`, where nodes may have one (`BATON_NODE_RAMDISKS`) and boot over iPXE.
+ * @throws AppError `invalid_argument` where they are wrong: another ramdisk would clean the machine in another way
+ */
 export function nodeRamdisk(uses: Uses, node: RamdiskNode): NodeRamdisk | undefined {
-  const found = readRamdisk(uses, node);
-  return found instanceof AppError ? undefined : found;
+  const { own, refusal } = readRamdisk(uses, node);
+  if (refusal) throw refusal;
+  return own;
 }
 
-/** What of `driver_info` names a ramdisk that is not booted, but the conductor's own. */
+/** What of `driver_info` names a ramdisk that is not booted. */
 export interface UnusedRamdisk {
   readonly keys: readonly string[];
   /** Why, where nodes may have one. */
   readonly fault?: string;
+  /** The conductor's own isn't booted either. */
+  readonly isRefused?: true;
 }
 
 export function unusedRamdisk(uses: Uses, node: RamdiskNode): UnusedRamdisk {
   const named = ['deploy_kernel', 'deploy_ramdisk', 'deploy_iso'].filter((key) => node.driverInfo[key]);
-  const own = readRamdisk(uses, node);
-  if (own instanceof AppError) return { keys: named, fault: own.message };
+  const { own, refusal, instead } = readRamdisk(uses, node);
+  if (refusal) return { keys: named, fault: refusal.message, isRefused: true };
+  if (instead !== undefined) return { keys: named, fault: instead };
   return { keys: own ? named.filter((key) => key === 'deploy_iso') : named };
 }
 
-/**
- * @returns AppError `invalid_argument` for one without the other, or what can't stand in a script that anybody may read:
- * nodes that came from Ironic may name an image of Glance, or a file there
- */
-function readRamdisk({ config, secrets }: Uses, node: RamdiskNode): NodeRamdisk | AppError | undefined {
-  if (!config.nodeRamdisks || bootsFromVirtualMedia(node) || bootsByHttp(node)) return undefined;
+interface ReadRamdisk {
+  readonly own?: NodeRamdisk;
+  readonly refusal?: AppError;
+  /** Why the conductor's own is booted in its place. */
+  readonly instead?: string;
+}
+
+/** Nodes that came from Ironic may name images of Glance. What is booted stands in a script that anybody may read. */
+function readRamdisk({ config, secrets }: Uses, node: RamdiskNode): ReadRamdisk {
+  if (!config.nodeRamdisks || bootsFromVirtualMedia(node) || bootsByHttp(node)) return {};
   const { deploy_kernel, deploy_ramdisk } = node.driverInfo;
-  if (!deploy_kernel && !deploy_ramdisk) return undefined;
+  if (!deploy_kernel && !deploy_ramdisk) return {};
   if (!deploy_kernel || !deploy_ramdisk) {
-    return new AppError('invalid_argument', 'driver_info needs deploy_kernel and deploy_ramdisk, or neither');
+    const message = 'driver_info needs deploy_kernel and deploy_ramdisk, or neither';
+    return { refusal: new AppError('invalid_argument', message) };
   }
   const stored = { uuid: node.uuid, driverInfo: { deploy_kernel, deploy_ramdisk } };
   const info = openNodeDocument(secrets, stored, 'driverInfo');
-  try {
+  if (Object.values(info).every((value) => typeof value === 'string' && isUuid(value))) {
     return {
-      kernel: openUrl(info, 'deploy_kernel', 'driver_info'),
-      ramdisk: openUrl(info, 'deploy_ramdisk', 'driver_info'),
+      instead: "driver_info.deploy_kernel and deploy_ramdisk are images of Ironic's Glance, not http(s):// URLs",
     };
+  }
+  try {
+    const [kernel, ramdisk] = [
+      openUrl(info, 'deploy_kernel', 'driver_info'),
+      openUrl(info, 'deploy_ramdisk', 'driver_info'),
+    ];
+    return { own: { kernel, ramdisk } };
   } catch (error) {
-    if (error instanceof AppError && error.code === 'invalid_argument') return error;
+    if (error instanceof AppError && error.code === 'invalid_argument') return { refusal: error };
     throw error;
   }
 }

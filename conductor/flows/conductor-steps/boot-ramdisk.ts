@@ -9,15 +9,35 @@ import {
 } from '#conductor/flows/conductor-steps/kexec-into-ramdisk.ts';
 import { ramdiskRuns } from '#conductor/flows/conductor-steps/leave-ramdisk.ts';
 import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
-import type { ConductorStep } from '#conductor/flows/step-context.ts';
+import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import { nodeRamdisk, unusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
 
 const firstHeartbeat = 'first heartbeat of the ramdisk';
+
+/** @throws AppError `invalid_argument` where the node's own ramdisk can't be booted and no other may be */
+async function noteOtherRamdisk(context: StepContext): Promise<void> {
+  const { config, node } = context;
+  nodeRamdisk(context, node);
+  const { fault } = unusedRamdisk(context, node);
+  if (fault === undefined) return;
+  await context.record((tx) =>
+    addHistory(tx, {
+      nodeUuid: node.uuid,
+      severity: 'INFO',
+      eventType: 'provisioning',
+      event: `Baton's own ramdisk is booted: ${fault}`,
+      conductor: config.conductorName,
+    }),
+  );
+}
 
 const bootsRamdisk = {
   run: async (context) => {
     await cacheBiosSettings(context);
     if (isOnItsWay(context)) return followSystem(context, firstHeartbeat);
     if (await ramdiskRuns(context)) return planWithAgent(context);
+    await noteOtherRamdisk(context);
     if (await wantsKexecIntoRamdisk(context)) return askSystemForRamdisk(context);
     return powerIntoRamdisk(context, firstHeartbeat);
   },
