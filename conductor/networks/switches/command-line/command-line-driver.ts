@@ -58,9 +58,8 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
       [portId, description ?? ''].map((said) => os.portName?.(said) ?? said).find((name) => os.portId.test(name)),
     connect: (access) => {
       const { transport } = requireEndpoint(access.endpoint, transports);
-      const open = os.transports[transport] as OpenCommandLine;
       const rows = os.rowsOver?.[transport] ?? os;
-      const logins = createLogins(open, rows.transaction, access);
+      const logins = createLogins(os.transports[transport] as OpenCommandLine, rows.transaction, access);
       const switchAt: ConnectedSwitch = { os, rows, access, logins, unsaved: [], saved: new Map(), latest: undefined };
       return {
         readPorts: (portIds, signal) =>
@@ -138,16 +137,15 @@ async function apply(
     );
   }
   const vlanLines = missing.flatMap((vlan) => rows.createVlan?.(vlan) ?? []);
-  const all = withOthers(switchAt, before, found);
-  const run = async (commands: readonly string[]) => (await switchAt.logins.current(signal)).run(commands, signal);
-  const change = { settings, vlanLines, found: all, snapshot: before };
+  const change = { settings, vlanLines, found: withOthers(switchAt, before, found), snapshot: before };
   if (rows.transaction) await applyWhole(switchAt, rows.transaction, change, signal);
   else await applyLineByLine(switchAt, change, signal);
-  await removeVlans({ ...switchAt, snapshot: before, found: all, settings }, run, (lines) =>
+  const ask = async (commands: readonly string[]) => (await switchAt.logins.current(signal)).run(commands, signal);
+  const run = (lines: readonly string[]): Promise<void> =>
     rows.transaction
-      ? applyWhole(switchAt, rows.transaction, { settings: [], vlanLines: lines, found: [], snapshot: before }, signal)
-      : runChange(switchAt, lines, [], signal),
-  );
+      ? applyWhole(switchAt, rows.transaction, { ...change, settings: [], vlanLines: lines, found: [] }, signal)
+      : runChange(switchAt, lines, [], signal);
+  await removeVlans({ ...switchAt, ...change }, { ask, run, read: () => read(switchAt, [], signal) });
   await saveAll(switchAt, settings, found, signal);
 }
 

@@ -5,7 +5,7 @@ import { commandLineDriver } from '#conductor/networks/switches/command-line/com
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
 import { eos } from '#conductor/networks/switches/os/eos.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
-import { startEosSwitch } from '#test/simulators/switch/eos.ts';
+import { startEosApi, startEosSwitch } from '#test/simulators/switch/eos.ts';
 import { freshSonic, startProgramSwitch } from '#test/simulators/switch/program-switch.ts';
 import { accessTo } from '#test/simulators/switch/under-test.ts';
 
@@ -79,4 +79,31 @@ test('of a transaction that is refused for one VLAN the others go alone, and not
   expect([...running.keys()].filter((name) => name.startsWith('vlan '))).toEqual(['vlan 1', 'vlan 777']);
   expect([[...sessions.values()].filter(({ state }) => state !== 'completed'), timer]).toEqual([[], undefined]);
   expect(refused).toEqual([777]);
+});
+
+test.each([
+  ['SSH', startEosSwitch],
+  ['HTTPS', startEosApi],
+])('a VLAN that somebody else puts a port into while the change is proved stays, over %s', async (_, startSwitch) => {
+  const simulated = await startSwitch({ ports: ['Ethernet1', 'Ethernet2'], vlans: [1] });
+  let confirmed = (): void => undefined;
+  const { transaction } = eos;
+  if (!transaction) throw new Error('a change is proved before it is confirmed');
+  const confirm = (name: string): readonly string[] => {
+    confirmed();
+    return transaction.confirm(name);
+  };
+  const driver = commandLineDriver({ ...eos, transaction: { ...transaction, confirm } });
+  const connection = driver.connect({ ...accessTo(simulated), removeVlans: true });
+  onTestFinished(async () => {
+    await connection.close();
+    await simulated.stop();
+  });
+  const to = (portId: string, vlan?: number) => ({ portId, vlans: vlan ? portVlans(vlan) : isolated });
+  await connection.apply([to('Ethernet1', 777), to('Ethernet2')]);
+  confirmed = () =>
+    simulated.configure('interface Ethernet2', 'switchport', 'switchport mode access', 'switchport access vlan 777');
+  await connection.apply([to('Ethernet1')]);
+  expect(await connection.readPorts(['Ethernet1', 'Ethernet2'])).toEqual([to('Ethernet1'), to('Ethernet2', 777)]);
+  expect(simulated.state.running.has('vlan 777')).toBe(true);
 });

@@ -18,24 +18,24 @@ interface Change {
   readonly found: readonly SwitchPortState[];
 }
 
+interface ToSwitch {
+  readonly ask: (commands: readonly string[]) => Promise<readonly string[]>;
+  readonly read: () => Promise<SwitchSnapshot>;
+  /** Has the switch take up these lines. */
+  readonly run: (lines: readonly string[]) => Promise<void>;
+}
+
 /**
  * Removes VLANs that Baton has created and no port is in, once a change is proved. It never throws: the ports are where they
  * should be, and a later change tries again what the switch refuses.
- *
- * @param ask for answers
- * @param run has the switch take up these lines
  */
-export async function removeVlans(
-  change: Change,
-  ask: (commands: readonly string[]) => Promise<readonly string[]>,
-  run: (lines: readonly string[]) => Promise<void>,
-): Promise<void> {
+export async function removeVlans(change: Change, toSwitch: ToSwitch): Promise<void> {
   const { access, rows } = change;
   const { removeVlan } = rows;
   if (!access.removeVlans || !removeVlan) return;
   const remove = async (vlans: readonly number[]): Promise<void> => {
     try {
-      await run(vlans.flatMap(removeVlan.lines));
+      await toSwitch.run(vlans.flatMap(removeVlan.lines));
     } catch (error) {
       // one that is refused must not keep the others
       if (vlans.length > 1 && !isRetryable(error)) for (const vlan of vlans) await remove([vlan]);
@@ -43,7 +43,7 @@ export async function removeVlans(
     }
   };
   try {
-    const unused = await vlansToRemove(change, removeVlan, ask);
+    const unused = await vlansToRemove(change, removeVlan, toSwitch);
     // without a transaction some of them may be gone when one is refused
     for (const vlans of rows.transaction ? [unused] : unused.map((vlan) => [vlan]))
       if (vlans.length > 0) await remove(vlans);
@@ -55,11 +55,15 @@ export async function removeVlans(
 async function vlansToRemove(
   { os, rows, access, settings, snapshot, found }: Change,
   { commands, findOwn, uplinksKeep }: VlanRemoval,
-  ask: (commands: readonly string[]) => Promise<readonly string[]>,
+  { ask, read }: ToSwitch,
 ): Promise<readonly number[]> {
   const isPort = (portId: string): boolean => os.portId.test(portId);
   const uplinks = { patterns: access.uplinks ?? [], count: uplinksKeep === true };
   const used = vlansInUse({ ...snapshot, uplinks, isPort }, settings, found, rows.bonds?.name);
   if (used === 'unknown') return [];
-  return [...findOwn(await ask(commands))].filter((vlan) => !used.has(vlan));
+  const unused = [...findOwn(await ask(commands))].filter((vlan) => !used.has(vlan));
+  if (unused.length === 0) return [];
+  // somebody else may have put a port into one while the change was proved
+  const usedNow = vlansInUse({ ...(await read()), uplinks, isPort }, [], []);
+  return usedNow === 'unknown' ? [] : unused.filter((vlan) => !usedNow.has(vlan));
 }
