@@ -13,7 +13,7 @@ export interface KnownVif {
 }
 
 /** The same at the node's port, or at several that form a group. */
-export interface PlacedVif extends KnownVif {
+interface PlacedVif extends KnownVif {
   readonly at: readonly NetworkPort[];
   readonly group: NeutronGroup | undefined;
   /** Of a trunk. */
@@ -33,12 +33,14 @@ export function neutronNetworkData(vifs: readonly PlacedVif[]): Json | undefined
     ...vlans.map((each) => ({ ...each, id: `${id}.${each.vlan}` })),
   ]);
   const networks = all.flatMap(({ id, network, port, subnets }) =>
-    subnets.map((subnet) => ({
-      id: `${id}-${subnet.id}`,
-      link: id,
-      network_id: network.id,
-      ...addressOf(port, subnet),
-    })),
+    subnets.flatMap((subnet) =>
+      addressesOf(port, subnet).map((address, index) => ({
+        id: `${id}-${subnet.id}${index === 0 ? '' : `-${index}`}`,
+        link: id,
+        network_id: network.id,
+        ...address,
+      })),
+    ),
   );
   const isPlain = all.length === 1 && !plugs[0]?.group && networks.every(({ type }) => type === 'ipv4_dhcp');
   if (isPlain || all.length === 0) return undefined;
@@ -89,10 +91,10 @@ function linksOf(
 
 const mtuOf = ({ mtu }: NeutronNetwork): Json => (mtu ? { mtu } : {});
 
-function addressOf(port: NeutronPort, subnet: NeutronSubnet): Json & { readonly type: string } {
+/** Without DHCP all that the port has in the subnet; the first brings the routes. */
+function addressesOf(port: NeutronPort, subnet: NeutronSubnet): (Json & { readonly type: string })[] {
   const version = subnet.ip_version;
-  if (subnet.enable_dhcp) return { type: version === 4 ? 'ipv4_dhcp' : `ipv6_${subnet.ipv6_address_mode ?? 'dhcp'}` };
-  const address = port.fixed_ips.find((each) => each.subnet_id === subnet.id)?.ip_address;
+  if (subnet.enable_dhcp) return [{ type: version === 4 ? 'ipv4_dhcp' : `ipv6_${subnet.ipv6_address_mode ?? 'dhcp'}` }];
   const gateway = subnet.gateway_ip;
   const everywhere = version === 4 ? '0.0.0.0/0' : '::/0';
   const routes = [...(gateway ? [{ destination: everywhere, nexthop: gateway }] : []), ...subnet.host_routes].map(
@@ -102,7 +104,15 @@ function addressOf(port: NeutronPort, subnet: NeutronSubnet): Json & { readonly 
     },
   );
   const [network = '', length = ''] = subnet.cidr.split('/');
-  return { type: `ipv${version}`, ip_address: address, netmask: maskOf(network, Number(length)), routes };
+  const netmask = maskOf(network, Number(length));
+  return port.fixed_ips
+    .filter((each) => each.subnet_id === subnet.id)
+    .map(({ ip_address }, index) => ({
+      type: `ipv${version}`,
+      ip_address,
+      netmask,
+      routes: index === 0 ? routes : [],
+    }));
 }
 
 /** `255.255.254.0`, `ffff:ffff:ffff:ffff:0:0:0:0` */
