@@ -175,7 +175,8 @@ async function makeConfigDrive(
   node: NodeRow,
   given: NonNullable<ProvisionRequest['configDrive']>,
 ): Promise<string> {
-  const networkData = typeof given === 'string' ? undefined : await instanceNetworkData(context, node);
+  const isWhole = typeof given === 'string' || (given['network_data'] ?? undefined) !== undefined;
+  const networkData = isWhole ? undefined : await instanceNetworkData(context, node);
   return buildConfigDrive({
     configDrive: given,
     node: { ...node, networkData: networkData ?? null },

@@ -150,29 +150,19 @@ function answerOf(state: NeutronState, request: IncomingMessage, text: string, s
 function resource(state: NeutronState, method: string, url: URL, wanted: Partial<Port>, mayBind: boolean): Answer {
   const [, , kind, id] = url.pathname.split('/');
   if (kind === 'networks') {
-    const name = url.searchParams.get('name');
-    if (id === undefined)
-      return { status: 200, body: { networks: [...state.networks.values()].filter((each) => each.name === name) } };
+    if (id === undefined) return { status: 200, body: { networks: filtered(state.networks, url) } };
     const network = state.networks.get(id);
     if (!network) throw new Refusal(404, 'NetworkNotFound', `Network ${id} could not be found.`);
     return { status: 200, body: { network } };
   }
   if (kind === 'subnets') {
-    const subnet = state.subnets.get(id ?? '');
+    if (id === undefined) return { status: 200, body: { subnets: filtered(state.subnets, url) } };
+    const subnet = state.subnets.get(id);
     if (!subnet) throw new Refusal(404, 'SubnetNotFound', `Subnet ${id} could not be found.`);
     return { status: 200, body: { subnet } };
   }
   if (id === undefined && method === 'POST') return { status: 201, body: { port: createPort(state, wanted) } };
-  if (id === undefined) {
-    const filters = [...new Set(url.searchParams.keys())];
-    const ports = [...state.ports.values()].filter((port) =>
-      filters.every((key) => {
-        const value = port[key as keyof Port];
-        return typeof value === 'string' && url.searchParams.getAll(key).includes(value);
-      }),
-    );
-    return { status: 200, body: { ports } };
-  }
+  if (id === undefined) return { status: 200, body: { ports: filtered(state.ports, url) } };
   const port = state.ports.get(id);
   if (!port) throw new Refusal(404, 'PortNotFound', `Port ${id} could not be found.`);
   if (method === 'DELETE') {
@@ -184,6 +174,16 @@ function resource(state: NeutronState, method: string, url: URL, wanted: Partial
     port.status = port.status.length - 'BUILD'.length >= state.looks ? 'ACTIVE' : `${port.status}+`;
   }
   return { status: 200, body: { port: { ...port, status: port.status.replace(/^BUILD\+*$/, 'DOWN') } } };
+}
+
+/** Of several values of a filter any. */
+function filtered(rows: ReadonlyMap<string, object>, { searchParams }: URL): object[] {
+  return [...rows.values()].filter((row) =>
+    [...new Set(searchParams.keys())].every((key) => {
+      const value: unknown = Reflect.get(row, key);
+      return typeof value === 'string' && searchParams.getAll(key).includes(value);
+    }),
+  );
 }
 
 function createPort(state: NeutronState, wanted: Partial<Port>): Port {

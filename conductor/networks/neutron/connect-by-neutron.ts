@@ -15,8 +15,9 @@ import {
   type NeutronNetwork,
   type NeutronPort,
 } from '#conductor/networks/neutron/neutron-client.ts';
-import { type KnownVif, neutronNetworkData, type PlacedVif } from '#conductor/networks/neutron/neutron-network-data.ts';
+import { type KnownVif, neutronNetworkData } from '#conductor/networks/neutron/neutron-network-data.ts';
 import type { NeutronSettings } from '#conductor/networks/neutron/neutron-settings.ts';
+import { readVifs } from '#conductor/networks/neutron/read-vifs.ts';
 import { placeVifs, type Vif } from '#conductor/networks/place-vifs.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
@@ -30,7 +31,10 @@ export interface NeutronConnector {
   connect(request: NeutronRequest): Promise<SwitchPortPlacement[]>;
   /** @throws AppError `not_found` */
   findVif(id: string, signal?: AbortSignal): Promise<NeutronVif>;
-  /** What an instance learns of its links, as `network_data`; nothing is bound. @throws AppError `not_found` */
+  /**
+   * What an instance learns of its links, as `network_data`; nothing is bound.
+   * @throws AppError `not_found`, `invalid_argument`, `timeout`
+   */
   networkData(request: NeutronRequest): Promise<Readonly<Record<string, unknown>> | undefined>;
   /** Before the node is forgotten: VIFs stay as they are. */
   removeOwn(nodeUuid: string): Promise<void>;
@@ -57,8 +61,8 @@ interface WantedPort extends Binding {
   readonly of: { readonly network: NeutronNetwork; readonly name: string } | { readonly vif: string };
 }
 
-/** How long a binding may take, and how often it is looked at. Milliseconds. */
-const defaultPace = { pollMs: 1000, waitMs: 300_000 };
+/** How long a binding may take, how often it is looked at, and how long a request may read VIFs. Milliseconds. */
+const defaultPace = { pollMs: 1000, waitMs: 300_000, readMs: 30_000 };
 
 const deviceOwner = 'baremetal:none';
 
@@ -70,9 +74,7 @@ export function createNeutronConnector(settings: NeutronSettings, pace = default
   const client = createNeutronClient(settings);
   const findVif = async (id: string, signal?: AbortSignal): Promise<NeutronVif> => {
     const port = await client.getPort(id, signal);
-    const network = await client.findNetwork(port.network_id, signal);
-    const physical = network['provider:physical_network'] ?? network.segments?.[0]?.['provider:physical_network'];
-    return { id, physicalNetwork: physical ?? undefined, project: port.project_id ?? undefined };
+    return vifOf({ port, network: await client.findNetwork(port.network_id, signal) });
   };
   const wantedOf = async (request: NeutronRequest): Promise<WantedPort[]> => {
     const { destination, signal } = request;
@@ -88,29 +90,28 @@ export function createNeutronConnector(settings: NeutronSettings, pace = default
       return wantedVifs(request, vifs, await Promise.all(vifs.map(({ id }) => findVif(id, signal))));
     return ownPorts(request, purpose, await client.findNetwork(settings.networks[purpose], signal));
   };
-  const readVif = async (id: string, signal?: AbortSignal): Promise<KnownVif> => {
-    const port = await client.getPort(id, signal);
-    const network = await client.findNetwork(port.network_id, signal);
-    const ids = [...new Set(port.fixed_ips.map(({ subnet_id: subnet }) => subnet))];
-    return { port, network, subnets: await Promise.all(ids.map((subnet) => client.getSubnet(subnet, signal))) };
-  };
   return {
     findVif,
     networkData: async (request) => {
-      const wanted = await wantedOf(request);
-      const placed = wanted.map(async ({ of, ports }): Promise<PlacedVif[]> => {
-        if (!('vif' in of)) return [];
-        const vif = await readVif(of.vif, request.signal);
-        const subPorts = vif.port.trunk_details?.sub_ports ?? [];
-        const vlans = subPorts.map(async ({ port_id: id, segmentation_id: vlan }) => ({
-          ...(await readVif(id, request.signal)),
-          vlan,
-        }));
-        const group =
-          ports.length > 1 ? request.groups.find(({ uuid }) => uuid === ports[0]?.portgroupUuid) : undefined;
-        return [{ ...vif, at: ports, group, vlans: await Promise.all(vlans) }];
-      });
-      return neutronNetworkData((await Promise.all(placed)).flat());
+      const { destination, groups, signal } = request;
+      if (destination === 'isolated' || !('purpose' in destination) || destination.purpose !== 'tenant')
+        return undefined;
+      const { vifs = [] } = destination;
+      const limit = AbortSignal.timeout(pace.readMs);
+      const ids = vifs.map(({ id }) => id);
+      const read = await readVifs(client, ids, signal ? AbortSignal.any([signal, limit]) : limit).catch(
+        (cause: unknown) => {
+          if (!limit.aborted || signal?.aborted) throw cause;
+          throw new AppError('timeout', `read VIFs of Neutron: not done after ${pace.readMs / 1000} s`, { cause });
+        },
+      );
+      const wanted = wantedVifs(request, vifs, read.map(vifOf));
+      return neutronNetworkData(
+        read.map((vif, index) => {
+          const at = wanted[index]?.ports ?? [];
+          return { ...vif, at, group: groupOf(at, groups) };
+        }),
+      );
     },
     connect: async (request) => {
       const { nodeUuid, ports, signal } = request;
@@ -144,6 +145,11 @@ export function createNeutronConnector(settings: NeutronSettings, pace = default
   };
 }
 
+function vifOf({ port, network }: Pick<KnownVif, 'port' | 'network'>): NeutronVif {
+  const physical = network['provider:physical_network'] ?? network.segments?.[0]?.['provider:physical_network'];
+  return { id: port.id, physicalNetwork: physical ?? undefined, project: port.project_id ?? undefined };
+}
+
 const isConnected = ({ localLinkConnection }: NetworkPort): boolean => Object.keys(localLinkConnection).length > 0;
 
 function purposeOf(destination: Destination): Exclude<NetworkPurpose, 'tenant'> {
@@ -173,10 +179,12 @@ function wantedVifs(
   if (faults.length > 0) throw new AppError('invalid_argument', faults.join('; '), { details: { faults } });
   return vifs.map(({ id }) => {
     const at = ports.filter(({ uuid }) => places.get(uuid) === id);
-    const group = at.length > 1 ? groups.find(({ uuid }) => uuid === at[0]?.portgroupUuid) : undefined;
-    return { ...bindingOf(nodeUuid, at, group), ports: at, of: { vif: id } };
+    return { ...bindingOf(nodeUuid, at, groupOf(at, groups)), ports: at, of: { vif: id } };
   });
 }
+
+const groupOf = (at: readonly NetworkPort[], groups: readonly NeutronGroup[]): NeutronGroup | undefined =>
+  at.length > 1 ? groups.find(({ uuid }) => uuid === at[0]?.portgroupUuid) : undefined;
 
 function isFor({ of, address, body }: WantedPort, port: NeutronPort): boolean {
   if ('vif' in of) return of.vif === port.id;

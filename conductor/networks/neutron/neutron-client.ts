@@ -10,7 +10,9 @@ import { askPeer, type PeerAnswer, type PeerRequest } from '#shared/peers/ask-pe
 export interface NeutronClient {
   /** @throws AppError `not_found` naming it, `invalid_argument` when several have the name */
   findNetwork(nameOrId: string, signal?: AbortSignal): Promise<NeutronNetwork>;
-  listPorts(filter: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<NeutronPort[]>;
+  listPorts(filter: Filter, signal?: AbortSignal): Promise<NeutronPort[]>;
+  listNetworks(filter: Filter, signal?: AbortSignal): Promise<NeutronNetwork[]>;
+  listSubnets(filter: Filter, signal?: AbortSignal): Promise<NeutronSubnet[]>;
   /** @throws AppError `not_found` */
   getSubnet(id: string, signal?: AbortSignal): Promise<NeutronSubnet>;
   /** @throws AppError `not_found` */
@@ -21,6 +23,9 @@ export interface NeutronClient {
   deletePort(id: string, signal?: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
+
+/** Of several values any. */
+type Filter = Readonly<Record<string, string | readonly string[]>>;
 
 const Network = z.object({
   id: z.string(),
@@ -63,6 +68,9 @@ const Port = z.object({
 });
 export type NeutronPort = z.infer<typeof Port>;
 
+const Networks = z.object({ networks: z.array(Network) });
+const Subnets = z.object({ subnets: z.array(Subnet) });
+const Ports = z.object({ ports: z.array(Port) });
 const OneNetwork = z.object({ network: Network });
 const OneSubnet = z.object({ subnet: Subnet });
 const OnePort = z.object({ port: Port });
@@ -120,22 +128,22 @@ export function createNeutronClient(settings: NeutronSettings): NeutronClient {
   };
   const read = <Schema extends z.ZodType>(schema: Schema, kind: string, id: string, signal?: AbortSignal) =>
     ask(schema, 'GET', `/${kind}/${encodeURIComponent(id)}`, undefined, signal);
+  const list = <Schema extends z.ZodType>(schema: Schema, kind: string, filter: Filter, signal?: AbortSignal) =>
+    ask(schema, 'GET', `/${kind}?${queryOf(filter)}`, undefined, signal);
   return {
     findNetwork: async (nameOrId, signal) => {
       if (z.uuid().safeParse(nameOrId).success) {
         return (await read(OneNetwork, 'networks', nameOrId, signal)).network;
       }
-      const path = `/networks?${new URLSearchParams({ name: nameOrId }).toString()}`;
-      const { networks } = await ask(z.object({ networks: z.array(Network) }), 'GET', path, undefined, signal);
+      const { networks } = await list(Networks, 'networks', { name: nameOrId }, signal);
       const [network, ...more] = networks;
       if (!network) throw new AppError('not_found', `Neutron has no network ${nameOrId}`);
       if (more.length === 0) return network;
       throw new AppError('invalid_argument', `Neutron has ${networks.length} networks ${nameOrId}: give a UUID`);
     },
-    listPorts: async (filter, signal) => {
-      const path = `/ports?${new URLSearchParams(filter).toString()}`;
-      return (await ask(z.object({ ports: z.array(Port) }), 'GET', path, undefined, signal)).ports;
-    },
+    listPorts: async (filter, signal) => (await list(Ports, 'ports', filter, signal)).ports,
+    listNetworks: async (filter, signal) => (await list(Networks, 'networks', filter, signal)).networks,
+    listSubnets: async (filter, signal) => (await list(Subnets, 'subnets', filter, signal)).subnets,
     getSubnet: async (id, signal) => (await read(OneSubnet, 'subnets', id, signal)).subnet,
     getPort: async (id, signal) => (await read(OnePort, 'ports', id, signal)).port,
     createPort: async (port, signal) => (await ask(OnePort, 'POST', '/ports', { port }, signal)).port,
@@ -150,6 +158,12 @@ export function createNeutronClient(settings: NeutronSettings): NeutronClient {
       delete state.agent;
     },
   };
+}
+
+function queryOf(filter: Filter): string {
+  const query = new URLSearchParams();
+  for (const [key, values] of Object.entries(filter)) for (const value of [values].flat()) query.append(key, value);
+  return query.toString();
 }
 
 function requireDone(answer: PeerAnswer, what: string): void {

@@ -40,7 +40,7 @@ function connectTo(keystone?: KeystoneLogin): NeutronConnector {
       keystone,
       networks: { provisioning: 'provision-net', cleaning: 'clean-net' },
     },
-    { pollMs: 1, waitMs: 2000 },
+    { pollMs: 1, waitMs: 2000, readMs: 30_000 },
   );
   connectors.push(made);
   return made;
@@ -273,6 +273,23 @@ describe('tenants’ networks', () => {
       expect(data?.['services']).toEqual([{ type: 'dns', address: '10.1.0.2' }]);
       // it is only asked
       expect(parent['binding:host_id']).toBe('');
+    });
+
+    test('of a subnet without DHCP every address; its routes once', async () => {
+      const subnet = v4({ enable_dhcp: false, gateway_ip: '10.1.0.1' });
+      const two = neutron.addPort(neutron.addNetwork('two'), {
+        fixed_ips: ['10.1.0.5', '10.1.0.6'].map((ip_address) => ({ subnet_id: subnet, ip_address })),
+      });
+      const common = { link: 'port0', network_id: two.network_id, type: 'ipv4', netmask: '255.255.254.0' };
+      expect((await dataOf([two.id], [port(1)]))?.['networks']).toEqual([
+        {
+          ...common,
+          id: `port0-${subnet}`,
+          ip_address: '10.1.0.5',
+          routes: [{ network: '0.0.0.0', netmask: '0.0.0.0', gateway: '10.1.0.1' }],
+        },
+        { ...common, id: `port0-${subnet}-1`, ip_address: '10.1.0.6', routes: [] },
+      ]);
     });
 
     test('a fixed IPv6 address has its mask; a VIF that is gone is named', async () => {

@@ -1,4 +1,7 @@
+import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type SimulatedNeutron, startSimulatedNeutron } from '#test/simulators/neutron.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -37,6 +40,21 @@ test('VIFs are ports of Neutron, each on a port of its physical network', async 
   expect(await attach(blue ?? '')).toMatchObject({ status: 409, fault: containing('attached already') });
   expect(await attach(storage ?? '')).toMatchObject({ status: 400, fault: containing('not enough free') });
   expect((await api.call('GET', '/v1/nodes/n1/vifs')).body).toEqual({ vifs: [{ id: blue }] });
+});
+
+test('a config drive with its own network_data asks Neutron for nothing', async () => {
+  const instanceInfo = { image_source: 'http://x/demo.raw', image_checksum: 'a'.repeat(64) };
+  await api.context.db.update(nodes).set({ provisionState: 'available', instanceInfo }).where(eq(nodes.uuid, uuid));
+  const [{ id: blue } = { id: '' }] = [...neutron.state.ports.values()];
+  neutron.state.ports.delete(blue);
+  const deploy = (configdrive: object) =>
+    api.call('PUT', '/v1/nodes/n1/states/provision', { target: 'active', configdrive });
+  expect(await deploy({ meta_data: {} })).toMatchObject({ fault: containing(`Port ${blue} could not be found`) });
+  neutron.requests.splice(0);
+  expect(await deploy({ network_data: { links: [] } })).toMatchObject({ status: 202 });
+  expect(neutron.requests).toEqual([]);
+  await api.context.db.delete(flows);
+  await api.context.db.update(nodes).set({ provisionState: 'available' }).where(eq(nodes.uuid, uuid));
 });
 
 test('a node that is deleted takes along what Baton made for it in Neutron, and no VIF', async () => {
