@@ -7,9 +7,9 @@ import type { KeptConnections } from '#agent/image/connection.ts';
 import type { Disk } from '#agent/image/disk.ts';
 import { createDiskWriter, type DiskWriter, tooSmall } from '#agent/image/disk-writer.ts';
 import type { ImageSource } from '#agent/image/image-source.ts';
-import { type ChunkSupply, supplyFromServer } from '#agent/image/neighbours/chunk-supply.ts';
+import type { ChunkSupply } from '#agent/image/neighbours/chunk-supply.ts';
 import type { Share } from '#agent/image/neighbours/share.ts';
-import { supplyWithNeighbours } from '#agent/image/neighbours/shared-supply.ts';
+import { openSupply } from '#agent/image/neighbours/shared-supply.ts';
 import { createSlotPool, type Slot, slotBytes } from '#agent/image/slot-pool.ts';
 import type { WrittenBytes } from '#agent/image/write-image.ts';
 import { type ChunkIndex, parseChunkIndex } from '#shared/chunks/chunk-index.ts';
@@ -49,11 +49,7 @@ export async function writeChunks(
   const index = parseChunkIndex(await readIndex(source));
   if (index.imageBytes === 0) throw new AppError('image_error', 'the image is empty');
   if (index.imageBytes > target.sizeBytes) throw tooSmall(target, index.imageBytes);
-  const share = options.share?.();
-  const fetching = { ...options, kept };
-  const supply = share
-    ? supplyWithNeighbours(index, share, fetching, source.signal)
-    : supplyFromServer(index, fetching, source.signal);
+  const { supply, share } = openSupply(index, options.share, { ...options, kept }, source.signal);
   try {
     const written = await writeAll(source, index, openDisk, checkHead, { ...options, supply });
     share?.linger();

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { type FetchOptions, fetchChunk, packedLimit, unpack, unpackVerified } from '#agent/image/chunks/fetch-chunk.ts';
 import { type ChunkRequest, chooseRequests, ownerOf, reach, seedOf } from '#agent/image/neighbours/choose-requests.ts';
-import type { ChunkSupply, SuppliedChunk } from '#agent/image/neighbours/chunk-supply.ts';
+import { type ChunkSupply, type SuppliedChunk, supplyFromServer } from '#agent/image/neighbours/chunk-supply.ts';
 import { createPackedStore, type PackedStore } from '#agent/image/neighbours/packed-store.ts';
 import { smooth } from '#agent/image/neighbours/peers.ts';
 import { readBack } from '#agent/image/neighbours/read-back.ts';
@@ -16,6 +16,9 @@ const tickMs = 250;
 const lookMs = 10;
 /** Of chunks that were written, packed, for those who ask later: others are read back from the disk. */
 const usedBytes = 12 * 1024 * 1024;
+
+/** Of more, what neighbours ask for by id would take too much of a small machine's memory. */
+const mostChunks = 500_000;
 
 interface Supplying {
   readonly index: ChunkIndex;
@@ -38,17 +41,32 @@ interface Supplying {
   };
 }
 
+/** From neighbours too, where `share` begins a share and the image is not too large for it. */
+export function openSupply(
+  index: ChunkIndex,
+  share: (() => Share) | undefined,
+  options: FetchOptions,
+  stopped: AbortSignal,
+  most = mostChunks,
+): { readonly supply: ChunkSupply; readonly share?: Share } {
+  const chunks = index.chunks.length;
+  if (share && chunks > most) options.log.info({ chunks, most }, 'the image has too many chunks to be shared');
+  if (!share || chunks > most) return { supply: supplyFromServer(index, options, stopped) };
+  const opened = share();
+  return { supply: supplyWithNeighbours(index, opened, options, stopped), share: opened };
+}
+
 /**
  * From the server and from neighbours, as `chooseRequests` says. What was fetched before its turn is held packed, and
  * unpacked again when its turn comes; what neighbours ask for is found there too, or read back from the disk.
  */
-export function supplyWithNeighbours(
+function supplyWithNeighbours(
   index: ChunkIndex,
   share: Share,
   options: FetchOptions,
   stopped: AbortSignal,
 ): ChunkSupply {
-  const numbers = new Map(index.chunks.map(({ id }, at) => [id, at] as const).toReversed());
+  const numbers = firstNumbers(index);
   const packed = createPackedStore(() => (share.peers.members().length > 0 ? usedBytes : 0));
   const supplying: Supplying = {
     index,
@@ -81,6 +99,12 @@ export function supplyWithNeighbours(
       for (const { requests } of wanted.all()) for (const request of requests) request.abort();
     },
   };
+}
+
+function firstNumbers({ chunks }: ChunkIndex): ReadonlyMap<string, number> {
+  const numbers = new Map<string, number>();
+  for (const [at, { id }] of chunks.entries()) if (!numbers.has(id)) numbers.set(id, at);
+  return numbers;
 }
 
 async function obtain(supplying: Supplying, chunk: Chunk, signal: AbortSignal): Promise<SuppliedChunk> {

@@ -35,6 +35,7 @@ export interface Wanted extends Want {
 
 /** What is to be had, in the order in which it is written. */
 export interface WantedChunks {
+  /** Behind those that were expected before. */
   expect(chunks: readonly Chunk[]): void;
   /** Somebody waits for it: it comes before those that are only expected. */
   await(chunk: Chunk): Wanted;
@@ -56,7 +57,7 @@ export function createWantedChunks(
   packed: PackedStore,
   mostAhead = aheadBytes,
 ): WantedChunks {
-  const line = new Map<string, Chunk>();
+  const line = createLine();
   const awaited = new Map<string, Chunk>();
   /** Of those in the window, and those that somebody waits for. */
   const wanted = new Map<string, Wanted>();
@@ -74,11 +75,9 @@ export function createWantedChunks(
     return fresh;
   };
   return {
-    expect: (chunks) => {
-      for (const chunk of chunks) line.set(chunk.id, chunk);
-    },
+    expect: (chunks) => line.add(chunks),
     await: (chunk) => {
-      line.delete(chunk.id);
+      line.pass(chunk);
       awaited.set(chunk.id, chunk);
       return enter(chunk);
     },
@@ -93,7 +92,7 @@ export function createWantedChunks(
       const open: Wanted[] = [];
       let place = 0;
       let bytes = packed.aheadBytes();
-      for (const chunk of inTurn(awaited, line)) {
+      for (const chunk of inTurn(awaited, line.rest())) {
         if (place >= (isAlone ? serverRequests : windowChunks)) break;
         if (bytes >= mostAhead && place >= awaited.size) break;
         const each = enter(chunk);
@@ -109,8 +108,42 @@ export function createWantedChunks(
   };
 }
 
-function* inTurn(...lists: readonly ReadonlyMap<string, Chunk>[]): Generator<Chunk> {
-  for (const list of lists) yield* list.values();
+/** Each id once. */
+function* inTurn(awaited: ReadonlyMap<string, Chunk>, line: Iterable<Chunk>): Generator<Chunk> {
+  yield* awaited.values();
+  const seen = new Set<string>();
+  for (const chunk of line) {
+    if (awaited.has(chunk.id) || seen.has(chunk.id)) continue;
+    seen.add(chunk.id);
+    yield chunk;
+  }
+}
+
+/** Chunks in the image's order: a place in their list, as an image may have hundreds of thousands. */
+function createLine(): { add(chunks: readonly Chunk[]): void; pass(chunk: Chunk): void; rest(): Generator<Chunk> } {
+  let chunks: readonly Chunk[] = [];
+  let next = 0;
+  /** Offsets of those that were passed before their turn: a few, as those before them wait for the disk. */
+  const early = new Set<number>();
+  return {
+    add: (more) => {
+      const rest = chunks.slice(next);
+      chunks = rest.length === 0 ? more : [...rest, ...more];
+      next = 0;
+    },
+    pass: ({ offset }) => {
+      early.add(offset);
+      while (early.has(chunks[next]?.offset ?? -1)) next += 1;
+      const reached = chunks[next]?.offset ?? Infinity;
+      for (const each of early) if (each < reached) early.delete(each);
+    },
+    *rest() {
+      for (let at = next; at < chunks.length; at += 1) {
+        const chunk = chunks[at] as Chunk;
+        if (!early.has(chunk.offset)) yield chunk;
+      }
+    },
+  };
 }
 
 function makeWanted(chunk: Chunk, at: number): Wanted {
