@@ -145,9 +145,27 @@ test('an event log that fills every round leaves the rest of the history alone',
   }
   const all = await listHistory(api.context.db, uuid);
   const hardware = all.filter((each) => each.eventType === 'hardware');
-  expect([hardware.length, all.length - hardware.length]).toEqual([50, rest.length]);
+  const noisy = hardware.filter(({ severity }) => severity === 'INFO');
+  expect([noisy.length, all.length - hardware.length]).toEqual([50, rest.length]);
   expect(rest.length).toBeGreaterThan(0);
   expect(hardware[0]?.event).toContain('Noise\uFFFD 15/19.');
+});
+
+test('noise in an event log hides no critical entry, neither one before it nor one of long ago', async () => {
+  const { uuid } = await getNode(api.context.db, 'n1');
+  const failure = (round: number): LogEntry => ({ ...entry(round, `PSU ${round} failed.`), severity: 'critical' });
+  const entries: LogEntry[] = [];
+  const noise = watchWith({ getEventLog: () => Promise.resolve(entries) });
+  for (const round of [20, 21, 22, 23, 24]) {
+    entries.push(failure(round), ...Array.from({ length: 25 }, (_, index) => entry(round, `Noise ${round}/${index}.`)));
+    await noise();
+  }
+  const hardware = (await listHistory(api.context.db, uuid)).filter((each) => each.eventType === 'hardware');
+  const critical = hardware.filter(({ severity }) => severity === 'ERROR').map(({ event }) => event);
+  expect(critical.slice(0, 5).map((event) => event.replace(/^.* PSU/, 'PSU'))).toEqual(
+    [24, 23, 22, 21, 20].map((round) => `PSU ${round} failed.`),
+  );
+  expect(hardware.length - critical.length).toBe(50);
 });
 
 const entry = (second: number, message = 'Fan 1 failed.'): LogEntry => ({

@@ -13,6 +13,7 @@ const atOnce = 4;
 const mostReadings = 50_000;
 const namedInLog = 20;
 const newestRead = 100;
+/** Critical entries, and as many others: noise must not hide them. */
 const mostAdded = 20;
 /** A fan that comes and goes, or a tenant who writes to the log, must not push everything else out of a node's history. */
 const mostKept = 50;
@@ -102,24 +103,32 @@ async function addEvents(
   if (added.length === 0) return;
   await db.transaction(async (tx) => {
     // before the new ones come, for which the oldest of any type would go
-    await forgetOldest(tx, nodeUuid, { eventType, keep: mostKept - added.length });
+    for (const [severity, { length }] of Map.groupBy(added, severityOf)) {
+      await forgetOldest(tx, nodeUuid, { eventType, severity, keep: mostKept - length });
+    }
     for (const entry of added) {
-      const severity = entry.severity === 'critical' ? 'ERROR' : 'INFO';
+      const severity = severityOf(entry);
       await addHistory(tx, { nodeUuid, severity, eventType, event: textOf(entry), conductor: config.conductorName });
     }
   });
 }
 
 /**
- * Those after the last known one, 20 at most; where that has gone from the log, those that are younger. Of a log that was
- * never read the newest entry alone: its past is the BMC's to tell.
+ * Those after the last known one, 20 critical ones and 20 others at most; where that has gone from the log, those that are
+ * younger. Of a log that was never read the newest entry alone: its past is the BMC's to tell.
  */
 export function newEntries(entries: readonly LogEntry[], last: string | undefined): readonly LogEntry[] {
   if (last === undefined) return entries.slice(-1);
   const known = entries.findLastIndex((entry) => textOf(entry) === last);
   const since = timeOf(last);
   const younger = ({ at }: LogEntry): boolean => at === null || since === undefined || at > since;
-  return (known === -1 ? entries.filter(younger) : entries.slice(known + 1)).slice(-mostAdded);
+  const all = known === -1 ? entries.filter(younger) : entries.slice(known + 1);
+  const added = new Set([...Map.groupBy(all, severityOf).values()].flatMap((alike) => alike.slice(-mostAdded)));
+  return all.filter((entry) => added.has(entry));
+}
+
+function severityOf({ severity }: LogEntry): 'INFO' | 'ERROR' {
+  return severity === 'critical' ? 'ERROR' : 'INFO';
 }
 
 function textOf({ at, severity, message }: LogEntry): string {

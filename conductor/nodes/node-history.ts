@@ -45,13 +45,17 @@ export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<vo
   await beforeCommit(db, writeNotes, { nodeUuid, entry: { uuid, user, project, ...fields }, event });
 }
 
-/** Forgets the node's oldest entries of one type, beyond the newest so many. */
+/** Forgets the node's oldest entries of one type and severity, beyond the newest so many. */
 export async function forgetOldest(
   db: Queryable,
   nodeUuid: string,
-  { eventType, keep }: { readonly eventType: string; readonly keep: number },
+  { eventType, severity, keep }: Pick<HistoryEntry, 'eventType' | 'severity'> & { readonly keep: number },
 ): Promise<void> {
-  const ofType = and(eq(nodeHistory.nodeUuid, nodeUuid), eq(nodeHistory.eventType, eventType));
+  const ofType = and(
+    eq(nodeHistory.nodeUuid, nodeUuid),
+    eq(nodeHistory.eventType, eventType),
+    eq(nodeHistory.severity, severity),
+  );
   const old = db.select({ id: nodeHistory.id }).from(nodeHistory).where(ofType).orderBy(desc(nodeHistory.id));
   await db.delete(nodeHistory).where(inArray(nodeHistory.id, old.offset(keep)));
 }

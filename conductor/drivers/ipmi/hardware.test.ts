@@ -26,15 +26,23 @@ test('the event log as ipmitool lists it, with a clock that was never set', () =
     '   1 | 11/24/2026 | 19:00:01 UTC | Temperature CPU1 Temp | Upper Critical going high | Asserted',
     '   a |  Pre-Init  |0000000021| Power Supply #0x64 | Power Supply AC lost | Asserted',
     '   b | 11/24/26 | 19:00:02 UTC | Fan #0x30 | Lower Critical going low  | Asserted',
+    '   c | 11/24/26 | 19:00:03 UTC | Fan #0x30 | Lower Critical going low  | Deasserted',
+    '   d | 11/24/26 | 19:00:04 UTC | Fan Critical Zone | Upper Non-critical going high | Asserted',
     'SEL has no entries',
   ].join('\n');
   expect(parseEventLog(text)).toEqual([
     {
       at: '2026-11-24T19:00:01.000Z',
-      severity: null,
+      severity: 'critical',
       message: 'Temperature CPU1 Temp, Upper Critical going high, Asserted',
     },
-    { at: null, severity: null, message: 'Power Supply #0x64, Power Supply AC lost, Asserted' },
-    { at: '2026-11-24T19:00:02.000Z', severity: null, message: 'Fan #0x30, Lower Critical going low, Asserted' },
+    { at: null, severity: 'critical', message: 'Power Supply #0x64, Power Supply AC lost, Asserted' },
+    { at: '2026-11-24T19:00:02.000Z', severity: 'critical', message: 'Fan #0x30, Lower Critical going low, Asserted' },
+    { at: '2026-11-24T19:00:03.000Z', severity: null, message: 'Fan #0x30, Lower Critical going low, Deasserted' },
+    {
+      at: '2026-11-24T19:00:04.000Z',
+      severity: null,
+      message: 'Fan Critical Zone, Upper Non-critical going high, Asserted',
+    },
   ]);
 });

@@ -89,6 +89,15 @@ export function parseEventLog(text: string): LogEntry[] {
     const [clock = ''] = time.split(' ');
     const at = new Date(`${year?.padStart(4, '20')}-${month}-${day}T${clock}Z`);
     const message = words.join(', ').slice(0, 500);
-    return [{ at: Number.isNaN(at.getTime()) ? null : at.toISOString(), severity: null, message }];
+    return [{ at: Number.isNaN(at.getTime()) ? null : at.toISOString(), severity: severityOf(words), message }];
   });
+}
+
+/** The log has none but in words, of which ipmitool has these (IPMI 2.0, tables 42-2 and 42-3). */
+const criticalEvent =
+  /\b(upper|lower) (critical|non-?recoverable) going\b|^transition to (critical|non-?recoverable)|uncorrectable|\b(IERR|thermal trip|failure detected|AC lost|drive fault|bus fatal)\b/i;
+
+function severityOf(words: readonly string[]): LogEntry['severity'] {
+  const isOver = words.some((word) => /^deasserted$/i.test(word));
+  return !isOver && words.slice(1).some((word) => criticalEvent.test(word)) ? 'critical' : null;
 }
