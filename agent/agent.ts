@@ -142,6 +142,8 @@ async function serve(parts: {
       ask: (request) => askForNeighbours(looking.api, session, request),
       certificate: { ...certificate, ...config.tls },
       host: config.listen.host,
+      // 10000, unless told otherwise
+      port: config.listen.port === 0 ? 0 : config.listen.port + 1,
       clock,
       log,
       signal: life,

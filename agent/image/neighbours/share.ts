@@ -36,6 +36,8 @@ export interface SharingOptions {
   readonly ask: (request: Omit<NeighboursRequest, 'agent_token'>) => Promise<NeighboursAnswer>;
   readonly certificate: ServerCertificate & AgentConfig['tls'];
   readonly host: string;
+  /** To serve on, so that a firewall can let it through; any other where it is taken. */
+  readonly port: number;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -161,7 +163,10 @@ async function serve(image: string, options: SharingOptions, serving: Serving): 
   };
   let server: RunningServer | undefined;
   try {
-    server = await startServer(app, { host: options.host, port: 0 }, certificate, connections);
+    const listen = (port: number): Promise<RunningServer> =>
+      startServer(app, { host: options.host, port }, certificate, connections);
+    // the share before may not have left it yet
+    server = await listen(options.port).catch(() => listen(0));
     greetOn().catch(() => undefined); // ends with the share
     await askOn(image, server.port, options, serving);
   } catch (error) {

@@ -27,6 +27,7 @@ const sharing = createSharing({
   },
   certificate: { ...certificate, minVersion: 'TLSv1.2', ciphers: undefined, curve: 'p384' },
   host: address,
+  port: 0,
   clock: systemClock,
   log: silentLog,
   signal: new AbortController().signal,

@@ -63,11 +63,12 @@ export function createTracker({ fails = false }: { readonly fails?: boolean } = 
   };
 }
 
-export function startSharing(tracker: Tracker, name: string, log = silentLog): Sharing & AsyncDisposable {
+export function startSharing(tracker: Tracker, name: string, log = silentLog, port = 0): Sharing & AsyncDisposable {
   const sharing = createSharing({
     ask: tracker.ask(name),
     certificate,
     host: '127.0.0.1',
+    port,
     clock: systemClock,
     log,
     signal: new AbortController().signal,
