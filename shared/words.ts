@@ -4,6 +4,11 @@ export function nameSome(names: readonly string[], most: number): string {
   return names.length > most ? `${named} and ${names.length - most} more` : named;
 }
 
+/** `1 image`, `2 images`. Pure. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 /** The word that was probably meant: at most two letters away, and not another word altogether; `_` is `-`. Pure. */
 export function nearestWord(given: string, words: Iterable<string>): string | undefined {
   // what takes long to compare is nobody's misspelt word

@@ -84,4 +84,5 @@ test('what others reach in clear, or as any machine, is warned of', () => {
   const tls = { BATON_TLS_CERT_FILE: '/c', BATON_TLS_KEY_FILE: '/k', BATON_AGENT_NETWORKS: '192.0.2.0/24' };
   expect(authWarnings(readConfig({ ...given, ...tls }))).toEqual([]);
   expect(authWarnings(readConfig({ BATON_AUTH: 'token' }))).toEqual([]);
+  expect(() => readConfig({ BATON_AUTH: 'basic' })).toThrow('BATON_AUTH: must be none, http_basic or token');
 });

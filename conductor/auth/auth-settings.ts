@@ -18,7 +18,7 @@ const port = z.coerce.number().int().min(1).max(65_535);
 /** Settings of who may do what; part of the conductor's environment (`environment.ts`). */
 export const authEnvironment = {
   BATON_AUTH: z
-    .enum(authMethods)
+    .enum(authMethods, { error: 'must be none, http_basic or token' })
     .default('none')
     .describe(
       'how callers authenticate: `none` (only while listening on a loopback address), `http_basic` (users of an htpasswd file; tokens too) or `token`',

@@ -126,6 +126,9 @@ test('bad usage is answered with what would be right', async () => {
   await expect(terminal.run('node', 'frob', 'secret')).rejects.toThrow(
     /^no such command: node frob; baton node --help lists those of node$/,
   );
+  await expect(terminal.run('-o', 'json', 'node', 'list')).rejects.toThrow(
+    /^-o: options come after the command; baton/,
+  );
   await expect(terminal.run()).rejects.toThrow(/^usage:/);
   await expect(terminal.run('node')).rejects.toThrow('baton node show NODE');
   await expect(terminal.run('node', 'show')).rejects.toThrow('it takes NODE; usage: baton node show NODE');

@@ -218,6 +218,8 @@ export async function runCommand(terminal: CommandTerminal, args: readonly strin
     return;
   }
   if (isGroup || args.length === 0) throw usageError(usage(words, columns));
+  if (words[0]?.startsWith('-'))
+    throw usageError(`${words[0].split('=')[0]}: options come after the command; baton --help lists all`);
   throw usageError(noSuchCommand(words));
 }
 

@@ -114,8 +114,12 @@ test('images are listed and shown with what uses them, and pruned once that is c
     /^debian +2\.0 MB +2026-11-21 +node n1, site revision 4\nold +damaged +2026-11-21 +-$/m,
   );
   expect(await api.run('image', 'show', 'debian')).toMatch(/1\.0 MB, 5\.0 kB of it for this image alone/);
-  expect(await api.run('image', 'prune', '--older-than', '0')).toContain('would remove old, and chunks');
-  expect(await api.run('image', 'prune', '--yes')).toContain('removed old; 0 chunks (0 B); 1 images are kept');
+  expect(await api.run('image', 'prune', '--older-than', '0')).toContain(
+    'would remove old, and chunks that no image has: --yes does; 1 image is kept: younger than 0 days or in use',
+  );
+  expect(await api.run('image', 'prune', '--yes')).toContain(
+    'removed old; 0 chunks (0 B); 1 image is kept: younger than 7 days or in use',
+  );
   expect(await api.run('image', 'remove', 'a b')).toBe('image a b is removed\n');
   expect(api.calls.slice(2)).toEqual([
     ['POST /v1/images/prune', { dry_run: true, older_than_days: 0 }],

@@ -18,7 +18,7 @@ import { openImage } from '#conductor/cli/open-image.ts';
 import { fieldTable, print, table } from '#conductor/cli/print.ts';
 import { writeStore } from '#shared/chunks/write-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { nameSome } from '#shared/words.ts';
+import { counted, nameSome } from '#shared/words.ts';
 
 const path = '/v1/images';
 
@@ -73,9 +73,11 @@ async function prune(context: CommandContext, input: CommandInput): Promise<void
   if (!answer) throw new AppError('internal', 'prune images: the conductor answered nothing');
   const { images, kept, chunks, bytes } = answer;
   const names = images.length === 0 ? 'no image' : images.join(', ');
+  const others = `${counted(kept.length, 'image')} ${kept.length === 1 ? 'is' : 'are'} kept`;
+  const stays = kept.length === 0 ? others : `${others}: younger than ${counted(days ?? 7, 'day')} or in use`;
   const text = acts
-    ? `removed ${names}; ${chunks} chunks (${formatBytes(bytes)}); ${kept.length} images are kept\n`
-    : `would remove ${names}, and chunks that no image has: --yes does; ${kept.length} images are kept\n`;
+    ? `removed ${names}; ${counted(chunks, 'chunk')} (${formatBytes(bytes)}); ${stays}\n`
+    : `would remove ${names}, and chunks that no image has: --yes does; ${stays}\n`;
   print(context, input, { json: answer, text });
 }
 

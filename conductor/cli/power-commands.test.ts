@@ -16,6 +16,14 @@ test('a step is skipped by its name, the one of that name that may be', async ()
   await expect(terminal.run('skip', 'n1')).rejects.toThrow('--step');
 });
 
+test.each([
+  [null, /^--step: no step of its flow may be skipped now$/],
+  ["the operator's word", /may be skipped now: it is on hold, which `baton unhold` ends$/],
+])('where no step may be skipped, that is said, and what ends a hold', async (onHold, message) => {
+  const terminal = createRecordingTerminal(() => ({ steps: steps.slice(0, 1), on_hold: onHold }));
+  await expect(terminal.run('skip', 'n1', '--step', 'hold')).rejects.toThrow(message);
+});
+
 test('several nodes are tried again, a line each', async () => {
   const terminal = createRecordingTerminal(() => ({}));
   expect(await terminal.run('retry', 'n1', 'n2')).toBe('node n1: tried again\nnode n2: tried again\n');

@@ -105,7 +105,11 @@ async function findStep({ client }: CommandContext, ident: string, wanted: strin
   const skippable = (flow?.steps ?? []).filter((step) => step.may_skip);
   const found = skippable.find((step) => [step.uuid, stepTitle(step), step.step].includes(wanted));
   if (found) return found;
-  const names = skippable.map(stepTitle).join(', ') || 'none of its steps';
+  if (skippable.length === 0) {
+    const holds = flow?.on_hold ? ': it is on hold, which `baton unhold` ends' : '';
+    throw new AppError('not_found', `--step: no step of its flow may be skipped now${holds}`);
+  }
+  const names = skippable.map(stepTitle).join(', ');
   throw new AppError('not_found', `--step: ${wanted} is no step that may be skipped now; that may: ${names}`);
 }
 

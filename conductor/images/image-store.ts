@@ -62,7 +62,7 @@ export async function listChunks(
 /** @throws AppError `not_found` */
 export async function getImage(directory: string, name: string): Promise<StoredImage> {
   const found = await readImage(directory, name);
-  if (!found) throw new AppError('not_found', `no image ${name}: baton image list shows those that there are`);
+  if (!found) throw new AppError('not_found', `there is no image ${name}: \`baton image list\` shows them`);
   return found.image;
 }
 

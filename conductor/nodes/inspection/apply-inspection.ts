@@ -15,6 +15,7 @@ import { findPortAtSwitchPort, listNodePorts } from '#conductor/nodes/ports/port
 import { insertRow, updateRow } from '#conductor/nodes/resources/resource-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
+import { counted } from '#shared/words.ts';
 
 /** What an inspection has changed, for the operator to read. */
 export interface InspectionSummary {
@@ -133,7 +134,7 @@ function describe(node: NodeRow, properties: JsonObject, summary: InspectionSumm
     .filter(([name, value]) => node.properties[name] !== value)
     .map(([name, value]) => `${name} ${String(value)}`);
   return [
-    `inspected: ${summary.interfaces} network cards, ${summary.disks} disks`,
+    `inspected: ${counted(summary.interfaces, 'network card')}, ${counted(summary.disks, 'disk')}`,
     ...(changed.length > 0 ? [`properties: ${changed.join(', ')}`] : []),
     ...summary.added_ports.map((address) => `port ${address} added`),
     ...Object.entries(summary.learned_switch_ports).map(([address, at]) => `${address} is at switch port ${at}`),
