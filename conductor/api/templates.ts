@@ -7,7 +7,9 @@ import { stepInterfaces } from '#shared/wire/step.ts';
 export const DeployStep = z.strictObject({
   interface: z.enum(stepInterfaces, { error: `must be one of ${stepInterfaces.join(', ')}` }),
   step: z.string().min(1).max(255),
-  args: z.record(z.string(), z.unknown(), { error: 'must be a JSON object' }),
+  args: z.record(z.string(), z.unknown(), {
+    error: ({ input }) => (input === undefined ? 'is missing: {} for none' : 'must be a JSON object'),
+  }),
   priority: z.union([z.number().int().min(0), z.string().regex(/^\d+$/).transform(Number)], {
     error: 'must be an integer of 0 or more',
   }),

@@ -6,6 +6,8 @@ import { commands, nearestCommand, usage } from '#conductor/cli/commands.ts';
 import { usageLine } from '#conductor/cli/help-text.ts';
 import { exitCodeOf } from '#conductor/cli/run-baton.ts';
 import { createNodeTerminal, type NodeTerminal } from '#conductor/cli/testing/node-terminal.ts';
+import { createRecordingTerminal } from '#conductor/cli/testing/recording-terminal.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 let terminal: NodeTerminal;
 beforeEach(() => {
@@ -43,8 +45,22 @@ test('an inspection rule is a file', async () => {
     ['DELETE', '/v1/inspection_rules/u', undefined],
   ]);
   await writeFile(file, '[]');
-  await expect(terminal.run('inspection', 'rule', 'create', '--file', file)).rejects.toThrow('must be one rule');
+  await expect(terminal.run('inspection', 'rule', 'create', '--file', file)).rejects.toThrow('or a list of rules');
   await rm(folder, { recursive: true });
+});
+
+test('the example of inspection rules is a list of which each is created, up to one that is refused', async () => {
+  const example = ['inspection', 'rule', 'create', '--file', 'docs/examples/inspection-rules.yaml'];
+  const api = createRecordingTerminal((_, rule) => ({ uuid: (rule as { description: string }).description }));
+  expect(await api.run(...example)).toMatch(
+    /^inspection rule Lenovos of rack 1 created\ninspection rule NVIDIA's GPUs.* created\n/,
+  );
+  const refusing = createRecordingTerminal(() =>
+    refusing.calls.length < 2 ? {} : new AppError('invalid_argument', 'actions.0.op'),
+  );
+  const error: unknown = await refusing.run(...example).catch((thrown: unknown) => thrown);
+  expect(errorChain(error)).toMatch(/rule 2 of the list is refused, the 1 before it is created: actions\.0\.op/);
+  expect(refusing.calls).toHaveLength(2);
 });
 
 test('lists and shows, as text and as JSON', async () => {

@@ -75,4 +75,5 @@ test('a whole class is compared without a further word, since nothing is changed
   );
   expect(found).toMatchObject([{ node: 'same', differences: [] }, { node: 'odd' }]);
   await expect(terminal().run('inventory', 'diff', 'odd')).rejects.toThrow('--reference');
+  await expect(terminal().run('inventory', 'diff')).rejects.toThrow(/--reference NODE must be given: .* NODE\.\.\./);
 });

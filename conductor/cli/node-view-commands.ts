@@ -164,7 +164,7 @@ export const inventoryDiffCommand: Command = onNodes(
     options: {
       reference: {
         value: 'NODE',
-        required: 'with which machine they are compared must be said',
+        required: 'the node to compare with, besides NODE... (or --class and the like), those that are compared',
         meaning: 'the reference node',
       },
     },

@@ -18,7 +18,7 @@ import {
   setCommand,
   showCommand,
 } from '#conductor/cli/resource-commands.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const path = '/v1/deploy_templates';
 const stepsOption: CommandOption = {
@@ -151,19 +151,30 @@ const createRule: Command = {
   options: {
     file: {
       value: 'FILE',
-      required: 'the rule',
-      meaning: "JSON or YAML: {description, priority, sensitive, conditions, actions}, as Ironic's",
+      required: 'the rules',
+      meaning: "JSON or YAML: {description, priority, sensitive, conditions, actions}, as Ironic's, or a list of them",
     },
   },
-  meaning: 'create a rule that changes nodes as they are inspected',
+  meaning: 'create rules that change nodes as they are inspected',
   run: async (context, input) => {
     const file = requiredOption(input, 'file');
-    const rule = await readDocument('--file', file);
-    if (typeof rule !== 'object' || rule === null || Array.isArray(rule))
-      throw usageError(`--file: ${file}: it must be one rule, an object`);
-    const made = (await context.client.call('POST', rules.path, rule)) ?? {};
-    print(context, input, { json: made, text: `inspection rule ${cell(made['uuid'])} created\n` });
+    const document = await readDocument('--file', file);
+    const given: readonly unknown[] = Array.isArray(document) ? document : [document];
+    if (given.length === 0 || !given.every((rule) => typeof rule === 'object' && rule !== null && !Array.isArray(rule)))
+      throw usageError(`--file: ${file}: it must be a rule, an object, or a list of rules`);
+    const made: Json[] = [];
+    for (const [at, rule] of given.entries()) {
+      const asked = context.client.call('POST', rules.path, rule);
+      made.push((await (given.length === 1 ? asked : asked.catch(refusedAt(file, at)))) ?? {});
+    }
+    const text = made.map(({ uuid }) => `inspection rule ${cell(uuid)} created\n`).join('');
+    print(context, input, { json: Array.isArray(document) ? made : made[0], text });
   },
+};
+
+const refusedAt = (file: string, at: number) => (cause: unknown) => {
+  const before = at === 0 ? 'none is created' : `the ${at} before it ${at === 1 ? 'is' : 'are'} created`;
+  throw new AppError(errorCode(cause), `--file: ${file}: rule ${at + 1} of the list is refused, ${before}`, { cause });
 };
 
 export const inspectionRuleCommands: readonly Command[] = [

@@ -59,7 +59,13 @@ test('create refuses what is no template, naming the field', async () => {
     fault: containing('Duplicates: raid.apply_configuration'),
   });
   const { args: _, ...withoutArgs } = raid;
-  expect((await create({ name: 'CUSTOM_C', steps: [withoutArgs] })).status).toBe(400);
+  expect(await create({ name: 'CUSTOM_C', steps: [withoutArgs] })).toMatchObject({
+    status: 400,
+    fault: containing('steps.0.args: is missing: {} for none'),
+  });
+  expect(await create({ name: 'CUSTOM_C', steps: [{ ...raid, args: [] }] })).toMatchObject({
+    fault: containing('steps.0.args: must be a JSON object'),
+  });
   expect((await create({ name: 'CUSTOM_C', bogus: 1 })).fault).toContain('Unexpected arguments: bogus');
   expect(await names('')).toEqual(['CUSTOM_RAID1']);
   expect((await api.call('GET', '/v1/deploy_templates', undefined, '1.54')).status).toBe(404);
