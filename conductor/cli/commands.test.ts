@@ -63,6 +63,17 @@ test('the example of inspection rules is a list of which each is created, up to 
   expect(refusing.calls).toHaveLength(2);
 });
 
+test('settings are those in force where a conductor answers', async () => {
+  const row = { name: 'BATON_PORT', value: '7000', default: '6385', from: 'environment', meaning: 'port' };
+  expect(await createRecordingTerminal(() => ({ settings: [row] })).run('settings')).toMatch(
+    /^name +in force +meaning\nBATON_PORT +7000 +port\n$/i,
+  );
+  const nobody = createRecordingTerminal(() => new AppError('unavailable', 'reach the conductor'));
+  expect(await nobody.run('settings')).toMatch(/^name +default +meaning\n/i);
+  const stranger = createRecordingTerminal(() => new AppError('forbidden', 'not yours'));
+  await expect(stranger.run('settings')).rejects.toThrow('not yours');
+});
+
 test('lists and shows, as text and as JSON', async () => {
   await terminal.run('node', 'list');
   expect(terminal.output).toMatch(/^uuid +name .*\nu +n1 .*false\n$/);

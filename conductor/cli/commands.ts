@@ -1,5 +1,7 @@
+import type { SettingInForce } from '#conductor/api/records.ts';
 import { actionCommands } from '#conductor/cli/action-commands.ts';
 import { allocateCommand, allocationCommands } from '#conductor/cli/allocation-commands.ts';
+import { callFor } from '#conductor/cli/api-client.ts';
 import { settingsHelp } from '#conductor/cli/client-settings.ts';
 import {
   type Command,
@@ -43,7 +45,7 @@ import { stateCommands } from '#conductor/cli/state-commands.ts';
 import { statusCommand } from '#conductor/cli/status-command.ts';
 import { teardownCommands } from '#conductor/cli/teardown-commands.ts';
 import { inspectionRuleCommands, runbookCommands, templateCommands } from '#conductor/cli/template-commands.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import { editDistance } from '#shared/words.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
@@ -72,11 +74,19 @@ const consoleCommands: readonly Command[] = [
 
 const settings: Command = {
   words: 'settings',
-  meaning: 'the conductor’s settings (environment), meaning and default',
+  meaning: 'settings (environment) in force on the conductor, and their meaning; defaults where none answers',
   run: async (context, input) => {
-    const rows = await context.describeSettings();
-    const text = table(rows.map((setting) => [setting.name, setting.default, setting.meaning]));
-    print(context, input, { json: rows, text });
+    type Answer = { readonly settings: readonly SettingInForce[] };
+    const asked = callFor<Answer>(context.client, 'GET', '/v1/settings');
+    const answer = await asked.catch((error: unknown) => {
+      if (errorCode(error) !== 'unavailable') throw error;
+      context.notify?.('no conductor answers: these are the defaults');
+      return undefined;
+    });
+    const rows = answer?.settings ?? (await context.describeSettings()).map((row) => ({ ...row, value: row.default }));
+    const title = answer ? 'in force' : 'default';
+    const lines = rows.map(({ name, value, meaning }) => [name, value, meaning]);
+    print(context, input, { json: rows, text: table([['name', title, 'meaning'], ...lines]) });
   },
 };
 
