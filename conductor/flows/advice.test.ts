@@ -65,6 +65,8 @@ test('names the look that the cause deserves, the verbs, and the logs', () => {
   expect(failed('gave up waiting for the agent to finish write_image')).toContain('BATON_STEP_TIMEOUT');
   expect(failed('sha256 is aaaa, expected bbbb')).toContain('Look at the image');
   expect(failed('Redfish at 192.0.2.1: 503')).toContain('The BMC is the cause');
+  const sensors = step({ error: 'the BMC says that CPU 1 Temp is warning', name: 'management.get_sensors' });
+  expect(failed('', { step: sensors })).toContain('`baton sensors NODE`');
 });
 
 test('maintenance is left first, except for a teardown, which it does not stop', () => {

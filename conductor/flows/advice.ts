@@ -146,6 +146,11 @@ const causes: readonly { readonly step?: RegExp; readonly words: RegExp; readonl
     look: 'The plan has changed since it was read: run `baton plan` again, and use its hash.',
   },
   {
+    step: /\.get_sensors$/,
+    words: /the BMC says that/,
+    look: 'A sensor is as bad as `fail_at` says: see `baton sensors NODE`.',
+  },
+  {
     words: /\bbmc\b|redfish|ipmi|driver_info/i,
     look: "The BMC is the cause: look whether it answers, and at the node's driver_info.",
   },

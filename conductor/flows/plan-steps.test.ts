@@ -52,6 +52,13 @@ describe('a deploy', () => {
     );
   });
 
+  test('names the driver that does not offer a step where no agent runs', () => {
+    const requested = [{ interface: 'management', step: 'set_bmc_clock', priority: 0, args: {} }];
+    expect(() => planSteps(flowKinds.service, { withoutAgent: 'its deploy interface is fake', requested })).toThrow(
+      "management.set_bmc_clock: the node's driver does not offer it, and no agent runs there, for its deploy",
+    );
+  });
+
   test('of a ramdisk boots no ramdisk of ours before, and writes nothing', () => {
     const facts = { isRamdisk: true, withoutAgent: 'its deploy interface is ramdisk', requested: [] };
     expect(names(planSteps(flowKinds.deploy, facts))).toEqual([

@@ -171,7 +171,9 @@ function withoutAgent(
     (step) => step.plugin ?? (step.inBand && step.origin !== 'core' && step.origin !== 'agent'),
   );
   if (inBand.length > 0) {
-    throw new AppError('invalid_argument', `${inBand.map(stepTitle).join(', ')}: no agent runs there, for ${why}`);
+    const titles = inBand.map(stepTitle).join(', ');
+    const noDriver = inBand.some((step) => step.plugin) ? '' : "the node's driver does not offer it, and ";
+    throw new AppError('invalid_argument', `${titles}: ${noDriver}no agent runs there, for ${why}`);
   }
   const instead = plannedCore(
     isFake
