@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { addAction, asked } from '#conductor/flows/actions/testing/add-action.ts';
-import { finishFlow } from '#conductor/flows/finish-flow.ts';
-import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
+import { failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
+import { findOpenFlow, insertFlow, listSteps } from '#conductor/flows/flow-store.ts';
+import { recordStepEvent } from '#conductor/flows/step-log.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { receipts } from '#conductor/kernel/db/schema/receipt.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
+import { plannedCore } from '#conductor/model/planned-step.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { listHistory } from '#conductor/nodes/node-history.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
@@ -159,4 +161,28 @@ describe('of a wipe that is owed', () => {
     expect(await finish('adopt', 'adopting', false)).toBe('active');
     expect(await owed()).toEqual(all);
   });
+});
+
+test.each([
+  ['get_sensors', false],
+  ['set_bmc_clock', true],
+])('a service that fails in %s powers off and leaves networks: %s', async (name, cleansUp) => {
+  const { db, config, clock } = api.context;
+  await db.update(nodes).set({ provisionState: 'servicing' });
+  const steps = [
+    { ...plannedCore({ interface: 'deploy', step: name, priority: 0 }), interface: 'management' },
+    plannedCore({ interface: 'deploy', step: 'boot_instance', priority: 0 }),
+  ];
+  const flowUuid = await db.transaction((tx) => insertFlow(tx, { nodeUuid: uuid, kind: 'service', steps }));
+  const lease = await claimLease(db, uuid, { holder: 'test-host', leaseMs: 60_000 });
+  const flow = await findOpenFlow(db, uuid);
+  const [pending] = await listSteps(db, flowUuid);
+  const by = { conductor: config.conductorName, now: clock.now() };
+  if (pending) await db.transaction((tx) => recordStepEvent(tx, pending, 'started', by));
+  const [step] = await listSteps(db, flowUuid);
+  if (!lease || !flow || !step) throw new Error('no lease, flow or step');
+  await failStep(api.context, { lease, node: await getNode(db, uuid), flow, step }, new Error('CPU 1 Temp is warning'));
+  await releaseLease(db, lease);
+  const after = await listSteps(db, flowUuid);
+  expect(after.some(({ phase }) => phase === 'cleanup')).toBe(cleansUp);
 });

@@ -14,7 +14,7 @@ import { countFlow, countStep } from '#conductor/kernel/metrics/metrics.ts';
 import type { FlowKind } from '#conductor/model/flow-kind.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
-import { stepTitle } from '#conductor/model/planned-step.ts';
+import { stepKey, stepTitle } from '#conductor/model/planned-step.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { addHistory, notifyWebhooks } from '#conductor/nodes/node-history.ts';
@@ -50,6 +50,8 @@ export async function failStep(context: EngineContext, record: StepRecord, error
   countStep(context, record, 'failed');
 }
 
+const readingSteps = new Set(['management.get_sensors']);
+
 /** Skips what has not run and adds the kind's clean-up steps. */
 async function startCleanup(
   tx: Transaction,
@@ -63,6 +65,13 @@ async function startCleanup(
 ): Promise<void> {
   const steps = await listSteps(tx, flow.uuid);
   await skipPending(tx, steps, options);
+  const ran = steps.filter(({ state }) => state !== 'pending' && state !== 'skipped');
+  // the instance of a service that has only read runs on, on its networks
+  const hasOnlyRead = flow.kind === 'service' && ran.length > 0 && ran.every((step) => readingSteps.has(stepKey(step)));
+  if (hasOnlyRead) {
+    await updateFlow(tx, flow.uuid, { state: options.state, error: options.error, onHold: null, checkInMs: 0 });
+    return;
+  }
   const from = Math.max(...steps.map((each) => each.position)) + 1;
   await insertSteps(tx, { flowUuid: flow.uuid, phase: 'cleanup', from, steps: planCleanup(flowKinds[flow.kind]) });
   await updateFlow(tx, flow.uuid, { state: options.state, error: options.error, onHold: null, checkInMs: 0 });
