@@ -167,6 +167,7 @@ export async function runConductor(
 
 function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
+    // Ctrl-C comes twice, from the terminal and from npm; the second must not end it before its database has ended
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve(signal));
   });
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,6 +31,7 @@ export async function startDemoConductor(port: number, networks: string): Promis
   const directory = await mkdtemp(join(tmpdir(), 'baton-demo-'));
   await chmod(directory, 0o711); // for the user as whom PostgreSQL runs
   const url = `http://127.0.0.1:${port}`;
+  const name = `demo-${randomUUID().slice(0, 8)}`; // no other conductor's that may have taken the port meanwhile
   const logFile = join(directory, 'conductor.log');
   const networksFile = join(directory, 'networks.yaml');
   await writeFile(networksFile, networks);
@@ -37,7 +39,7 @@ export async function startDemoConductor(port: number, networks: string): Promis
     BATON_NETWORKS_FILE: networksFile,
     BATON_PORT: String(port),
     BATON_DATA_DIR: join(directory, 'data'),
-    BATON_CONDUCTOR_NAME: 'demo',
+    BATON_CONDUCTOR_NAME: name,
     BATON_FAST_TRACK: 'true',
     BATON_RETRY_TIMEOUT: '120',
     BATON_RECONCILE_INTERVAL: '1',
@@ -54,7 +56,7 @@ export async function startDemoConductor(port: number, networks: string): Promis
     await rm(directory, { recursive: true, force: true });
   };
   try {
-    await waitUntil('the conductor to serve', () => isReady(url, pid), { timeoutMs: readyMs, everyMs: 50 });
+    await waitUntil('the conductor to serve', () => isReady(url, name, pid), { timeoutMs: readyMs, everyMs: 50 });
     if (!isAlive(pid)) throw new AppError('unavailable', await describeEnd(logFile));
   } catch (error) {
     await close();
@@ -64,9 +66,11 @@ export async function startDemoConductor(port: number, networks: string): Promis
 }
 
 /** `true` for one that has ended, too: the caller looks. */
-async function isReady(url: string, pid: number): Promise<true | undefined> {
+async function isReady(url: string, name: string, pid: number): Promise<true | undefined> {
   if (!isAlive(pid)) return true;
-  return (await fetch(`${url}/readyz`)).ok || undefined;
+  if (!(await fetch(`${url}/readyz`)).ok) return undefined;
+  const headers = { 'X-OpenStack-Ironic-API-Version': '1.96' };
+  return (await fetch(`${url}/v1/conductors/${name}`, { headers })).ok || undefined;
 }
 
 async function describeEnd(logFile: string): Promise<string> {

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
-import { errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { startDemoConductor } from '#test/demo/conductor.ts';
 import { startDemoRack } from '#test/demo/rack.ts';
 import { type DemoSwitches, startDemoSwitches, switchCredential } from '#test/demo/switches.ts';
@@ -23,19 +23,25 @@ const say = (line: string): void => {
 async function readChoice(): Promise<Choice> {
   const { values } = parseArgs({ options: { nodes: { type: 'string' }, port: { type: 'string' } } });
   const port = values.port === undefined ? await freePortFrom(defaultPort) : Number(values.port);
+  if (values.port !== undefined && (await isTaken(port))) {
+    throw new AppError('conflict', `--port: ${port} is in use; without --port a free one is taken`);
+  }
   return { nodes: Number(values.nodes ?? 24), port };
 }
 
 /** Somebody may have a conductor already. */
 async function freePortFrom(port: number): Promise<number> {
-  const isTaken = await new Promise<boolean>((resolve) => {
+  return (await isTaken(port)) ? freePortFrom(port + 1) : port;
+}
+
+function isTaken(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
       socket.destroy();
       resolve(true);
     });
     socket.once('error', () => resolve(false));
   });
-  return isTaken ? freePortFrom(port + 1) : port;
 }
 
 async function runDemo({ nodes, port }: Choice, interrupted: Promise<unknown>): Promise<void> {

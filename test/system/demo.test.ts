@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type RunningProcess, run, start } from '#shared/process/run.ts';
@@ -103,14 +104,25 @@ test('what it can’t do is refused before anything starts', async () => {
   expect(refused.stderr).toContain('--nodes: it must be a whole number, 1 or more');
 });
 
-test('a conductor that does not start ends it', async () => {
-  const taken = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+test('a conductor that answers at the given port is left alone', async () => {
+  const asked: unknown[] = [];
+  const taken = createServer((request, response) => {
+    asked.push(request.url);
+    response.end('{}');
+  }).listen(0, '127.0.0.1');
   await once(taken, 'listening');
   const { port } = taken.address() as AddressInfo;
   try {
     const ended = await run(batonProgram, ['demo', '--nodes', '1', `--port=${port}`], { okExitCodes: [1] });
-    expect(ended.stderr).toContain('baton demo: the conductor ended as it started');
+    expect(ended.stderr).toContain(`baton demo: --port: ${port} is in use`);
+    expect(asked).toEqual([]);
   } finally {
     taken.close();
   }
+});
+
+test('a conductor that does not start ends it', async () => {
+  const args = ['demo', '--nodes', '1', `--port=${await freePort()}`];
+  const ended = await run(batonProgram, args, { okExitCodes: [1], env: { TMPDIR: '/nowhere' } });
+  expect(ended.stderr).toContain('/nowhere/baton-demo-');
 });

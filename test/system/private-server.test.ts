@@ -69,6 +69,18 @@ test('it is left running by a conductor that is killed, and taken up by the next
   expect(await privateServerPid(directory)).toBeUndefined();
 });
 
+test('a second Ctrl-C, which npm sends, does not end a conductor before its server', async () => {
+  const directory = await makeDirectory();
+  const conductor = await prepare({ BATON_DATA_DIR: directory });
+  await conductor.start();
+  const exited = conductor.exited();
+  process.kill(conductor.pid(), 'SIGINT');
+  await waitUntil('it to stop', () => conductor.log().includes('conductor is stopping') || undefined, { everyMs: 1 });
+  await conductor.kill('SIGINT');
+  expect(await exited).toBe(0);
+  expect(await privateServerPid(directory)).toBeUndefined();
+});
+
 test('killed itself, it is started again; callers get 503 meanwhile, and nothing acknowledged is lost', async () => {
   const directory = await makeDirectory();
   const conductor = await prepare({ BATON_DATA_DIR: directory });
