@@ -15,10 +15,17 @@ test('by a link to a link the launcher finds its own Node.js and the sources', a
   await symlink('absolute', join(folder, 'baton'));
   await symlink(relative(folder, launcher), join(folder, 'other'));
   for (const name of ['baton', 'other']) {
-    const { stdout } = await run(join(folder, name), ['site', 'tag', '--help'], { timeoutMs: 60_000 });
+    const { stdout } = await run(join(folder, name), ['site', 'tag', '--help'], { timeoutMs: 240_000 });
     expect(stdout).toContain('usage: baton site tag REVISION TAG');
     // run ends badly for any exit code but 0
-    const version = await run(join(folder, name), ['--version'], { cwd: '/', timeoutMs: 60_000 });
+    const version = await run(join(folder, name), ['--version'], { cwd: '/', timeoutMs: 240_000 });
     expect(version.stdout).toMatch(/^baton \d+\.\d+\.\d+\n$/);
   }
+});
+
+test('when its reader has gone it does not say that all went well', async () => {
+  folder = await mkdtemp(join(tmpdir(), 'baton-pipe-'));
+  const script = 'exec 3> >(true); wait $!; "$0" --help >&3; echo $?'; // the reader has ended before it writes
+  const { stdout } = await run('bash', ['-c', script, launcher], { timeoutMs: 240_000 });
+  expect(stdout).toBe('141\n');
 });

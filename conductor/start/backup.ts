@@ -26,6 +26,9 @@ export async function dumpToFile(
     await dumpDatabase(config, handle.createWriteStream({ flush: true }));
   } catch (cause) {
     await rm(file).catch(() => undefined); // as another user this one may not; then it is empty or broken, and said so
+    if (cause instanceof AppError && cause.code === 'not_found') {
+      throw new AppError('invalid_argument', 'the database was not dumped', { cause, details: { usage: true } });
+    }
     throw new AppError('unavailable', `dump the database to ${file}, which is unusable`, { cause });
   }
   return { keyFile: config.secretKeyFile ?? `${config.dataDirectory}/secret.key` };

@@ -145,7 +145,10 @@ test('what is no dump, no database and no new file is named', async () => {
   expect((await baton(['dump', file('text')], to)).stderr).toContain('the dump needs a new file');
   expect(await readFile(file('text'), 'utf8')).toBe('not a dump');
   const nowhere = await baton(['dump', file('none.dump')], { BATON_DATA_DIR: file('nowhere') });
-  expect(nowhere.stderr).toContain(`there is no database in ${file('nowhere/postgresql')}`);
+  expect(nowhere.exitCode).toBe(2);
+  expect(nowhere.stderr).toContain(
+    `baton: the database was not dumped: there is no database in ${file('nowhere/postgresql')}`,
+  );
   const empty = await baton(['dump', file('none.dump')], to);
   expect(empty.stderr).toContain('no matching schemas were found');
   await expect(stat(file('none.dump'))).rejects.toThrow('ENOENT');

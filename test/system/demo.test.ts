@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type RunningProcess, run, start } from '#shared/process/run.ts';
+import { startDemoConductor } from '#test/demo/conductor.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';
 import { batonProgram } from '#test/support/programs.ts';
@@ -116,6 +117,17 @@ test('a conductor that answers at the given port is left alone', async () => {
     const ended = await run(batonProgram, ['demo', '--nodes', '1', `--port=${port}`], { okExitCodes: [1] });
     expect(ended.stderr).toContain(`baton demo: --port: ${port} is in use`);
     expect(asked).toEqual([]);
+  } finally {
+    taken.close();
+  }
+});
+
+test('of a conductor that ends as it starts the log is told', async () => {
+  const taken = createServer().on('connection', (socket) => socket.destroy());
+  await once(taken.listen(0, '127.0.0.1'), 'listening');
+  try {
+    const { port } = taken.address() as AddressInfo;
+    await expect(startDemoConductor(port, 'switches: {}\n')).rejects.toThrow('the conductor ended as it started');
   } finally {
     taken.close();
   }
