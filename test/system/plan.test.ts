@@ -164,7 +164,7 @@ test('RAID and BIOS steps: members, the volume as root disk, one reset more', as
     'deploy.write_image writes to the RAID volume "root" that raid.apply_configuration makes.',
   );
   expect(view.reboots).toBe(before.reboots + 1);
-  const efi = { ...bios, priority: 70, args: { settings: [{ name: 'efi.Timeout', value: '5' }] } };
+  const efi = { ...bios, priority: 70, args: { settings: [{ name: 'efi.boot_timeout', value: '5' }] } };
   expect((await plan({ deploy_steps: [efi] })).reboots).toBe(before.reboots);
 });
 
