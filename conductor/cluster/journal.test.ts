@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type ClusterChange, makeChanges } from '#conductor/cluster/cluster-changes.ts';
 import { describeJournalEntry, type Journal, keepJournal } from '#conductor/cluster/journal.ts';
@@ -22,13 +23,20 @@ const journal: Journal = (entries) => {
 };
 const options = { what: 'work', timeoutMs: 240_000, everyMs: 20, signal: new AbortController().signal, journal };
 const patch = { method: 'PATCH', path: /nodes\/n[13]$/ } as const;
-const drain = (more: { readonly timeoutMs?: number } = {}) =>
-  repeatRounds((signal, announce) => drainNode(small.cluster, 'n1', { gracePeriodSeconds: 1, announce }, signal), {
-    ...options,
-    ...more,
-  });
+/** After `looks` it rests until its time is up, which then cuts off no request. */
+const drain = ({ looks = Infinity, ...more }: { readonly timeoutMs?: number; readonly looks?: number } = {}) => {
+  let made = 0;
+  return repeatRounds(
+    async (signal, announce) => {
+      made += 1;
+      if (made > looks) await once(signal, 'abort');
+      return drainNode(small.cluster, 'n1', { gracePeriodSeconds: 1, announce }, signal);
+    },
+    { ...options, ...more },
+  );
+};
 /** One that nothing ends, with time for more than one round. */
-const endless = { timeoutMs: 5_000 };
+const endless = { timeoutMs: 5_000, looks: 3 };
 
 test('a change that was refused is in no answer, and the journal says so', async () => {
   small.simulator.inject({ ...patch, status: 403, times: 9 });
