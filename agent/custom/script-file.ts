@@ -7,6 +7,7 @@ import { diskLosses, stepInterfaces } from '#shared/wire/step.ts';
 const argName = /^[a-z][a-z0-9_]{0,62}$/;
 
 const common = { description: z.string().min(1), required: z.boolean().default(false) };
+const bounds = { minimum: z.number().optional(), maximum: z.number().optional() };
 const text = z.string().refine((value) => !value.includes('\0'), 'it must not contain a NUL');
 
 /** One argument of a script step, as the YAML file describes it. */
@@ -19,20 +20,8 @@ export const ScriptArg = z.discriminatedUnion('type', [
     /** The whole text must match. */
     pattern: z.string().refine(isPattern, 'it must be a regular expression').optional(),
   }),
-  z.strictObject({
-    type: z.literal('integer'),
-    ...common,
-    default: z.int().optional(),
-    minimum: z.number().optional(),
-    maximum: z.number().optional(),
-  }),
-  z.strictObject({
-    type: z.literal('number'),
-    ...common,
-    default: z.number().optional(),
-    minimum: z.number().optional(),
-    maximum: z.number().optional(),
-  }),
+  z.strictObject({ type: z.literal('integer'), ...common, ...bounds, default: z.int().optional() }),
+  z.strictObject({ type: z.literal('number'), ...common, ...bounds, default: z.number().optional() }),
   z.strictObject({ type: z.literal('boolean'), ...common, default: z.boolean().optional() }),
   z.strictObject({ type: z.literal('array'), ...common, default: z.array(z.unknown()).optional() }),
   z.strictObject({ type: z.literal('object'), ...common, default: z.record(z.string(), z.unknown()).optional() }),

@@ -2,25 +2,12 @@ import { expect, test } from 'vitest';
 import type { FlowView } from '#conductor/api/flows.ts';
 import { escapeHtml } from '#conductor/board/render-board.ts';
 import { renderButtons, renderNode } from '#conductor/board/render-node.ts';
+import { boardNode } from '#conductor/board/testing/board-node.ts';
 import { flowView, stepView } from '#conductor/cli/testing/flow-views.ts';
 
 const now = new Date('2026-01-01T00:10:00Z');
 const uuid = '11111111-1111-4111-8111-111111111111';
-const node = {
-  uuid,
-  name: 'n1',
-  provision_state: 'deploying',
-  power_state: 'power on',
-  maintenance: false,
-  maintenance_reason: null,
-  last_error: null,
-  resource_class: null,
-  driver: 'fake-hardware',
-  conductor_group: '',
-  owner: null,
-  rack: null,
-  traits: [],
-};
+const node = boardNode({ uuid, name: 'n1', provision_state: 'deploying' });
 const step = (more: Partial<FlowView['steps'][number]> = {}) =>
   stepView({
     step: 'write_image',
