@@ -13,11 +13,12 @@ import {
   answers,
   fieldsQuery,
   linksTo,
+  onlySince,
   originOf,
   routesOf,
 } from '#conductor/http/define-routes.ts';
 import { chooseFieldsAt, nextPage, pagingQuery, parsePaging } from '#conductor/http/list-queries.ts';
-import { notAllowed, requireEndpoint, requireMethod, requireVersion } from '#conductor/http/versions.ts';
+import { notAllowed, requireVersion } from '#conductor/http/versions.ts';
 import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { allocationStates, statesOf } from '#conductor/model/transitions.ts';
@@ -62,7 +63,7 @@ const create = route.post(
     ...answers(200, 'dry_run: what it would be given, and why every other node is refused', AllocationTrial),
     ...answers(201, 'the allocation, still without its node; with count: all of them', NewAllocation),
   },
-  { body: AllocationRequest },
+  { methodSince: since.resource, body: AllocationRequest },
 );
 
 const show = route.get(onePath, 'Show an allocation', answers(200, 'the allocation', Allocation), {
@@ -74,10 +75,12 @@ const change = route.patch(
   onePath,
   'Change name or extra by JSON patch',
   answers(200, 'the whole allocation', Allocation),
-  { body: JsonPatch },
+  { methodSince: since.change, body: JsonPatch },
 );
 
-const remove = route.delete(onePath, 'Delete an allocation and give its node back', answers(204, 'gone'));
+const remove = route.delete(onePath, 'Delete an allocation and give its node back', answers(204, 'gone'), {
+  methodSince: since.resource,
+});
 
 const showOfNode = route.get(ofNodePath, "Show a node's allocation", answers(200, 'the allocation', Allocation), {
   since: since.resource,
@@ -101,16 +104,6 @@ function answer(c: Context<ApiEnv>, row: AllocationRow, fields?: readonly string
 /** `/v1/allocations`. */
 export function allocationRoutes(app: ApiApp, context: HttpContext): void {
   const { db } = context;
-  app.use(path, async (c, next) => {
-    if (c.req.method === 'POST') requireMethod(c.get('version'), since.resource);
-    await next();
-  });
-  app.use(`${path}/:allocation`, async (c, next) => {
-    if (c.req.method === 'PATCH') requireMethod(c.get('version'), since.change);
-    if (c.req.method === 'DELETE') requireMethod(c.get('version'), since.resource);
-    await next();
-  });
-
   app.openapi(list, async (c) => {
     const version = c.get('version');
     const query = c.req.valid('query');
@@ -180,8 +173,7 @@ export function nodeAllocationRoutes(app: ApiApp, context: HttpContext): void {
     return c.body(null, 204);
   });
   // a node has one: what stands behind is no allocation's name, and not "not found" (allocation.md §4)
-  app.all('/v1/nodes/:node/allocation/*', (c) => {
-    requireEndpoint(c.get('version'), since.resource);
+  app.all('/v1/nodes/:node/allocation/*', onlySince({ since: since.resource }), () => {
     throw notAllowed("A node's allocation is shown and deleted without naming it.");
   });
 }

@@ -2,7 +2,7 @@ import { createRoute, OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler, ValidationTargets } from 'hono';
 import { type ZodError, z } from 'zod';
 import { looseBoolean } from '#conductor/api/node-description.ts';
-import { requireEndpoint } from '#conductor/http/versions.ts';
+import { requireEndpoint, requireMethod } from '#conductor/http/versions.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -136,15 +136,20 @@ type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
 
-interface Input<Params, Query, Body> {
+interface Versions {
+  /** The first microversion that has the endpoint: with an older one it is not there (404). */
+  readonly since?: number | undefined;
+  /** The first that has this method of its path: with an older one it is not allowed (405). */
+  readonly methodSince?: number | undefined;
+}
+
+interface Input<Params, Query, Body> extends Versions {
   /** Of the path; default: text. */
   readonly params?: Params;
   readonly query?: Query;
   /** A JSON body that must be there; or any other. */
   readonly body?: Body;
   readonly description?: string;
-  /** The first microversion that has the endpoint: with an older one it is not there (404). */
-  readonly since?: number;
 }
 
 type Answers = Record<number, { description: string }>;
@@ -167,9 +172,11 @@ type Described<Path extends string, Params, Query, Body> = {
         : unknown);
 };
 
-function endpointSince(since: number): MiddlewareHandler<ApiEnv> {
+/** Refuses requests of a version that does not have the endpoint, or not its method, before anything is read of them. */
+export function onlySince({ since = 0, methodSince = 0 }: Versions): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     requireEndpoint(c.get('version'), since);
+    requireMethod(c.get('version'), methodSince);
     await next();
   };
 }
@@ -187,7 +194,7 @@ export function routesOf(tag: string) {
       path: Path,
       summary: string,
       responses: Answers,
-      { params, query, body, since, ...more }: Input<Params, Query, Body> = {},
+      { params, query, body, since, methodSince, ...more }: Input<Params, Query, Body> = {},
     ) => {
       const names = [...path.matchAll(/\{([^}]+)\}/g)].map(([, name = '']) => [name, z.string()] as const);
       const request = {
@@ -195,7 +202,8 @@ export function routesOf(tag: string) {
         ...(query ? { query } : {}),
         ...(body ? { body: body instanceof z.ZodType ? jsonBody(body) : body } : {}),
       };
-      const middleware = since === undefined ? {} : { middleware: [endpointSince(since)] };
+      const isVersioned = since !== undefined || methodSince !== undefined;
+      const middleware = isVersioned ? { middleware: [onlySince({ since, methodSince })] } : {};
       const route = { method, path, tags: [tag], summary, request, responses, ...middleware, ...more };
       return createRoute(route as unknown as Described<Path, Params, Query, Body>);
     };

@@ -9,7 +9,7 @@ import {
   requireFields,
 } from '#conductor/http/list-queries.ts';
 import { describeRoutes, type ListBelow, type ListQuery, type ResourcePlace } from '#conductor/http/resource-routes.ts';
-import { requireEndpoint, requireMethod, requireVersion } from '#conductor/http/versions.ts';
+import { requireVersion } from '#conductor/http/versions.ts';
 import { patchRoots } from '#conductor/kernel/json-patch.ts';
 import { findNode, getNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { portgroupResource } from '#conductor/nodes/ports/port.ts';
@@ -35,12 +35,10 @@ export function mountResource<Row extends ResourceRow>(
   const { db } = context;
   const { resource, path } = place;
   const routes = describeRoutes(place);
-  const requireWriting = place.hasNewMethods ? requireMethod : requireEndpoint;
   const writtenVersions = { ...resource.versions, ...place.alsoWritten };
   mountLists(app, context, place, routes);
 
   app.openapi(routes.create, async (c) => {
-    requireWriting(c.get('version'), resource.since);
     // the schema has let an empty body pass: of these fields none need be given
     const body = (await c.req.text()) === '' ? {} : await c.req.json<object>();
     requireFields(Object.keys(body), writtenVersions, c.get('version'));
@@ -55,7 +53,6 @@ export function mountResource<Row extends ResourceRow>(
   });
 
   app.openapi(routes.show, async (c) => {
-    requireEndpoint(c.get('version'), resource.since);
     const fields = chooseFieldsAt(c.req.valid('query').fields, resource, c.get('version'));
     return c.json(
       viewWithLinks(c, place, await getRow(db, resource, identOf(c, place), c.get('caller').project), fields),
@@ -63,7 +60,6 @@ export function mountResource<Row extends ResourceRow>(
   });
 
   app.openapi(routes.change, async (c) => {
-    requireWriting(c.get('version'), resource.since);
     const patch = c.req.valid('json');
     requireFields(patchRoots(patch), writtenVersions, c.get('version'));
     const row = await changeResource(context, resource, identOf(c, place), patch, c.get('caller'));
@@ -71,7 +67,6 @@ export function mountResource<Row extends ResourceRow>(
   });
 
   app.openapi(routes.remove, async (c) => {
-    requireWriting(c.get('version'), resource.since);
     await removeResource(context, resource, identOf(c, place), c.get('caller'));
     return c.body(null, 204);
   });
@@ -96,14 +91,12 @@ function mountLists<Row extends ResourceRow>(
   };
 
   app.openapi(routes.list, async (c) => {
-    requireEndpoint(c.get('version'), resource.since);
     const query: ListQuery = c.req.valid('query');
     const fields = chooseListFieldsAt(query, resource, c.get('version'));
     return answerList(c, query, { path: place.path, fields, filter: await filterOf(c, context, place, query) });
   });
   if (place.hasDetail) {
     app.openapi(routes.listDetail, async (c) => {
-      requireEndpoint(c.get('version'), resource.since);
       const query: ListQuery = c.req.valid('query');
       const filter = await filterOf(c, context, place, query);
       return answerList(c, query, { path: `${place.path}/detail`, fields: resource.all, filter });
@@ -116,13 +109,11 @@ function mountLists<Row extends ResourceRow>(
       return answerList(c, query, { path, fields, filter: { where: { [below.column]: parent } } });
     };
     app.openapi(route, async (c) => {
-      requireEndpoint(c.get('version'), below.since);
       const query = c.req.valid('query');
       return answerBelow(c, query, chooseListFieldsAt(query, resource, c.get('version')));
     });
     if (!below.hasDetail) continue;
     app.openapi(detail, async (c) => {
-      requireEndpoint(c.get('version'), below.since);
       return answerBelow(c, c.req.valid('query'), resource.all, '/detail');
     });
   }

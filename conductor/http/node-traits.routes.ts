@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Traits } from '#conductor/api/node-parts.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, type ApiEnv, answers, originOf, routesOf } from '#conductor/http/define-routes.ts';
-import { requireEndpoint, requireMethod, requireVersion } from '#conductor/http/versions.ts';
+import { requireVersion } from '#conductor/http/versions.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
@@ -20,14 +20,21 @@ const OneTrait = z.object({ node: z.string(), trait: TraitName });
 const list = route.get(path, 'List the traits of a node', answers(200, 'traits', Traits));
 
 const replace = route.put(path, 'Replace the traits of a node', answers(204, 'done'), {
+  methodSince: traitVersion,
   body: z.strictObject({ traits: z.array(TraitName).max(maximumTraits) }),
 });
 
-const add = route.put(`${path}/{trait}`, 'Add a trait', answers(204, 'done'), { params: OneTrait });
+const add = route.put(`${path}/{trait}`, 'Add a trait', answers(204, 'done'), {
+  methodSince: traitVersion,
+  params: OneTrait,
+});
 
-const removeAll = route.delete(path, 'Remove all traits', answers(204, 'done'));
+const removeAll = route.delete(path, 'Remove all traits', answers(204, 'done'), { since: traitVersion });
 
-const remove = route.delete(`${path}/{trait}`, 'Remove a trait', answers(204, 'done'), { params: OneTrait });
+const remove = route.delete(`${path}/{trait}`, 'Remove a trait', answers(204, 'done'), {
+  since: traitVersion,
+  params: OneTrait,
+});
 
 /** `/v1/nodes/{node}/traits`. */
 export function nodeTraitRoutes(app: ApiApp, context: HttpContext): void {
@@ -37,9 +44,6 @@ export function nodeTraitRoutes(app: ApiApp, context: HttpContext): void {
     { node, event }: { readonly node: string; readonly event: string },
     write: (tx: Transaction, nodeUuid: string) => Promise<void>,
   ): Promise<void> => {
-    // old versions have no traits to delete, and nothing that could be put
-    const requireIt = c.req.method === 'PUT' ? requireMethod : requireEndpoint;
-    requireIt(c.get('version'), traitVersion);
     const { uuid } = await getNode(db, node);
     await changeTraits(context, uuid, { event, caller: c.get('caller') }, write);
   };
@@ -51,7 +55,6 @@ export function nodeTraitRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(replace, async (c) => {
-    requireMethod(c.get('version'), traitVersion);
     const { uuid } = await getNode(db, c.req.valid('param').node);
     await setTraits(context, uuid, c.req.valid('json').traits, c.get('caller'));
     return c.body(null, 204);

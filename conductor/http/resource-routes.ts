@@ -68,7 +68,8 @@ function withoutChoice(query: typeof PlainQuery) {
 
 export function describeRoutes<Row extends ResourceRow>(place: ResourcePlace<Row>) {
   const { path, key, param, plural, answer, body, summaries, resource, tag = plural } = place;
-  const { what } = resource;
+  const { what, since } = resource;
+  const writing = place.hasNewMethods ? { methodSince: since } : { since };
   const route = routesOf(tag);
   const one = `${path}/{${param}}`;
   const params = z.object({ [param]: z.string() });
@@ -77,30 +78,39 @@ export function describeRoutes<Row extends ResourceRow>(place: ResourcePlace<Row
   const page = pageOf(key, answer);
   const full = answers(200, `${plural}, and the address of the next page when this one is full`, page);
   return {
-    list: route.get(path, `List ${plural}`, full, { query }),
-    listDetail: route.get(`${path}/detail`, `List ${plural} with all fields`, full, { query: withoutChoice(query) }),
+    list: route.get(path, `List ${plural}`, full, { since, query }),
+    listDetail: route.get(`${path}/detail`, `List ${plural} with all fields`, full, {
+      since,
+      query: withoutChoice(query),
+    }),
     below: (place.lists ?? []).map((below) => ({ ...below, ...describeBelow(place, below, page) })),
-    create: route.post(path, summaries.create, answers(201, `the ${what}`, answer), { body }),
+    create: route.post(path, summaries.create, answers(201, `the ${what}`, answer), { ...writing, body }),
     show: route.get(one, `Show a ${what}`, answers(200, `the ${what}`, answer), {
+      since,
       params,
       query: z.strictObject({ fields: z.string().optional() }),
     }),
-    change: route.patch(one, summaries.change, answers(200, `the whole ${what}`, answer), { params, body: JsonPatch }),
-    remove: route.delete(one, summaries.remove, answers(204, 'gone'), { params }),
+    change: route.patch(one, summaries.change, answers(200, `the whole ${what}`, answer), {
+      ...writing,
+      params,
+      body: JsonPatch,
+    }),
+    remove: route.delete(one, summaries.remove, answers(204, 'gone'), { ...writing, params }),
   };
 }
 
 function describeBelow(
   { plural, tag = plural }: Pick<ResourcePlace<ResourceRow>, 'tag' | 'plural'>,
-  { parents, param, path, summary }: ListBelow,
+  { parents, param, path, summary, since }: ListBelow,
   page: z.ZodType,
 ) {
   const params = z.object({ [param]: z.string() });
   const route = routesOf(tag);
   const list = `/v1/${parents}/{${param}}/${path}`;
   return {
-    route: route.get(list, summary, answers(200, plural, page), { params, query: PlainQuery }),
+    route: route.get(list, summary, answers(200, plural, page), { since, params, query: PlainQuery }),
     detail: route.get(`${list}/detail`, `${summary}, with all fields`, answers(200, plural, page), {
+      since,
       params,
       query: withoutChoice(PlainQuery),
     }),

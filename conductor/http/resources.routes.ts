@@ -21,7 +21,6 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, linksTo, originOf, routesOf } from '#conductor/http/define-routes.ts';
 import { mountResource } from '#conductor/http/mount-resource.ts';
 import type { ResourcePlace } from '#conductor/http/resource-routes.ts';
-import { requireEndpoint } from '#conductor/http/versions.ts';
 import { ruleResource } from '#conductor/nodes/inspection/rules/rule-resource.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { portgroupResource, portResource } from '#conductor/nodes/ports/port.ts';
@@ -172,13 +171,11 @@ function mountVolumeIndexes(app: ApiApp, context: HttpContext): void {
     targets: linksTo(origin, `${place}/targets`),
   });
   const get = <const Path extends string>(path: Path) =>
-    routesOf('volumes').get(path, 'Say where connectors and targets are', answers(200, 'links', VolumeIndex));
-  app.openapi(get('/v1/volume'), (c) => {
-    requireEndpoint(c.get('version'), since);
-    return c.json(index(originOf(c), 'volume'));
-  });
+    routesOf('volumes').get(path, 'Say where connectors and targets are', answers(200, 'links', VolumeIndex), {
+      since,
+    });
+  app.openapi(get('/v1/volume'), (c) => c.json(index(originOf(c), 'volume')));
   app.openapi(get('/v1/nodes/{node}/volume'), async (c) => {
-    requireEndpoint(c.get('version'), since);
     const node = await getNode(context.db, c.req.valid('param').node);
     return c.json(index(originOf(c), `nodes/${node.uuid}/volume`));
   });

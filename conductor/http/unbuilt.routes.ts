@@ -1,12 +1,15 @@
-import type { z } from 'zod';
 import { Children } from '#conductor/api/service.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/define-routes.ts';
-import { requireEndpoint } from '#conductor/http/versions.ts';
+import { type ApiApp, answers, onlySince, originOf, routesOf } from '#conductor/http/define-routes.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const route = routesOf('not supported');
+const children = routesOf('not supported').get(
+  '/v1/nodes/{node}/children',
+  'List child nodes: there are none',
+  answers(200, 'none', Children),
+  { since: 83 },
+);
 
 interface Unbuilt {
   readonly path: string;
@@ -36,27 +39,16 @@ const unbuilt: readonly Unbuilt[] = [
 
 /** What Baton has not built: empty lists, and refusals that say so. Mounted last. */
 export function unbuiltRoutes(app: ApiApp, context: HttpContext): void {
-  mountEmptyAnswers(app, context);
+  app.openapi(children, async (c) => {
+    const { uuid } = await getNode(context.db, c.req.valid('param').node);
+    return c.json({ children: [], links: { href: `${originOf(c)}/v1/nodes?parent_node=${uuid}`, rel: 'children' } });
+  });
   for (const { path, since, instead } of unbuilt) {
     for (const each of [path, `${path}/*`]) {
-      app.all(each, (c) => {
-        requireEndpoint(c.get('version'), since);
+      app.all(each, onlySince({ since }), (c) => {
         const what = c.req.path.replace(/^\/?(v1\/)?/, '');
         throw new AppError('not_supported', `${what}: Baton does not support it. Instead: ${instead}.`);
       });
     }
   }
-}
-
-function mountEmptyAnswers(app: ApiApp, context: HttpContext): void {
-  const { db } = context;
-  const get = <const Path extends string>(path: Path, summary: string, schema: z.ZodType) =>
-    route.get(path, summary, answers(200, 'none', schema));
-
-  app.openapi(get('/v1/nodes/{node}/children', 'List child nodes: there are none', Children), async (c) => {
-    requireEndpoint(c.get('version'), 83);
-    const { uuid } = await getNode(db, c.req.valid('param').node);
-    const href = `${originOf(c)}/v1/nodes?parent_node=${uuid}`;
-    return c.json({ children: [], links: { href, rel: 'children' } });
-  });
 }
