@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { jsonDocument } from '#conductor/api/node-description.ts';
-import { defineFields, json, line, links, time, uuid } from '#conductor/api/values.ts';
+import { answerOf, defineFields, json, line, time, uuid } from '#conductor/api/values.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { allocationStates, statesOf } from '#conductor/model/transitions.ts';
 
@@ -22,10 +22,7 @@ export const allocationFields = defineFields('allocation', 52, {
   group_uuid: { type: uuid.nullable() },
 });
 
-export const Allocation = z
-  .strictObject({ ...allocationFields.answered, links })
-  .partial()
-  .meta({ id: 'Allocation' });
+export const Allocation = answerOf('Allocation', allocationFields);
 
 /** What a PATCH may change. */
 export const AllocationPatch = z.strictObject(allocationFields.written);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { jsonDocument, looseBoolean } from '#conductor/api/node-description.ts';
-import { defineFields, json, line, links, time, uuid } from '#conductor/api/values.ts';
+import { answerOf, defineFields, json, line, links, time, uuid } from '#conductor/api/values.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
 export const macAddress = z.string({ error: 'must be a MAC address' }).transform((text, context): string => {
@@ -39,10 +39,7 @@ export const portFields = defineFields('port', 1, {
   },
 });
 
-export const Port = z
-  .strictObject({ ...portFields.answered, links })
-  .partial()
-  .meta({ id: 'Port' });
+export const Port = answerOf('Port', portFields);
 
 /** What an operator may write about a port; every key may be absent. */
 export const PortDescription = z.strictObject(portFields.written).partial();
@@ -83,10 +80,7 @@ export const portgroupFields = defineFields('port group', 23, {
   node_uuid: { type: uuid },
 });
 
-export const Portgroup = z
-  .strictObject({ ...portgroupFields.answered, links, ports: links })
-  .partial()
-  .meta({ id: 'Portgroup' });
+export const Portgroup = answerOf('Portgroup', portgroupFields, { ports: links });
 
 /** What an operator may write about a port group; what is absent has its default. */
 export const PortgroupDescription = z.strictObject(portgroupFields.written);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineFields, json, line, links, time, uuid, whole } from '#conductor/api/values.ts';
+import { answerOf, defineFields, json, line, time, uuid, whole } from '#conductor/api/values.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { stepInterfaces } from '#shared/wire/step.ts';
 
@@ -45,10 +45,7 @@ export const templateFields = defineFields('deploy template', 55, {
   },
 });
 
-export const DeployTemplate = z
-  .strictObject({ ...templateFields.answered, links })
-  .partial()
-  .meta({ id: 'DeployTemplate' });
+export const DeployTemplate = answerOf('DeployTemplate', templateFields);
 
 /** What an operator writes: a trait, and what a node whose instance has it gets beside the usual steps. */
 export const TemplateDescription = z.strictObject(templateFields.written);
@@ -74,10 +71,7 @@ export const runbookFields = defineFields('runbook', 92, {
   extra: { type: json, write: z.record(z.string(), z.unknown(), { error: 'must be a JSON object' }).nullish() },
 });
 
-export const Runbook = z
-  .strictObject({ ...runbookFields.answered, links })
-  .partial()
-  .meta({ id: 'Runbook' });
+export const Runbook = answerOf('Runbook', runbookFields);
 
 /** What an operator writes: a trait, and what is done to nodes that have it when it is asked for. */
 export const RunbookDescription = z.strictObject(runbookFields.written);
@@ -121,10 +115,7 @@ export const ruleFields = defineFields('inspection rule', 96, {
   actions: { type: shown, write: z.array(z.strictObject(call), { error: 'must be a list' }) },
 });
 
-export const InspectionRule = z
-  .strictObject({ ...ruleFields.answered, links })
-  .partial()
-  .meta({ id: 'InspectionRule' });
+export const InspectionRule = answerOf('InspectionRule', ruleFields);
 
 /** What an operator writes: when it holds, and what of the node is changed then. */
 export const RuleDescription = z.strictObject(ruleFields.written);

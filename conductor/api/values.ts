@@ -71,6 +71,18 @@ export const RemarkAnswer: z.ZodType<Remark> = z.strictObject({
   arguments: z.record(z.string(), z.any()),
 });
 
+/** A resource as it is answered. Any field may be absent: `fields` chooses, and a microversion leaves out what is newer. */
+export function answerOf<Answered extends z.ZodRawShape>(
+  id: string,
+  { answered }: { readonly answered: Answered },
+  more: z.ZodRawShape = {},
+) {
+  return z
+    .strictObject({ ...answered, links, ...more })
+    .partial()
+    .meta({ id });
+}
+
 /** A page of a collection: `{nodes: [...], next}`. */
 export function pageOf(key: string, item: z.ZodType) {
   return z.strictObject({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { jsonDocument } from '#conductor/api/node-description.ts';
-import { defineFields, json, line, links, time, uuid, whole } from '#conductor/api/values.ts';
+import { answerOf, defineFields, json, line, links, time, uuid, whole } from '#conductor/api/values.ts';
 
 export const chassisFields = defineFields('chassis', 1, {
   uuid: { type: uuid, listed: true },
@@ -10,10 +10,7 @@ export const chassisFields = defineFields('chassis', 1, {
   extra: { type: json, write: jsonDocument.nullish() },
 });
 
-export const Chassis = z
-  .strictObject({ ...chassisFields.answered, links, nodes: links })
-  .partial()
-  .meta({ id: 'Chassis' });
+export const Chassis = answerOf('Chassis', chassisFields, { nodes: links });
 
 /** What an operator may write about a chassis; what is absent has its default. */
 export const ChassisDescription = z.strictObject(chassisFields.written);
@@ -57,14 +54,8 @@ export const targetFields = defineFields('volume target', since, {
   extra: { type: json, write: document },
 });
 
-export const VolumeConnector = z
-  .strictObject({ ...connectorFields.answered, links })
-  .partial()
-  .meta({ id: 'VolumeConnector' });
-export const VolumeTarget = z
-  .strictObject({ ...targetFields.answered, links })
-  .partial()
-  .meta({ id: 'VolumeTarget' });
+export const VolumeConnector = answerOf('VolumeConnector', connectorFields);
+export const VolumeTarget = answerOf('VolumeTarget', targetFields);
 export const VolumeIndex = z.strictObject({ links, connectors: links, targets: links });
 
 /** How a node reaches remote storage. */

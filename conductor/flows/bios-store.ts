@@ -1,6 +1,7 @@
 import { and, asc, eq, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { BiosInterface } from '#conductor/drivers/interfaces.ts';
+import { unread } from '#conductor/flows/firmware-store.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type BiosSettingRow, biosSettings } from '#conductor/kernel/db/schema/node-parts.ts';
@@ -10,7 +11,6 @@ import { sealDocument } from '#conductor/kernel/secrets/sealed-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { BiosSetting, holdsPassword, withoutPassword } from '#shared/bios/bios-setting.ts';
-import { errorCode } from '#shared/errors/app-error.ts';
 
 /** The settings as last read, by name. */
 export function listBiosSettings(db: Queryable, nodeUuid: string): Promise<BiosSettingRow[]> {
@@ -126,17 +126,9 @@ export async function readBiosSettings(
 ): Promise<readonly BiosSetting[] | undefined> {
   const { bios } = context.bmc();
   if (!bios) return undefined;
-  try {
-    return (
-      (options.describe ? undefined : await readValues(context, bios)) ??
-      (await bios.getSettings({ signal: context.signal }))
-    );
-  } catch (error) {
-    if (context.signal.aborted) throw error;
-    const level = errorCode(error) === 'not_supported' ? 'debug' : 'warn';
-    context.log[level]({ err: error }, 'BIOS settings could not be read');
-    return undefined;
-  }
+  const read = async () =>
+    (options.describe ? undefined : await readValues(context, bios)) ?? bios.getSettings({ signal: context.signal });
+  return read().catch(unread(context, 'BIOS settings'));
 }
 
 /** The remembered settings with the values of now; `undefined` where they are not the same settings. */

@@ -20,14 +20,16 @@ export async function readFirmware(
 ): Promise<readonly FirmwareComponent[] | undefined> {
   const { firmware } = context.bmc();
   if (!firmware) return undefined;
-  try {
-    return await firmware.getComponents({ signal: context.signal });
-  } catch (error) {
-    if (context.signal.aborted) throw error;
+  return firmware.getComponents({ signal: context.signal }).catch(unread(context, 'firmware versions'));
+}
+
+/** Notes in the log that a BMC could not tell something, which is only worth a warning where it should. */
+export function unread({ signal, log }: Pick<StepContext, 'signal' | 'log'>, what: string) {
+  return (error: unknown): undefined => {
+    if (signal.aborted) throw error;
     const level = errorCode(error) === 'not_supported' ? 'debug' : 'warn';
-    context.log[level]({ err: error }, 'firmware versions could not be read');
-    return undefined;
-  }
+    log[level]({ err: error }, `${what} could not be read`);
+  };
 }
 
 /** @param flashed components that an update has written */

@@ -20,6 +20,7 @@ import { flowKinds, kindStartedBy } from '#conductor/model/flow-kinds.ts';
 import type { WipeRequest } from '#conductor/model/flow-states.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { legalVerbs, type ProvisionVerb, provisionVerbs, type VerbEvent } from '#conductor/model/provision-states.ts';
+import { impossible } from '#conductor/nodes/apply-event.ts';
 import { checkFetched, checkStepUrls } from '#conductor/nodes/image-info.ts';
 import { requireUnowned, requireUnprotected } from '#conductor/nodes/node-guards.ts';
 import { changeUnlocked, requireUnreserved } from '#conductor/nodes/node-lock.ts';
@@ -128,13 +129,7 @@ function isPossible(node: NodeRow, verb: ProvisionVerb): boolean {
 }
 
 function requirePossible(node: NodeRow, verb: ProvisionVerb): void {
-  if (isPossible(node, verb)) return;
-  const legal = legalVerbs(node.provisionState);
-  throw new AppError(
-    'invalid_argument',
-    `The requested action '${verb}' can not be performed on node '${node.uuid}' while it is in state ` +
-      `'${node.provisionState}'. Possible now: ${legal.join(', ') || 'nothing, until the work under way ends'}.`,
-  );
+  if (!isPossible(node, verb)) throw impossible(node, verb);
 }
 
 const possibleInMaintenance: ReadonlySet<VerbEvent> = new Set<VerbEvent>(['delete', 'abort', 'manage', 'unhold']);

@@ -1,3 +1,4 @@
+import type { Context } from 'hono';
 import { z } from 'zod';
 import { looseBoolean } from '#conductor/api/node-description.ts';
 import { BootDevice, BootDevices, Meanings, Validation } from '#conductor/api/node-parts.ts';
@@ -5,7 +6,7 @@ import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import { validateNode } from '#conductor/flows/validate-node.ts';
 import { requireDriver } from '#conductor/http/conductors.routes.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { type ApiApp, answers, originOf, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
+import { type ApiApp, type ApiEnv, answers, originOf, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { setLastingBootDevice } from '#conductor/nodes/boot-device.ts';
@@ -157,21 +158,14 @@ const injectNmi = managementRoute.put(
 
 /** `states/boot_mode`, `states/secure_boot` and `management/inject_nmi` of a node. */
 export function nodeBootModeRoutes(app: ApiApp, context: HttpContext): void {
-  app.openapi(setBootMode, async (c) => {
-    const ident = c.req.valid('param').node;
+  const request = async (c: Context<ApiEnv>, ident: string, wanted: Parameters<typeof requestBootMode>[2]) => {
     const { uuid } = await getNode(context.db, ident);
-    await requestBootMode(context, uuid, { bootMode: c.req.valid('json').target }, c.get('caller'));
+    await requestBootMode(context, uuid, wanted, c.get('caller'));
     c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
     return c.body(null, 202);
-  });
-
-  app.openapi(setSecureBoot, async (c) => {
-    const ident = c.req.valid('param').node;
-    const { uuid } = await getNode(context.db, ident);
-    await requestBootMode(context, uuid, { secureBoot: c.req.valid('json').target }, c.get('caller'));
-    c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
-    return c.body(null, 202);
-  });
+  };
+  app.openapi(setBootMode, (c) => request(c, c.req.valid('param').node, { bootMode: c.req.valid('json').target }));
+  app.openapi(setSecureBoot, (c) => request(c, c.req.valid('param').node, { secureBoot: c.req.valid('json').target }));
 
   app.openapi(injectNmi, async (c) => {
     const node = await getNode(context.db, c.req.valid('param').node);

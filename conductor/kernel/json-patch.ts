@@ -59,7 +59,12 @@ export function patchDocument<Schema extends z.ZodObject>(
   patch: JsonPatch,
   schema: Schema,
 ): z.infer<Schema> {
-  const parsed = schema.safeParse(applyJsonPatch(document, patch, Object.keys(schema.shape)));
+  return parsePatched(applyJsonPatch(document, patch, Object.keys(schema.shape)), schema);
+}
+
+/** @throws AppError `invalid_argument` naming each field of a patched document that its schema refuses. */
+export function parsePatched<Schema extends z.ZodType>(document: unknown, schema: Schema): z.infer<Schema> {
+  const parsed = schema.safeParse(document);
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map((issue) => `/${issue.path.join('/')}: ${issue.message}`);
   throw new AppError('invalid_argument', `Schema error for patch: ${faults.join('; ')}`);

@@ -69,12 +69,19 @@ function moveBy(
   { target = node.targetProvisionState, lastError = node.lastError }: Partial<ApplyEventOptions>,
 ): Move {
   const next = nextProvisionState(node.provisionState, event);
-  if (next) return { provisionState: next, targetProvisionState: target, lastError };
-  const verbs = legalVerbs(node.provisionState);
-  throw new AppError(
+  if (!next) throw impossible(node, event);
+  return { provisionState: next, targetProvisionState: target, lastError };
+}
+
+/** The refusal of a verb or an event that the node's state does not have, with those that it has. */
+export function impossible(
+  { uuid, provisionState }: Pick<NodeRow, 'uuid' | 'provisionState'>,
+  action: string,
+): AppError {
+  return new AppError(
     'invalid_argument',
-    `The requested action '${event}' can not be performed on node '${node.uuid}' while it is in state ` +
-      `'${node.provisionState}'. Possible now: ${verbs.join(', ') || 'nothing, until the work under way ends'}.`,
+    `The requested action '${action}' can not be performed on node '${uuid}' while it is in state '${provisionState}'. ` +
+      `Possible now: ${legalVerbs(provisionState).join(', ') || 'nothing, until the work under way ends'}.`,
   );
 }
 

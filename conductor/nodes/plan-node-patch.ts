@@ -1,6 +1,6 @@
 import { NodeDescription } from '#conductor/api/node-description.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { applyJsonPatch, type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
+import { applyJsonPatch, type JsonPatch, parsePatched, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { keepMasked } from '#conductor/kernel/secrets/mask-document.ts';
 import { interfaceKinds } from '#conductor/model/node-words.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
@@ -61,7 +61,7 @@ export function planNodePatch(
 ): NodeChange {
   if (!(node.maintenance && isRelease(patch))) requireNoTransition(node);
   const before = describeNode(node);
-  const after = parseDescription(applyJsonPatch(before, patch, writableFields));
+  const after = parsePatched(applyJsonPatch(before, patch, writableFields), NodeDescription);
   if (after.driver === undefined)
     throw new AppError('invalid_argument', 'Cannot remove /driver: it is a required property');
   if (!options.knownDrivers.includes(after.driver)) {
@@ -96,13 +96,6 @@ export function describeNode(node: NodeRow): Record<string, unknown> {
   const columns = Object.entries(nodeColumns).map(([field, column]) => [field, node[column]]);
   const interfaces = Object.entries(nodeInterfaces(node)).map(([kind, name]) => [`${kind}_interface`, name]);
   return { ...Object.fromEntries(columns), ...Object.fromEntries(interfaces), parent_node: null };
-}
-
-function parseDescription(document: Record<string, unknown>): Description {
-  const parsed = NodeDescription.safeParse(document);
-  if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map((issue) => `/${issue.path.join('/')}: ${issue.message}`);
-  throw new AppError('invalid_argument', `Schema error for patch: ${faults.join('; ')}`);
 }
 
 /** A removed field is back at its default. */

@@ -132,7 +132,8 @@ function textsOf(secrets: Secrets, text: string, where: string): string[] {
   return texts;
 }
 
-function stringsOf(value: unknown): string[] {
+/** All texts and numbers in a value. Pure. */
+export function stringsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value === 'number') return [String(value)];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsOf) : [];

@@ -1,4 +1,5 @@
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
+import { stringsOf } from '#conductor/kernel/secrets/sealed-document.ts';
 import { type RenderedDocuments, renderLayers } from '#conductor/sites/rendering/render-layers.ts';
 import {
   documentKey,
@@ -46,13 +47,7 @@ function maskValues(value: unknown): unknown {
 
 /** All values of encrypted documents, so that other texts can be kept free of them. Pure. */
 export function encryptedTexts(documents: readonly SiteDocument[]): string[] {
-  return documents.flatMap((each) => (isEncrypted(each) ? textsOf(each.data) : (passwordIn(each) ?? [])));
-}
-
-function textsOf(value: unknown): string[] {
-  if (typeof value === 'string') return [value];
-  if (typeof value === 'number') return [String(value)];
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : [];
+  return documents.flatMap((each) => (isEncrypted(each) ? stringsOf(each.data) : (passwordIn(each) ?? [])));
 }
 
 /** Where a document has values that are not to be shown: `oob.credential`. Pure. */
