@@ -1,7 +1,6 @@
 import { type Claim, claimNodes } from '#conductor/allocations/claim-nodes.ts';
 import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import { demandOf, mayWait, requirementsKey, type Unit, unitsOf } from '#conductor/allocations/demand.ts';
-import { explainWaits, type WaitMemory } from '#conductor/allocations/explain-waits.ts';
 import {
   type Candidate,
   decide,
@@ -11,7 +10,7 @@ import {
   type Verdict,
 } from '#conductor/allocations/match.ts';
 import { readFitting, readNamed } from '#conductor/allocations/read-candidates.ts';
-import { readUnserved, saveUnserved } from '#conductor/allocations/work-store.ts';
+import { readUnserved, saveUnserved, type WorkRow } from '#conductor/allocations/work-store.ts';
 import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
@@ -247,4 +246,45 @@ function explain({ context, named }: Round, { requirements, members }: Unit): Pr
   return read(requirementsKey(requirements), requirements).then((nodes) =>
     describeShortage(requirements, nodes, members.length),
   );
+}
+
+/** How old the words may become that say what is waited for: each look reads all nodes of the class. */
+const explainEveryMs = 5_000;
+
+export interface WaitMemory {
+  /** When all that waits was last told why. */
+  explainedAt: Date | undefined;
+}
+
+/**
+ * Writes down what each unit waits for: at once for those that have not been told, for the others every few seconds at
+ * most, for many with the same words in one save.
+ * @returns milliseconds after which to look again: when a time is over, and when words may be out of date
+ */
+async function explainWaits(
+  context: Pick<AllocationsContext, 'db' | 'config'>,
+  work: {
+    readonly units: readonly Unit[];
+    readonly memory: WaitMemory;
+    readonly now: Date;
+    readonly explain: (unit: Unit) => Promise<string>;
+  },
+): Promise<number[]> {
+  const { units, memory, now, explain } = work;
+  if (units.length === 0) return [];
+  const ageMs = memory.explainedAt ? now.getTime() - memory.explainedAt.getTime() : Infinity;
+  const isDue = ageMs >= explainEveryMs || ageMs < 0;
+  if (isDue) memory.explainedAt = now;
+  const toExplain = isDue
+    ? units
+    : units.filter(({ members }) => members.some(({ waitingFor }) => waitingFor === null));
+  const byText = new Map<string, WorkRow[]>();
+  for (const unit of toExplain) {
+    const text = await explain(unit);
+    const untold = unit.members.filter(({ waitingFor }) => waitingFor !== text);
+    if (untold.length > 0) byText.set(text, [...(byText.get(text) ?? []), ...untold]);
+  }
+  for (const [waitingFor, rows] of byText) await saveUnserved(context, rows, { waitingFor });
+  const deadlines = units.flatMap(({ members: [{ waitsMs }] }) => waitsMs ?? []);
+  return [...(toExplain.length < units.length ? [explainEveryMs - ageMs] : []), ...deadlines];
 }

@@ -17,8 +17,7 @@ import {
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { describeMovedCable, movedCablesIn } from '#conductor/nodes/inspection/moved-cables.ts';
 import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
-import { listNodePorts, listOthersAt } from '#conductor/nodes/ports/port-store.ts';
-import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
+import { listNodePorts, listOthersAt, listVifs } from '#conductor/nodes/ports/port-store.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 

@@ -13,8 +13,7 @@ import {
   writesNoImage,
 } from '#conductor/nodes/node-interfaces.ts';
 import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
-import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
-import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
+import { listNodePorts, listVifs } from '#conductor/nodes/ports/port-store.ts';
 import { nodeRamdisk, unusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
 import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/resources/volume.ts';

@@ -7,7 +7,7 @@ import { type ApiApp, answers, queryFlag, routesOf } from '#conductor/http/defin
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { attachNetwork, detachNetwork } from '#conductor/nodes/ports/attach-vif.ts';
-import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
+import { listVifs } from '#conductor/nodes/ports/port-store.ts';
 
 const networkRoute = routesOf("node networks (Baton's own)");
 

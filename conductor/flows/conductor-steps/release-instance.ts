@@ -4,7 +4,7 @@ import type { ConductorStep, WriteFacts } from '#conductor/flows/step-context.ts
 import { together } from '#conductor/kernel/db/batches.ts';
 import { forgetAllocation } from '#conductor/nodes/node-allocation.ts';
 import { deleteConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
-import { deleteVifs } from '#conductor/nodes/ports/vif-store.ts';
+import { deleteVifs } from '#conductor/nodes/ports/port-store.ts';
 import { coveringWipe } from '#conductor/nodes/requested-wipe.ts';
 
 export const releaseInstance: ConductorStep = {

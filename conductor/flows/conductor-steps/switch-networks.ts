@@ -3,8 +3,7 @@ import type { ConductorStep, StepContext } from '#conductor/flows/step-context.t
 import type { ConnectRequest, SwitchPortPlacement } from '#conductor/networks/connect-node.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { reserveBondNumbers } from '#conductor/nodes/ports/bond-numbers.ts';
-import { recordSwitchPort } from '#conductor/nodes/ports/port-store.ts';
-import { listVifs } from '#conductor/nodes/ports/vif-store.ts';
+import { listVifs, recordSwitchPort } from '#conductor/nodes/ports/port-store.ts';
 
 /** Puts the node's switch ports somewhere and records where they were read back; answers that. */
 export async function connectNode(

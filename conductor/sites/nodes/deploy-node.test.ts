@@ -10,7 +10,7 @@ import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { portVlans } from '#conductor/model/port-vlans.ts';
 import { inWords } from '#conductor/model/testing/in-words.ts';
-import { insertVif, listVifs } from '#conductor/nodes/ports/vif-store.ts';
+import { insertVif, listVifs } from '#conductor/nodes/ports/port-store.ts';
 import { defaultSettings } from '#conductor/sites/documents/configuration-document.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import { deployNode } from '#conductor/sites/nodes/deploy-node.ts';
