@@ -22,7 +22,7 @@ export const allocationFields = defineFields('allocation', 52, {
   group_uuid: { type: uuid.nullable() },
 });
 
-export const Allocation = answerOf('Allocation', allocationFields);
+export const Allocation = answerOf('Allocation', allocationFields.answered);
 
 /** What a PATCH may change. */
 export const AllocationPatch = z.strictObject(allocationFields.written);

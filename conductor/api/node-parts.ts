@@ -55,6 +55,7 @@ export type FleetView = Answer<typeof Fleet>;
 
 export const Vifs = z.strictObject({ vifs: z.array(z.strictObject({ id: z.string() })) });
 export const Traits = z.strictObject({ traits: z.array(z.string()) });
+export type TraitsAnswer = Answer<typeof Traits>;
 
 export const BiosSetting = z
   .strictObject({
@@ -142,6 +143,7 @@ export const HistoryEntry = z
     links,
   })
   .meta({ id: 'HistoryEntry' });
+export type HistoryEntryAnswer = Answer<typeof HistoryEntry>;
 
 export const ConsoleShell = z.strictObject({ console: z.literal('available'), during: line });
 const lines = z.array(z.string());
@@ -195,6 +197,8 @@ export const Driver = z
   .partial()
   .catchall(z.union([z.string(), z.array(z.string())]))
   .meta({ id: 'Driver' });
+
+export type DriverAnswer = Answer<typeof Driver>;
 
 const trialNode = { uuid, name: line };
 export const AllocationTrial = z

@@ -39,7 +39,7 @@ export const portFields = defineFields('port', 1, {
   },
 });
 
-export const Port = answerOf('Port', portFields);
+export const Port = answerOf('Port', portFields.answered);
 
 /** What an operator may write about a port; every key may be absent. */
 export const PortDescription = z.strictObject(portFields.written).partial();
@@ -80,7 +80,7 @@ export const portgroupFields = defineFields('port group', 23, {
   node_uuid: { type: uuid },
 });
 
-export const Portgroup = answerOf('Portgroup', portgroupFields, { ports: links });
+export const Portgroup = answerOf('Portgroup', { ...portgroupFields.answered, ports: links });
 
 /** What an operator may write about a port group; what is absent has its default. */
 export const PortgroupDescription = z.strictObject(portgroupFields.written);

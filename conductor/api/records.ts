@@ -104,6 +104,7 @@ export const Conductor = z
   })
   .partial()
   .meta({ id: 'Conductor' });
+export type ConductorAnswer = Answer<typeof Conductor>;
 
 /** Logins in values are masked. */
 export const SettingInForce = z

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { json, line, links, time, uuid } from '#conductor/api/values.ts';
+import { type Answer, json, line, links, time, uuid } from '#conductor/api/values.ts';
 import { type InterfaceKind, interfaceKinds, type NodeField } from '#conductor/model/node-words.ts';
 import { powerTargets } from '#conductor/model/power-and-boot.ts';
 import { provisionStates } from '#conductor/model/provision-states.ts';
@@ -14,7 +14,7 @@ const interfaceNames = Object.fromEntries(interfaceKinds.map((kind) => [`${kind}
   z.ZodString
 >;
 
-const nodeFields: Record<NodeField, z.ZodType> = {
+const nodeFields = {
   uuid,
   created_at: time,
   updated_at: time.nullable(),
@@ -66,13 +66,15 @@ const nodeFields: Record<NodeField, z.ZodType> = {
   conductor: line,
   allocation_uuid: uuid.nullable(),
   chassis_uuid: uuid.nullable(),
-};
+} satisfies Record<NodeField, z.ZodType>;
 
 /** Every field may be absent: `fields` chooses, and a microversion leaves out what is newer. */
 export const Node = z
   .strictObject({ ...nodeFields, links, ports: links, states: links, portgroups: links, volume: links })
   .partial()
   .meta({ id: 'Node' });
+
+export type NodeAnswer = Answer<typeof Node>;
 
 export const States = z
   .strictObject({

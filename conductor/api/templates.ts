@@ -45,7 +45,7 @@ export const templateFields = defineFields('deploy template', 55, {
   },
 });
 
-export const DeployTemplate = answerOf('DeployTemplate', templateFields);
+export const DeployTemplate = answerOf('DeployTemplate', templateFields.answered);
 
 /** What an operator writes: a trait, and what a node whose instance has it gets beside the usual steps. */
 export const TemplateDescription = z.strictObject(templateFields.written);
@@ -71,7 +71,7 @@ export const runbookFields = defineFields('runbook', 92, {
   extra: { type: json, write: z.record(z.string(), z.unknown(), { error: 'must be a JSON object' }).nullish() },
 });
 
-export const Runbook = answerOf('Runbook', runbookFields);
+export const Runbook = answerOf('Runbook', runbookFields.answered);
 
 /** What an operator writes: a trait, and what is done to nodes that have it when it is asked for. */
 export const RunbookDescription = z.strictObject(runbookFields.written);
@@ -115,7 +115,7 @@ export const ruleFields = defineFields('inspection rule', 96, {
   actions: { type: shown, write: z.array(z.strictObject(call), { error: 'must be a list' }) },
 });
 
-export const InspectionRule = answerOf('InspectionRule', ruleFields);
+export const InspectionRule = answerOf('InspectionRule', ruleFields.answered);
 
 /** What an operator writes: when it holds, and what of the node is changed then. */
 export const RuleDescription = z.strictObject(ruleFields.written);

@@ -72,13 +72,9 @@ export const RemarkAnswer: z.ZodType<Remark> = z.strictObject({
 });
 
 /** A resource as it is answered. Any field may be absent: `fields` chooses, and a microversion leaves out what is newer. */
-export function answerOf<Answered extends z.ZodRawShape>(
-  id: string,
-  { answered }: { readonly answered: Answered },
-  more: z.ZodRawShape = {},
-) {
+export function answerOf<Fields extends z.ZodRawShape>(id: string, fields: Fields) {
   return z
-    .strictObject({ ...answered, links, ...more })
+    .strictObject({ ...fields, links })
     .partial()
     .meta({ id });
 }

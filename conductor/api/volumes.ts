@@ -10,7 +10,7 @@ export const chassisFields = defineFields('chassis', 1, {
   extra: { type: json, write: jsonDocument.nullish() },
 });
 
-export const Chassis = answerOf('Chassis', chassisFields, { nodes: links });
+export const Chassis = answerOf('Chassis', { ...chassisFields.answered, nodes: links });
 
 /** What an operator may write about a chassis; what is absent has its default. */
 export const ChassisDescription = z.strictObject(chassisFields.written);
@@ -54,8 +54,8 @@ export const targetFields = defineFields('volume target', since, {
   extra: { type: json, write: document },
 });
 
-export const VolumeConnector = answerOf('VolumeConnector', connectorFields);
-export const VolumeTarget = answerOf('VolumeTarget', targetFields);
+export const VolumeConnector = answerOf('VolumeConnector', connectorFields.answered);
+export const VolumeTarget = answerOf('VolumeTarget', targetFields.answered);
 export const VolumeIndex = z.strictObject({ links, connectors: links, targets: links });
 
 /** How a node reaches remote storage. */

@@ -1,4 +1,6 @@
+import type { TrialAnswer } from '#conductor/api/node-parts.ts';
 import type { Json } from '#conductor/cli/api-client.ts';
+import { callFor } from '#conductor/cli/api-client.ts';
 import { readAssignments, toObject } from '#conductor/cli/assignments.ts';
 import {
   type Command,
@@ -112,16 +114,14 @@ async function describe(context: CommandContext, allocations: readonly Json[]): 
 }
 
 async function dryRun(context: CommandContext, input: CommandInput, body: Json): Promise<void> {
-  const answer = (await context.client.call('POST', '/v1/allocations', { ...body, dry_run: true })) ?? {};
-  const nameOf = (node: Json): string => cell(node['name'] ?? node['uuid']);
-  const chosen = ((answer['nodes'] ?? []) as Json[]).map((node) => [nameOf(node), 'would be taken']);
-  const refused = ((answer['refused'] ?? []) as Json[]).map((node) => [
-    nameOf(node),
-    ((node['reasons'] ?? []) as string[]).join('; '),
-  ]);
-  const end = answer['error'] === null ? `${cell(answer['fitting'])} fit\n` : '';
+  const request = { ...body, dry_run: true };
+  const answer = await callFor<TrialAnswer>(context.client, 'POST', '/v1/allocations', request);
+  if (!answer) throw new AppError('internal', 'try an allocation: the conductor answered nothing');
+  const chosen = answer.nodes.map(({ name, uuid }) => [name ?? uuid, 'would be taken']);
+  const refused = answer.refused.map(({ name, uuid, reasons }) => [name ?? uuid, reasons.join('; ')]);
+  const end = answer.error === null ? `${answer.fitting} fit\n` : '';
   print(context, input, { json: answer, text: `${table([...chosen, ...refused])}${end}` });
-  if (answer['error'] !== null) throw new AppError('command_failed', cell(answer['error']));
+  if (answer.error !== null) throw new AppError('command_failed', answer.error);
 }
 
 export const allocateCommand: Command = {

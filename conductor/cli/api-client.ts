@@ -218,10 +218,23 @@ export function getNode(client: ApiClient, ident: string): Promise<Json> {
 }
 
 /** @param path behind the node's: `/history?detail=true` @throws AppError `not_found` without the node */
-export async function readOfNode(client: ApiClient, ident: string, path: string): Promise<Json> {
-  const answer = await client.call('GET', `/v1/nodes/${ident}${path}`);
+export async function readOfNode<Expected extends object = Json>(
+  client: ApiClient,
+  ident: string,
+  path: string,
+): Promise<Expected> {
+  const answer = await callFor<Expected>(client, 'GET', `/v1/nodes/${ident}${path}`);
   if (!answer) throw noNode(ident);
   return answer;
+}
+
+/** The rows of a list without pages; none where there is no such list. Their type is the schema's, as with `callFor`. */
+export async function readList<Row extends object = Json>(
+  client: ApiClient,
+  path: string,
+  key: string,
+): Promise<readonly Row[]> {
+  return (await callFor<Readonly<Record<string, readonly Row[]>>>(client, 'GET', path))?.[key] ?? [];
 }
 
 /** A path with what is given of a query. */

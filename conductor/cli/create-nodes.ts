@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type ApiClient, type Json, listAll } from '#conductor/cli/api-client.ts';
+import type { DriverAnswer } from '#conductor/api/node-parts.ts';
+import { type ApiClient, type Json, listAll, readList } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toObject } from '#conductor/cli/assignments.ts';
 import {
   type Command,
@@ -200,8 +201,7 @@ function withoutPorts(name: string, missing: readonly string[], cause: unknown):
 }
 
 async function knownDrivers(client: ApiClient): Promise<string[]> {
-  const answer = await client.call('GET', '/v1/drivers');
-  return ((answer?.['drivers'] ?? []) as Json[]).map((driver) => String(driver['name']));
+  return (await readList<DriverAnswer>(client, '/v1/drivers', 'drivers')).map(({ name }) => String(name));
 }
 
 async function createFromFile(context: CommandContext, input: CommandInput, file: string): Promise<void> {

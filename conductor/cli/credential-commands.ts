@@ -1,4 +1,4 @@
-import type { Json } from '#conductor/cli/api-client.ts';
+import { readList } from '#conductor/cli/api-client.ts';
 import { readAssignments, toObject } from '#conductor/cli/assignments.ts';
 import {
   type Command,
@@ -13,7 +13,7 @@ import { columnsOf, print } from '#conductor/cli/print.ts';
 const path = '/api/v1.0/credentials';
 
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
-  const rows = ((await context.client.call('GET', path))?.['credentials'] ?? []) as Json[];
+  const rows = await readList(context.client, path, 'credentials');
   print(context, input, { json: rows, text: columnsOf(rows, ['name', 'username', 'updated_by', 'updated_at']) });
 }
 

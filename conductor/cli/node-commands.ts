@@ -1,3 +1,5 @@
+import type { TraitsAnswer } from '#conductor/api/node-parts.ts';
+import type { NodeAnswer } from '#conductor/api/resources.ts';
 import { getNode, type Json, listAll, readOfNode } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toPatch } from '#conductor/cli/assignments.ts';
 import {
@@ -13,10 +15,9 @@ import {
   usageError,
 } from '#conductor/cli/command.ts';
 import { readDocument } from '#conductor/cli/input-files.ts';
-import { forEachOperand, onNodes } from '#conductor/cli/on-nodes.ts';
+import { forEachOperand, isWanted, onNodes } from '#conductor/cli/on-nodes.ts';
 import { cell, columnsOf, fieldTable, print } from '#conductor/cli/print.ts';
-import type { JsonObject } from '#conductor/model/json-object.ts';
-import { isNodeField, type NodeField, nodeFieldVersions, rackOf } from '#conductor/model/node-words.ts';
+import { isNodeField, type NodeField, nodeFieldVersions } from '#conductor/model/node-words.ts';
 import { didYouMean, nearestWord } from '#shared/words.ts';
 
 const nodeFields = Object.keys(nodeFieldVersions);
@@ -76,7 +77,7 @@ const chosenHere = {
 interface Chosen {
   /** What it takes to tell. */
   readonly fields: readonly NodeField[];
-  readonly isWanted: (node: Json) => boolean;
+  readonly isWanted: (node: NodeAnswer) => boolean;
 }
 
 function readChoice(input: CommandInput): Chosen {
@@ -84,9 +85,7 @@ function readChoice(input: CommandInput): Chosen {
   const ofRack: NodeField[] = rack === undefined ? [] : ['properties', 'extra'];
   return {
     fields: [...ofRack, ...(traits.length > 0 ? (['traits'] as const) : [])],
-    isWanted: ({ properties, extra, traits: known }) =>
-      (rack === undefined || rackOf({ properties: properties as JsonObject, extra: extra as JsonObject }) === rack) &&
-      traits.every((trait) => (known as readonly string[]).includes(trait)),
+    isWanted: isWanted(rack, traits),
   };
 }
 
@@ -224,7 +223,7 @@ function changeTraits(method: 'PUT' | 'DELETE', done: string): Command['run'] {
 }
 
 async function listTraits(context: CommandContext, input: CommandInput): Promise<void> {
-  const traits = (await readOfNode(context.client, pathOperand(input), '/traits'))['traits'] as string[];
+  const { traits } = await readOfNode<TraitsAnswer>(context.client, pathOperand(input), '/traits');
   print(context, input, { json: traits, text: traits.map((trait) => `${trait}\n`).join('') });
 }
 

@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import type { HistoryEntryAnswer } from '#conductor/api/node-parts.ts';
 import { type Json, readOfNode, withQuery } from '#conductor/cli/api-client.ts';
 import {
   type Command,
@@ -12,7 +13,7 @@ import {
 } from '#conductor/cli/command.ts';
 import { formatBytes } from '#conductor/cli/format-units.ts';
 import { onNodes } from '#conductor/cli/on-nodes.ts';
-import { cell, columnsOf, print, table } from '#conductor/cli/print.ts';
+import { columnsOf, print, table } from '#conductor/cli/print.ts';
 import { printable } from '#conductor/cli/screen.ts';
 
 interface NodeList {
@@ -27,7 +28,8 @@ interface NodeList {
 
 function listOfNode({ key, fields, titles, ...command }: NodeList): Command {
   const run: Command['run'] = async ({ client, ...context }, input) => {
-    const entries = (await readOfNode(client, pathOperand(input), `/${key}`))[key] as Json[];
+    const answer = await readOfNode<Readonly<Record<string, readonly Json[]>>>(client, pathOperand(input), `/${key}`);
+    const entries = answer[key] ?? [];
     print(context, input, { json: entries, text: columnsOf(entries, fields, titles) });
   };
   return onNodes({ ...command, operands: ['NODE'], run }, { reads: true });
@@ -57,6 +59,10 @@ export const firmwareCommand: Command = listOfNode({
   details: 'Update it with the step firmware.update, which takes components by these names (docs/hardware.md).',
 });
 
+interface History {
+  readonly history: readonly HistoryEntryAnswer[];
+}
+
 export const historyCommand: Command = {
   words: 'history',
   operands: ['NODE'],
@@ -66,18 +72,16 @@ export const historyCommand: Command = {
   },
   meaning: 'what happened to a node, and who asked for it; the newest last',
   run: async (context, input) => {
-    const answer = await readOfNode(context.client, pathOperand(input), '/history?detail=true');
+    const { history } = await readOfNode<History>(context.client, pathOperand(input), '/history?detail=true');
     const severity = textOption(input, 'severity')?.toUpperCase();
-    const all = (answer['history'] as Json[]).filter(
-      (entry) => severity === undefined || entry['severity'] === severity,
-    );
+    const all = history.filter((entry) => severity === undefined || entry.severity === severity);
     const entries = all.slice(-(numberOption(input, 'limit') ?? all.length));
     const rows = entries.map((entry) => [
-      cell(entry['created_at']),
-      cell(entry['severity']),
-      cell(entry['user'] || '-'),
+      entry.created_at,
+      entry.severity,
+      entry.user || '-',
       // the chain of causes may have lines of its own
-      cell(entry['event']).replaceAll('\n', ' '),
+      entry.event.replaceAll('\n', ' '),
     ]);
     print(context, input, { json: entries, text: table([['time', 'severity', 'who', 'event'], ...rows]) });
   },

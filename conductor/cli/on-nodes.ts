@@ -1,4 +1,5 @@
-import { type Json, listAll } from '#conductor/cli/api-client.ts';
+import type { NodeAnswer } from '#conductor/api/resources.ts';
+import { listAll } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -10,7 +11,6 @@ import {
   usageError,
 } from '#conductor/cli/command.ts';
 import { cell, print } from '#conductor/cli/print.ts';
-import type { JsonObject } from '#conductor/model/json-object.ts';
 import { rackOf } from '#conductor/model/node-words.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
@@ -98,6 +98,12 @@ function hasSelector(input: CommandInput, takesMore: boolean): boolean {
   return isSelected;
 }
 
+/** Whether a node is in a rack and has all traits, of which the API has no filters. Pure. */
+export function isWanted(rack: string | undefined, wanted: readonly string[]) {
+  return ({ properties = {}, extra = {}, traits = [] }: NodeAnswer): boolean =>
+    (rack === undefined || rackOf({ properties, extra }) === rack) && wanted.every((trait) => traits.includes(trait));
+}
+
 async function selectNodes(context: CommandContext, input: CommandInput, reads: boolean): Promise<string[]> {
   const traits = listOption(input, 'trait');
   const rack = textOption(input, 'rack');
@@ -107,11 +113,8 @@ async function selectNodes(context: CommandContext, input: CommandInput, reads: 
     resource_class: textOption(input, 'class'),
     conductor_group: textOption(input, 'group'),
   };
-  const nodes = await listAll(context.client, { path: '/v1/nodes', key: 'nodes' }, query);
-  const hasAll = (node: Json) => traits.every((trait) => (node['traits'] as readonly string[]).includes(trait));
-  const isThere = ({ properties, extra }: Json) =>
-    rack === undefined || rackOf({ properties: properties as JsonObject, extra: extra as JsonObject }) === rack;
-  const names = nodes.filter((node) => hasAll(node) && isThere(node)).map((node) => cell(node['name'] ?? node['uuid']));
+  const nodes = await listAll<NodeAnswer>(context.client, { path: '/v1/nodes', key: 'nodes' }, query);
+  const names = nodes.filter(isWanted(rack, traits)).map(({ name, uuid }) => cell(name ?? uuid));
   if (names.length === 0) throw new AppError('not_found', 'no node is as selected');
   if (reads || flagOption(input, 'yes')) return names;
   throw usageError(`${names.length} selected, and nothing done: ${names.join(' ')}\n→ --yes acts on them`);

@@ -1,5 +1,7 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
-import { type Json, listAll, withQuery } from '#conductor/cli/api-client.ts';
+import type { DriverAnswer } from '#conductor/api/node-parts.ts';
+import type { ConductorAnswer, TokenAnswer, WebhookAnswer, WebhookDeliveryAnswer } from '#conductor/api/records.ts';
+import { callFor, listAll, readList, withQuery } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -22,13 +24,17 @@ const conductorList: Command = {
   meaning: 'conductors, their groups, and whether they are alive',
   run: async (context, input) => {
     const query = { fields: 'hostname,conductor_group,alive,drivers,updated_at' };
-    const conductors = await listAll(context.client, { path: '/v1/conductors', key: 'conductors' }, query);
+    const conductors = await listAll<ConductorAnswer>(
+      context.client,
+      { path: '/v1/conductors', key: 'conductors' },
+      query,
+    );
     const rows = conductors.map((each) => [
-      cell(each['hostname']),
-      cell(each['conductor_group'] || '-'),
-      each['alive'] === true ? 'alive' : 'dead',
-      cell(each['updated_at']),
-      ((each['drivers'] ?? []) as string[]).join(', '),
+      cell(each.hostname),
+      cell(each.conductor_group || '-'),
+      each.alive ? 'alive' : 'dead',
+      cell(each.updated_at),
+      (each.drivers ?? []).join(', '),
     ]);
     const text = table([['name', 'group', 'alive', 'last seen', 'drivers'], ...rows]);
     print(context, input, { json: conductors.map(({ links: _links, ...rest }) => rest), text });
@@ -39,9 +45,9 @@ const driverList: Command = {
   words: 'driver list',
   meaning: 'drivers, and the conductors that have them',
   run: async (context, input) => {
-    const drivers = ((await context.client.call('GET', '/v1/drivers'))?.['drivers'] ?? []) as Json[];
+    const drivers = await readList<DriverAnswer>(context.client, '/v1/drivers', 'drivers');
     const json = drivers.map(({ name, hosts }) => ({ name, hosts }));
-    const rows = json.map(({ name, hosts }) => [cell(name), (hosts as string[]).join(', ')]);
+    const rows = json.map(({ name, hosts }) => [cell(name), (hosts ?? []).join(', ')]);
     print(context, input, { json, text: table([['driver', 'conductors'], ...rows]) });
   },
 };
@@ -124,7 +130,7 @@ const tokens: Resource = {
 };
 
 async function listTokens(context: CommandContext, input: CommandInput): Promise<void> {
-  const rows = ((await context.client.call('GET', tokens.path))?.[tokens.key] ?? []) as Json[];
+  const rows = await readList<TokenAnswer>(context.client, tokens.path, tokens.key);
   print(context, input, { json: rows, text: columnsOf(rows, tokens.columns) });
 }
 
@@ -196,8 +202,8 @@ const webhooks: Resource = {
 const deliveryColumns = ['id', 'created_at', 'event_type', 'state', 'attempts', 'last_status', 'last_error'];
 
 async function listWebhooks(context: CommandContext, input: CommandInput): Promise<void> {
-  const rows = ((await context.client.call('GET', webhooks.path))?.[webhooks.key] ?? []) as Json[];
-  const shown = rows.map((row) => ({ ...row, events: ((row['events'] ?? []) as string[]).join(',') || 'all' }));
+  const rows = await readList<WebhookAnswer>(context.client, webhooks.path, webhooks.key);
+  const shown = rows.map((row) => ({ ...row, events: row.events.join(',') || 'all' }));
   print(context, input, { json: rows, text: columnsOf(shown, webhooks.columns) });
 }
 
@@ -222,9 +228,10 @@ async function testWebhook(context: CommandContext, input: CommandInput): Promis
 
 async function listDeliveries(context: CommandContext, input: CommandInput): Promise<void> {
   const path = `${webhooks.path}/${pathOperand(input)}/deliveries`;
-  const answer = await context.client.call('GET', withQuery(path, { state: textOption(input, 'state') }));
+  const query = withQuery(path, { state: textOption(input, 'state') });
+  const answer = await callFor<{ readonly deliveries: readonly WebhookDeliveryAnswer[] }>(context.client, 'GET', query);
   if (!answer) throw new AppError('not_found', `Webhook ${input.operands[0]} could not be found.`);
-  const rows = answer['deliveries'] as Json[];
+  const rows = answer.deliveries;
   print(context, input, { json: rows, text: columnsOf(rows, deliveryColumns) });
 }
 

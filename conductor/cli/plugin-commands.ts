@@ -1,6 +1,5 @@
 import type { PluginAnswer, PluginDetailAnswer, PluginOrderAnswer } from '#conductor/api/sites.ts';
-import type { Json } from '#conductor/cli/api-client.ts';
-import { callFor, withQuery } from '#conductor/cli/api-client.ts';
+import { callFor, readList, withQuery } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -18,7 +17,8 @@ const path = '/api/v1.0/plugins';
 async function upload(context: CommandContext, input: CommandInput): Promise<void> {
   const { readPluginFolder } = await import('#conductor/cli/plugin-folder.ts');
   const { body, leftOut } = await readPluginFolder(input.operands[0] ?? '.');
-  const plugin = ((await context.client.call('POST', path, body)) ?? {}) as Json & PluginDetailAnswer;
+  const plugin = await callFor<PluginDetailAnswer>(context.client, 'POST', path, body);
+  if (!plugin) throw new AppError('internal', 'upload a plugin: the conductor answered nothing');
   const left = leftOut.length === 0 ? '' : `not needed on nodes, and left out: ${leftOut.join(', ')}\n`;
   const counts = `${plugin.tasks.length} tasks, ${plugin.files.length} files`;
   print(context, input, {
@@ -28,8 +28,7 @@ async function upload(context: CommandContext, input: CommandInput): Promise<voi
 }
 
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
-  const answer = await context.client.call('GET', path);
-  const plugins = (answer?.['plugins'] ?? []) as PluginAnswer[];
+  const plugins = await readList<PluginAnswer>(context.client, path, 'plugins');
   const rows = plugins.map((plugin) => [
     plugin.name,
     plugin.version,
@@ -40,7 +39,7 @@ async function list(context: CommandContext, input: CommandInput): Promise<void>
 }
 
 async function show(context: CommandContext, input: CommandInput): Promise<void> {
-  const plugin = (await context.client.call('GET', addressOf(input))) as (Json & PluginDetailAnswer) | undefined;
+  const plugin = await callFor<PluginDetailAnswer>(context.client, 'GET', addressOf(input));
   if (!plugin) throw new AppError('not_found', `there is no plugin ${input.operands.join(' ')}`);
   const tasks = plugin.tasks.map((task) => [
     String(task.task),
@@ -73,7 +72,7 @@ async function order(context: CommandContext, input: CommandInput): Promise<void
 async function noSuchPlugins({ client }: CommandContext, input: CommandInput): Promise<string> {
   const version = textOption(input, 'version');
   if (version !== undefined) return adviseOnRevision({ client }, version);
-  const known = ((await client.call('GET', path))?.['plugins'] ?? []) as readonly PluginAnswer[];
+  const known = await readList<PluginAnswer>(client, path, 'plugins');
   const there = known.map((plugin) => `${plugin.name}@${plugin.version}`);
   const missing = input.operands.filter((name) => !there.includes(name));
   return `plugin ${missing.join(', ')} was not uploaded: there are ${there.join(', ') || 'none'}`;

@@ -1,5 +1,5 @@
 import type { FlowView } from '#conductor/api/flows.ts';
-import { type ApiClient, getNode, type Json, lookPatiently, pollMs } from '#conductor/cli/api-client.ts';
+import { type ApiClient, callFor, getNode, type Json, lookPatiently, pollMs } from '#conductor/cli/api-client.ts';
 import {
   type CommandContext,
   type CommandInput,
@@ -50,7 +50,7 @@ export async function watchFlow(client: ApiClient, ident: string, options: Watch
 
 async function look(client: ApiClient, ident: string): Promise<WatchedNode> {
   const node = await getNode(client, ident);
-  return { node, flow: (await client.call('GET', `/v1/nodes/${ident}/flow`)) as FlowView | undefined };
+  return { node, flow: await callFor<FlowView>(client, 'GET', `/v1/nodes/${ident}/flow`) };
 }
 
 /** Each change once, as for a log. */

@@ -1,6 +1,6 @@
 import type { ReceiptAnswer, ReceiptKeyAnswer } from '#conductor/api/records.ts';
 import type { Json } from '#conductor/cli/api-client.ts';
-import { withQuery } from '#conductor/cli/api-client.ts';
+import { callFor, readList, withQuery } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -88,8 +88,12 @@ const keysPath = '/api/v1.0/receipt-keys';
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
   const [node, flow, marker] = ['node', 'flow', 'marker'].map((name) => textOption(input, name));
   const path = withQuery(receiptsPath, { node, flow, marker, limit: numberOption(input, 'limit') });
-  const answer = await context.client.call('GET', path);
-  const rows = (answer?.['receipts'] ?? []) as readonly ReceiptAnswer[];
+  const page = await callFor<{ readonly receipts: readonly ReceiptAnswer[]; readonly next?: string }>(
+    context.client,
+    'GET',
+    path,
+  );
+  const rows = page?.receipts ?? [];
   const cells = rows.map((row) => [
     row.id,
     row.node_name ?? row.node_uuid,
@@ -100,7 +104,7 @@ async function list(context: CommandContext, input: CommandInput): Promise<void>
     row.key.slice(0, 12),
   ]);
   const head = ['id', 'node', 'serial', 'wiped', 'left alone', 'signed', 'key'];
-  const more = answer?.['next'] === undefined ? '' : `more: --marker ${rows.at(-1)?.id}\n`;
+  const more = page?.next === undefined ? '' : `more: --marker ${rows.at(-1)?.id}\n`;
   print(context, input, { json: rows, text: table([head, ...cells]) + more });
 }
 
@@ -142,7 +146,7 @@ function keysBeginning(keys: readonly ReceiptKeyAnswer[], wanted: string): Recei
 }
 
 async function key(context: CommandContext, input: CommandInput): Promise<void> {
-  const keys = ((await context.client.call('GET', keysPath))?.['keys'] ?? []) as readonly ReceiptKeyAnswer[];
+  const keys = await readList<ReceiptKeyAnswer>(context.client, keysPath, 'keys');
   const [wanted] = input.operands;
   const chosen =
     wanted === undefined ? keys.find(({ retired_at: retired }) => retired === null) : keysBeginning(keys, wanted);

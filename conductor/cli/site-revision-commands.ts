@@ -1,6 +1,6 @@
 import { parseAllDocuments } from 'yaml';
-import type { CollectionRow, SiteDiff } from '#conductor/api/sites.ts';
-import { type ApiClient, callFor, type Json, withQuery } from '#conductor/cli/api-client.ts';
+import type { CollectionRow, ListedRevisionAnswer, SiteDiff } from '#conductor/api/sites.ts';
+import { type ApiClient, callFor, readList, withQuery } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toObject } from '#conductor/cli/assignments.ts';
 import {
   type Command,
@@ -12,22 +12,16 @@ import {
   usageError,
 } from '#conductor/cli/command.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
-import { describeNoRevision, parseVersion, rollbackModes } from '#conductor/model/revision-roles.ts';
+import { describeNoRevision, parseVersion, type RevisionRole, rollbackModes } from '#conductor/model/revision-roles.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-interface RevisionAnswer {
-  readonly id: number;
-  readonly roles: readonly string[];
-}
 
 /**
  * That no revision of the site is this one, and what there is; the API's 404 has no words here.
  * @param version as it was typed
  */
 export async function adviseOnRevision({ client }: { readonly client: ApiClient }, version: string): Promise<string> {
-  const answer = await client.call('GET', '/api/v1.0/revisions?order=desc');
-  const rows = (answer?.['results'] ?? []) as readonly RevisionAnswer[];
-  const idOf = (role: string) => rows.find(({ roles }) => roles.includes(role))?.id;
+  const rows = await readList<ListedRevisionAnswer>(client, '/api/v1.0/revisions?order=desc', 'results');
+  const idOf = (role: RevisionRole) => rows.find(({ roles }) => roles.includes(role))?.id;
   const wanted = parseVersion(version) ?? version;
   const message = describeNoRevision(wanted);
   const upload = '`baton site upload COLLECTION FILE` fills it';
@@ -77,18 +71,18 @@ async function diff(context: CommandContext, input: CommandInput): Promise<void>
 
 async function revisions(context: CommandContext, input: CommandInput): Promise<void> {
   const path = withQuery(`${airship}/revisions`, { order: 'desc', tag: textOption(input, 'tag') });
-  const rows = ((await context.client.call('GET', path))?.['results'] ?? []) as Json[];
-  const joined = (value: unknown): string => (value as readonly string[]).join(',') || '-';
+  const rows = await readList<ListedRevisionAnswer>(context.client, path, 'results');
+  const joined = (names: readonly string[]): string => names.join(',') || '-';
   const text = table([
     ['id', 'created', 'by', 'kind', 'collections', 'tags', 'is'],
     ...rows.map((row) => [
-      cell(row['id']),
-      cell(row['createdAt']).slice(0, 19),
-      cell(row['created_by']),
-      row['kind'] === 'rollback' ? `rollback to ${cell(row['rolled_back_to'])}` : cell(row['kind']),
-      joined(row['buckets']),
-      joined(row['tags']),
-      joined(row['roles']),
+      cell(row.id),
+      row.createdAt.slice(0, 19),
+      cell(row.created_by),
+      row.kind === 'rollback' ? `rollback to ${row.rolled_back_to}` : row.kind,
+      joined(row.buckets),
+      joined(row.tags),
+      joined(row.roles),
     ]),
   ]);
   print(context, input, { json: rows, text });

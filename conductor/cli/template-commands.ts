@@ -1,4 +1,5 @@
 import type { Json } from '#conductor/cli/api-client.ts';
+import { readList } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -37,8 +38,7 @@ function stepsText(steps: unknown): string {
 }
 
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
-  const answer = await context.client.call('GET', `${path}?detail=true`);
-  const templates = (answer?.['deploy_templates'] ?? []) as Json[];
+  const templates = await readList(context.client, `${path}?detail=true`, 'deploy_templates');
   const rows = templates.map((template) => [
     cell(template['uuid']),
     cell(template['name']),
