@@ -5,7 +5,7 @@ import { insertSteps, listSteps, updateFlow } from '#conductor/flows/flow-store.
 import { planCleanup } from '#conductor/flows/plan-steps.ts';
 import type { StepRecord } from '#conductor/flows/record-outcome.ts';
 import { recordStepEvent, recordStepEvents } from '#conductor/flows/step-log.ts';
-import { whatRemains } from '#conductor/flows/what-remains.ts';
+import { summarizeTeardown } from '#conductor/flows/summarize-teardown.ts';
 import { together } from '#conductor/kernel/db/batches.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
@@ -237,7 +237,7 @@ async function endInFailure(
   const cleanup = steps.filter((step) => step.phase === 'cleanup' && step.state === 'failed');
   const aborted = flow.state === 'aborting';
   const state = aborted ? 'aborted' : 'failed';
-  const { byHand } = whatRemains(node.name ?? node.uuid, [{ flow: { ...flow, state }, steps }]);
+  const { byHand } = summarizeTeardown(node.name ?? node.uuid, [{ flow: { ...flow, state }, steps }]);
   const remains = byHand.length === 0 ? '' : `. What remains by hand: ${byHand.join('; ')}`;
   const error = `${flow.error ?? 'unknown failure'}${remains}`;
   const lastError = [

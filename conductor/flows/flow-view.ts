@@ -4,7 +4,7 @@ import { whyNeeded } from '#conductor/flows/bios-left-resets.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/flow-store.ts';
 import { predictSeconds, typicalSeconds } from '#conductor/flows/step-durations.ts';
-import { whatRemains } from '#conductor/flows/what-remains.ts';
+import { summarizeTeardown } from '#conductor/flows/summarize-teardown.ts';
 import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { BootEventRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
@@ -79,7 +79,7 @@ function advise(
     step: step && adviceStep(step, now),
     lastBoot: boot.findLast(({ at }) => at >= (step?.startedAt ?? at)),
     owedWipe: node.owedWipe ? wayToWipe(node) : undefined,
-    byHand: whatRemains(node.name ?? node.uuid, [{ flow, steps }]).byHand,
+    byHand: summarizeTeardown(node.name ?? node.uuid, [{ flow, steps }]).byHand,
     hasLogs: steps.some((each) => each.step === 'collect_logs' && hasCollected(each.output)),
   });
 }

@@ -2,7 +2,7 @@ import { and, isNotNull, or } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { listDueNodes } from '#conductor/flows/flow-store.ts';
 import { attends, workOnNode } from '#conductor/flows/node-worker.ts';
-import { createTurns, type NudgeOrigin, youngMs } from '#conductor/flows/turns.ts';
+import { createTurns, type NudgeOrigin, youngMs } from '#conductor/flows/work-queue.ts';
 import { isConnectionLost } from '#conductor/kernel/db/faults.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/metrics.ts';

@@ -1,6 +1,6 @@
 import { and, asc, eq, getTableColumns } from 'drizzle-orm';
 import { loadRun } from '#conductor/flows/actions/run-store.ts';
-import { type ReportedFlow, whatRemains } from '#conductor/flows/what-remains.ts';
+import { type ReportedFlow, summarizeTeardown } from '#conductor/flows/summarize-teardown.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
@@ -89,7 +89,7 @@ export function noteNode(
   { status, reason }: Pick<NodeRun, 'status' | 'reason'>,
   { its, wayToWipe: way, receipts }: ReportedNode & { readonly receipts: readonly string[] },
 ): Note[] {
-  const { done, simulated, failed, notBegun, byHand } = whatRemains(name, its, way);
+  const { done, simulated, failed, notBegun, byHand } = summarizeTeardown(name, its, way);
   const proofs = [...simulated, ...receipts.map((uuid) => `receipt ${uuid}: \`baton receipt show ${uuid}\``)];
   const part = (title: string, lines: readonly string[]): string[] => lines.map((line) => `${title}: ${line}`);
   if (status === 'success') {

@@ -15,7 +15,7 @@ import { listAwaited, readDeployed, readObserved, readReservations } from '#cond
 import { findImpossible, whyUndeployable } from '#conductor/sites/nodes/why-undeployable.ts';
 import type { EtcdSite } from '#conductor/sites/revisions/find-design.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import { describeMisses, judge } from '#conductor/sites/strategy/judge.ts';
+import { describeMisses, judge } from '#conductor/sites/strategy/success-criteria.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/words.ts';
 

@@ -1,6 +1,6 @@
 import type { Decision, GroupRun, NodePhase, PhaseTimeouts } from '#conductor/model/site-run.ts';
 import { groupOf, nodeOf, type RunDraft } from '#conductor/sites/strategy/apply-decisions.ts';
-import { describeMisses, judge, type Tally } from '#conductor/sites/strategy/judge.ts';
+import { describeMisses, judge, type Tally } from '#conductor/sites/strategy/success-criteria.ts';
 
 /** What a group is decided on with. */
 interface Scene {

@@ -4,8 +4,8 @@ import { reportSite } from '#conductor/model/site-report.ts';
 import type { GroupDefinition, NodePhase, SiteRun } from '#conductor/model/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
-import { judge } from '#conductor/sites/strategy/judge.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
+import { judge } from '#conductor/sites/strategy/success-criteria.ts';
 import { type Simulation, simulateSite } from '#conductor/sites/strategy/testing/simulate-site.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 

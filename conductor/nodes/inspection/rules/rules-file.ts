@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { conditionArguments } from '#conductor/nodes/inspection/rules/holds.ts';
+import { conditionArguments } from '#conductor/nodes/inspection/rules/conditions.ts';
 import { actionArguments } from '#conductor/nodes/inspection/rules/plan-rules.ts';
 import type { InspectionRule, RuleCall, Signature } from '#conductor/nodes/inspection-rule.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';

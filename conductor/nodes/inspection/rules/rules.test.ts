@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { holds } from '#conductor/nodes/inspection/rules/holds.ts';
+import { holds } from '#conductor/nodes/inspection/rules/conditions.ts';
 import { planRules, type RulesGiven } from '#conductor/nodes/inspection/rules/plan-rules.ts';
 import { parseRulesFile } from '#conductor/nodes/inspection/rules/rules-file.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { SuccessCriteria } from '#conductor/model/site-run.ts';
-import { describeMisses, judge } from '#conductor/sites/strategy/judge.ts';
+import { describeMisses, judge } from '#conductor/sites/strategy/success-criteria.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 
 describe('success criteria (seed 000)', () => {

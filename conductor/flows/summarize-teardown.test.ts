@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { afterLook, type ClusterChange, withRecordedChanges } from '#conductor/cluster/cluster-changes.ts';
 import { roundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { type ReportedStep as Step, reportedStep as step } from '#conductor/cluster/testing/reported-step.ts';
-import { type ReportedFlow, whatRemains } from '#conductor/flows/what-remains.ts';
+import { type ReportedFlow, summarizeTeardown } from '#conductor/flows/summarize-teardown.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
 
 const reported = (deeds: readonly ClusterChange[], sure = true) => {
@@ -34,7 +34,7 @@ const stopped: ReportedFlow = {
 };
 
 test('a teardown that was stopped says what was done, what was not started, and what remains by hand', () => {
-  expect(whatRemains('n1', [stopped])).toEqual({
+  expect(summarizeTeardown('n1', [stopped])).toEqual({
     done: [
       'cluster.drain is done',
       'cluster.clear_labels is done',
@@ -60,7 +60,7 @@ test('of a node that was decommissioned twice, each thing is put back once, as i
     flow: { kind: 'decommission', state: 'failed' },
     steps: [step('drain', { output: reported([cordon]) }), step('clear_labels', { output: reported([late]) })],
   };
-  expect(whatRemains('n1', [stopped, again]).byHand).toEqual([
+  expect(summarizeTeardown('n1', [stopped, again]).byHand).toEqual([
     'to allow pods on it again: `baton restore-labels n1` (or `kubectl uncordon n1`)',
     'to give it its labels back: `baton restore-labels n1` (or `kubectl label node n1 rack=y zone=x`)',
     expect.stringContaining('etcdctl member add n1'),
@@ -70,7 +70,7 @@ test('of a node that was decommissioned twice, each thing is put back once, as i
 test('what stood in the way on the last look is named; a kubelet that runs on is told, and pods that were left', () => {
   const saying = (message: string, error: boolean) => ({ deeds: [], messages: [{ message, error }] });
   const alone = roundMessage(newRemark('pod-left-alone', { pod: 'a/b', because: 'daemon set' }));
-  const { done, failed } = whatRemains('n1', [
+  const { done, failed } = summarizeTeardown('n1', [
     {
       flow: { kind: 'decommission', state: 'failed' },
       steps: [
@@ -95,12 +95,12 @@ test('a node gets its pods back when nothing stops its kubelet again; whoever ha
     steps: [step('drain', { output: report }), step('shutdown_kubelet', { state: 'failed', error: 'stopped' })],
   };
   // an earlier flow changed the label
-  expect(whatRemains('n1', [again]).byHand).toEqual([
+  expect(summarizeTeardown('n1', [again]).byHand).toEqual([
     expect.stringContaining('`kubectl label node n1 promenade-decomission-`'),
     expect.stringContaining('n1 was already cordoned before this action'),
   ]);
   const both = [{ ...again, steps: [step('drain', { output: reported([cordon]) }), ...again.steps.slice(1)] }];
-  expect(whatRemains('n1', both).byHand).toEqual([
+  expect(summarizeTeardown('n1', both).byHand).toEqual([
     expect.stringContaining('promenade-decomission-'),
     'to allow pods on it again: `baton restore-labels n1` (or `kubectl uncordon n1`)',
   ]);
@@ -112,7 +112,7 @@ test('a node that is out of its cluster is joined again, not uncordoned', () => 
     flow: { kind: 'leave_cluster', state: 'succeeded' },
     steps: [step('remove_node', { output: reported([gone]) })],
   };
-  const { byHand } = whatRemains('n1', [stopped, left]);
+  const { byHand } = summarizeTeardown('n1', [stopped, left]);
   expect(byHand[0]).toBe('n1 is no longer in its Kubernetes cluster: to bring it back, join it again');
   expect(byHand.join()).not.toContain('uncordon');
 });
@@ -136,9 +136,9 @@ const leave = (state: Step['state'], deeds: readonly ClusterChange[] = []): Repo
 const stillThere = 'n1 is still in its Kubernetes cluster: `kubectl delete node n1`';
 
 test('a machine that was wiped gets no pods back: its node is to be deleted', () => {
-  expect(whatRemains('n1', wiped).byHand).toEqual([stillThere]);
-  expect(whatRemains('n1', [...wiped, leave('failed', [label('rack')])]).byHand).toEqual([stillThere]);
-  expect(whatRemains('n1', [leave('failed', [cordon, label('rack')])]).byHand).toEqual([stillThere]);
+  expect(summarizeTeardown('n1', wiped).byHand).toEqual([stillThere]);
+  expect(summarizeTeardown('n1', [...wiped, leave('failed', [label('rack')])]).byHand).toEqual([stillThere]);
+  expect(summarizeTeardown('n1', [leave('failed', [cordon, label('rack')])]).byHand).toEqual([stillThere]);
   const stoppedBetween: ReportedFlow[] = [
     ...wiped.slice(0, 1),
     {
@@ -146,8 +146,8 @@ test('a machine that was wiped gets no pods back: its node is to be deleted', ()
       steps: [step('power_off', { interface: 'deploy', state: 'failed' })],
     },
   ];
-  expect(whatRemains('n1', stoppedBetween).byHand).toEqual([stillThere]);
-  expect(whatRemains('n1', [...wiped, leave('succeeded')]).byHand).toEqual([]);
+  expect(summarizeTeardown('n1', stoppedBetween).byHand).toEqual([stillThere]);
+  expect(summarizeTeardown('n1', [...wiped, leave('succeeded')]).byHand).toEqual([]);
 });
 
 test('a node that was never in the cluster is not to be deleted from it', () => {
@@ -157,7 +157,7 @@ test('a node that was never in the cluster is not to be deleted from it', () => 
     { flow: { kind: 'decommission', state: 'succeeded' }, steps: [drain] },
     ...wiped.slice(1),
   ];
-  expect(whatRemains('n1', without).byHand).toEqual([]);
+  expect(summarizeTeardown('n1', without).byHand).toEqual([]);
 });
 
 test('a teardown of which no step has begun leaves the way back as it is', () => {
@@ -165,7 +165,7 @@ test('a teardown of which no step has begun leaves the way back as it is', () =>
     flow: { kind: 'teardown', state: 'aborted' },
     steps: [step('power_off', { interface: 'deploy', state: 'skipped' })],
   };
-  expect(whatRemains('n1', [...wiped.slice(0, 1), notBegun]).byHand.join()).toContain('kubectl uncordon n1');
+  expect(summarizeTeardown('n1', [...wiped.slice(0, 1), notBegun]).byHand.join()).toContain('kubectl uncordon n1');
 });
 
 test('disks count as wiped only when the wipe has succeeded', () => {
@@ -173,10 +173,10 @@ test('disks count as wiped only when the wipe has succeeded', () => {
     flow: { kind: 'wipe', state: 'failed' },
     steps: [step('wipe_disks', { interface: 'deploy', state, output })],
   });
-  expect(whatRemains('n1', [wipe('failed')]).byHand[0]).toContain('may still be readable');
-  expect(whatRemains('n1', [wipe('skipped')]).byHand[0]).toContain('were not touched');
+  expect(summarizeTeardown('n1', [wipe('failed')]).byHand[0]).toContain('may still be readable');
+  expect(summarizeTeardown('n1', [wipe('skipped')]).byHand[0]).toContain('were not touched');
   const erased = [{ device: '/dev/sda', serial: 'S1', method: 'discard', bytes: 1, seconds: 1 }];
-  const receiptFailed = whatRemains('n1', [wipe('succeeded', { erased, skipped: [] })]);
+  const receiptFailed = summarizeTeardown('n1', [wipe('succeeded', { erased, skipped: [] })]);
   expect(receiptFailed.byHand).toEqual([]);
   expect(receiptFailed.done).toContain('disk S1 was wiped (discard)');
 });
@@ -188,17 +188,17 @@ test('a node that is released and not wiped yet: its disks are as they were', ()
   };
   const way = '`baton manage n1` and `baton provide n1` wipe it';
   const untouched = `the disks of n1 were not touched by this action: ${way}`;
-  expect(whatRemains('n1', [...wiped.slice(0, 1), release], way)).toMatchObject({
+  expect(summarizeTeardown('n1', [...wiped.slice(0, 1), release], way)).toMatchObject({
     notBegun: ['the wipe that its release was to end with was not started'],
     byHand: [stillThere, untouched],
   });
   for (const next of [leave('failed'), ...wiped.slice(2)]) {
-    const { notBegun, byHand } = whatRemains('n1', [release, next], way);
+    const { notBegun, byHand } = summarizeTeardown('n1', [release, next], way);
     expect(byHand.includes(untouched)).toBe(next.flow.kind !== 'wipe');
     expect(notBegun).toHaveLength(next.flow.kind === 'wipe' ? 0 : 1);
   }
   // it owes none any more: an operator has had it wiped
-  expect(whatRemains('n1', [release])).toMatchObject({ notBegun: [expect.any(String)], byHand: [] });
+  expect(summarizeTeardown('n1', [release])).toMatchObject({ notBegun: [expect.any(String)], byHand: [] });
 });
 
 test('a change that is announced again is not added', () => {

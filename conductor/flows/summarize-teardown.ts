@@ -34,7 +34,7 @@ export interface WhatRemains {
  * `wipe`, `leave_cluster`. Nothing of it is undone by itself. Pure.
  * @param wayToWipe of a node that owes a wipe: what pays it. Flows that are not told of may have paid it meanwhile.
  */
-export function whatRemains(node: string, flows: readonly ReportedFlow[], wayToWipe?: string): WhatRemains {
+export function summarizeTeardown(node: string, flows: readonly ReportedFlow[], wayToWipe?: string): WhatRemains {
   const steps = flows.flatMap(({ flow, steps: own }) =>
     own.filter(({ phase }) => phase === 'main').map((step) => ({ ...step, kind: flow.kind, ended: hasEnded(flow) })),
   );

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createTurns } from '#conductor/flows/turns.ts';
+import { createTurns } from '#conductor/flows/work-queue.ts';
 import type { Clock } from '#shared/clock.ts';
 
 /** A clock whose timers come as late as the test says. */
