@@ -22,6 +22,8 @@ import { type Statement, statement, storableJson } from '#conductor/kernel/db/st
 import { type TableReader, tableReader } from '#conductor/kernel/db/table-reader.ts';
 import { tableWriter } from '#conductor/kernel/db/table-writer.ts';
 import { isFree } from '#conductor/kernel/lease.ts';
+import type { ActionName } from '#conductor/model/action-parameters.ts';
+import { type ActionStepName, actionTable } from '#conductor/model/action-table.ts';
 import type { FlowKindName, FlowStepPhase, WipeRequest } from '#conductor/model/flow-states.ts';
 import type { PlannedStep, RequestedStep } from '#conductor/model/planned-step.ts';
 import { notifyWebhooks } from '#conductor/nodes/node-history.ts';
@@ -236,4 +238,24 @@ export async function pruneFlows(context: Pick<EngineContext, 'db' | 'log'>): Pr
     .where(and(isNotNull(flows.endedAt), inArray(flows.uuid, old)))
     .returning({ uuid: flows.uuid });
   if (deleted.length > 0) context.log.info({ flows: deleted.length }, 'old flows deleted');
+}
+
+/** The flow of an action that has been inserted before it, with all its steps. */
+export async function insertSiteFlow(
+  tx: Transaction,
+  { actionId, name, user }: { readonly actionId: string; readonly name: ActionName; readonly user: string | null },
+): Promise<void> {
+  const flowUuid = randomUUID();
+  await tx
+    .insert(flows)
+    .values({ uuid: flowUuid, siteActionId: actionId, kind: name, state: 'running', requestedBy: user });
+  const { steps, closing } = actionTable[name];
+  await insertSteps(tx, { flowUuid, phase: 'main', from: 1, steps: steps.map(siteStep) });
+  await insertSteps(tx, { flowUuid, phase: 'cleanup', from: steps.length + 1, steps: closing.map(siteStep) });
+}
+
+function siteStep(step: ActionStepName): PlannedStep {
+  const reason = "the action's own step";
+  const rest = { args: {}, inBand: false, abortable: false, rebootRequested: false, reason };
+  return { interface: 'site', step, priority: 0, origin: 'core', ...rest };
 }

@@ -1,13 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { and, asc, desc, eq, getTableColumns, inArray, isNotNull, isNull, lt, sql } from 'drizzle-orm';
-import { insertSteps } from '#conductor/flows/flow-store.ts';
-import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type FlowStepRow, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { ActionName } from '#conductor/model/action-parameters.ts';
-import { type ActionStepName, actionTable } from '#conductor/model/action-table.ts';
 import { requestOf } from '#conductor/model/flow-states.ts';
-import type { PlannedStep } from '#conductor/model/planned-step.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Conductors listen there: an action has come, or something about the one under way has changed. */
@@ -116,24 +112,4 @@ export async function addCommand(
 /** Tells every conductor, once the transaction is committed. */
 export async function notifyRunners(db: Queryable): Promise<void> {
   await db.execute(sql`select pg_notify(${siteActionChannel}, '')`);
-}
-
-/** The flow of an action that has been inserted before it, with all its steps. */
-export async function insertSiteFlow(
-  tx: Transaction,
-  { actionId, name, user }: { readonly actionId: string; readonly name: ActionName; readonly user: string | null },
-): Promise<void> {
-  const flowUuid = randomUUID();
-  await tx
-    .insert(flows)
-    .values({ uuid: flowUuid, siteActionId: actionId, kind: name, state: 'running', requestedBy: user });
-  const { steps, closing } = actionTable[name];
-  await insertSteps(tx, { flowUuid, phase: 'main', from: 1, steps: steps.map(siteStep) });
-  await insertSteps(tx, { flowUuid, phase: 'cleanup', from: steps.length + 1, steps: closing.map(siteStep) });
-}
-
-function siteStep(step: ActionStepName): PlannedStep {
-  const reason = "the action's own step";
-  const rest = { args: {}, inBand: false, abortable: false, rebootRequested: false, reason };
-  return { interface: 'site', step, priority: 0, origin: 'core', ...rest };
 }

@@ -3,10 +3,10 @@ import {
   describeState,
   findOpenAction,
   getAction,
-  insertSiteFlow,
   notifyRunners,
   type SiteAction,
 } from '#conductor/flows/actions/action-store.ts';
+import { insertSiteFlow } from '#conductor/flows/flow-store.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { isOlderThan } from '#conductor/kernel/conductors/conductor-store.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
