@@ -1,5 +1,5 @@
 import type { ActionAnswer, ActionDryRun, ActionNodeAnswer } from '#conductor/api/actions.ts';
-import { callFor, withQuery } from '#conductor/cli/api-client.ts';
+import { answerFor, callFor, withQuery } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -77,11 +77,9 @@ async function printDryRun(context: CommandContext, input: CommandInput, made: A
 async function create(context: CommandContext, input: CommandInput): Promise<void> {
   readTimeout(input);
   const [name] = input.operands;
-  const made = await callFor<ActionAnswer | ActionDryRun>(context.client, 'POST', actionsPath, {
-    name,
-    parameters: readParameters(input),
-  });
-  if (!made) throw new AppError('internal', `create action ${cell(name)}: the conductor answered nothing`);
+  const request = { name, parameters: readParameters(input) };
+  const what = `create action ${cell(name)}`;
+  const made = await answerFor<ActionAnswer | ActionDryRun>(context.client, what, 'POST', actionsPath, request);
   if (!('id' in made)) {
     await printDryRun(context, input, made);
     return;

@@ -1,6 +1,6 @@
 import type { TrialAnswer } from '#conductor/api/node-parts.ts';
 import type { Json } from '#conductor/cli/api-client.ts';
-import { callFor } from '#conductor/cli/api-client.ts';
+import { answerFor } from '#conductor/cli/api-client.ts';
 import { readAssignments, toObject } from '#conductor/cli/assignments.ts';
 import {
   type Command,
@@ -115,8 +115,7 @@ async function describe(context: CommandContext, allocations: readonly Json[]): 
 
 async function dryRun(context: CommandContext, input: CommandInput, body: Json): Promise<void> {
   const request = { ...body, dry_run: true };
-  const answer = await callFor<TrialAnswer>(context.client, 'POST', '/v1/allocations', request);
-  if (!answer) throw new AppError('internal', 'try an allocation: the conductor answered nothing');
+  const answer = await answerFor<TrialAnswer>(context.client, 'try an allocation', 'POST', '/v1/allocations', request);
   const chosen = answer.nodes.map(({ name, uuid }) => [name ?? uuid, 'would be taken']);
   const refused = answer.refused.map(({ name, uuid, reasons }) => [name ?? uuid, reasons.join('; ')]);
   const end = answer.error === null ? `${answer.fitting} fit\n` : '';

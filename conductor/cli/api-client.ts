@@ -83,6 +83,17 @@ export async function callFor<Expected extends object>(
   return (await client.call(...request)) as Expected | undefined;
 }
 
+/** As `callFor`, of what always has an answer. @param what is asked for: `prune images` @throws AppError `internal` */
+export async function answerFor<Expected extends object>(
+  client: ApiClient,
+  what: string,
+  ...request: Parameters<ApiClient['call']>
+): Promise<Expected> {
+  const answer = await callFor<Expected>(client, ...request);
+  if (!answer) throw new AppError('internal', `${what}: the conductor answered nothing`);
+  return answer;
+}
+
 type Answer = Pick<Response, 'status' | 'ok' | 'text' | 'arrayBuffer'> & { readonly headers: Pick<Headers, 'get'> };
 interface RequestParts {
   method: string;

@@ -1,5 +1,5 @@
 import type { PlanView } from '#conductor/api/flows.ts';
-import { callFor, getNode, type Json } from '#conductor/cli/api-client.ts';
+import { answerFor, getNode, type Json } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -169,8 +169,7 @@ async function plan(context: CommandContext, input: CommandInput): Promise<void>
   const node = await getNode(context.client, ident);
   const instance = image === undefined ? {} : { instance_info: changesForImage(node, image) };
   const request = { target, ...instance, ...steps, ...wipe };
-  const answer = await callFor<PlanView>(context.client, 'POST', `/v1/nodes/${ident}/plan`, request);
-  if (!answer) throw new AppError('internal', 'read the plan: the conductor answered nothing');
+  const answer = await answerFor<PlanView>(context.client, 'read the plan', 'POST', `/v1/nodes/${ident}/plan`, request);
   print(context, input, { json: answer, text: renderPlan(answer) });
   // a wipe comes after the release of an instance too
   if (wipe.wipe !== undefined && whyRefused(node, 'deleted', '') === undefined) return;

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { ImageAnswer, MeasuredImageAnswer, PrunedImagesAnswer } from '#conductor/api/images.ts';
-import { callFor } from '#conductor/cli/api-client.ts';
+import { answerFor, callFor, readList } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -44,8 +44,7 @@ async function add(context: CommandContext, input: CommandInput): Promise<void> 
 }
 
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
-  const images =
-    (await callFor<{ readonly images: readonly ImageAnswer[] }>(context.client, 'GET', path))?.images ?? [];
+  const images = await readList<ImageAnswer>(context.client, path, 'images');
   const rows = images.map((image) => [image.name, sizeOf(image), image.added_at.slice(0, 10), usersOf(image)]);
   print(context, input, { json: images, text: table([['name', 'size', 'added', 'used by'], ...rows]) });
 }
@@ -69,8 +68,7 @@ async function prune(context: CommandContext, input: CommandInput): Promise<void
   const acts = flagOption(input, 'yes');
   const days = numberOption(input, 'older-than', 0);
   const body = { dry_run: !acts, ...(days === undefined ? {} : { older_than_days: days }) };
-  const answer = await callFor<PrunedImagesAnswer>(context.client, 'POST', `${path}/prune`, body);
-  if (!answer) throw new AppError('internal', 'prune images: the conductor answered nothing');
+  const answer = await answerFor<PrunedImagesAnswer>(context.client, 'prune images', 'POST', `${path}/prune`, body);
   const { images, kept, chunks, bytes } = answer;
   const names = images.length === 0 ? 'no image' : images.join(', ');
   const others = `${counted(kept.length, 'image')} ${kept.length === 1 ? 'is' : 'are'} kept`;

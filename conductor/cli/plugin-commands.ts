@@ -1,5 +1,5 @@
 import type { PluginAnswer, PluginDetailAnswer, PluginOrderAnswer } from '#conductor/api/sites.ts';
-import { callFor, readList, withQuery } from '#conductor/cli/api-client.ts';
+import { answerFor, callFor, readList, withQuery } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -17,8 +17,7 @@ const path = '/api/v1.0/plugins';
 async function upload(context: CommandContext, input: CommandInput): Promise<void> {
   const { readPluginFolder } = await import('#conductor/cli/plugin-folder.ts');
   const { body, leftOut } = await readPluginFolder(input.operands[0] ?? '.');
-  const plugin = await callFor<PluginDetailAnswer>(context.client, 'POST', path, body);
-  if (!plugin) throw new AppError('internal', 'upload a plugin: the conductor answered nothing');
+  const plugin = await answerFor<PluginDetailAnswer>(context.client, 'upload a plugin', 'POST', path, body);
   const left = leftOut.length === 0 ? '' : `not needed on nodes, and left out: ${leftOut.join(', ')}\n`;
   const counts = `${plugin.tasks.length} tasks, ${plugin.files.length} files`;
   print(context, input, {
