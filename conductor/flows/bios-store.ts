@@ -1,8 +1,7 @@
 import { and, asc, eq, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { BiosInterface } from '#conductor/drivers/interfaces.ts';
-import { unread } from '#conductor/flows/firmware-store.ts';
-import type { StepContext } from '#conductor/flows/step-context.ts';
+import { type StepContext, tryToRead } from '#conductor/flows/step-context.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type BiosSettingRow, biosSettings } from '#conductor/kernel/db/schema/node-parts.ts';
 import { statement, storableJson } from '#conductor/kernel/db/statement.ts';
@@ -128,7 +127,7 @@ export async function readBiosSettings(
   if (!bios) return undefined;
   const read = async () =>
     (options.describe ? undefined : await readValues(context, bios)) ?? bios.getSettings({ signal: context.signal });
-  return read().catch(unread(context, 'BIOS settings'));
+  return tryToRead(context, 'BIOS settings', read);
 }
 
 /** The remembered settings with the values of now; `undefined` where they are not the same settings. */

@@ -1,9 +1,8 @@
 import { eq } from 'drizzle-orm';
 import type { FirmwareComponent } from '#conductor/drivers/interfaces.ts';
-import type { StepContext } from '#conductor/flows/step-context.ts';
+import { type StepContext, tryToRead } from '#conductor/flows/step-context.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type KnownFirmware, nodeFirmware } from '#conductor/kernel/db/schema/node-parts.ts';
-import { errorCode } from '#shared/errors/app-error.ts';
 
 /** As last read, in the BMC's order; empty where it was never read. */
 export async function listFirmware(db: Queryable, nodeUuid: string): Promise<readonly KnownFirmware[]> {
@@ -20,16 +19,7 @@ export async function readFirmware(
 ): Promise<readonly FirmwareComponent[] | undefined> {
   const { firmware } = context.bmc();
   if (!firmware) return undefined;
-  return firmware.getComponents({ signal: context.signal }).catch(unread(context, 'firmware versions'));
-}
-
-/** Notes in the log that a BMC could not tell something, which is only worth a warning where it should. */
-export function unread({ signal, log }: Pick<StepContext, 'signal' | 'log'>, what: string) {
-  return (error: unknown): undefined => {
-    if (signal.aborted) throw error;
-    const level = errorCode(error) === 'not_supported' ? 'debug' : 'warn';
-    log[level]({ err: error }, `${what} could not be read`);
-  };
+  return tryToRead(context, 'firmware versions', () => firmware.getComponents({ signal: context.signal }));
 }
 
 /** @param flashed components that an update has written */

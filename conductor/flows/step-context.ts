@@ -13,7 +13,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type PlannedStep, stepTitle } from '#conductor/model/planned-step.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { StepDefinition, StepOutcome } from '#shared/steps/define-step.ts';
 import type { HardwareManagerVersion, StepInterface } from '#shared/wire/step.ts';
@@ -91,6 +91,22 @@ export type ConductorStep = Pick<StepDefinition<StepContext>, 'step' | 'descript
 /** The step's arguments, secrets in clear. @throws AppError `invalid_argument` when a key is missing. */
 export function stepArgs({ secrets, node, step }: Pick<StepContext, 'secrets' | 'node' | 'step'>): JsonObject {
   return openStepArgs(secrets, node.uuid, step.args);
+}
+
+/** What a BMC answers; `undefined` where it can't, which the log has: as a warning, unless it doesn't support it at all. */
+export async function tryToRead<Read>(
+  { signal, log }: Pick<StepContext, 'signal' | 'log'>,
+  what: string,
+  read: () => Promise<Read>,
+): Promise<Read | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const level = errorCode(error) === 'not_supported' ? 'debug' : 'warn';
+    log[level]({ err: error }, `${what} could not be read`);
+    return undefined;
+  }
 }
 
 export async function loadStepContext(
