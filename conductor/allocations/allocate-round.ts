@@ -252,12 +252,12 @@ function explain({ context, named }: Round, { requirements, members }: Unit): Pr
 const explainEveryMs = 5_000;
 
 export interface WaitMemory {
-  /** When all that waits was last told why. */
+  /** When every waiting unit's reason was last written. */
   explainedAt: Date | undefined;
 }
 
 /**
- * Writes down what each unit waits for: at once for those that have not been told, for the others every few seconds at
+ * Writes down what each unit waits for: at once for those without a reason, for the others every few seconds at
  * most, for many with the same words in one save.
  * @returns milliseconds after which to look again: when a time is over, and when words may be out of date
  */
@@ -281,8 +281,8 @@ async function explainWaits(
   const byText = new Map<string, WorkRow[]>();
   for (const unit of toExplain) {
     const text = await explain(unit);
-    const untold = unit.members.filter(({ waitingFor }) => waitingFor !== text);
-    if (untold.length > 0) byText.set(text, [...(byText.get(text) ?? []), ...untold]);
+    const outdated = unit.members.filter(({ waitingFor }) => waitingFor !== text);
+    if (outdated.length > 0) byText.set(text, [...(byText.get(text) ?? []), ...outdated]);
   }
   for (const [waitingFor, rows] of byText) await saveUnserved(context, rows, { waitingFor });
   const deadlines = units.flatMap(({ members: [{ waitsMs }] }) => waitsMs ?? []);

@@ -3,8 +3,9 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { type SiteRevisionRow, siteContents } from '#conductor/kernel/db/schema/site.ts';
 import { rowsOf } from '#conductor/kernel/db/statement.ts';
 import type { BufferMode } from '#conductor/model/revision-roles.ts';
-import { planUpload, readHeads } from '#conductor/sites/revisions/commit-buffer.ts';
+import { readHeads } from '#conductor/sites/revisions/commit-buffer.ts';
 import { type Content, type StoredContent, sealContent } from '#conductor/sites/revisions/encrypted-documents.ts';
+import { planUpload } from '#conductor/sites/revisions/plan-upload.ts';
 import { pruneRevisions } from '#conductor/sites/revisions/prune-revisions.ts';
 import {
   type DocumentReader,

@@ -1,7 +1,8 @@
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { withCapability, withoutCapability } from '#conductor/nodes/boot-mode.ts';
-import { fillIn, holds, type RuleSubject, textOf } from '#conductor/nodes/inspection/rules/conditions.ts';
+import { holds } from '#conductor/nodes/inspection/rules/conditions.ts';
+import { fillIn, type RuleSubject, textOf } from '#conductor/nodes/inspection/rules/fill-in.ts';
 import { type InspectionRule, itemsOf, type RuleCall, type Signature } from '#conductor/nodes/inspection-rule.ts';
 
 /** What rules are given: what they may look at, and the node's ports, each as the API has it. */

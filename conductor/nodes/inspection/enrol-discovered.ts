@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto';
+import { and, eq, inArray, isNotNull, or, type SQL, sql } from 'drizzle-orm';
+import { findDriver } from '#conductor/drivers/driver-table.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { nodeInventory } from '#conductor/kernel/db/schema/node-parts.ts';
+import { ports } from '#conductor/kernel/db/schema/port.ts';
+import { isAmong } from '#conductor/kernel/db/statement.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import type { NodesContext } from '#conductor/nodes/context.ts';
+import { listMissing } from '#conductor/nodes/driver-info.ts';
+import { applyInspection } from '#conductor/nodes/inspection/apply-inspection.ts';
+import { applyRules, type RulesContext } from '#conductor/nodes/inspection/apply-rules.ts';
+import { type InspectedMachine, nodesWithBmc } from '#conductor/nodes/inspection/find-inspected-node.ts';
+import { addHistory, listHistory } from '#conductor/nodes/node-history.ts';
+import { keptDeployInterface, keptInterfaces } from '#conductor/nodes/node-interfaces.ts';
+import { getNode, insertNode } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { InventoryDocument } from '#shared/wire/inventory.ts';
+
+export type DiscoveryContext = Pick<NodesContext, 'db' | 'clock' | 'networks'> & RulesContext;
+
+/** What firmware says where its maker has written no serial number. */
+const noSerial =
+  /^(|0+|none|n\/a|unknown|not specified|default string|system serial number|to be filled by o\.?e\.?m\.?)$/i;
+
+/**
+ * Enrols a machine that no node is known by, with what its ramdisk has found (`BATON_DISCOVERY`). A machine whose serial
+ * number, UUID or BMC is that of a node is not enrolled: new network cards or boards are put into that node's history.
+ * @throws AppError `not_found` for a machine that is known, `unavailable` where too many wait in `enroll`, `agent_error`
+ * where the inventory has no usable network card.
+ */
+export async function enrolDiscovered(
+  context: DiscoveryContext,
+  machine: InspectedMachine,
+  found: { readonly document: InventoryDocument; readonly inventory: JsonObject; readonly pluginData: JsonObject },
+): Promise<NodeRow> {
+  const { config } = context;
+  const { discovery } = config;
+  if (discovery === undefined || machine.nodeUuid !== undefined) throw unknownMachine();
+  const outcome = await context.db.transaction(async (tx) => {
+    // machines report at the same time, and one may report twice
+    await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('baton discovery', 0))`);
+    if (await hasPort(tx, machine.addresses)) {
+      await markSeen(tx, machine.addresses, context.clock.now());
+      return undefined;
+    }
+    const known = await findByHardware(tx, machine, found.document);
+    if (known !== undefined) return { known };
+    const waiting = await tx.$count(nodes, eq(nodes.provisionState, 'enroll'));
+    if (waiting >= discovery.limit) {
+      const text = `${waiting} nodes are in enroll, and BATON_DISCOVERY_LIMIT is ${discovery.limit}: delete some, or manage them`;
+      throw new AppError('unavailable', `enrol a discovered machine: ${text}`);
+    }
+    const nodeUuid = randomUUID();
+    await insertNode(tx, describeNode(nodeUuid, machine, found.document, config));
+    const { inventory, pluginData } = found;
+    const now = context.clock.now();
+    const { portIdOf } = context.networks;
+    await applyInspection(tx, { nodeUuid, inventory, pluginData, portIdOf, conductor: config.conductorName, now });
+    await applyRules(tx, context, nodeUuid);
+    const enrolled = await getNode(tx, nodeUuid);
+    await addHistory(tx, {
+      nodeUuid,
+      severity: 'INFO',
+      eventType: 'discovery',
+      event: `discovered; ${describeMissing(enrolled)}`,
+      conductor: config.conductorName,
+    });
+    return { enrolled };
+  });
+  if (outcome?.enrolled) return outcome.enrolled;
+  if (outcome?.known !== undefined) await reportNewCards(context, outcome.known, machine.addresses);
+  throw unknownMachine();
+}
+
+/** With one text for every reason, so that a stranger learns nothing. */
+const unknownMachine = () => new AppError('not_found', 'Resource could not be found.');
+
+async function hasPort(db: Queryable, addresses: readonly string[]): Promise<boolean> {
+  if (addresses.length === 0) return false;
+  return (await db.$count(ports, isAmong(ports.address, addresses))) > 0;
+}
+
+/** A machine that still boots is not forgotten. */
+async function markSeen(db: Queryable, addresses: readonly string[], now: Date): Promise<void> {
+  const owners = db.select({ uuid: ports.nodeUuid }).from(ports).where(isAmong(ports.address, addresses));
+  const isDiscovered = and(eq(nodes.provisionState, 'enroll'), isNotNull(nodes.inspectionFinishedAt));
+  await db
+    .update(nodes)
+    .set({ inspectionFinishedAt: now })
+    .where(and(isDiscovered, inArray(nodes.uuid, owners)));
+}
+
+async function findByHardware(
+  db: Queryable,
+  machine: InspectedMachine,
+  { system_vendor: vendor }: InventoryDocument,
+): Promise<string | undefined> {
+  const inInventory = (field: string): SQL<string | null> =>
+    sql`${nodeInventory.inventory} -> 'system_vendor' ->> ${field}::text`;
+  const { baton_system_uuid: systemUuid, serial_number: serial, product_name: product } = vendor ?? {};
+  const marks = [
+    ...(typeof systemUuid === 'string' ? [eq(inInventory('baton_system_uuid'), systemUuid)] : []),
+    ...(typeof serial === 'string' && !noSerial.test(serial.trim())
+      ? [and(eq(inInventory('serial_number'), serial), eq(inInventory('product_name'), String(product)))]
+      : []),
+  ];
+  const [row] =
+    marks.length === 0
+      ? []
+      : await db
+          .select({ uuid: nodeInventory.nodeUuid })
+          .from(nodeInventory)
+          .where(or(...marks))
+          .limit(1);
+  return row?.uuid ?? (await nodesWithBmc(db, machine.bmcAddresses))[0];
+}
+
+function describeNode(
+  uuid: string,
+  machine: InspectedMachine,
+  { system_vendor: vendor }: InventoryDocument,
+  { discovery, conductorGroup, defaultNetworkInterface }: NodesContext['config'],
+): Parameters<typeof insertNode>[1] {
+  const { driver = '' } = discovery ?? {};
+  const field = findDriver(driver)?.bmc?.address;
+  const [address] = machine.bmcAddresses;
+  const words = [vendor?.['manufacturer'], vendor?.['product_name'], vendor?.['serial_number']];
+  return {
+    uuid,
+    driver,
+    driverInfo: field === undefined || address === undefined ? {} : { [field]: address },
+    description: words
+      .filter((word) => typeof word === 'string' && word !== '')
+      .join(' ')
+      .slice(0, 255),
+    conductorGroup,
+    networkInterface: defaultNetworkInterface,
+    deployInterface: keptDeployInterface(driver, undefined),
+    interfaces: keptInterfaces(driver, {}),
+    provisionState: 'enroll',
+  };
+}
+
+function describeMissing(node: NodeRow): string {
+  const missing = listMissing(node);
+  return missing.length === 0 ? 'it can be managed' : `before it can be managed it needs ${missing.join(', ')}`;
+}
+
+async function reportNewCards(
+  { db, config, log }: Pick<NodesContext, 'db' | 'config' | 'log'>,
+  nodeUuid: string,
+  addresses: readonly string[],
+): Promise<void> {
+  const event =
+    `a machine with this node's serial number, UUID or BMC has booted with network cards that are not its ports: ` +
+    `${addresses.join(', ')}; if cards or boards were replaced, change the ports`;
+  log.warn({ node: nodeUuid, addresses }, 'a known machine has unknown network cards');
+  const [last] = await listHistory(db, nodeUuid, 1);
+  if (last?.event === event) return; // it asks again and again
+  const { conductorName: conductor } = config;
+  await addHistory(db, { nodeUuid, severity: 'ERROR', eventType: 'discovery', event, conductor });
+}
