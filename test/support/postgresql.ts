@@ -1,7 +1,7 @@
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from 'pg';
+import { Client, Pool, type PoolConfig } from 'pg';
 import { asAccount, chooseAccount } from '#conductor/kernel/db/private-server/server-account.ts';
 import {
   findPrograms,
@@ -81,6 +81,11 @@ export async function startPostgresql(options: { readonly durable?: boolean } = 
 
 /** A power cut would cost its data, which nobody wants. */
 const fragile = ['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'];
+
+/** Connections that a server may cut as it stops: `end` doesn't wait until they are closed. Statements fail all the same. */
+export function openPool(config: PoolConfig): Pool {
+  return new Pool(config).on('error', () => undefined);
+}
 
 /** Asks one statement of a server or one of its databases. */
 export async function askPostgresql(url: string, statement: string): Promise<void> {

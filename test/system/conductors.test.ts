@@ -1,4 +1,4 @@
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, onTestFailed, onTestFinished, test } from 'vitest';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
@@ -7,7 +7,7 @@ import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { freePort } from '#test/support/free-port.ts';
 import { checkMs, type LoadBalancer, startLoadBalancer } from '#test/support/load-balancer.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
-import { type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';
+import { openPool, type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';
 
 /** Three conductors on one PostgreSQL behind HAProxy, which hands out each request to the next of them. */
 
@@ -27,7 +27,7 @@ let machines: SimulatedNode[];
 
 beforeAll(async () => {
   server = await startPostgresql();
-  database = new Pool({ connectionString: server.url, application_name: 'test' });
+  database = openPool({ connectionString: server.url, application_name: 'test' });
   const port = await freePort();
   const settings = {
     DATABASE_URL: server.url,

@@ -1,4 +1,4 @@
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, expect, onTestFailed, test } from 'vitest';
 import type { ActionAnswer } from '#conductor/api/actions.ts';
 import type { GroupStage } from '#conductor/model/site-run.ts';
@@ -8,7 +8,7 @@ import { type ConductorProcess, prepareConductor } from '#test/support/conductor
 import { freePort } from '#test/support/free-port.ts';
 import { checkMs, type LoadBalancer, startLoadBalancer } from '#test/support/load-balancer.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
-import { type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';
+import { openPool, type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';
 import { bmcCredential, type SimulatedSite, siteDocument, startSimulatedSite } from '#test/support/simulated-site.ts';
 import { createSiteOperator, type SiteOperator } from '#test/support/site-operator.ts';
 
@@ -31,7 +31,7 @@ let machinesSoFar = 0;
 
 beforeAll(async () => {
   server = await startPostgresql();
-  database = new Pool({ connectionString: server.url });
+  database = openPool({ connectionString: server.url });
   const port = await freePort();
   const settings = {
     ...server.settings,
