@@ -53,7 +53,7 @@ const ready = async () => (await (await fetch(`${conductor.url}/readyz`)).json()
 
 describe('as the server', () => {
   beforeAll(async () => {
-    const ranges = `${network.prefix}100-${network.prefix}200`;
+    const ranges = `${network.prefix}100-${network.prefix}199`;
     await conductor.start({ BATON_DHCP: 'server', BATON_DHCP_RANGES: ranges });
   });
   afterAll(() => conductor.kill('SIGTERM'));
@@ -103,7 +103,7 @@ describe('as the server', () => {
     await conductor.kill('SIGKILL');
     const isGone = async () => !(await readFile(`/proc/${pid}/comm`).catch(() => undefined)) || undefined;
     await waitUntil('dnsmasq to end', isGone, { everyMs: 50 });
-    await conductor.start({ BATON_DHCP: 'server', BATON_DHCP_RANGES: `${network.prefix}100-${network.prefix}200` });
+    await conductor.start({ BATON_DHCP: 'server', BATON_DHCP_RANGES: `${network.prefix}100-${network.prefix}199` });
     expect(/lease of (\S+)/.exec(await network.lease())?.[1]).toBe(before);
   });
 });
@@ -134,6 +134,8 @@ describe('as the server, by IPv6', () => {
 
 describe('among strangers', () => {
   const known = '52:54:00:77:00:aa';
+  // of the server's leases so far, which it keeps, none is here
+  const [open, forKnown] = [210, 220];
   const addressesFrom = (first: number) => Array.from({ length: 4 }, (_, index) => `${network.prefix}${first + index}`);
   const strangerAsks = async (index: number, requestedAddress: string) => {
     const answer = await network.ask({ type: 'request', mac: `52:54:00:77:01:0${index}`, requestedAddress });
@@ -142,28 +144,29 @@ describe('among strangers', () => {
   beforeAll(async () => {
     await conductor.start({
       BATON_DHCP: 'server',
-      BATON_DHCP_RANGES: `${network.prefix}100-${network.prefix}103`,
-      BATON_DHCP_KNOWN_RANGES: `${network.prefix}150-${network.prefix}153`,
+      BATON_DHCP_RANGES: `${network.prefix}${open}-${network.prefix}${open + 3}`,
+      BATON_DHCP_KNOWN_RANGES: `${network.prefix}${forKnown}-${network.prefix}${forKnown + 3}`,
     });
   });
   afterAll(() => conductor.kill('SIGTERM'));
 
   test('a known machine gets an address though they have taken all they can', async () => {
-    const [first = ''] = addressesFrom(100);
+    const [first = ''] = addressesFrom(open);
     const inOpenRange = { mac: known, type: 'discover' } as const;
-    expect(addressesFrom(100)).toContain((await network.ask(inOpenRange))?.address);
+    expect(addressesFrom(open)).toContain((await network.ask(inOpenRange))?.address);
     await createPort(known);
     const taken: unknown[] = [];
-    for (const [index, address] of addressesFrom(100).entries()) taken.push(await strangerAsks(index, address));
-    expect(taken).toEqual(addressesFrom(100));
+    for (const [index, address] of addressesFrom(open).entries()) taken.push(await strangerAsks(index, address));
+    expect(taken).toEqual(addressesFrom(open));
     const refused: unknown[] = [];
-    for (const [index, address] of addressesFrom(150).entries()) refused.push(await strangerAsks(index + 4, address));
+    for (const [index, address] of addressesFrom(forKnown).entries())
+      refused.push(await strangerAsks(index + 4, address));
     expect(refused).toEqual(refused.map(() => '0.0.0.0'));
     const late = { mac: '52:54:00:77:01:09', type: 'discover', patienceMs: 5000 } as const;
     expect(await network.ask(late)).toBeUndefined();
     const isKnown = async () => {
       const answer = await network.ask(inOpenRange);
-      return addressesFrom(150).includes(answer?.address ?? '') || undefined;
+      return addressesFrom(forKnown).includes(answer?.address ?? '') || undefined;
     };
     await waitUntil('an address of its own', isKnown, { everyMs: 100 });
     expect(await strangerAsks(0, first)).toBe(first);
