@@ -1,8 +1,8 @@
 import { constants, type FileHandle, open, readFile, realpath } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { startZeroing } from '#agent/image/zeroing.ts';
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { Run } from '#shared/process/run.ts';
 
 /** A disk open for writing around the page cache. */
 export interface Disk {
@@ -17,6 +17,8 @@ export interface Disk {
   readonly zeroRange?: (offset: number, length: number) => Promise<void>;
   /** The disk's heads move: what is zeroed ahead and then written costs twice the time. */
   readonly rotational: boolean;
+  /** Waits until what has begun is finished: nothing of this write comes after the next. */
+  close(): Promise<void>;
 }
 
 /**
@@ -43,7 +45,6 @@ export async function openExclusive(name: string): Promise<FileHandle> {
 
 /** Opens a disk for the image writer; `signal` stops a zeroing under way. @throws AppError as `openExclusive`. */
 export async function openDisk(
-  run: Run,
   device: Pick<BlockDevice, 'name' | 'sizeBytes' | 'logicalSectorBytes'>,
   signal?: AbortSignal,
 ): Promise<Disk> {
@@ -51,23 +52,19 @@ export async function openDisk(
   const disk = {
     name: device.name,
     handle,
+    close: () => handle.close(),
     sizeBytes: device.sizeBytes,
     sectorBytes: device.logicalSectorBytes,
     rotational: (await readQueue(device.name, 'rotational')) !== 0,
   };
   // without the device's help the kernel would write the zeros, and the data over them: twice the work
   if ((await readQueue(device.name, 'write_zeroes_max_bytes')) === 0) return disk;
-  return {
-    ...disk,
-    zeroRange: async (offset, length) => {
-      // --force: we hold the disk exclusively ourselves
-      const range = ['--offset', String(offset), '--length', String(length)];
-      await run('blkdiscard', ['--force', '--zeroout', ...range, device.name], {
-        timeoutMs: 600_000,
-        ...(signal === undefined ? {} : { signal }),
-      });
-    },
+  const zeroing = startZeroing(device.name, signal);
+  const close = async (): Promise<void> => {
+    await zeroing.end();
+    await handle.close();
   };
+  return { ...disk, zeroRange: zeroing.zero, close };
 }
 
 /** A number that the kernel tells of a disk's queue; a partition has its disk's. */

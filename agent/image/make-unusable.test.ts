@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-const opened = (close = (): Promise<void> => Promise.resolve()) => [{ name: `${device.name}1`, handle: { close } }];
+const opened = (close = (): Promise<void> => Promise.resolve()) => [{ name: `${device.name}1`, close }];
 const isZeroedAtItsEnds = async (): Promise<boolean> => {
   const bytes = await readFile(device.name);
   return (

@@ -12,7 +12,7 @@ import { runCleanup } from '#shared/process/run-cleanup.ts';
 export async function makeUnusable(
   { run, log }: Pick<AgentContext, 'run' | 'log'>,
   device: Pick<BlockDevice, 'name' | 'sizeBytes'>,
-  opened: readonly { readonly name: string; readonly handle: Pick<Disk['handle'], 'close'> }[],
+  opened: readonly Pick<Disk, 'name' | 'close'>[],
   keepTable: boolean,
 ): Promise<void> {
   const attempt = async (what: string, act: () => Promise<unknown>): Promise<void> => {
@@ -22,8 +22,8 @@ export async function makeUnusable(
       log.error({ err: error, device: device.name }, `the half-written disk could not be made unusable: ${what}`);
     }
   };
-  for (const { name, handle } of opened) {
-    await attempt(`close ${name}`, () => handle.close());
+  for (const { name, close } of opened) {
+    await attempt(`close ${name}`, close);
     await attempt(`wipe ${name}`, () => runCleanup(run, 'wipefs', ['--all', '--force', name]));
   }
   if (!keepTable) await attempt('zero its ends', () => zeroEnds(device));

@@ -59,7 +59,7 @@ export async function writePartitionImage(
   const opened: Disk[] = [];
   const prepareAndOpen = async (): Promise<Disk> => {
     await prepareDisk(context, device, layout, requested.preserveEphemeral ? root.name : undefined);
-    opened.push(await openDisk(context.run, { ...device, ...root }, context.signal));
+    opened.push(await openDisk({ ...device, ...root }, context.signal));
     return opened[0] as Disk;
   };
   const started = performance.now();
@@ -148,5 +148,5 @@ function findWritten(partitions: readonly ProbedPartition[], name: string): Prob
 }
 
 async function closeAll(opened: readonly Disk[]): Promise<void> {
-  for (const disk of opened) await disk.handle.close();
+  for (const disk of opened) await disk.close();
 }

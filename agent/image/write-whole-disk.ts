@@ -73,7 +73,7 @@ async function prepareDisk({ run, signal }: Context, device: BlockDevice): Promi
   } catch (cause) {
     throw new AppError('storage_error', `wipe disk ${device.name} before the image`, { cause });
   }
-  return openDisk(run, device, signal);
+  return openDisk(device, signal);
 }
 
 /** Before anything is wiped: an image that can't end well must not cost the disk its content. */
@@ -98,7 +98,7 @@ async function settlePartitions(run: Run, device: BlockDevice, head: Buffer): Pr
 }
 
 async function closeAll(opened: Disk[]): Promise<void> {
-  for (const disk of opened) await disk.handle.close();
+  for (const disk of opened) await disk.close();
 }
 
 async function makeUnbootable(context: Context, device: BlockDevice, opened: Disk[]): Promise<void> {

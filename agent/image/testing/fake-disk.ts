@@ -27,7 +27,7 @@ export async function createFakeDisk(sizeBytes: number, offload: boolean, rotati
     open: async () => {
       const handle = await openDirect(name);
       handles.push(handle);
-      const disk = { name, handle, sizeBytes, sectorBytes: 512, rotational };
+      const disk = { name, handle, sizeBytes, sectorBytes: 512, rotational, close: () => handle.close() };
       if (!offload) return disk;
       return {
         ...disk,

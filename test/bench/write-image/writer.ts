@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { openDisk } from '#agent/image/disk.ts';
+import { type Disk, openDisk } from '#agent/image/disk.ts';
 import { writeImage } from '#agent/image/write-image.ts';
 import { runLsblk } from '#agent/storage/lsblk.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -13,7 +13,12 @@ const [name = '', url = '', sha256 = ''] = process.argv.slice(2);
 const [device] = await runLsblk(run, [name]);
 if (device === undefined) throw new AppError('not_found', `no device ${name}`);
 const started = performance.now();
-const written = await writeImage(device, () => openDisk(run, device), {
+const opened: Disk[] = [];
+const open = async (): Promise<Disk> => {
+  opened.push(await openDisk(device));
+  return opened[0] as Disk;
+};
+const written = await writeImage(device, open, {
   urls: [url],
   checksum: { algorithm: 'sha256', hex: sha256 },
   clock: systemClock,
@@ -22,6 +27,7 @@ const written = await writeImage(device, () => openDisk(run, device), {
   reportProgress: () => undefined,
 });
 const ms = performance.now() - started;
+await opened[0]?.close();
 const { user, system } = process.cpuUsage();
 const peakKb = Number(/VmHWM:\s+(\d+)/.exec(await readFile('/proc/self/status', 'utf8'))?.[1]);
 process.stdout.write(JSON.stringify({ ms, cpuMs: (user + system) / 1000, peakKb, ...written, head: undefined }));

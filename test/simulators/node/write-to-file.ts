@@ -21,7 +21,7 @@ export async function writeToFile(file: string, context: AgentContext, imageInfo
     const { clock, log, signal, reportProgress, shareImage } = context;
     const written = await writeImage(
       target,
-      () => Promise.resolve({ ...target, handle, sectorBytes: 512, rotational: false }),
+      () => Promise.resolve({ ...target, handle, close: () => handle.close(), sectorBytes: 512, rotational: false }),
       {
         clock,
         log,

@@ -43,7 +43,7 @@ await handle.truncate(Number(bytes));
 const target = { name: disk, sizeBytes: Number(bytes) };
 const written = await writeImage(
   target,
-  () => Promise.resolve({ ...target, handle, sectorBytes: 512, rotational: false }),
+  () => Promise.resolve({ ...target, handle, close: () => handle.close(), sectorBytes: 512, rotational: false }),
   {
     urls: [`${base}/disk.caibx`],
     checksum: { algorithm: 'sha256', hex: sha256 },
