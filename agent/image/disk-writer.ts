@@ -44,16 +44,16 @@ export function createDiskWriter(disk: Disk, imageBytes: number | undefined): Di
     state.zeroedTo = Math.max(to, Math.min(start + zeroWindowBytes, end));
     await disk.zeroRange(start, state.zeroedTo - start);
   };
-  const zeroHole = async (): Promise<void> => {
+  const zeroHole = (): void => {
     const { from, to } = hole;
     hole.from = to;
-    if (to > from) await disk.zeroRange?.(from, to - from);
+    if (to > from && disk.zeroRange) writes.zero(disk.zeroRange(from, to - from));
   };
   /** Whether the slot became part of a hole. */
-  const takesHole = async (slot: Slot, length: number, offset: number): Promise<boolean> => {
+  const takesHole = (slot: Slot, length: number, offset: number): boolean => {
     if (disk.zeroRange === undefined || !disk.rotational) return false;
     const isHole = length === slotBytes && isZero(slot.bytes);
-    if (!isHole || offset !== hole.to || offset - hole.from >= zeroWindowBytes) await zeroHole();
+    if (!isHole || offset !== hole.to || offset - hole.from >= zeroWindowBytes) zeroHole();
     if (!isHole) return false;
     if (hole.to !== offset || hole.from === hole.to) hole.from = offset;
     hole.to = offset + length;
@@ -69,7 +69,7 @@ export function createDiskWriter(disk: Disk, imageBytes: number | undefined): Di
         state.first = slot;
         return;
       }
-      if (!(await takesHole(slot, length, offset))) {
+      if (!takesHole(slot, length, offset)) {
         for (const run of splitRuns(slot.bytes.subarray(0, length), skipsHoles)) {
           if (run.zero) await zeroAhead(offset + run.from, offset + run.to);
           else writes.add(slot, run.from, run.to, offset + run.from);
@@ -78,7 +78,7 @@ export function createDiskWriter(disk: Disk, imageBytes: number | undefined): Di
       slot.release();
     },
     flush: async () => {
-      await zeroHole();
+      zeroHole();
       await writes.fewerThan(1);
       await disk.handle.datasync();
     },

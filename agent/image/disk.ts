@@ -18,7 +18,7 @@ export interface Disk {
   /** The disk's heads move: what is zeroed ahead and then written costs twice the time. */
   readonly rotational: boolean;
   /** Waits until what has begun is finished: nothing of this write comes after the next. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /**

@@ -18,6 +18,8 @@ export interface FetchOptions {
   readonly verify?: boolean;
   /** Connections to take and leave; default: one for this file. */
   readonly kept?: KeptConnections;
+  /** Memory for the file, of `maxBytes` and one more; default: its own. */
+  readonly into?: Buffer;
 }
 
 /**
@@ -35,7 +37,7 @@ export async function fetchSmall(url: string, what: string, maxBytes: number, op
         const code = answer.status >= 500 ? 'unavailable' : 'image_error';
         throw new AppError(code, `${showUrl(url)} answered ${answer.status}`);
       }
-      return await readAll(answer, maxBytes);
+      return await readAll(answer, maxBytes, options.into);
     } finally {
       answer.close();
     }
@@ -46,15 +48,15 @@ export async function fetchSmall(url: string, what: string, maxBytes: number, op
 }
 
 /** @throws AppError `invalid_argument` when it is larger, `unavailable` when it is cut */
-export async function readAll(answer: HttpAnswer, maxBytes: number): Promise<Buffer> {
-  const tooLarge = new AppError('invalid_argument', `it is larger than ${maxBytes} bytes`);
-  if ((answer.bodyBytes ?? 0) > maxBytes) throw tooLarge;
-  let into = Buffer.alloc(Math.min(maxBytes + 1, answer.bodyBytes ?? firstBytes));
+export async function readAll(answer: HttpAnswer, maxBytes: number, memory?: Buffer): Promise<Buffer> {
+  const tooLarge = (): AppError => new AppError('invalid_argument', `it is larger than ${maxBytes} bytes`);
+  if ((answer.bodyBytes ?? 0) > maxBytes) throw tooLarge();
+  let into = memory ?? Buffer.allocUnsafe(Math.min(maxBytes + 1, answer.bodyBytes ?? firstBytes));
   let length = 0;
   for (;;) {
     const { bytes, state } = await answer.read(into.subarray(length));
     length += bytes;
-    if (length > maxBytes) throw tooLarge;
+    if (length > maxBytes) throw tooLarge();
     if (state === 'complete') return into.subarray(0, length);
     if (state === 'cut') throw new AppError('unavailable', `the connection ended after ${length} bytes`);
     if (length === into.length) into = Buffer.concat([into], Math.min(maxBytes + 1, 2 * length + 1));

@@ -6,6 +6,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 export interface PendingWrites {
   /** Writes bytes `from` to `to` of a slot to `offset` of the disk in the background, and holds the slot meanwhile. */
   add(slot: Slot, from: number, to: number, offset: number): void;
+  /** Zeroes a range in the background. */
+  zero(zeroing: Promise<void>): void;
   /** Waits until fewer than `count` are under way. @throws AppError `storage_error` when one has failed. */
   fewerThan(count: number): Promise<void>;
   /** @throws AppError `storage_error` when one has failed. */
@@ -21,22 +23,23 @@ export function createPendingWrites(disk: Disk): PendingWrites {
     if (state.failure === undefined) return;
     throw new AppError('storage_error', `write to disk ${disk.name}`, { cause: state.failure });
   };
+  const watch = (writing: Promise<void>): void => {
+    const watched = writing
+      .catch((error: unknown) => {
+        state.failure ??= error;
+      })
+      .finally(() => pending.delete(watched));
+    pending.add(watched);
+  };
   return {
     add: (slot, from, to, offset) => {
       slot.retain();
-      const writing = writeFully(disk, slot.bytes.subarray(from, to), offset)
-        .then(() => {
-          state.written += to - from;
-        })
-        .catch((error: unknown) => {
-          state.failure ??= error;
-        })
-        .finally(() => {
-          slot.release();
-          pending.delete(writing);
-        });
-      pending.add(writing);
+      const writing = writeFully(disk, slot.bytes.subarray(from, to), offset).then(() => {
+        state.written += to - from;
+      });
+      watch(writing.finally(() => slot.release()));
     },
+    zero: watch,
     fewerThan: async (count) => {
       while (pending.size >= count && pending.size > 0) await Promise.race(pending);
       throwFailure();

@@ -11,7 +11,7 @@ export interface Slot {
   readonly memoryOffset: number;
   length: number;
   retain(): void;
-  release(): void;
+  readonly release: () => void;
 }
 
 export interface SlotPool {

@@ -4,7 +4,7 @@ import { start } from '#shared/process/run.ts';
 /** Makes ranges of a device read as zeros, one after another. */
 export interface Zeroing {
   /** In bytes. @throws AppError `command_failed`, `aborted`; what follows fails as well. */
-  zero(offset: number, length: number): Promise<void>;
+  readonly zero: (offset: number, length: number) => Promise<void>;
   /** Resolves when what has begun is finished, and nothing more will be zeroed. */
   end(): Promise<void>;
 }

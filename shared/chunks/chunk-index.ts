@@ -92,6 +92,11 @@ export function chunkId(bytes: Uint8Array, digest: ChunkIndex['digest']): string
   return createHash(digest).update(bytes).digest('hex');
 }
 
+/** How long it may be packed: what doesn't shrink gets a little longer by its frame (RFC 8878 §3.1.1). */
+export function packedLimit({ length }: Pick<Chunk, 'length'>): number {
+  return length + 64 * 1024;
+}
+
 /** Of the largest chunks: a long hole is cut into these. */
 export function zeroChunkId({ sizes, digest }: Pick<ChunkIndex, 'sizes' | 'digest'>): string {
   return chunkId(new Uint8Array(sizes.max), digest);

@@ -11,6 +11,8 @@ export interface LoadedChunk {
   readonly from: Exclude<Source['kind'], 'held'> | 'neighbours';
   /** As they were sent, compressed. */
   readonly sentBytes: number;
+  /** Called when they have been used. */
+  readonly release: () => void;
 }
 
 export interface ChunkLoader {
@@ -23,10 +25,17 @@ export interface ChunkLoader {
 /** What the disk does not give is fetched; all of it is checked by its id. */
 export function createChunkLoader({ sizes }: ChunkIndex, read: ReadChunk, supply: ChunkSupply): ChunkLoader {
   const zeros = new Uint8Array(sizes.max);
+  const nothing = (): void => undefined;
   /** Set in the order of the loads: the next load may ask before the read has ended. */
   const held = new Map<string, Promise<Uint8Array | undefined>>();
   const hold = async (places: readonly Held[]): Promise<void> => {
-    const reads = places.map(({ chunk, from }) => held.get(chunk.id) ?? read(chunk, from));
+    const copy = async ({ chunk, from }: Held): Promise<Uint8Array | undefined> => {
+      const found = await read(chunk, from);
+      const bytes = found && Buffer.from(found.bytes);
+      found?.release();
+      return bytes;
+    };
+    const reads = places.map((place) => held.get(place.chunk.id) ?? copy(place));
     for (const [at, { chunk }] of places.entries()) held.set(chunk.id, reads[at] as (typeof reads)[number]);
     await Promise.all(reads);
   };
@@ -42,19 +51,25 @@ export function createChunkLoader({ sizes }: ChunkIndex, read: ReadChunk, supply
       const holding = hold(holdFirst);
       const taken = source.kind === 'held' ? take(chunk.id, source.isLast) : undefined;
       await holding;
-      if (source.kind === 'zeros') return { length, bytes: zeros.subarray(0, length), from: 'zeros', sentBytes: 0 };
+      if (source.kind === 'zeros') {
+        return { length, bytes: zeros.subarray(0, length), from: 'zeros', sentBytes: 0, release: nothing };
+      }
       if (source.kind === 'kept') {
-        const bytes = source.reads ? await read(chunk, chunk.offset) : undefined;
-        if (source.reads && bytes === undefined) {
+        const found = source.reads ? await read(chunk, chunk.offset) : undefined;
+        if (source.reads && found === undefined) {
           throw new AppError(
             'storage_error',
             `the disk read otherwise before at byte ${chunk.offset}: it may be failing`,
           );
         }
-        return { length, bytes, from: 'kept', sentBytes: 0 };
+        return { length, bytes: found?.bytes, from: 'kept', sentBytes: 0, release: found?.release ?? nothing };
       }
-      const bytes = await (source.kind === 'copied' ? read(chunk, source.from) : taken);
-      if (bytes) return { length, bytes, from: 'copied', sentBytes: 0 };
+      if (source.kind === 'copied') {
+        const found = await read(chunk, source.from);
+        if (found) return { ...found, length, from: 'copied', sentBytes: 0 };
+      }
+      const bytes = await taken;
+      if (bytes) return { length, bytes, from: 'copied', sentBytes: 0, release: nothing };
       return { ...(await supply.obtain(chunk, signal)), length };
     },
   };

@@ -1,4 +1,4 @@
-import type { ChunkReader } from '#agent/image/chunks/read-chunk.ts';
+import type { ReadChunk } from '#agent/image/chunks/read-chunk.ts';
 import type { Disk } from '#agent/image/disk.ts';
 import { createSlotPool, slotBytes } from '#agent/image/slot-pool.ts';
 import { type Chunk, type ChunkIndex, chunkId, zeroChunkId } from '#shared/chunks/chunk-index.ts';
@@ -36,7 +36,7 @@ const stretchBytes = 16 * 1024 * 1024;
 export async function surveyDisk(
   disk: Disk,
   index: ChunkIndex,
-  { holds }: ChunkReader,
+  read: ReadChunk,
   atOnce: number,
   signal: AbortSignal,
 ): Promise<Survey> {
@@ -46,7 +46,9 @@ export async function surveyDisk(
     inParallel(
       chunks,
       async (chunk) => {
-        if (await holds(chunk, chunk.offset)) inPlace.add(chunk);
+        const found = await read(chunk, chunk.offset);
+        found?.release();
+        if (found) inPlace.add(chunk);
       },
       { atOnce },
     );

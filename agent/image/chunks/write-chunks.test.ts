@@ -114,7 +114,7 @@ describe('an image in chunks', () => {
   test('is fetched over a few connections that stay', async () => {
     const { requests, connections } = await write({ index, file });
     expect(requests.length).toBeGreaterThan(20);
-    expect(connections).toBeLessThanOrEqual(1 + 8); // the index's own, and one for each fetched at once
+    expect(connections).toBeLessThanOrEqual(1 + 16); // the index's own, and one for each fetched at once
   });
 
   test("has the query of its index's URL in the chunks' URLs", async () => {

@@ -1,3 +1,4 @@
+import { type ChunkMemory, createChunkMemory } from '#agent/image/chunks/chunk-memory.ts';
 import type { FetchOptions } from '#agent/image/chunks/fetch-chunk.ts';
 import { createChunkLoader, type LoadedChunk } from '#agent/image/chunks/load-chunk.ts';
 import { type PlannedChunk, planSources } from '#agent/image/chunks/plan-sources.ts';
@@ -17,7 +18,9 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { BytesByOrigin } from '#shared/wire/progress.ts';
 
 /** Chunks read from the disk or fetched at once. */
-const chunksAtOnce = 8;
+const chunksAtOnce = 16;
+/** Those, and some that neighbours send before their turn, or that are held for later: they pass through. */
+const chunksInMemory = chunksAtOnce + 4;
 const poolSlots = 8;
 /** Of chunks that wait in memory for their new place. */
 const heldBytes = 64 * 1024 * 1024;
@@ -49,9 +52,10 @@ export async function writeChunks(
   const index = parseChunkIndex(await readIndex(source));
   if (index.imageBytes === 0) throw new AppError('image_error', 'the image is empty');
   if (index.imageBytes > target.sizeBytes) throw tooSmall(target, index.imageBytes);
-  const { supply, share } = openSupply(index, options.share, { ...options, kept }, source.signal);
+  const memory = createChunkMemory(index, chunksInMemory, source.signal);
+  const { supply, share } = openSupply(index, memory, options.share, { ...options, kept }, source.signal);
   try {
-    const written = await writeAll(source, index, openDisk, checkHead, { ...options, supply });
+    const written = await writeAll(source, index, openDisk, checkHead, { ...options, supply, memory });
     share?.linger();
     return written;
   } catch (error) {
@@ -59,8 +63,14 @@ export async function writeChunks(
     throw error;
   } finally {
     supply.close();
+    await memory.close();
     for (const connection of [...kept.values()].flat()) connection.close();
   }
+}
+
+interface Writing extends Pick<WriteChunksOptions, 'reportDone'> {
+  readonly supply: ChunkSupply;
+  readonly memory: ChunkMemory;
 }
 
 async function writeAll(
@@ -68,7 +78,7 @@ async function writeAll(
   index: ChunkIndex,
   openDisk: () => Promise<Disk>,
   checkHead: (head: Buffer) => void,
-  { supply, reportDone }: Pick<WriteChunksOptions, 'reportDone'> & { readonly supply: ChunkSupply },
+  { supply, memory, reportDone }: Writing,
 ): Promise<WrittenBytes> {
   const origin = { kept: 0, copied: 0, fetched: source.download.doneBytes(), neighbours: 0 };
   const state: { rest?: AsyncGenerator<LoadedChunk>; writer?: DiskWriter; disk?: string } = {};
@@ -91,7 +101,7 @@ async function writeAll(
       // zeroing ahead would take what is to be kept: zeros go where the image has them, as on rotational disks
       state.writer = createDiskWriter({ ...disk, rotational: true }, index.imageBytes);
       state.disk = disk.name;
-      state.rest = await loadRest(index, disk, supply, source.signal);
+      state.rest = await loadRest(index, disk, { supply, memory }, source.signal);
     }
     const offset = end;
     end += slot.length;
@@ -150,14 +160,14 @@ function firstBehindHead({ chunks }: ChunkIndex): number {
 async function loadRest(
   index: ChunkIndex,
   disk: Disk,
-  supply: ChunkSupply,
+  { supply, memory }: Pick<Writing, 'supply' | 'memory'>,
   signal: AbortSignal,
 ): Promise<AsyncGenerator<LoadedChunk>> {
-  const reader = createChunkReader(disk, index, chunksAtOnce, signal);
-  const survey = await surveyDisk(disk, index, reader, chunksAtOnce, signal);
+  const read = createChunkReader(disk, memory);
+  const survey = await surveyDisk(disk, index, read, chunksAtOnce, signal);
   const plan = planSources(index, survey, firstBehindHead(index), heldBytes);
   supply.expect(plan.filter(({ source }) => source.kind === 'fetched').map(({ chunk }) => chunk));
-  const { hold, load } = createChunkLoader(index, reader.read, supply);
+  const { hold, load } = createChunkLoader(index, read, supply);
   // the head's last chunk may fill the second MiB before any of these is asked for
   await hold(plan[0]?.holdFirst ?? []);
   return inOrder<PlannedChunk, LoadedChunk>(plan, chunksAtOnce, load);
@@ -186,6 +196,7 @@ async function* toSlots(
       slot.length += length;
       from += length;
       filled.kept &&= chunk.from === 'kept';
+      if (from === chunk.length) chunk.release();
       if (slot.length < slotBytes) continue;
       yield filled;
       filled = { slot: await pool.acquire(), kept: true };

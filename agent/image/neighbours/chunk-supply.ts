@@ -1,8 +1,8 @@
+import type { ChunkInMemory, ChunkMemory } from '#agent/image/chunks/chunk-memory.ts';
 import { type FetchOptions, fetchChunk } from '#agent/image/chunks/fetch-chunk.ts';
-import type { Chunk, ChunkIndex } from '#shared/chunks/chunk-index.ts';
+import type { Chunk } from '#shared/chunks/chunk-index.ts';
 
-export interface SuppliedChunk {
-  readonly bytes: Uint8Array;
+export interface SuppliedChunk extends ChunkInMemory {
   /** As sent, packed. */
   readonly sentBytes: number;
   readonly from: 'fetched' | 'neighbours';
@@ -21,12 +21,12 @@ export interface ChunkSupply {
 }
 
 /** From the image's server alone. */
-export function supplyFromServer({ digest }: ChunkIndex, options: FetchOptions, stopped: AbortSignal): ChunkSupply {
+export function supplyFromServer(memory: ChunkMemory, options: FetchOptions, stopped: AbortSignal): ChunkSupply {
   return {
     expect: () => undefined,
     obtain: async (chunk, signal) => {
-      const { bytes, packed } = await fetchChunk(chunk, digest, options, AbortSignal.any([signal, stopped]));
-      return { bytes, sentBytes: packed.length, from: 'fetched' };
+      const fetched = await fetchChunk(chunk, memory, options, AbortSignal.any([signal, stopped]));
+      return { ...fetched, sentBytes: fetched.packed.length, from: 'fetched' };
     },
     reach: () => undefined,
     close: () => undefined,

@@ -1,4 +1,5 @@
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { createChunkMemory } from '#agent/image/chunks/chunk-memory.ts';
 import { openSupply } from '#agent/image/neighbours/shared-supply.ts';
 import { createTracker, startSharing } from '#agent/image/neighbours/testing/swarm.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -20,12 +21,14 @@ test('an image of too many chunks is not shared, and the log says so', async () 
     kept: new Map(),
   };
   const { signal } = new AbortController();
+  const memory = createChunkMemory(index, 1, signal);
+  onTestFinished(() => memory.close());
   const begin = vi.fn(() => sharing.share('image'));
-  const unshared = openSupply(index, begin, options, signal, 1);
+  const unshared = openSupply(index, memory, begin, options, signal, 1);
   expect(unshared.share).toBeUndefined();
   expect(begin).not.toHaveBeenCalled();
   expect(info).toHaveBeenCalledWith({ chunks: 2, most: 1 }, expect.stringContaining('too many chunks'));
-  const shared = openSupply(index, begin, options, signal, 2);
+  const shared = openSupply(index, memory, begin, options, signal, 2);
   expect(shared.share).toBe(begin.mock.results[0]?.value);
   shared.supply.close();
 });

@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events';
-import { type FetchOptions, fetchChunk, packedLimit, unpack, unpackVerified } from '#agent/image/chunks/fetch-chunk.ts';
+import type { ChunkInMemory, ChunkMemory, UnpackedChunk } from '#agent/image/chunks/chunk-memory.ts';
+import { type FetchOptions, fetchChunk } from '#agent/image/chunks/fetch-chunk.ts';
 import { type ChunkRequest, chooseRequests, ownerOf, reach, seedOf } from '#agent/image/neighbours/choose-requests.ts';
 import { type ChunkSupply, type SuppliedChunk, supplyFromServer } from '#agent/image/neighbours/chunk-supply.ts';
 import { createPackedStore, type PackedStore } from '#agent/image/neighbours/packed-store.ts';
@@ -9,7 +10,7 @@ import type { Offer } from '#agent/image/neighbours/serve-chunks.ts';
 import type { Share } from '#agent/image/neighbours/share.ts';
 import { createWantedChunks, type Wanted, type WantedChunks } from '#agent/image/neighbours/wanted-chunks.ts';
 import { slotBytes } from '#agent/image/slot-pool.ts';
-import type { Chunk, ChunkIndex } from '#shared/chunks/chunk-index.ts';
+import { type Chunk, type ChunkIndex, packedLimit } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tickMs = 250;
@@ -22,6 +23,7 @@ const mostChunks = 500_000;
 
 interface Supplying {
   readonly index: ChunkIndex;
+  readonly memory: ChunkMemory;
   readonly share: Share;
   readonly options: FetchOptions;
   readonly stopped: AbortSignal;
@@ -44,6 +46,7 @@ interface Supplying {
 /** From neighbours too, where `share` begins a share and the image is not too large for it. */
 export function openSupply(
   index: ChunkIndex,
+  memory: ChunkMemory,
   share: (() => Share) | undefined,
   options: FetchOptions,
   stopped: AbortSignal,
@@ -51,9 +54,9 @@ export function openSupply(
 ): { readonly supply: ChunkSupply; readonly share?: Share } {
   const chunks = index.chunks.length;
   if (share && chunks > most) options.log.info({ chunks, most }, 'the image has too many chunks to be shared');
-  if (!share || chunks > most) return { supply: supplyFromServer(index, options, stopped) };
+  if (!share || chunks > most) return { supply: supplyFromServer(memory, options, stopped) };
   const opened = share();
-  return { supply: supplyWithNeighbours(index, opened, options, stopped), share: opened };
+  return { supply: supplyWithNeighbours(index, memory, opened, options, stopped), share: opened };
 }
 
 /**
@@ -62,6 +65,7 @@ export function openSupply(
  */
 function supplyWithNeighbours(
   index: ChunkIndex,
+  memory: ChunkMemory,
   share: Share,
   options: FetchOptions,
   stopped: AbortSignal,
@@ -70,6 +74,7 @@ function supplyWithNeighbours(
   const packed = createPackedStore(() => (share.peers.members().length > 0 ? usedBytes : 0));
   const supplying: Supplying = {
     index,
+    memory,
     share,
     options,
     stopped,
@@ -116,16 +121,32 @@ async function obtain(supplying: Supplying, chunk: Chunk, signal: AbortSignal): 
   ended.addEventListener('abort', onAbort, { once: true });
   if (ended.aborted) onAbort();
   try {
-    const { sent, from } = await entry.arrival.promise;
-    const sentBytes = entry.isTaken ? 0 : sent.length;
+    const { sentBytes, from } = await entry.arrival.promise;
+    const isFirst = !entry.isTaken;
     entry.isTaken = true;
-    return { bytes: entry.bytes ?? (await unpackVerified(sent, chunk)), sentBytes, from };
+    const unpacked = entry.unpacked ?? (await unpackAgain(supplying, chunk, ended));
+    entry.unpacked = undefined;
+    return { ...unpacked, sentBytes: isFirst ? sentBytes : 0, from };
   } finally {
     ended.removeEventListener('abort', onAbort);
     wanted.leave(chunk);
     packed.use(chunk.id, chunk.offset < slotBytes);
     tick(supplying);
   }
+}
+
+/** Where it came before its turn, or the image has it at another place that took it. */
+function unpackAgain(
+  { memory, packed, options }: Supplying,
+  chunk: Chunk,
+  signal: AbortSignal,
+): Promise<ChunkInMemory> {
+  const sent = packed.get(chunk.id);
+  return sent ? memory.unpack(chunk, copyOf(sent)) : fetchChunk(chunk, memory, options, signal);
+}
+
+function copyOf(sent: Buffer): (into: Buffer) => Promise<Buffer> {
+  return (into) => Promise.resolve(into.subarray(0, sent.copy(into)));
 }
 
 /** Looks, soon, what is to be asked for; among neighbours several arrivals are one look. */
@@ -173,14 +194,14 @@ async function askServer(
   own: AbortController,
   signal: AbortSignal,
 ): Promise<void> {
-  const { index, options, state } = supplying;
+  const { memory, options, state } = supplying;
   const began = performance.now();
   entry.asked.server = true;
   state.serverBusy += 1;
   try {
-    const { bytes, packed } = await fetchChunk(entry.chunk, index.digest, options, signal);
+    const unpacked = await fetchChunk(entry.chunk, memory, options, signal);
     state.serverMs = smooth(state.serverMs, performance.now() - began);
-    arrive(supplying, entry, own, { bytes, sent: packed, from: 'fetched' });
+    arrive(supplying, entry, own, { unpacked, from: 'fetched' });
   } catch (error) {
     entry.failure = error;
   } finally {
@@ -189,7 +210,7 @@ async function askServer(
 }
 
 async function askMember(supplying: Supplying, entry: Wanted, own: AbortController, member: string): Promise<void> {
-  const { share, index, options, state, stopped } = supplying;
+  const { share, memory, options, state, stopped } = supplying;
   const { chunk } = entry;
   entry.asked.members += 1;
   entry.tried.add(member);
@@ -205,8 +226,8 @@ async function askMember(supplying: Supplying, entry: Wanted, own: AbortControll
       signal: stopped,
       takes: async (sent) => {
         if (entry.isHere || state.isClosed) return;
-        const bytes = await unpack(sent, chunk, index.digest);
-        arrive(supplying, entry, own, { bytes, sent, from: 'neighbours' });
+        const unpacked = await memory.unpack(chunk, copyOf(sent));
+        arrive(supplying, entry, own, { unpacked, from: 'neighbours' });
       },
     });
     // it is about to have it, and may be asked again
@@ -219,18 +240,31 @@ async function askMember(supplying: Supplying, entry: Wanted, own: AbortControll
   }
 }
 
+interface Arrived {
+  readonly unpacked: UnpackedChunk;
+  readonly from: SuppliedChunk['from'];
+}
+
 function arrive(
-  { packed, arrivals }: Supplying,
+  { share, packed, wanted, arrivals }: Supplying,
   entry: Wanted,
   own: AbortController,
-  { bytes, sent, from }: { readonly bytes: Uint8Array; readonly sent: Buffer; readonly from: SuppliedChunk['from'] },
+  { unpacked, from }: Arrived,
 ): void {
-  if (entry.isHere) return;
+  if (entry.isHere) {
+    unpacked.release();
+    return;
+  }
   entry.isHere = true;
-  if (entry.isNext) entry.bytes = bytes;
-  packed.add(entry.chunk.id, sent);
-  entry.arrival.resolve({ sent, from });
-  arrivals.emit(entry.chunk.id);
+  const { id, offset } = entry.chunk;
+  const isAwaited = wanted.isAwaited(id);
+  const mayBeAskedFor = share.peers.members().length > 0 || offset < slotBytes;
+  if (!isAwaited || mayBeAskedFor) packed.add(id, Buffer.from(unpacked.packed));
+  entry.arrival.resolve({ sentBytes: unpacked.packed.length, from });
+  // who waits for it releases it
+  if (isAwaited) entry.unpacked = unpacked;
+  else unpacked.release();
+  arrivals.emit(id);
   for (const request of entry.requests) if (request !== own) request.abort();
 }
 

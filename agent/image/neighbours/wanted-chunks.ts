@@ -1,3 +1,4 @@
+import type { ChunkInMemory } from '#agent/image/chunks/chunk-memory.ts';
 import { seedOf, serverRequests, type Want } from '#agent/image/neighbours/choose-requests.ts';
 import type { SuppliedChunk } from '#agent/image/neighbours/chunk-supply.ts';
 import type { PackedStore } from '#agent/image/neighbours/packed-store.ts';
@@ -9,8 +10,6 @@ const windowChunks = 512;
 const aheadBytes = 36 * 1024 * 1024;
 /** The first so many are due: the write waits for them. */
 const dueChunks = 2;
-/** The first so many stay unpacked when they are here. */
-const readyChunks = 16;
 
 /** A chunk that is asked for, or will be. */
 export interface Wanted extends Want {
@@ -22,15 +21,13 @@ export interface Wanted extends Want {
   dueSince: number | undefined;
   readonly requests: Set<AbortController>;
   /** Resolves when it is here. */
-  readonly arrival: PromiseWithResolvers<{ readonly sent: Buffer; readonly from: SuppliedChunk['from'] }>;
+  readonly arrival: PromiseWithResolvers<Pick<SuppliedChunk, 'sentBytes' | 'from'>>;
   isHere: boolean;
-  /** It is written soon. */
-  isNext: boolean;
   /** Somebody got it: it counts once. */
   isTaken: boolean;
   failure?: unknown;
-  /** Unpacked, of those that are written soon when they arrive. */
-  bytes?: Uint8Array | undefined;
+  /** Where somebody waited for it. */
+  unpacked?: ChunkInMemory | undefined;
 }
 
 /** What is to be had, in the order in which it is written. */
@@ -70,7 +67,7 @@ export function createWantedChunks(
     if (sent) {
       // the image has it more than once
       Object.assign(fresh, { isHere: true, isTaken: true });
-      fresh.arrival.resolve({ sent, from: 'fetched' });
+      fresh.arrival.resolve({ sentBytes: sent.length, from: 'fetched' });
     }
     return fresh;
   };
@@ -96,7 +93,6 @@ export function createWantedChunks(
         if (place >= (isAlone ? serverRequests : windowChunks)) break;
         if (bytes >= mostAhead && place >= awaited.size) break;
         const each = enter(chunk);
-        each.isNext = place < readyChunks;
         place += 1;
         if (each.isHere || each.failure !== undefined) continue;
         if (open.length < dueChunks) each.dueSince ??= now;
@@ -160,7 +156,6 @@ function makeWanted(chunk: Chunk, at: number): Wanted {
     requests: new Set(),
     arrival,
     isHere: false,
-    isNext: false,
     isTaken: false,
   };
 }

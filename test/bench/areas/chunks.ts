@@ -79,7 +79,9 @@ async function comparePaces({ say }: BenchContext, device: string, ways: Ways): 
     await erase(device);
     first.push(await ways.chunks());
     same.push(await ways.chunks());
-    say(`${round_}/${rounds}: plain ${ms(plain)}, first ${ms(first.map((each) => each.ms))}, casync ${ms(casync)} ms`);
+    say(
+      `${round_}/${rounds}: plain ${ms(plain)}, first ${ms(first.map((each) => each.ms))}, same ${ms(same.map((each) => each.ms))}, casync ${ms(casync)} ms`,
+    );
   }
   const plainMs = median(plain);
   const firstMs = median(first.map((each) => each.ms));

@@ -1,0 +1,119 @@
+import { availableParallelism } from 'node:os';
+import { type ChunkThread, startChunkThread } from '#agent/image/chunks/chunk-thread.ts';
+import { detectCompression } from '#agent/image/compression.ts';
+import { createSlotPool } from '#agent/image/slot-pool.ts';
+import { openZlibBinding } from '#agent/image/zlib-binding.ts';
+import { type Chunk, type ChunkIndex, packedLimit, zeroChunkId } from '#shared/chunks/chunk-index.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** A chunk in memory that another gets afterwards: whoever has it releases it, once. */
+export interface ChunkInMemory {
+  readonly bytes: Buffer;
+  readonly release: () => void;
+}
+
+export interface UnpackedChunk extends ChunkInMemory {
+  /** As it was sent; gone with the others. */
+  readonly packed: Buffer;
+}
+
+/** Memory for a fixed number of chunks, which are unpacked and compared with their ids by threads of their own. */
+export interface ChunkMemory {
+  /**
+   * Unpacks what `receive` puts into memory of a byte more than the chunk may have packed.
+   * @throws AppError `image_error` when it is not that chunk, `aborted`, `internal` when a thread died.
+   */
+  unpack(chunk: Chunk, receive: (into: Buffer) => Promise<Buffer>): Promise<UnpackedChunk>;
+  /** What `read` brings: `undefined` when it is another chunk, or none. @throws AppError `aborted`, `internal`. */
+  read(chunk: Chunk, read: ReadChunkInto): Promise<ChunkInMemory | undefined>;
+  close(): Promise<void>;
+}
+
+/** Fills memory, page-aligned and of the longest chunk and `marginBytes`; where the chunk begins, `undefined` = nowhere. */
+export type ReadChunkInto = (into: Buffer) => Promise<number | undefined>;
+
+/** A thread unpacks and hashes some 500 MiB a second: together more than most networks bring. */
+const mostThreads = 4;
+const pageBytes = 64 * 1024;
+/** Of what is read of a disk beside a chunk: a sector before and one behind. */
+const marginBytes = 2 * 4096;
+
+/** @param atOnce how many chunks are in memory at most; others wait */
+export function createChunkMemory(index: ChunkIndex, atOnce: number, signal: AbortSignal): ChunkMemory {
+  const { sizes, digest } = index;
+  const unpackedBytes = roundUp(sizes.max + marginBytes);
+  const pool = createSlotPool(atOnce, signal, unpackedBytes + roundUp(packedLimit({ length: sizes.max }) + 1));
+  openZlibBinding('zstd').close(); // throws where the threads could not use it
+  const threads = startThreads(digest, pool.memory);
+  const zeros = { id: zeroChunkId(index), bytes: Buffer.alloc(sizes.max) };
+  return {
+    unpack: async (chunk, receive) => {
+      const slot = await pool.acquire();
+      try {
+        const room = slot.bytes.subarray(unpackedBytes, unpackedBytes + packedLimit(chunk) + 1);
+        const packed = await receive(room);
+        requireZstd(packed, chunk);
+        const { memoryOffset: offset } = slot;
+        const job = { offset, length: chunk.length, packed: { offset: offset + unpackedBytes, length: packed.length } };
+        const answer = await threads.do(job);
+        if ('failure' in answer) {
+          const message = `chunk ${chunk.id} can't be unpacked to its ${chunk.length} bytes`;
+          throw new AppError('image_error', message, { cause: answer.failure });
+        }
+        if (answer.id !== chunk.id) {
+          throw new AppError('image_error', `chunk ${chunk.id} has another content than the index says`);
+        }
+        return { bytes: slot.bytes.subarray(0, chunk.length), packed, release: slot.release };
+      } catch (error) {
+        slot.release();
+        throw error;
+      }
+    },
+    read: async ({ id, length }, read) => {
+      const slot = await pool.acquire();
+      const isChunk = async (from: number, bytes: Buffer): Promise<boolean> => {
+        // most of what is read of a new disk, or of an image's holes; to compare is ten times as quick
+        if (id === zeros.id) return bytes.equals(zeros.bytes);
+        const answer = await threads.do({ offset: slot.memoryOffset + from, length });
+        return 'id' in answer && answer.id === id;
+      };
+      let found = false;
+      try {
+        const from = await read(slot.bytes.subarray(0, unpackedBytes));
+        if (from === undefined) return undefined;
+        const bytes = slot.bytes.subarray(from, from + length);
+        found = await isChunk(from, bytes);
+        return found ? { bytes, release: slot.release } : undefined;
+      } finally {
+        if (!found) slot.release();
+      }
+    },
+    close: threads.close,
+  };
+}
+
+function startThreads(digest: ChunkIndex['digest'], memory: SharedArrayBuffer): Pick<ChunkThread, 'do' | 'close'> {
+  const count = Math.min(mostThreads, availableParallelism());
+  const threads = Array.from({ length: count }, () => startChunkThread(digest, memory));
+  return {
+    do: (job) => {
+      const idlest = threads.reduce((best, each) => (each.waiting() < best.waiting() ? each : best));
+      return idlest.do(job);
+    },
+    close: async () => {
+      await Promise.all(threads.map((each) => each.close()));
+    },
+  };
+}
+
+/** @throws AppError `image_error` */
+function requireZstd(packed: Buffer, { id }: Chunk): void {
+  const compression = detectCompression(packed);
+  if (compression === 'zstd') return;
+  const is = compression === 'none' ? 'not compressed' : `compressed with ${compression}`;
+  throw new AppError('image_error', `chunk ${id} is ${is}: it must be zstd (casync make --compression=zstd)`);
+}
+
+function roundUp(bytes: number): number {
+  return Math.ceil(bytes / pageBytes) * pageBytes;
+}
