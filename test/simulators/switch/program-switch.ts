@@ -70,6 +70,7 @@ export const freshSonic = (ports: readonly string[]) => ({
       ),
     ]),
   ),
+  MCLAG_DOMAIN: { '1': { source_ip: '192.0.2.1', peer_ip: '192.0.2.2', peer_link: 'PortChannel1' } },
   VLAN: { Vlan999: { vlanid: '999' } },
   VLAN_MEMBER: Object.fromEntries(ports.map((port) => [`Vlan999|${port}`, { tagging_mode: 'tagged' }])),
 });

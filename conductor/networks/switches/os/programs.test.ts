@@ -46,7 +46,7 @@ testPrograms(
     `for old in $(sonic-db-cli CONFIG_DB keys 'VLAN_MEMBER|*|${port}' | tr -d A-Za-z_ | cut -d'|' -f2); do config vlan member del $old ${port}; done`,
     `config vlan member add -u ${vlan} ${port}`,
   ],
-  { modes: ['lacp'], pairs: false },
+  { modes: ['lacp'], pairs: true },
 );
 
 testPrograms(

@@ -13,6 +13,7 @@ const Database = z.object({
   PORTCHANNEL_MEMBER: table,
   INTERFACE: table,
   PORTCHANNEL_INTERFACE: table,
+  MCLAG_INTERFACE: table,
   VLAN: table,
   VLAN_MEMBER: table,
   VLAN_INTERFACE: table,
@@ -47,19 +48,21 @@ export const sonic: SwitchOs = {
   bonds: {
     name: (number) => `PortChannel${number}`,
     modes: ['lacp'],
-    pairs: false,
+    pairs: true,
     members: ([text]) => {
-      const keys = Object.keys(parseAnswer(Database, text).PORTCHANNEL_MEMBER);
+      const database = parseAnswer(Database, text);
+      const paired = Object.keys(database.MCLAG_INTERFACE).map((key) => key.split('|')[1]);
       return new Map(
-        keys.map((key) => {
+        Object.keys(database.PORTCHANNEL_MEMBER).map((key) => {
           const [name = '', portId = ''] = key.split('|');
-          return [portId, { name, mode: 'lacp', acrossPair: false }];
+          return [portId, { name, mode: 'lacp', acrossPair: paired.includes(name) }];
         }),
       );
     },
-    make: ({ name }) => [
+    make: ({ name, acrossPair }) => [
       `sonic-db-cli CONFIG_DB keys 'PORTCHANNEL|${name}' | grep -q . || sudo -n config portchannel add ${name}`,
       leaveVlans(name),
+      acrossPair ? joinPair(name) : leavePair(name),
     ],
     join: (portIds, { name }) =>
       portIds.map(
@@ -67,7 +70,7 @@ export const sonic: SwitchOs = {
           `sonic-db-cli CONFIG_DB keys 'PORTCHANNEL_MEMBER|${name}|${portId}' | grep -q . || sudo -n config portchannel member add ${name} ${portId}`,
       ),
     leave: (portIds, name) => portIds.map((portId) => `sudo -n config portchannel member del ${name} ${portId}`),
-    remove: (name) => [`sudo -n config portchannel del ${name}`],
+    remove: (name) => [leavePair(name), `sudo -n config portchannel del ${name}`],
   },
   // a VLAN has no name
   createVlan: (vlan) => [
@@ -99,6 +102,23 @@ function leaveVlans(portId: string): string {
   return [
     `for key in $(sonic-db-cli CONFIG_DB keys 'VLAN_MEMBER|*|${portId}'); do`,
     `vlan=\${key#"VLAN_MEMBER|Vlan"}; sudo -n config vlan member del "\${vlan%%|*}" ${portId}; done`,
+  ].join(' ');
+}
+
+/** A switch has one MCLAG domain at most. */
+function joinPair(name: string): string {
+  return [
+    `domain=$(sonic-db-cli CONFIG_DB keys 'MCLAG_DOMAIN|*'); domain=\${domain#"MCLAG_DOMAIN|"};`,
+    '[ -n "$domain" ] || { echo \'Error: it has no MCLAG domain: set one up by config mclag add\' >&2; exit 2; };',
+    `sonic-db-cli CONFIG_DB keys "MCLAG_INTERFACE|$domain|${name}" | grep -q . ||`,
+    `sudo -n config mclag member add "$domain" ${name}`,
+  ].join(' ');
+}
+
+function leavePair(name: string): string {
+  return [
+    `for key in $(sonic-db-cli CONFIG_DB keys 'MCLAG_INTERFACE|*|${name}'); do`,
+    `domain=\${key#"MCLAG_INTERFACE|"}; sudo -n config mclag member del "\${domain%%|*}" ${name}; done`,
   ].join(' ');
 }
 

@@ -66,7 +66,7 @@ elif arguments[:2] in (["portchannel", "add"], ["portchannel", "del"]):
             fail(f"{name} already exists!")
         channels[name] = {"admin_status": "up", "mtu": "9100"}
     else:
-        members = [key for table in ("PORTCHANNEL_MEMBER", "VLAN_MEMBER") for key in tables.get(table, {}) if name in key.split("|")]
+        members = [key for table in ("PORTCHANNEL_MEMBER", "VLAN_MEMBER", "MCLAG_INTERFACE") for key in tables.get(table, {}) if name in key.split("|")]
         if name not in channels or members:
             fail(f"{name} has members or does not exist.")
         del channels[name]
@@ -82,6 +82,18 @@ elif arguments[:2] == ["portchannel", "member"]:
         fail(f"{arguments[4]} is not a member of {arguments[3]}")
     else:
         del members[key]
+    save()
+elif arguments[:2] == ["mclag", "member"]:
+    domain, name = arguments[3:]
+    if domain not in tables.get("MCLAG_DOMAIN", {}):
+        fail(f"MCLAG Domain {domain} not configured, configure mclag domain first")
+    paired = tables.setdefault("MCLAG_INTERFACE", {})
+    if arguments[2] == "add":
+        if name not in tables["PORTCHANNEL"]:
+            fail(f"Invalid ConfigDB. Error: {name} is no PORTCHANNEL")
+        paired[f"{domain}|{name}"] = {"if_type": "PortChannel"}
+    elif paired.pop(f"{domain}|{name}", None) is None:
+        fail(f"Failed to delete mclag member {name} from mclag domain {domain}")
     save()
 elif arguments == ["save", "-y"]:
     with open(path + ".startup", "w") as file:
