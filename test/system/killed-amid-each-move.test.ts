@@ -38,6 +38,14 @@ testKilledMoves('requests of AOS-CX over HTTPS', {
     return simulated;
   },
 });
+const os10 = systemOf('os10');
+testKilledMoves('lines of OS10 over SSH', {
+  ...os10.row,
+  isShutMeanwhile: true,
+  start: () => startTextSwitch(os10.system),
+});
+const iosXe = systemOf('ios-xe');
+testKilledMoves('lines of IOS-XE over SSH', { ...iosXe.row, start: () => startTextSwitch(iosXe.system) });
 
 const cumulus = { driver: 'cumulus', portId: 'swp1', isTransaction: true };
 const freshPort = freshCumulus(['swp1']);
