@@ -14,6 +14,10 @@ interface Port {
   vlan_mode: string | null;
   vlan_tag: Record<string, string> | null;
   vlan_trunks: Record<string, string>;
+  /** Members of a bond. */
+  interfaces: Record<string, string>;
+  lacp?: string;
+  other_config: Record<string, unknown>;
 }
 
 export interface AosCxApi extends HttpsSwitch {
@@ -34,14 +38,17 @@ const uri = (vlan: number): string => `${base}/system/vlans/${vlan}`;
 const links = (vlans: Iterable<number>): Record<string, string> =>
   Object.fromEntries([...vlans].map((vlan) => [String(vlan), uri(vlan)]));
 
+const portUri = (name: string): string => `${base}/system/interfaces/${encodeURIComponent(name)}`;
+
+/** A port that was given no VLANs is a trunk of all, and its own member. */
+function portOf(given: Partial<Port> & { name: string; routing: boolean }): Port {
+  const interfaces: Port['interfaces'] = given.name.startsWith('lag') ? {} : { [given.name]: portUri(given.name) };
+  const plain = { vlan_mode: 'native-untagged', vlan_tag: links([1]), vlan_trunks: {}, interfaces, other_config: {} };
+  return { ...plain, ...given };
+}
+
 export async function startAosCxApi(portIds: readonly string[]): Promise<AosCxApi> {
-  // a port that was given no VLANs is a trunk of all
-  const ports = new Map(
-    portIds.map((name): [string, Port] => [
-      name,
-      { name, routing: false, vlan_mode: 'native-untagged', vlan_tag: links([1]), vlan_trunks: {} },
-    ]),
-  );
+  const ports = new Map(portIds.map((name): [string, Port] => [name, portOf({ name, routing: false })]));
   const vlans = new Map([[1, 'DEFAULT_VLAN_1']]);
   const state: AosCxState = {
     ports,
@@ -90,10 +97,12 @@ function answer(state: AosCxState, request: HttpsRequest, server: HttpsSwitch): 
   }
   const gone = method === 'DELETE' ? /^\/system\/vlans\/(\d+)$/.exec(path)?.[1] : undefined;
   if (gone !== undefined) return { status: state.vlans.delete(Number(gone)) ? 204 : 404, body: '' };
+  if (path === '/system/interfaces' && method === 'POST') return makeBond(state, JSON.parse(body) as Port);
   if (path === '/system/interfaces') return { body: Object.fromEntries(state.ports) };
   const name = /^\/system\/interfaces\/(.+)$/.exec(path)?.[1];
   const port = state.ports.get(decodeURIComponent(name ?? ''));
-  if (!port || method !== 'PATCH') return { status: 404, body: 'Object not found' };
+  if (!port) return { status: 404, body: 'Object not found' };
+  if (method === 'DELETE') return { status: state.ports.delete(port.name) ? 204 : 404, body: '' };
   return change(state, port, JSON.parse(body) as Record<string, unknown>);
 }
 
@@ -106,7 +115,31 @@ function logIn(state: AosCxState, form: URLSearchParams, server: HttpsSwitch): H
   return { headers: { 'set-cookie': `sessionId=${cookie}; Path=/; HttpOnly; Secure`, 'x-csrf-token': token } };
 }
 
+function makeBond(state: AosCxState, given: Port): HttpsAnswer {
+  if (state.ports.has(given.name)) return { status: 400, body: `Interface ${given.name} already exists` };
+  if (!/^lag\d+$/.test(given.name)) return { status: 400, body: `Invalid name ${given.name}` };
+  state.ports.set(given.name, portOf(given));
+  return { status: 201, body: '' };
+}
+
+const membersOf = ({ ports }: AosCxState, but?: Port): string[] =>
+  [...ports.values()].flatMap((port) =>
+    port.name.startsWith('lag') && port !== but ? Object.keys(port.interfaces) : [],
+  );
+
+function setMembers(state: AosCxState, bond: Port, uris: readonly string[]): HttpsAnswer {
+  const names = [...state.ports.keys()].filter((name) => uris.includes(portUri(name)));
+  if (names.length < uris.length) return { status: 400, body: `Invalid interfaces ${uris.join()}` };
+  const taken = names.find((name) => membersOf(state, bond).includes(name));
+  if (taken !== undefined) return { status: 400, body: `Interface ${taken} is in another LAG` };
+  bond.interfaces = Object.fromEntries(names.map((name) => [name, portUri(name)]));
+  return { status: 204, body: '' };
+}
+
 function change(state: AosCxState, port: Port, settings: Readonly<Record<string, unknown>>): HttpsAnswer {
+  if (Array.isArray(settings['interfaces'])) return setMembers(state, port, settings['interfaces'] as string[]);
+  if (membersOf(state).includes(port.name))
+    return { status: 400, body: `Operation not allowed on ${port.name}, which is part of a LAG` };
   const numberOf = (link: unknown): number =>
     Number(new RegExp(`^${base}/system/vlans/(\\d+)$`).exec(String(link))?.[1] ?? 0);
   const {

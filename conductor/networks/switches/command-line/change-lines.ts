@@ -44,10 +44,12 @@ export function changeLines(
   };
   const leaving = settings.filter((each) => bondOf(each) && !sameBond(states.get(each.portId)?.bond, each.bond));
   const apart = Map.groupBy(leaving, (each) => bondOf(each) ?? '');
-  const stays = (name: string): boolean =>
-    found.some(
-      ({ portId, bond }) => bond && nameOf(bond.number) === name && settings.every((each) => each.portId !== portId),
+  const staying = (name: string): string[] =>
+    found.flatMap(({ portId, bond }) =>
+      bond && nameOf(bond.number) === name && leaving.every((each) => each.portId !== portId) ? portId : [],
     );
+  const stays = (name: string): boolean =>
+    staying(name).some((portId) => settings.every((each) => each.portId !== portId));
   const bonded = Map.groupBy(
     settings.filter(({ bond }) => bond),
     ({ bond }) => bond?.number ?? 0,
@@ -87,7 +89,7 @@ export function changeLines(
   return [
     ...isolate([...isolatedFirst]),
     ...[...apart].flatMap(([name, members]) => [
-      ...inGroups(names(members)).flatMap((group) => rows.bonds?.leave(group, name) ?? []),
+      ...inGroups(names(members)).flatMap((group) => rows.bonds?.leave(group, name, staying(name)) ?? []),
       ...(stays(name) ? [] : (rows.bonds?.remove(name) ?? [])),
     ]),
     ...isolate(names(leaving)),

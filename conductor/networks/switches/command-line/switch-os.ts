@@ -80,7 +80,8 @@ export interface BondRows {
   readonly make: (bond: NamedBond) => readonly string[];
   /** The ports are isolated. */
   readonly join: (portIds: readonly string[], bond: NamedBond) => readonly string[];
-  readonly leave: (portIds: readonly string[], bondName: string) => readonly string[];
+  /** @param staying in it */
+  readonly leave: (portIds: readonly string[], bondName: string, staying: readonly string[]) => readonly string[];
   /** It has no members any more. */
   readonly remove: (bondName: string) => readonly string[];
 }

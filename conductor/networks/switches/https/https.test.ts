@@ -29,7 +29,7 @@ function testApi<Switch extends HttpsSwitch>(
   ports: readonly string[],
   start: () => Promise<Switch>,
   setByHand: (simulated: Switch, port: string, vlan: number) => void,
-  bonds: BondAbilities | undefined,
+  bonds: BondAbilities,
 ): void {
   const start48 = async (): Promise<SwitchUnderTest> => {
     const simulated = await start();
@@ -83,7 +83,7 @@ testApi(
     const tag = { [vlan]: `/rest/v10.04/system/vlans/${vlan}` };
     Object.assign(found, { routing: false, vlan_mode: 'access', vlan_tag: tag, vlan_trunks: {} });
   },
-  undefined,
+  bothModes,
 );
 
 const stops: (() => Promise<void>)[] = [];

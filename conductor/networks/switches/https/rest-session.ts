@@ -33,7 +33,8 @@ export function restSession(base: string): OpenCommandLine {
       const [, method = '', path = '', body] = /^(\S+) (\S+)(?: (.*))?$/s.exec(command) ?? [];
       const request = { method: method as PeerRequest['method'], path: `${base}${path}`, headers, body };
       const answer = await lane.ask({ ...request, inSession: true }, stop);
-      if (answer.status < 300) return answer.text();
+      // what is to go may have gone
+      if (answer.status < 300 || (method === 'DELETE' && answer.status === 404)) return answer.text();
       const words = shortened(answer.text()) || `HTTP ${answer.status}`;
       throw new AppError('switch_error', `switch ${endpoint} refused ${command}: ${words}`);
     };

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { allVlans, type FoundVlans, isolated, type PortVlans, portVlans } from '#conductor/model/port-vlans.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
-import type { SwitchRows } from '#conductor/networks/switches/command-line/switch-os.ts';
+import type { Membership, SwitchRows } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 /** HPE Aruba AOS-CX by its REST API: a port is one request. Of the command line's rows it has the same states. */
 
 export const aosCxBase = '/rest/v10.04';
 
-const attributes = 'routing,vlan_mode,vlan_tag,vlan_trunks,ip4_address,ip6_addresses,other_config';
+const attributes = 'routing,vlan_mode,vlan_tag,vlan_trunks,ip4_address,ip6_addresses,other_config,interfaces,lacp';
 const Links = z.record(z.string(), z.unknown()).nullish();
 const NamedVlans = z.record(z.string(), z.looseObject({ name: z.string().nullish() }));
 const Interfaces = z.record(
@@ -20,6 +20,8 @@ const Interfaces = z.record(
     ip4_address: z.string().nullish(),
     ip6_addresses: Links,
     other_config: Links,
+    interfaces: Links,
+    lacp: z.string().nullish(),
   }),
 );
 
@@ -41,6 +43,29 @@ export const aosCxRest: SwitchRows = {
     ),
   // a trunk of no VLANs is one of all
   trunk: (portIds, vlans) => portIds.map((portId) => patch(portId, trunkOf(vlans))),
+  // its members are an attribute of the bond, and a pair is one of VSX
+  bonds: {
+    name: (number) => `lag${number}`,
+    modes: ['lacp', 'static'],
+    pairs: true,
+    members: ([interfaces]) => membersOf(parseAnswer(Interfaces, interfaces)),
+    // whether it is shared with the pair is said when it is made
+    make: ({ name, mode, acrossPair }) => [
+      `DELETE ${placeOf(name)}`,
+      `POST /system/interfaces ${JSON.stringify({
+        name,
+        type: 'lag',
+        admin: 'up',
+        vrf: `${aosCxBase}/system/vrfs/default`,
+        routing: true,
+        ...(mode === 'lacp' ? { lacp: 'active' } : {}),
+        other_config: { mclag_enabled: acrossPair },
+      })}`,
+    ],
+    join: (portIds, { name }) => [patch(name, { interfaces: portIds.map(uri) })],
+    leave: (_, name, staying) => [patch(name, { interfaces: staying.map(uri) })],
+    remove: (name) => [`DELETE ${placeOf(name)}`],
+  },
   createVlan: (vlan) => [`POST /system/vlans ${JSON.stringify({ id: vlan, name: `baton-${vlan}`, type: 'static' })}`],
   removeVlan: {
     commands: ['GET /system/vlans?depth=2&attributes=id,name', 'GET /system/interfaces?depth=1'],
@@ -65,11 +90,25 @@ function trunkOf(vlans: PortVlans): Record<string, unknown> {
 }
 
 function patch(portId: string, settings: Readonly<Record<string, unknown>>): string {
-  return `PATCH /system/interfaces/${encodeURIComponent(portId)} ${JSON.stringify(settings)}`;
+  return `PATCH ${placeOf(portId)} ${JSON.stringify(settings)}`;
 }
+
+const placeOf = (portId: string): string => `/system/interfaces/${encodeURIComponent(portId)}`;
+const uri = (portId: string): string => `${aosCxBase}${placeOf(portId)}`;
 
 const link = (vlan: number): string => `${aosCxBase}/system/vlans/${vlan}`;
 const numbers = (links: z.infer<typeof Links>): number[] => Object.keys(links ?? {}).map(Number);
+
+function membersOf(ports: z.infer<typeof Interfaces>): Map<string, Membership> {
+  return new Map(
+    Object.entries(ports).flatMap(([name, { interfaces, lacp, other_config: config }]) => {
+      if (!name.startsWith('lag')) return [];
+      const mode = !lacp || lacp === 'off' ? 'static' : lacp === 'active' ? 'lacp' : 'other';
+      const bond: Membership = { name, mode, acrossPair: config?.['mclag_enabled'] === true };
+      return Object.keys(interfaces ?? {}).map((portId) => [portId, bond] as const);
+    }),
+  );
+}
 
 function vlansOf(port: z.infer<typeof Interfaces>[string]): FoundVlans {
   const hasAddress = Boolean(port.ip4_address) || Object.keys(port.ip6_addresses ?? {}).length > 0;
