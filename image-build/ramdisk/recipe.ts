@@ -214,7 +214,8 @@ export const moduleExceptions = [
   /^drivers\/ata\/pata_/,
   /^drivers\/md\/(bcache|persistent-data)\//,
   /^drivers\/md\/(dm-(?!mod)|faulty|md-cluster)/,
-  /^drivers\/net\/ethernet\/(3com|8390|adaptec|alteon|amd\/pcnet|dec|fealnx|fujitsu|natsemi|netronome|neterion)/,
+  /^drivers\/net\/ethernet\/(3com|8390|adaptec|agere|alteon|amd\/pcnet|dec|fealnx|fujitsu|natsemi|netronome|neterion)/,
+  /^drivers\/net\/ethernet\/(atheros\/(atl1e|atlx)|micrel)/,
   /^drivers\/net\/ethernet\/(broadcom\/b44|brocade|cavium\/liquidio|jme|myricom|qlogic\/netxen|sfc\/falcon)/,
   /^drivers\/net\/ethernet\/(packetengines|rdc|silan|sis|smsc|sun|tehuti|ti|via|xircom|dlink|stmicro|microchip)/,
   // these do nothing at all without their firmware, which is not here
@@ -222,6 +223,8 @@ export const moduleExceptions = [
   /^drivers\/platform\/x86\/dell\/(?!dell-wmi-sysman)/,
   /^drivers\/scsi\/(aic94xx|be2iscsi|bfa|bnx2fc|bnx2i|csiostor|cxgbi|fcoe|fnic|iscsi_tcp|libfc|lpfc|pcmcia)/,
   /^drivers\/scsi\/(a100u2w|am53c974|atp870u|dc395x|device_handler|dmx3191d|esp_scsi|initio|libiscsi|qlogicfas)/,
+  // adapters for parallel disks, from before x86-64
+  /^drivers\/scsi\/(3w-xxxx|ips|megaraid\.ko|myrb|myrs)/,
   /^drivers\/scsi\/(qedf|qedi|qla1280|qla2xxx|qla4xxx|scsi_debug|snic|st\.ko|ch\.ko|wd719x|advansys|aic7xxx)/,
   /^drivers\/usb\/host\/(sl811|u132)/,
   /^drivers\/usb\/storage\/ums-/,
