@@ -1,20 +1,18 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startZeroing } from '#agent/image/zeroing.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
-import { currentEnvironment, run } from '#shared/process/run.ts';
+import { run } from '#shared/process/run.ts';
 
 let folder = '';
 const path = (name: string): string => join(folder, name);
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'baton-zeroing-'));
-  vi.stubEnv('PATH', `${folder}:${currentEnvironment()['PATH']}`);
 });
 afterEach(async () => {
-  vi.unstubAllEnvs();
   await rm(folder, { recursive: true });
 });
 
@@ -24,7 +22,7 @@ async function installBlkdiscard(script: string): Promise<void> {
 
 test('ranges are zeroed one after another, and none after one that failed', async () => {
   await installBlkdiscard(`echo "$@" >>${path('calls')}; [ "$4" != 4096 ] || { echo 'No space' >&2; exit 1; }`);
-  const zeroing = startZeroing('/dev/sdx', undefined);
+  const zeroing = startZeroing('/dev/sdx', undefined, path('blkdiscard'));
   await zeroing.zero(512, 1024);
   const failure = await zeroing.zero(4096, 512).catch(errorChain);
   expect(failure).toBe('zero 512 bytes at byte 4096 of /dev/sdx: No space');
@@ -39,7 +37,7 @@ test('what the kernel is busy with is over at the end, though the write was stop
   await run('mkfifo', [path('begun'), path('finish')]);
   await installBlkdiscard(`echo >${path('begun')}; read -r _ <${path('finish')}`);
   const stop = new AbortController();
-  const zeroing = startZeroing('/dev/sdx', stop.signal);
+  const zeroing = startZeroing('/dev/sdx', stop.signal, path('blkdiscard'));
   const zeroed = zeroing.zero(0, 512).catch(errorChain);
   await readFile(path('begun'));
   stop.abort();

@@ -10,16 +10,18 @@ export interface Zeroing {
 }
 
 const mostMs = 600_000;
+/** By its path: busybox's shell would run its own, which lacks these options. */
+const program = '/sbin/blkdiscard';
 /** --force: we hold the disk exclusively ourselves. */
 const script =
-  'while read -r offset length; do blkdiscard --force --zeroout --offset "$offset" --length "$length" "$0" && echo || exit; done';
+  'while read -r offset length; do "$0" --force --zeroout --offset "$offset" --length "$length" "$1" && echo || exit; done';
 
 /**
  * By a shell that stays: for this process, with its memory, to start a program takes ten milliseconds in which it does
  * nothing else; for a shell, one.
  */
-export function startZeroing(device: string, signal: AbortSignal | undefined): Zeroing {
-  const shell = start('sh', ['-c', script, device], signal ? { signal } : {});
+export function startZeroing(device: string, signal: AbortSignal | undefined, blkdiscard = program): Zeroing {
+  const shell = start('sh', ['-c', script, blkdiscard, device], signal ? { signal } : {});
   const waiting: { readonly range: string; readonly ended: PromiseWithResolvers<void> }[] = [];
   const state = { failure: undefined as unknown, said: '' };
   const fail = (cause: unknown): void => {
