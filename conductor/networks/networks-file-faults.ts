@@ -91,7 +91,7 @@ function madeBondFaults(
   else if (!same(entry, other.pair)) fault(`${entry.pair} does not name ${entry.switch_id} as its pair`);
   else if (other.bond_numbers !== entry.bond_numbers)
     fault(`${entry.pair} has other bond_numbers, and a pair shares them`);
-  else if (driver?.bonds && !driver.bonds.pairs && entry.bond_numbers !== undefined)
+  else if (driver?.bonds?.pairs.length === 0 && entry.bond_numbers !== undefined)
     fault(`driver ${driver.name} makes no bonds across two switches`);
   return faults;
 }

@@ -16,7 +16,7 @@ defaults: {provisioning: provisioning, cleaning: cleaning, tenant: tenant}
 
 const parse = (text: string) =>
   parseNetworksFile(text, 'networks.yaml', [
-    { name: 'ovs', bonds: { modes: ['lacp'], pairs: true } },
+    { name: 'ovs', bonds: { modes: ['lacp'], pairs: ['lacp'] } },
     { name: 'eos', transports: ['ssh', 'https'], removesVlans: ['ssh'] },
   ]);
 
@@ -99,7 +99,7 @@ describe('parseNetworksFile', () => {
 
   test('reads the bonds that Baton makes, also with a pair', () => {
     const text = leaves(leaf('a', 'bond_numbers: 101-148, pair: B'), leaf('b', 'bond_numbers: 101-148, pair: a'));
-    const same = { bondNumbers: { from: 101, to: 148 }, bondModes: ['lacp'] };
+    const same = { bondNumbers: { from: 101, to: 148 }, bondModes: ['lacp'], pairedBondModes: ['lacp'] };
     expect(parse(text).switches).toMatchObject([
       { ...same, pair: 'B' },
       { ...same, pair: 'a' },

@@ -32,6 +32,8 @@ export interface SwitchEntry extends BondRules {
   readonly bondNumbers?: NumberRange | undefined;
   /** Of its driver. */
   readonly bondModes?: readonly BondMode[] | undefined;
+  /** Of those with its pair. */
+  readonly pairedBondModes?: readonly BondMode[] | undefined;
   /** The switch with which it shares bonds (MLAG). */
   readonly pair?: string | undefined;
   /** Whether ports that somebody else has changed are set again. */
@@ -166,6 +168,7 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
     ...findCrossFaults(document.toJS(), knownDrivers),
   ];
   if (!parsed.success || faults.length > 0) throw badFile(fileName, faults);
+  const bondsOf = (driver: string) => knownDrivers.find(({ name }) => name === driver)?.bonds;
   return {
     switches: parsed.data.switches.map((entry) => ({
       switchId: entry.switch_id,
@@ -185,7 +188,8 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
       uplinks: entry.uplinks,
       bonds: entry.bonds,
       bondNumbers: entry.bond_numbers,
-      bondModes: entry.bond_numbers && knownDrivers.find(({ name }) => name === entry.driver)?.bonds?.modes,
+      bondModes: entry.bond_numbers && bondsOf(entry.driver)?.modes,
+      pairedBondModes: entry.bond_numbers && bondsOf(entry.driver)?.pairs,
       pair: entry.pair,
       repair: entry.repair,
     })),

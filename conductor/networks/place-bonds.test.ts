@@ -14,6 +14,12 @@ const leaf = (switchId: string, more: Partial<SwitchEntry> = numbers): SwitchEnt
 });
 const one = leaf('Leaf1', { ...numbers, pair: 'leaf2' });
 const two = leaf('leaf2', { ...numbers, pair: 'leaf1' });
+const lacpPair = (pair: string): Partial<SwitchEntry> => ({
+  ...numbers,
+  bondModes: ['lacp', 'static'],
+  pairedBondModes: ['lacp'],
+  pair,
+});
 const at = (uuid: string, switchEntry: SwitchEntry, network: Network | undefined = blue, portgroupUuid = 'g') => ({
   port: {
     uuid,
@@ -82,6 +88,12 @@ describe('placeBonds', () => {
       [at('a', one), at('b', one)],
       group('balance-xor'),
       'give the group mode 802.3ad, or',
+    ],
+    [
+      'a mode that the driver lacks across a pair',
+      [at('a', leaf('Leaf1', lacpPair('leaf2'))), at('b', leaf('leaf2', lacpPair('leaf1')))],
+      group('balance-xor'),
+      'driver ovs of switch Leaf1 makes no such bond with its pair; give the group mode 802.3ad, or active-backup',
     ],
     ['no number left', [at('a', one), at('b', one)], group('4', null), 'no bond number left of 101-102'],
   ])('refuses %s', (_name, moves, groups, says) => {

@@ -56,10 +56,13 @@ function placeBond(group: PortGroup, members: readonly SwitchPortMove[]): Switch
       'or give the group mode active-backup'
     );
   }
-  const unable = switches.find(({ bondModes }) => bondModes && !bondModes.includes(mode));
+  const modesOf = (entry: SwitchEntry) => (second ? entry.pairedBondModes : entry.bondModes);
+  const unable = switches.find((entry) => modesOf(entry)?.includes(mode) === false);
   if (unable) {
-    const modes = unable.bondModes?.map((each) => (each === 'lacp' ? '802.3ad' : 'balance-xor')).join(' or ');
-    return `${about}: driver ${unable.driver} of switch ${unable.switchId} makes no such bond; give the group mode ${modes}, or active-backup`;
+    const modes = modesOf(unable)
+      ?.map((each) => (each === 'lacp' ? '802.3ad' : 'balance-xor'))
+      .join(' or ');
+    return `${about}: driver ${unable.driver} of switch ${unable.switchId} makes no such bond${second ? ' with its pair' : ''}; give the group mode ${modes}, or active-backup`;
   }
   if (group.bondNumber === null) {
     const { from, to } = first.bondNumbers ?? { from: 0, to: 0 };

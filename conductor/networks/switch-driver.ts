@@ -119,8 +119,8 @@ export interface NumberRange {
 /** The bonds that a driver can make. */
 export interface BondAbilities {
   readonly modes: readonly BondMode[];
-  /** Whether two switches can share one (MLAG). */
-  readonly pairs: boolean;
+  /** Of them those that two switches can share (MLAG). */
+  readonly pairs: readonly BondMode[];
   /** Default: whichever it has. */
   readonly transports?: readonly SwitchTransport[];
 }

@@ -80,7 +80,7 @@ testSwitchDriver(
       },
     };
   },
-  { modes: ['lacp'], pairs: false },
+  { modes: ['lacp'], pairs: [] },
 );
 
 describe('the ovs driver', () => {

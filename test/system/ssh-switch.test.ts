@@ -91,7 +91,7 @@ testSwitchDriver(
       stop: () => real.stop(),
     };
   },
-  { modes: ['lacp', 'static'], pairs: false },
+  { modes: ['lacp', 'static'], pairs: [] },
 );
 
 let real: SshSwitch;

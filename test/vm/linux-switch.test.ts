@@ -44,7 +44,7 @@ testSwitchDriver(
       stop: () => real.stop(),
     };
   },
-  { modes: ['lacp', 'static'], pairs: false },
+  { modes: ['lacp', 'static'], pairs: [] },
 );
 
 describe('machines at a Linux switch', () => {

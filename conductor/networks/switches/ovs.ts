@@ -37,7 +37,7 @@ const realiseTimeoutMs = 10_000;
 
 export const ovsDriver: SwitchDriver = {
   name: 'ovs',
-  bonds: { modes: ['lacp'], pairs: false },
+  bonds: { modes: ['lacp'], pairs: [] },
   connect: ({ endpoint, bondNumbers }) => {
     const at = { client: createOvsdbClient(endpoint), endpoint, bondNumbers };
     return {

@@ -68,7 +68,7 @@ export function testBonds(abilities: BondAbilities, subject: () => BondsUnderTes
     test('gets another number, and another mode', async () => {
       await apply(portVlans(100), lacp);
       const kinds = abilities.modes.map((mode, index) => ({ ...lacp, number: 102 + index, mode }));
-      const pairs = abilities.pairs ? [{ ...lacp, number: 104, acrossPair: true }] : [];
+      const pairs = abilities.pairs.map((mode, index) => ({ number: 104 + index, mode, acrossPair: true }));
       for (const bond of [...kinds, ...pairs, lacp]) {
         await apply(portVlans(200), bond);
         expect(await read()).toEqual(both(portVlans(200), bond));

@@ -236,7 +236,7 @@ export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderT
 
     test('makes the bonds that it says it makes', () => {
       const { driver, access } = subject;
-      const { transports, ...abilities } = driver.bonds ?? { modes: [], pairs: false };
+      const { transports, ...abilities } = driver.bonds ?? { modes: [], pairs: [] };
       const isHere = !transports || transports.some((each) => access.endpoint.startsWith(`${each}:`));
       expect(driver.bonds && isHere ? abilities : undefined).toEqual(bonds);
     });

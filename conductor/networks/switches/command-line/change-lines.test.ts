@@ -13,7 +13,7 @@ const join = (portIds: readonly string[], vlans: PortVlans) =>
 const bonds: BondRows = {
   name: (number) => `bond${number}`,
   modes: ['lacp'],
-  pairs: false,
+  pairs: [],
   members: () => new Map(),
   make: ({ name }) => [`${name} made`],
   join: (portIds, { name }) => portIds.map((portId) => `${portId} enters ${name}`),

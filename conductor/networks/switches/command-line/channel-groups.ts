@@ -18,7 +18,7 @@ export function channelGroups(words: ChannelWords): Omit<BondRows, 'members'> {
   return {
     name,
     modes: ['lacp', 'static'],
-    pairs: pair !== undefined,
+    pairs: pair === undefined ? [] : ['lacp', 'static'],
     make: (bond) => [
       `interface ${bond.name}`,
       ...(bond.acrossPair && pair ? [pair(bond.number)] : []),

@@ -55,7 +55,7 @@ export function requireOwnBonds(
     const member = members.get(portId);
     if (member && ownNumber(switchAt, member.name) === undefined) throw notBatons(portId, member.name);
     if (!bond) continue;
-    if (!rows.bonds?.modes.includes(bond.mode) || (bond.acrossPair && !rows.bonds.pairs))
+    if (!rows.bonds?.[bond.acrossPair ? 'pairs' : 'modes'].includes(bond.mode))
       throw new AppError('invalid_argument', `${os.name} over ${access.endpoint} can't make ${describeBond(bond)}`);
     const name = rows.bonds.name(bond.number);
     const others = [...members].filter(

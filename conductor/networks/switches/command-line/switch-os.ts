@@ -71,7 +71,7 @@ export interface BondRows {
   /** `Port-Channel101` */
   readonly name: (number: number) => string;
   readonly modes: readonly BondMode[];
-  readonly pairs: boolean;
+  readonly pairs: readonly BondMode[];
   /** Asked beside those of `read`. */
   readonly commands?: readonly string[];
   /** Members of bonds, from the answers to `read` and to `commands`. */

@@ -46,7 +46,7 @@ function testApi<Switch extends HttpsSwitch>(
   testSwitchDriver(`${name} over HTTPS`, start48, bonds);
 }
 
-const bothModes: BondAbilities = { modes: ['lacp', 'static'], pairs: true };
+const bothModes: BondAbilities = { modes: ['lacp', 'static'], pairs: ['lacp', 'static'] };
 
 testApi(
   'eos',

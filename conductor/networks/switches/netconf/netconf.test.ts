@@ -31,7 +31,7 @@ const startJunos = async (): Promise<SwitchUnderTest> => {
     stop: () => simulated.stop(),
   };
 };
-testSwitchDriver('junos over NETCONF', startJunos, { modes: ['lacp', 'static'], pairs: false });
+testSwitchDriver('junos over NETCONF', startJunos, { modes: ['lacp', 'static'], pairs: ['lacp'] });
 
 testSwitchDriver('openconfig', async () => {
   const simulated = await startOpenconfigSwitch(openconfigPorts);

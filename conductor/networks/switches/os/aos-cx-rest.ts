@@ -47,7 +47,7 @@ export const aosCxRest: SwitchRows = {
   bonds: {
     name: (number) => `lag${number}`,
     modes: ['lacp', 'static'],
-    pairs: true,
+    pairs: ['lacp', 'static'],
     members: ([interfaces]) => membersOf(parseAnswer(Interfaces, interfaces)),
     // whether it is shared with the pair is said when it is made
     make: ({ name, mode, acrossPair }) => [

@@ -54,7 +54,7 @@ export const aosCx: SwitchOs = {
   bonds: {
     name: (number) => `lag${number}`,
     modes: ['lacp', 'static'],
-    pairs: true,
+    pairs: ['lacp', 'static'],
     members: ([config = '']) => membersOf(sectionsOf(config)),
     // a pair is one of VSX
     make: ({ name, mode, acrossPair }) => [

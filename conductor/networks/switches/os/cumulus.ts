@@ -76,7 +76,7 @@ export const cumulus: SwitchOs = {
   bonds: {
     name: (number) => `bond${number}`,
     modes: ['lacp', 'static'],
-    pairs: true,
+    pairs: ['lacp', 'static'],
     members: ([, config]) => {
       const interfaces = parseAnswer(Config, config).flatMap((part) => Object.entries(part.set?.interface ?? {}));
       return new Map(

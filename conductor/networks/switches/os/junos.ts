@@ -6,6 +6,9 @@ import { junosNetconf } from '#conductor/networks/switches/netconf/junos-netconf
 /** What a terminal takes at once for sure. */
 const linesOfBlock = 64;
 
+/** Both switches of a pair are one system to a node; of several bonds the number tells which. */
+const pairSystemId = '02:62:61:74:6f:6e';
+
 /**
  * Juniper Junos with the Enhanced Layer 2 Software (`interface-mode`): an exclusive candidate, committed with a confirmation.
  * `commit confirmed` counts minutes. Somebody else's uncommitted changes refuse the lock, and stay.
@@ -62,7 +65,7 @@ export const junos: SwitchOs = {
   bonds: {
     name: (number) => `ae${number}`,
     modes: ['lacp', 'static'],
-    pairs: false,
+    pairs: ['lacp'],
     members: ([, config = '']) => {
       const members = config.matchAll(/^set interfaces (\S+) (?:gig)?ether-options 802\.3ad (ae\d+)$/gm);
       const lacp = new Map(
@@ -71,16 +74,25 @@ export const junos: SwitchOs = {
           set[2] === 'active' ? ('lacp' as const) : ('other' as const),
         ]),
       );
+      const paired = new Set([...config.matchAll(/^set interfaces (ae\d+) esi /gm)].map((set) => set[1]));
       return new Map(
         [...members].map(([, portId = '', name = '']) => [
           portId,
-          { name, mode: lacp.get(name) ?? 'static', acrossPair: false },
+          { name, mode: lacp.get(name) ?? 'static', acrossPair: paired.has(name) },
         ]),
       );
     },
-    make: ({ name, mode }) => [
+    // a pair is one of EVPN: the node's own LACP tells the segment, so that no two pairs of a fabric have the same
+    make: ({ name, mode, acrossPair }) => [
       `delete interfaces ${name}`,
       `set interfaces ${name} aggregated-ether-options ${mode === 'lacp' ? 'lacp active' : 'minimum-links 1'}`,
+      ...(acrossPair
+        ? [
+            `set interfaces ${name} aggregated-ether-options lacp system-id ${pairSystemId}`,
+            `set interfaces ${name} esi auto-derive type-1-lacp`,
+            `set interfaces ${name} esi all-active`,
+          ]
+        : []),
     ],
     // a member has no units
     join: (portIds, { name }) =>

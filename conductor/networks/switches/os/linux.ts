@@ -70,7 +70,7 @@ export const linux: SwitchOs = {
   bonds: {
     name: (number) => `bond${number}`,
     modes: ['lacp', 'static'],
-    pairs: false,
+    pairs: [],
     members: ([links]) => membersIn(parseAnswer(Links, links)),
     make: ({ name, mode }) => [
       // one that a lost change has left may be of another mode

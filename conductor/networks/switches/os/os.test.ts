@@ -11,7 +11,7 @@ testSystem(
   () => startEosSwitch({ ports: eosPorts, vlans: [1] }),
   (simulated, port, vlan) =>
     simulated.configure(`interface ${port}`, 'switchport mode access', `switchport access vlan ${vlan}`),
-  { modes: ['lacp', 'static'], pairs: true },
+  { modes: ['lacp', 'static'], pairs: ['lacp', 'static'] },
 );
 
 const junosPorts = ports48((number) => `ge-0/0/${number - 1}`, 'ae48');
@@ -27,7 +27,7 @@ testSystem(
       `set ${switching} vlan members ${vlan}`,
     );
   },
-  { modes: ['lacp', 'static'], pairs: false },
+  { modes: ['lacp', 'static'], pairs: ['lacp'] },
 );
 
 for (const system of textSystems) {
@@ -36,7 +36,7 @@ for (const system of textSystems) {
     ports48(system.port, system.port(48)),
     () => startTextSwitch(system),
     (simulated, port, vlan) => simulated.configure(`interface ${port}`, ...system.byHand(vlan)),
-    { modes: ['lacp', 'static'], pairs: system.name !== 'ios-xe' },
+    { modes: ['lacp', 'static'], pairs: system.name === 'ios-xe' ? [] : ['lacp', 'static'] },
     system.name === 'os10',
   );
 }

@@ -34,7 +34,7 @@ testPrograms(
     `vlan add dev ${port} vid ${vlan} pvid untagged`,
     'END',
   ],
-  { modes: ['lacp', 'static'], pairs: false },
+  { modes: ['lacp', 'static'], pairs: [] },
 );
 
 testPrograms(
@@ -46,7 +46,7 @@ testPrograms(
     `for old in $(sonic-db-cli CONFIG_DB keys 'VLAN_MEMBER|*|${port}' | tr -d A-Za-z_ | cut -d'|' -f2); do config vlan member del $old ${port}; done`,
     `config vlan member add -u ${vlan} ${port}`,
   ],
-  { modes: ['lacp'], pairs: true },
+  { modes: ['lacp'], pairs: ['lacp'] },
 );
 
 testPrograms(
@@ -58,5 +58,5 @@ testPrograms(
     `nv set interface ${port} bridge domain br_default access ${vlan}`,
     'nv config apply -y',
   ],
-  { modes: ['lacp', 'static'], pairs: true },
+  { modes: ['lacp', 'static'], pairs: ['lacp', 'static'] },
 );

@@ -48,7 +48,7 @@ export const sonic: SwitchOs = {
   bonds: {
     name: (number) => `PortChannel${number}`,
     modes: ['lacp'],
-    pairs: true,
+    pairs: ['lacp'],
     members: ([text]) => {
       const database = parseAnswer(Database, text);
       const paired = Object.keys(database.MCLAG_INTERFACE).map((key) => key.split('|')[1]);
