@@ -11,8 +11,17 @@ export interface OpenconfigSwitch extends SwitchServer {
   configure(port: string, vlan: number): void;
 }
 
+interface Port {
+  isEnabled: boolean;
+  switched: string;
+  /** Of a member. */
+  aggregateId?: string | undefined;
+  /** Of an aggregate. */
+  lagType?: string | undefined;
+}
+
 interface Config {
-  readonly ports: Map<string, { isEnabled: boolean; switched: string }>;
+  readonly ports: Map<string, Port>;
   /** With their names. */
   readonly vlans: Map<number, string>;
 }
@@ -95,12 +104,17 @@ function show({ ports, vlans }: Config, operation: XmlElement): string {
       .join('');
     return `<network-instances xmlns="http://openconfig.net/yang/network-instance"><network-instance><name>default</name><vlans>${list}</vlans></network-instance></network-instances>`;
   }
-  const list = [...ports].map(([port, { isEnabled, switched }]) => {
+  const list = [...ports].map(([port, { isEnabled, switched, aggregateId, lagType }]) => {
     const container = port.startsWith('Port-Channel') ? 'aggregation' : 'ethernet';
+    const own =
+      (aggregateId === undefined
+        ? ''
+        : `<config><lag:aggregate-id xmlns:lag="http://openconfig.net/yang/interfaces/aggregate">${aggregateId}</lag:aggregate-id></config>`) +
+      (lagType === undefined ? '' : `<config><lag-type>${lagType}</lag-type></config>`);
     const inside = switched === '' ? '' : `<oc-vlan:config>${switched}</oc-vlan:config>`;
     return (
       `<interface><name>${port}</name><config><name>${port}</name><enabled>${isEnabled}</enabled></config>` +
-      `<${container}><oc-vlan:switched-vlan xmlns:oc-vlan="http://openconfig.net/yang/vlan">${inside}</oc-vlan:switched-vlan></${container}></interface>`
+      `<${container}>${own}<oc-vlan:switched-vlan xmlns:oc-vlan="http://openconfig.net/yang/vlan">${inside}</oc-vlan:switched-vlan></${container}></interface>`
     );
   });
   return `<interfaces xmlns="http://openconfig.net/yang/interfaces">${list.join('')}</interfaces>`;
@@ -115,15 +129,35 @@ function edit(candidate: Config, operation: XmlElement): string {
     else candidate.vlans.set(Number(textAt(each, 'vlan-id')), name);
   }
   for (const each of elementsAt(operation, 'config', 'interfaces', 'interface')) {
-    const port = candidate.ports.get(textAt(each, 'name') ?? '');
-    if (!port) return rpcError('data-missing', `no interface ${textAt(each, 'name')}`);
-    port.isEnabled = textAt(each, 'config', 'enabled') === 'true';
-    const [switched] = ['ethernet', 'aggregation'].flatMap((container) =>
-      elementsAt(each, container, 'switched-vlan', 'config'),
-    );
-    port.switched = (switched?.children ?? []).map((leaf) => `<${leaf.name}>${allText(leaf)}</${leaf.name}>`).join('');
+    const fault = editPort(candidate, each);
+    if (fault !== undefined) return fault;
   }
   return '<ok/>';
+}
+
+/** What comes without settings comes to be removed. */
+function editPort({ ports }: Config, each: XmlElement): string | undefined {
+  const name = textAt(each, 'name') ?? '';
+  const isMade = textAt(each, 'config', 'type')?.endsWith('ieee8023adLag') === true;
+  if (isMade && !ports.has(name)) ports.set(name, { isEnabled: true, switched: '' });
+  const port = ports.get(name);
+  if (!port) return rpcError('data-missing', `no interface ${name}`);
+  if (elementsAt(each, 'config').length === 0) {
+    const member = [...ports].find(([, { aggregateId }]) => aggregateId === name);
+    if (member) return rpcError('data-missing', `leafref of interface ${member[0]}: no interface ${name}`);
+    ports.delete(name);
+    return undefined;
+  }
+  port.lagType = textAt(each, 'aggregation', 'config', 'lag-type') ?? port.lagType;
+  const aggregateId = textAt(each, 'ethernet', 'config', 'aggregate-id');
+  if (aggregateId && !ports.has(aggregateId)) return rpcError('data-missing', `no interface ${aggregateId}`);
+  if (aggregateId !== undefined) port.aggregateId = aggregateId || undefined;
+  port.isEnabled = textAt(each, 'config', 'enabled') === 'true';
+  const containers = ['ethernet', 'aggregation'].flatMap((container) => elementsAt(each, container, 'switched-vlan'));
+  const [switched] = containers.flatMap((container) => elementsAt(container, 'config'));
+  if (switched)
+    port.switched = switched.children.map((leaf) => `<${leaf.name}>${allText(leaf)}</${leaf.name}>`).join('');
+  return undefined;
 }
 
 function commit(state: OpenconfigState, operation: XmlElement): string {

@@ -7,7 +7,7 @@ import {
   vlanList,
   vlansIn,
 } from '#conductor/model/port-vlans.ts';
-import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import type { Membership, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { netconf } from '#conductor/networks/switches/netconf/netconf.ts';
 import { elementsAt, textAt, type XmlElement } from '#conductor/networks/switches/netconf/xml.ts';
 
@@ -59,6 +59,22 @@ export const openconfig: SwitchOs = {
     ),
   ],
   trunk: (portIds, vlans) => [edit(portIds.map((portId) => interfaceOf(portId, true, trunkOf(vlans))))],
+  bonds: {
+    // as EOS has them; other systems that have other names refuse it
+    name: (number) => `Port-Channel${number}`,
+    modes: ['lacp', 'static'],
+    pairs: [],
+    members: ([ports = '']) => membersOf(elementsAt(JSON.parse(ports), 'data', 'interfaces', 'interface')),
+    make: ({ name, mode }) => [
+      edit([
+        `<interface><name>${name}</name><config><name>${name}</name><type xmlns:ift="urn:ietf:params:xml:ns:yang:iana-if-type">ift:ieee8023adLag</type>` +
+          `<enabled>false</enabled></config><aggregation ${model('interfaces/aggregate')}><config><lag-type>${mode === 'lacp' ? 'LACP' : 'STATIC'}</lag-type></config></aggregation></interface>`,
+      ]),
+    ],
+    join: (portIds, { name }) => [edit(portIds.map((portId) => memberOf(portId, `>${name}</aggregate-id>`)))],
+    leave: (portIds) => [edit(portIds.map((portId) => memberOf(portId, ` ${nc} nc:operation="remove"/>`)))],
+    remove: (name) => [edit([`<interface ${nc} nc:operation="remove"><name>${name}</name></interface>`])],
+  },
   createVlan: (vlan) => [
     `<edit-config>${candidate}<config><network-instances ${model('network-instance')}><network-instance><name>default</name>` +
       `<vlans><vlan><vlan-id>${vlan}</vlan-id><config><vlan-id>${vlan}</vlan-id><name>baton-${vlan}</name></config></vlan></vlans>` +
@@ -112,6 +128,27 @@ function interfaceOf(portId: string, isEnabled: boolean, switched: string): stri
   return (
     `<interface><name>${portId}</name><config><name>${portId}</name><enabled>${isEnabled}</enabled></config>` +
     `<${container} ${model(name)}><switched-vlan ${model('vlan')}>${switched}</switched-vlan></${container}></interface>`
+  );
+}
+
+/** A member is up: what isolates is that its bond is not. */
+function memberOf(portId: string, aggregateId: string): string {
+  return (
+    `<interface><name>${portId}</name><config><name>${portId}</name><enabled>true</enabled></config>` +
+    `<ethernet ${model('interfaces/ethernet')}><config><aggregate-id ${model('interfaces/aggregate')}${aggregateId}</config></ethernet></interface>`
+  );
+}
+
+function membersOf(ports: readonly XmlElement[]): Map<string, Membership> {
+  const types = new Map(ports.map((port) => [textAt(port, 'name'), textAt(port, 'aggregation', 'config', 'lag-type')]));
+  return new Map(
+    ports.flatMap((port) => {
+      const name = textAt(port, 'ethernet', 'config', 'aggregate-id');
+      if (name === undefined) return [];
+      const type = types.get(name);
+      const mode = type === 'LACP' ? 'lacp' : type === 'STATIC' ? 'static' : 'other';
+      return [[textAt(port, 'name') ?? '', { name, mode, acrossPair: false }] as const];
+    }),
   );
 }
 
