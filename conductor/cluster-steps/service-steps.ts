@@ -21,14 +21,17 @@ import { inParallel } from '#shared/in-parallel.ts';
 import { askPeerForStatus } from '#shared/peers/ask-peer.ts';
 import { run } from '#shared/process/run.ts';
 
-const every = z.number().int().positive().describe('seconds between two looks');
+export const every = z.number().int().positive().describe('seconds between two looks');
 
-const readyArgs = clusterArgs.extend({
-  every,
+/** What the deployed node must not be. */
+export const joinedArgs = z.object({
   uids: z.array(z.string()).describe("UIDs of the node's objects in Kubernetes before the deploy"),
   boot_ids: z.array(z.string()).describe('boots that its kubelet had reported before the deploy'),
   deployed_after: z.number().describe('when the deploy began; milliseconds since 1970'),
 });
+
+const readyArgs = clusterArgs.extend({ every, ...joinedArgs.shape });
+export const answersArg = z.array(z.object({ by: z.enum(['ping', 'tcp', 'http']), target: z.string() }));
 
 function findNode(context: StepContext, name: string, againMs: number): Promise<WatchedNode | undefined> {
   const { database: owner, config, signal, stopping, nudge, node } = context;
@@ -42,10 +45,7 @@ export const waitUntilReady = newClusterStep({
   args: readyArgs,
   every: (args) => args.every,
   round: async ({ context, args }): Promise<Round> => {
-    const node = await findNode(context, args.node, args.every * 1000);
-    const why =
-      whyNotReady(node, { uids: args.uids, bootIds: args.boot_ids, deployedAfter: args.deployed_after }) ??
-      (await whyAnother(context, node));
+    const why = await whyNotJoined(context, args);
     if (why !== undefined) {
       return {
         state: 'waiting',
@@ -57,6 +57,18 @@ export const waitUntilReady = newClusterStep({
     return { state: 'done', messages: [{ message: `Node ${args.node} is Ready`, error: false }] };
   },
 });
+
+/** @returns why the deployed node is not Ready; `undefined` = it is */
+export async function whyNotJoined(
+  context: StepContext,
+  args: z.output<typeof joinedArgs> & { readonly node: string; readonly every: number },
+): Promise<string | undefined> {
+  const node = await findNode(context, args.node, args.every * 1000);
+  return (
+    whyNotReady(node, { uids: args.uids, bootIds: args.boot_ids, deployedAfter: args.deployed_after }) ??
+    (await whyAnother(context, node))
+  );
+}
 
 /** Another machine may have taken the name. */
 async function whyAnother(context: StepContext, node: WatchedNode | undefined): Promise<string | undefined> {
@@ -91,20 +103,12 @@ export const waitForAnswers = newClusterStep({
   description: 'Waits until the instance answers as its documents ask.',
   args: clusterArgs.extend({
     every,
-    answers: z.array(z.object({ by: z.enum(['ping', 'tcp', 'http']), target: z.string() })),
+    answers: answersArg,
     in_kubernetes: z.boolean().default(false).describe('it has joined the Kubernetes cluster'),
   }),
   every: (args) => args.every,
   round: async ({ context, args }): Promise<Round> => {
-    const silent = await inParallel(
-      args.answers,
-      async (answer) => {
-        const why = await askInstance(answer, context.signal);
-        return why === undefined ? [] : [`${answer.by} ${answer.target}: ${why}`];
-      },
-      { atOnce: 4 },
-    );
-    const reasons = silent.flat();
+    const reasons = await whySilent(args.answers, context.signal);
     if (reasons.length > 0) {
       return {
         state: 'waiting',
@@ -127,6 +131,19 @@ function waitingSince({ step, clock }: StepContext, { timeout }: { readonly time
   const since = step.startedAt ?? clock.now();
   const until = step.waitUntil ?? new Date(since.getTime() + timeout * 1000);
   return `${what} (since ${since.toISOString()}, until ${until.toISOString()})`;
+}
+
+/** One line for each that does not answer. */
+export async function whySilent(answers: readonly InstanceAnswer[], signal: AbortSignal): Promise<string[]> {
+  const silent = await inParallel(
+    answers,
+    async (answer) => {
+      const why = await askInstance(answer, signal);
+      return why === undefined ? [] : [`${answer.by} ${answer.target}: ${why}`];
+    },
+    { atOnce: 4 },
+  );
+  return silent.flat();
 }
 
 const limitMs = 5_000;

@@ -72,6 +72,8 @@ function withArgs(
 interface ServicePlan {
   /** Its name in the clusters. */
   readonly node: string;
+  /** Its machine went into the instance by kexec. */
+  readonly byKexec: boolean;
   /** To be Ready there, as somebody else than these; absent = nobody waits for it. */
   readonly kubernetes?: {
     readonly uids: readonly string[];
@@ -92,16 +94,28 @@ interface ServicePlan {
   };
 }
 
+/** Of the time to join, for what comes up by kexec: the rest of a start is no firmware's. */
+const kexecShare = 0.5;
+
 /** The steps that wait until a node is in service; those that nobody asks for are left out, but the last. Pure. */
-export function planService({ node, kubernetes, etcd, answers }: ServicePlan): PlannedStep[] {
+export function planService({ node, byKexec, kubernetes, etcd, answers }: ServicePlan): PlannedStep[] {
+  const joined = kubernetes && {
+    uids: [...kubernetes.uids],
+    boot_ids: [...kubernetes.bootIds],
+    deployed_after: kubernetes.deployedAfter,
+  };
+  const hasSigns = joined !== undefined || answers.all.length > 0;
   const args: Readonly<Record<string, Record<string, unknown> | undefined>> = {
-    'cluster.wait_until_ready': kubernetes && {
-      timeout: kubernetes.timeout,
-      every: kubernetes.every,
-      uids: [...kubernetes.uids],
-      boot_ids: [...kubernetes.bootIds],
-      deployed_after: kubernetes.deployedAfter,
-    },
+    'cluster.restart_if_silent':
+      byKexec && hasSigns
+        ? {
+            timeout: Math.ceil(answers.timeout * kexecShare),
+            every: answers.every,
+            answers: [...answers.all],
+            ...(joined ? { kubernetes: joined } : {}),
+          }
+        : undefined,
+    'cluster.wait_until_ready': joined && { timeout: kubernetes.timeout, every: kubernetes.every, ...joined },
     'cluster.wait_for_members': etcd && {
       timeout: etcd.timeout,
       clusters: [...etcd.clusters],

@@ -215,7 +215,7 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     ...inClusters,
     doing: 'waiting for it to be in service',
     afterFailure: { next: 'ask for it again: `update_site` waits for it once more' },
-    opening: ['wait_until_ready', 'wait_for_members', 'wait_for_answers'].map(clusterStep),
+    opening: ['restart_if_silent', 'wait_until_ready', 'wait_for_members', 'wait_for_answers'].map(clusterStep),
   },
 };
 

@@ -64,7 +64,31 @@ export async function whyKexecIsUnknown(db: Queryable, nodeUuid: string): Promis
   const name = `${model.maker} ${model.product}`;
   if (!last) return `no ${name} has been deployed by kexec yet`;
   const came = describeDeployBoot(last.output);
-  return came === wentOn ? undefined : `the last ${name}: ${came}`;
+  return wentByKexec(last.output) ? undefined : `the last ${name}: ${came}`;
 }
 
 const wentOn = describeDeployBoot({ deploy_boot: 'kexec' });
+
+/** @param output of `boot_instance` */
+export function wentByKexec(output: unknown): boolean {
+  return describeDeployBoot(output) === wentOn;
+}
+
+/** How the node's last deploy says that it ended; `undefined` where it did not come so far. */
+export async function findDeployBoot(
+  db: Queryable,
+  nodeUuid: string,
+): Promise<{ readonly stepUuid: string; readonly output: unknown } | undefined> {
+  const [last] = await db
+    .select({ uuid: flows.uuid })
+    .from(flows)
+    .where(and(eq(flows.nodeUuid, nodeUuid), eq(flows.kind, 'deploy')))
+    .orderBy(desc(flows.startedAt))
+    .limit(1);
+  if (!last) return undefined;
+  const [step] = await db
+    .select({ stepUuid: flowSteps.uuid, output: flowSteps.output })
+    .from(flowSteps)
+    .where(and(eq(flowSteps.flowUuid, last.uuid), eq(flowSteps.step, 'boot_instance'), isNotNull(flowSteps.endedAt)));
+  return step;
+}

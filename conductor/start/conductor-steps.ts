@@ -5,6 +5,7 @@ import {
   removeNodeFromCluster,
   shutDownKubelet,
 } from '#conductor/cluster-steps/kubernetes-steps.ts';
+import { restartIfSilent } from '#conductor/cluster-steps/restart-if-silent.ts';
 import { waitForAnswers, waitForMembers, waitUntilReady } from '#conductor/cluster-steps/service-steps.ts';
 import { bootInstance } from '#conductor/flows/conductor-steps/boot-instance.ts';
 import { bootRamdisk, deploy } from '#conductor/flows/conductor-steps/boot-ramdisk.ts';
@@ -60,5 +61,6 @@ export const conductorSteps: readonly ConductorStep[] = [
   removeNodeFromCluster,
   waitUntilReady,
   waitForMembers,
+  restartIfSilent,
   waitForAnswers,
 ];

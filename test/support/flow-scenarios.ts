@@ -199,6 +199,7 @@ function intoClusters(stage: FlowStage, clusters: ClustersOfNode): readonly Flow
         const times = { timeout: 60, every: 1 };
         const steps = planService({
           node: name,
+          byKexec: false,
           kubernetes: { uids: [], bootIds: ['boot-1'], deployedAfter: 0, ...times },
           etcd: { clusters: ['control'], revisionId: revision?.id ?? 0, timeout: 60 },
           answers: { all: [{ by: 'http', target: `${conductor.url}/` }], inKubernetes: true, ...times },

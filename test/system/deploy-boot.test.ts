@@ -1,10 +1,18 @@
+import { createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
 import type { FlowView, PlanView } from '#conductor/api/flows.ts';
+import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import { planService } from '#conductor/flows/plan-cluster-steps.ts';
+import { describeDeployBoot } from '#conductor/model/step-note.ts';
+import { findDeployBoot } from '#conductor/nodes/deploy-boot.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { startBeside } from '#conductor/sites/nodes/request-cluster-flow.ts';
 import { silentLog } from '#shared/log.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { enrolSimulatedNode } from '#test/support/enrol.ts';
+import { freePort } from '#test/support/free-port.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 
 /** Deploys that end with kexec, in whole flows: a conductor, a Redfish BMC and a real agent over HTTP. */
@@ -144,6 +152,65 @@ describe('a running system that is to go into the ramdisk by kexec', () => {
         await Promise.resolve();
       },
     });
+  });
+});
+
+describe('an instance that its documents have waited for, after kexec', () => {
+  let port: number;
+  let answers: Server | undefined;
+  /** As its documents have it, and after a deploy that its site asked for. */
+  const enterService = async () => {
+    const times = { timeout: 1, every: 1 };
+    const all = [{ by: 'tcp', target: `127.0.0.1:${port}` }] as const;
+    const [restart] = planService({ node: name, byKexec: true, answers: { all, inKubernetes: false, ...times } });
+    if (restart?.step !== 'restart_if_silent') throw new Error('the step is not planned');
+    const row = await getNode(conductor.context().db, name);
+    const caller = { user: 'tester', project: undefined, via: 'test' };
+    await startBeside(conductor.context(), row, { kind: 'enter_service', steps: [restart], caller });
+  };
+  const ended = async () => {
+    const { uuid } = await getNode(conductor.context().db, name);
+    await expect.poll(() => findOpenFlow(conductor.context().db, uuid)).toBeUndefined();
+  };
+  const notes = async () => {
+    const { uuid } = await getNode(conductor.context().db, name);
+    return describeDeployBoot((await findDeployBoot(conductor.context().db, uuid))?.output);
+  };
+  beforeEach(async () => {
+    port = await freePort();
+    answers = undefined;
+    await deploy();
+    return () => answers?.close();
+  });
+
+  test('is left alone where it answers', async () => {
+    answers = createServer((socket) => socket.destroy()).listen(port, '127.0.0.1');
+    const before = machine.boots();
+    await enterService();
+    await ended();
+    expect([machine.boots() - before, await notes()]).toEqual([0, 'went on by kexec']);
+  });
+
+  test('is restarted once where it hangs, whenever the conductor dies; auto is a reboot from then on', async () => {
+    const deaths = await conductor.dieAtEach({
+      prepare: async () => {
+        await choose('kexec');
+        await deploy('rebuild');
+        expect(await notes()).toBe('went on by kexec');
+      },
+      act: async () => {
+        await enterService();
+        await ended();
+      },
+      check: async (checkpoint) => {
+        expect([checkpoint, machine.state()]).toEqual([checkpoint, { power: 'on', runs: 'instance' }]);
+        expect(await notes()).toMatch(/^a reboot in place of kexec: its instance did not answer within 1 s of kexec/);
+      },
+    });
+    expect(deaths).toBeGreaterThan(2);
+    await choose('auto');
+    const [tornDown] = await deploy('rebuild');
+    expect(tornDown).toBeNull();
   });
 });
 

@@ -19,6 +19,7 @@ import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import type { FlowKindName, InstanceAnswer } from '#conductor/model/flow-states.ts';
 import type { PlannedStep } from '#conductor/model/planned-step.ts';
 import { transientStates } from '#conductor/model/provision-states.ts';
+import { findDeployBoot, wentByKexec } from '#conductor/nodes/deploy-boot.ts';
 import { requireUnprotected } from '#conductor/nodes/node-guards.ts';
 import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';
 import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
@@ -167,6 +168,7 @@ export async function requestService(
   const bootIds = earlier.flatMap(({ bootId }) => bootId ?? []);
   const steps = planService({
     node: wanted.name,
+    byKexec: wentByKexec((await findDeployBoot(db, row.uuid))?.output),
     ...(needs.kubernetes ? { kubernetes: { uids, bootIds, deployedAfter, ...times } } : {}),
     ...(needs.etcd.length > 0
       ? { etcd: { clusters: needs.etcd, revisionId: action.revisionId, timeout: etcdStepDefaults.readyTimeout } }
@@ -253,5 +255,6 @@ export function joinSeconds({ joinWait, nodeStatusTimeout }: SiteSettings): numb
 
 /** Seconds for all that a node of the site may have to wait for, one after another. Pure. */
 export function serviceSeconds(settings: SiteSettings): number {
-  return 2 * joinSeconds(settings) + etcdStepDefaults.readyTimeout;
+  // half of the first for what went by kexec: restartIfSilent
+  return 2.5 * joinSeconds(settings) + etcdStepDefaults.readyTimeout;
 }
