@@ -14,8 +14,8 @@ import { startEosApi } from '#test/simulators/switch/eos.ts';
 /** Of conductors on one database: a lock. */
 function oneAtATime(): OneWriter {
   const state = { last: Promise.resolve() as Promise<unknown> };
-  return (_switchId, _signal, work) => {
-    const turn = state.last.then(work);
+  return (_switchId, signal, work) => {
+    const turn = state.last.then(() => work(signal));
     state.last = turn.catch(() => undefined);
     return turn;
   };

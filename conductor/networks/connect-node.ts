@@ -94,7 +94,7 @@ const switchesAtOnce = 4;
 export function createNetworkConnector(
   networks: Networks,
   switchDriver: (name: string) => SwitchDriver,
-  oneWriter: OneWriter = (_switchId, _signal, work) => work(),
+  oneWriter: OneWriter = (_switchId, signal, work) => work(signal),
   openCredential: OpenCredential = async () => undefined,
   onVlansKept?: (switchId: string, vlans: readonly number[], error: unknown) => void,
 ): NetworkConnector {
@@ -141,7 +141,7 @@ export function createNetworkConnector(
           inTurn(
             () =>
               // not amid another conductor's change, which a login would take for one that was left behind
-              oneWriter(first.switchEntry.switchId, stop, async () => lookTogether(switchOf(first), atSwitch, stop)),
+              oneWriter(first.switchEntry.switchId, stop, (held) => lookTogether(switchOf(first), atSwitch, held)),
             stop,
           ),
         ),

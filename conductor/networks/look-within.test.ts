@@ -54,12 +54,12 @@ test('a look at many switches holds the locks of four at a time', async () => {
   const connector = createNetworkConnector(
     noNetworks,
     () => fake.driver,
-    async (_switchId, _signal, work) => {
+    async (_switchId, signal, work) => {
       now += 1;
       most = Math.max(most, now);
       await setImmediate();
       try {
-        return await work();
+        return await work(signal);
       } finally {
         now -= 1;
       }

@@ -3,8 +3,9 @@ import { portVlans } from '#conductor/model/port-vlans.ts';
 import type { SwitchPortSetting } from '#conductor/networks/switch-driver.ts';
 import { createSwitchRounds, type OneWriter } from '#conductor/networks/switch-rounds.ts';
 import { createFakeSwitch } from '#conductor/networks/switches/fake.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
-const alone: OneWriter = (_switchId, _signal, work) => work();
+const alone: OneWriter = (_switchId, signal, work) => work(signal);
 const portIds = Array.from({ length: 48 }, (_, index) => `p${index + 1}`);
 
 function start(oneWriter = alone) {
@@ -27,10 +28,10 @@ test('48 nodes that move at once are one change of the switch', async () => {
 test('what comes during a round waits for the next one', async () => {
   const gate = Promise.withResolvers<void>();
   const entered = Promise.withResolvers<void>();
-  const { apply, rounds, to } = start(async (_switchId, _signal, work) => {
+  const { apply, rounds, to } = start(async (_switchId, signal, work) => {
     entered.resolve();
     await gate.promise;
-    return work();
+    return work(signal);
   });
   const first = rounds.move(to(100, 'p1'));
   await entered.promise;
@@ -68,6 +69,17 @@ test('who gives up leaves the round, and nothing is done for him', async () => {
   expect(second).toMatchObject({ status: 'fulfilled' });
   expect(fake.ports.get('p1')).toBe('other');
   expect(fake.ports.get('p2')).toEqual(portVlans(100));
+});
+
+test('a change of which nobody knows whether it is the only one stops, and may be tried again', async () => {
+  const lost = new AbortController();
+  const { fake, apply, rounds, to } = start((_switchId, signal, work) => work(AbortSignal.any([signal, lost.signal])));
+  apply.mockImplementationOnce(() => {
+    lost.abort(new AppError('unavailable', 'the lock is lost'));
+    return Promise.reject(new AppError('aborted', 'the session was closed'));
+  });
+  await expect(rounds.move(to(100, 'p1'))).rejects.toMatchObject({ code: 'unavailable', retryable: true });
+  expect(fake.ports.get('p1')).toBe('other');
 });
 
 test('two requests for one port go one after the other, in their order', async () => {

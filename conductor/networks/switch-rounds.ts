@@ -4,8 +4,15 @@ import { isSet, type SwitchConnection, type SwitchPortSetting } from '#conductor
 import { overdueTimers } from '#shared/clock.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 
-/** Runs the work when nobody else, in whichever conductor, changes the switch. */
-export type OneWriter = <Result>(switchId: string, signal: AbortSignal, work: () => Promise<Result>) => Promise<Result>;
+/**
+ * Runs the work when nobody else, in whichever conductor, changes the switch. Its signal is the caller's, and aborts with a
+ * retryable error, too, once that is no longer certain.
+ */
+export type OneWriter = <Result>(
+  switchId: string,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<Result>,
+) => Promise<Result>;
 
 /**
  * One switch's changes, in rounds: what is asked for while a round is under way goes together in the next one, in one login
@@ -85,7 +92,7 @@ async function runRound(
   };
   for (const { signal } of round) signal?.addEventListener('abort', onAbort, { once: true });
   try {
-    await oneWriter(switchId, stopping.signal, () => runTogether(switchId, connection, round, stopping.signal));
+    await oneWriter(switchId, stopping.signal, (signal) => runTogether(switchId, connection, round, signal));
   } catch (error) {
     for (const { settle } of round) settle(error);
   } finally {
@@ -110,7 +117,7 @@ async function runTogether(
     for (const { settle } of round) settle();
   } catch (error) {
     if (round.length === 1 || isRetryable(error) || signal.aborted) {
-      for (const { settle } of round) settle(error);
+      for (const { settle } of round) settle(isRetryable(signal.reason) ? signal.reason : error);
       return;
     }
     const middle = Math.ceil(round.length / 2);

@@ -54,6 +54,22 @@ test('who gives up waits no longer; who fails leaves no lock', async () => {
   expect(held.size).toBe(0);
 });
 
+test('work whose lock is lost with the connection hears of it', async () => {
+  let lose = (): void => undefined;
+  const lock = (_name: string, onLost?: () => void): SessionLock => {
+    lose = onLost ?? lose;
+    return { take: () => Promise.resolve(true), release: () => Promise.resolve() };
+  };
+  const writer = oneSwitchWriter({ exclusive: false, lock });
+  const work = writer('leaf1', signal, (held) => {
+    lose();
+    held.throwIfAborted();
+    return Promise.resolve();
+  });
+  await expect(work).rejects.toMatchObject({ code: 'unavailable', retryable: true });
+  expect(signal.aborted).toBe(false);
+});
+
 test('a database that gives no connection is asked again later, and the lock is let go of', async () => {
   let isReleased = false;
   const lock: SessionLock = {

@@ -74,9 +74,13 @@ const waitMs = 300_000;
  * to the database. A lock that PostgreSQL waits for would not hear of an abort: hence the tries.
  */
 export function oneSwitchWriter(database: Pick<Database, 'exclusive' | 'lock'>): OneWriter {
-  if (database.exclusive) return (_switchId, _signal, work) => work();
+  if (database.exclusive) return (_switchId, signal, work) => work(signal);
   return async (switchId, signal, work) => {
-    const lock = database.lock(`switch ${switchId.toLowerCase()}`);
+    const lost = new AbortController();
+    const lock = database.lock(`switch ${switchId.toLowerCase()}`, () => {
+      const message = `the lock of switch ${switchId} went with the database's connection: another conductor may have it`;
+      lost.abort(new AppError('unavailable', message));
+    });
     const take = (): Promise<boolean> =>
       lock.take().catch((cause: unknown) => {
         throw new AppError('unavailable', `the database does not give the lock of switch ${switchId}`, { cause });
@@ -90,7 +94,7 @@ export function oneSwitchWriter(database: Pick<Database, 'exclusive' | 'lock'>):
         }
         await sleep(retryMs);
       }
-      return await work();
+      return await work(AbortSignal.any([signal, lost.signal]));
     } finally {
       await lock.release();
     }

@@ -169,7 +169,7 @@ describe('a change', () => {
     eos.state.saveFails = false;
     const before = eos.commands.length;
     const connection = connect();
-    const rounds = createSwitchRounds('leaf1', connection, (_switchId, _signal, work) => work());
+    const rounds = createSwitchRounds('leaf1', connection, (_switchId, signal, work) => work(signal));
     await rounds.move(toVlan100);
     await rounds.move(toVlan100);
     expect(eos.commands.slice(before).filter((command) => command === 'write memory')).toHaveLength(1);
