@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { open, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { type ChunkMemory, createChunkMemory } from '#agent/image/chunks/chunk-memory.ts';
@@ -13,7 +16,7 @@ const chunk: Chunk = { offset: 0, length: bytes.length, id: chunkId(bytes, diges
 /** Room for one chunk: what is not released shows at once. */
 function createMemory(): ChunkMemory {
   const index = { imageBytes: max, digest, sizes: { min: 1, avg: max, max }, chunks: [chunk] } as const;
-  const memory = createChunkMemory(index, 1, new AbortController().signal);
+  const memory = createChunkMemory(index, new AbortController().signal, 1);
   onTestFinished(() => memory.close());
   return memory;
 }
@@ -47,8 +50,13 @@ test('a chunk is unpacked; what is not it is refused, and its memory free again'
 
 test('what is read of a disk is the chunk, zeros too, or nothing', async () => {
   const memory = createMemory();
-  const read = async (of: Chunk, content: Buffer): Promise<Buffer | undefined> => {
-    const found = await memory.read(of, (into) => Promise.resolve(content.copy(into, 512) > 0 ? 512 : undefined));
+  const path = join(tmpdir(), 'disk');
+  const read = async (of: Chunk, content: Buffer, position = 0): Promise<Buffer | undefined> => {
+    await writeFile(path, Buffer.concat([Buffer.alloc(512), content]));
+    const disk = await open(path);
+    const place = { fd: disk.fd, position, length: 512 + content.length, skipped: 512 };
+    const found = await memory.read(of, place);
+    await disk.close();
     const copy = found && Buffer.from(found.bytes);
     found?.release();
     return copy;
@@ -58,8 +66,20 @@ test('what is read of a disk is the chunk, zeros too, or nothing', async () => {
   expect(await read(hole, bytes)).toBeUndefined();
   expect(await read(hole, Buffer.alloc(max))).toEqual(Buffer.alloc(max));
   expect(await read(chunk, Buffer.alloc(max))).toBeUndefined();
-  expect(await memory.read(chunk, () => Promise.resolve(undefined))).toBeUndefined();
+  expect(await read(chunk, bytes, 512)).toBeUndefined(); // the disk ends before
+  expect(await memory.read(chunk, { fd: -1, position: 0, length: 512, skipped: 0 })).toBeUndefined();
   expect(await read(chunk, bytes)).toEqual(bytes);
+});
+
+test('large chunks are fewer at a time', async () => {
+  const atOnce = async (largest: number): Promise<number> => {
+    const index = { imageBytes: max, digest, sizes: { min: 1, avg: max, max: largest }, chunks: [chunk] } as const;
+    const memory = createChunkMemory(index, new AbortController().signal);
+    await memory.close();
+    return memory.atOnce;
+  };
+  expect(await atOnce(1024 * 1024)).toBe(16);
+  expect(await atOnce(4 * 1024 * 1024)).toBe(3);
 });
 
 test('who waits for a thread that has ended gets an error', async () => {

@@ -1,5 +1,10 @@
 import { availableParallelism } from 'node:os';
-import { type ChunkThread, startChunkThread } from '#agent/image/chunks/chunk-thread.ts';
+import {
+  type ChunkThread,
+  type ChunkWork,
+  type FilePiece,
+  startChunkThread,
+} from '#agent/image/chunks/chunk-thread.ts';
 import { detectCompression } from '#agent/image/compression.ts';
 import { createSlotPool } from '#agent/image/slot-pool.ts';
 import { openZlibBinding } from '#agent/image/zlib-binding.ts';
@@ -17,36 +22,49 @@ export interface UnpackedChunk extends ChunkInMemory {
   readonly packed: Buffer;
 }
 
-/** Memory for a fixed number of chunks, which are unpacked and compared with their ids by threads of their own. */
+/** Memory for a fixed number of chunks, fewer of large ones, which are unpacked and compared with their ids by threads of their own. */
 export interface ChunkMemory {
+  /** How many chunks may be had for longer at a time: some places are left for those that only pass through. */
+  readonly atOnce: number;
   /**
    * Unpacks what `receive` puts into memory of a byte more than the chunk may have packed.
    * @throws AppError `image_error` when it is not that chunk, `aborted`, `internal` when a thread died.
    */
   unpack(chunk: Chunk, receive: (into: Buffer) => Promise<Buffer>): Promise<UnpackedChunk>;
-  /** What `read` brings: `undefined` when it is another chunk, or none. @throws AppError `aborted`, `internal`. */
-  read(chunk: Chunk, read: ReadChunkInto): Promise<ChunkInMemory | undefined>;
+  /** What lies there: `undefined` when it is another chunk, or can't be read. @throws AppError `aborted`, `internal`. */
+  read(chunk: Chunk, place: ChunkOnDisk): Promise<ChunkInMemory | undefined>;
   close(): Promise<void>;
 }
 
-/** Fills memory, page-aligned and of the longest chunk and `marginBytes`; where the chunk begins, `undefined` = nowhere. */
-export type ReadChunkInto = (into: Buffer) => Promise<number | undefined>;
+/** Whole sectors of an open disk, as direct I/O reads them, and how many bytes before the chunk they begin. */
+export interface ChunkOnDisk extends Omit<FilePiece, 'offset'> {
+  readonly skipped: number;
+}
 
-/** A thread unpacks and hashes some 500 MiB a second: together more than most networks bring. */
+/** A thread unpacks and hashes some 500 MiB a second: together more than most networks, and many disks, bring. */
 const mostThreads = 4;
 const pageBytes = 64 * 1024;
 /** Of what is read of a disk beside a chunk: a sector before and one behind. */
 const marginBytes = 2 * 4096;
 
-/** @param atOnce how many chunks are in memory at most; others wait */
-export function createChunkMemory(index: ChunkIndex, atOnce: number, signal: AbortSignal): ChunkMemory {
+/** Chunks of up to 1 MiB, casync's way to cut for images, are 20 at a time so; larger are fewer. */
+const mostBytes = 64 * 1024 * 1024;
+const mostPlaces = 20;
+/** Neighbours send some before their turn, and some are held for later: they pass through. */
+const passing = 4;
+
+/** @param most how many chunks are in memory at most; others wait */
+export function createChunkMemory(index: ChunkIndex, signal: AbortSignal, most = mostPlaces): ChunkMemory {
   const { sizes, digest } = index;
   const unpackedBytes = roundUp(sizes.max + marginBytes);
-  const pool = createSlotPool(atOnce, signal, unpackedBytes + roundUp(packedLimit({ length: sizes.max }) + 1));
+  const bytesEach = unpackedBytes + roundUp(packedLimit({ length: sizes.max }) + 1);
+  const places = Math.min(most, Math.floor(mostBytes / bytesEach));
+  const pool = createSlotPool(places, signal, bytesEach);
   openZlibBinding('zstd').close(); // throws where the threads could not use it
-  const threads = startThreads(digest, pool.memory);
-  const zeros = { id: zeroChunkId(index), bytes: Buffer.alloc(sizes.max) };
+  const zeros = { id: zeroChunkId(index), memory: new SharedArrayBuffer(sizes.max) };
+  const threads = startThreads({ digest, memory: pool.memory, zeros });
   return {
+    atOnce: Math.max(1, places - passing),
     unpack: async (chunk, receive) => {
       const slot = await pool.acquire();
       try {
@@ -69,21 +87,14 @@ export function createChunkMemory(index: ChunkIndex, atOnce: number, signal: Abo
         throw error;
       }
     },
-    read: async ({ id, length }, read) => {
+    read: async ({ id, length }, { skipped, ...piece }) => {
       const slot = await pool.acquire();
-      const isChunk = async (from: number, bytes: Buffer): Promise<boolean> => {
-        // most of what is read of a new disk, or of an image's holes; to compare is ten times as quick
-        if (id === zeros.id) return bytes.equals(zeros.bytes);
-        const answer = await threads.do({ offset: slot.memoryOffset + from, length });
-        return 'id' in answer && answer.id === id;
-      };
       let found = false;
       try {
-        const from = await read(slot.bytes.subarray(0, unpackedBytes));
-        if (from === undefined) return undefined;
-        const bytes = slot.bytes.subarray(from, from + length);
-        found = await isChunk(from, bytes);
-        return found ? { bytes, release: slot.release } : undefined;
+        const read = { ...piece, offset: slot.memoryOffset };
+        const answer = await threads.do({ offset: read.offset + skipped, length, read });
+        found = 'id' in answer && answer.id === id;
+        return found ? { bytes: slot.bytes.subarray(skipped, skipped + length), release: slot.release } : undefined;
       } finally {
         if (!found) slot.release();
       }
@@ -92,9 +103,9 @@ export function createChunkMemory(index: ChunkIndex, atOnce: number, signal: Abo
   };
 }
 
-function startThreads(digest: ChunkIndex['digest'], memory: SharedArrayBuffer): Pick<ChunkThread, 'do' | 'close'> {
+function startThreads(work: ChunkWork): Pick<ChunkThread, 'do' | 'close'> {
   const count = Math.min(mostThreads, availableParallelism());
-  const threads = Array.from({ length: count }, () => startChunkThread(digest, memory));
+  const threads = Array.from({ length: count }, () => startChunkThread(work));
   return {
     do: (job) => {
       const idlest = threads.reduce((best, each) => (each.waiting() < best.waiting() ? each : best));

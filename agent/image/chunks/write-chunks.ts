@@ -17,10 +17,6 @@ import { type ChunkIndex, parseChunkIndex } from '#shared/chunks/chunk-index.ts'
 import { AppError } from '#shared/errors/app-error.ts';
 import type { BytesByOrigin } from '#shared/wire/progress.ts';
 
-/** Chunks read from the disk or fetched at once. */
-const chunksAtOnce = 16;
-/** Those, and some that neighbours send before their turn, or that are held for later: they pass through. */
-const chunksInMemory = chunksAtOnce + 4;
 const poolSlots = 8;
 /** Of chunks that wait in memory for their new place. */
 const heldBytes = 64 * 1024 * 1024;
@@ -52,7 +48,7 @@ export async function writeChunks(
   const index = parseChunkIndex(await readIndex(source));
   if (index.imageBytes === 0) throw new AppError('image_error', 'the image is empty');
   if (index.imageBytes > target.sizeBytes) throw tooSmall(target, index.imageBytes);
-  const memory = createChunkMemory(index, chunksInMemory, source.signal);
+  const memory = createChunkMemory(index, source.signal);
   const { supply, share } = openSupply(index, memory, options.share, { ...options, kept }, source.signal);
   try {
     const written = await writeAll(source, index, openDisk, checkHead, { ...options, supply, memory });
@@ -91,7 +87,7 @@ async function writeAll(
   };
   let end = 0;
   for await (const { slot, kept } of toSlots(
-    loadAll(index, () => state.rest, supply),
+    loadAll(index, () => state.rest, { supply, memory }),
     count,
     source.signal,
   )) {
@@ -141,11 +137,11 @@ async function readIndex({ slots, verify }: ImageSource): Promise<Buffer> {
 async function* loadAll(
   index: ChunkIndex,
   rest: () => AsyncGenerator<LoadedChunk> | undefined,
-  supply: ChunkSupply,
+  { supply, memory }: Pick<Writing, 'supply' | 'memory'>,
 ): AsyncGenerator<LoadedChunk> {
   const head = index.chunks.slice(0, firstBehindHead(index));
   supply.expect(head);
-  yield* inOrder(head, chunksAtOnce, async (chunk, signal) => ({
+  yield* inOrder(head, memory.atOnce, async (chunk, signal) => ({
     ...(await supply.obtain(chunk, signal)),
     length: chunk.length,
   }));
@@ -164,13 +160,13 @@ async function loadRest(
   signal: AbortSignal,
 ): Promise<AsyncGenerator<LoadedChunk>> {
   const read = createChunkReader(disk, memory);
-  const survey = await surveyDisk(disk, index, read, chunksAtOnce, signal);
+  const survey = await surveyDisk(disk, index, read, memory.atOnce, signal);
   const plan = planSources(index, survey, firstBehindHead(index), heldBytes);
   supply.expect(plan.filter(({ source }) => source.kind === 'fetched').map(({ chunk }) => chunk));
   const { hold, load } = createChunkLoader(index, read, supply);
   // the head's last chunk may fill the second MiB before any of these is asked for
   await hold(plan[0]?.holdFirst ?? []);
-  return inOrder<PlannedChunk, LoadedChunk>(plan, chunksAtOnce, load);
+  return inOrder<PlannedChunk, LoadedChunk>(plan, memory.atOnce, load);
 }
 
 interface FilledSlot {

@@ -21,7 +21,7 @@ test('an image of too many chunks is not shared, and the log says so', async () 
     kept: new Map(),
   };
   const { signal } = new AbortController();
-  const memory = createChunkMemory(index, 1, signal);
+  const memory = createChunkMemory(index, signal, 1);
   onTestFinished(() => memory.close());
   const begin = vi.fn(() => sharing.share('image'));
   const unshared = openSupply(index, memory, begin, options, signal, 1);
