@@ -1,4 +1,5 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- a thread's messages, not a window's */
+import { createHash, type Hash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import type { Slot } from '#agent/image/slot-pool.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -15,8 +16,48 @@ export interface Hasher {
 type Request = { readonly offset: number; readonly length: number } | 'digest';
 type Answer = { readonly hex: string } | 'read';
 
-/** `memory` is the pool's memory that the slots belong to. */
+/**
+ * The thread starts with the second slot: what has one only, a chunk index or a small image, is hashed in less time.
+ * @param memory the pool's memory that the slots belong to
+ */
 export function createHasher(algorithm: string, memory: SharedArrayBuffer): Hasher {
+  const state = { first: undefined as Slot | undefined, thread: undefined as Hasher | undefined };
+  return {
+    update: (slot) => {
+      if (state.first === undefined) {
+        slot.retain();
+        state.first = slot;
+        return;
+      }
+      if (state.thread === undefined) {
+        state.thread = startHashThread(algorithm, memory);
+        state.thread.update(state.first);
+        state.first.release();
+      }
+      state.thread.update(slot);
+    },
+    digest: async () => {
+      if (state.thread) return state.thread.digest();
+      const hash = hashOf(algorithm);
+      const { first } = state;
+      if (first) hash.update(first.bytes.subarray(0, first.length));
+      return hash.digest('hex');
+    },
+    close: async () => {
+      await state.thread?.close();
+    },
+  };
+}
+
+function hashOf(algorithm: string): Hash {
+  try {
+    return createHash(algorithm);
+  } catch (cause) {
+    throw new AppError('internal', `hash the image with ${algorithm}`, { cause });
+  }
+}
+
+function startHashThread(algorithm: string, memory: SharedArrayBuffer): Hasher {
   const worker = new Worker(`(${hashOnThread.toString()})()`, {
     eval: true,
     name: 'image hash',

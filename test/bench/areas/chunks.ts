@@ -8,6 +8,7 @@ import { type Area, type BenchContext, type Figure, median, round } from '#test/
 import { loadAverage } from '#test/bench/process-figures.ts';
 import { imageBytes, makeImages } from '#test/bench/write-image/make-image.ts';
 import { withFileServer } from '#test/bench/write-image/with-file-server.ts';
+import { withSlowLoopback } from '#test/bench/write-image/with-slow-loopback.ts';
 import { withLoopDevice } from '#test/support/loop-device.ts';
 
 const rounds = 3;
@@ -18,8 +19,9 @@ const WriterResult = z.object({ ms: z.number(), peakKb: z.number(), origin: orig
 type WriterResult = z.infer<typeof WriterResult>;
 
 /**
- * Images in chunks on a loop device, over loopback: a first deploy against the plain zstd stream, the same image again,
- * one that was built again, and `casync extract` from the same store.
+ * Images in chunks on a loop device: a first deploy against the plain zstd stream, and the same image again, over a
+ * server's link of 1 Gbit/s and over loopback, where both are bound by this machine's processors; an image that was
+ * built again; `casync extract` from the same store.
  */
 export const chunksArea: Area = {
   name: 'chunks',
@@ -33,39 +35,54 @@ export const chunksArea: Area = {
     const main = await writeStore(createReadStream(images.raw.path), store, 'image');
     const rebuilt = await buildTwice(context, store);
     try {
-      return await withFileServer(folder, (base) =>
-        withLoopDevice(join(folder, 'disk'), diskBytes, async (device) => {
-          const urlOf = (stored: StoredImage): string => `${base}/chunks/${basename(stored.index)}`;
-          const write = (url: string, sha256: string) => writeTo(device, url, sha256);
-          const zstd = `${base}/${basename(images.zstd.path)}`;
+      return await withLoopDevice(join(folder, 'disk'), diskBytes, async (device) => {
+        const pathOf = (stored: StoredImage): string => `/chunks/${basename(stored.index)}`;
+        const zstd = `/${basename(images.zstd.path)}`;
+        const over = (base: string, inside: readonly string[] = []): Omit<Ways, 'casync'> => ({
+          plain: () => writeTo(device, `${base}${zstd}`, images.zstd.sha256, inside),
+          chunks: () => writeTo(device, `${base}${pathOf(main)}`, main.sha256, inside),
+        });
+        const slow = await withSlowLoopback('1gbit', (inside) =>
+          withFileServer(folder, (base) => comparePaces(context, device, over(base, inside)), inside),
+        );
+        return withFileServer(folder, async (base) => {
           const pace = await comparePaces(context, device, {
-            plain: () => write(zstd, images.zstd.sha256),
-            chunks: () => write(urlOf(main), main.sha256),
-            casync: () => extract(device, urlOf(main), `${base}/chunks/default.castr`),
+            ...over(base),
+            casync: () => extract(device, `${base}${pathOf(main)}`, `${base}/chunks/default.castr`),
           });
           await run('cmp', ['--bytes', String(imageBytes), images.raw.path, device], { timeoutMs: 120_000 });
           await erase(device);
-          await write(urlOf(rebuilt.first), rebuilt.first.sha256);
-          const again = await write(urlOf(rebuilt.second), rebuilt.second.sha256);
+          await writeTo(device, `${base}${pathOf(rebuilt.first)}`, rebuilt.first.sha256);
+          const again = await writeTo(device, `${base}${pathOf(rebuilt.second)}`, rebuilt.second.sha256);
           const share = (100 * (again.origin?.fetched ?? 0)) / rebuilt.storedBytes;
           say(`load ${await loadAverage()}`);
-          return { ...pace, rebuilt_image_fetched_percent: { value: round(share), unit: '% of the image as stored' } };
-        }),
-      );
+          return {
+            ...pace,
+            first_deploy_1gbit: slow.first_deploy,
+            same_image_1gbit: slow.same_image,
+            rebuilt_image_fetched_percent: { value: round(share), unit: '% of the image as stored' },
+          };
+        });
+      });
     } finally {
       await rm(store, { recursive: true, force: true });
     }
   },
 };
 
+interface Paces extends Record<string, Figure> {
+  readonly first_deploy: Figure;
+  readonly same_image: Figure;
+}
+
 interface Ways {
   readonly plain: () => Promise<WriterResult>;
   readonly chunks: () => Promise<WriterResult>;
   /** Milliseconds; `undefined` where there is no casync. */
-  readonly casync: () => Promise<number | undefined>;
+  readonly casync?: () => Promise<number | undefined>;
 }
 
-async function comparePaces({ say }: BenchContext, device: string, ways: Ways): Promise<Record<string, Figure>> {
+async function comparePaces({ say }: BenchContext, device: string, ways: Ways): Promise<Paces> {
   const plain: number[] = [];
   const first: WriterResult[] = [];
   const same: WriterResult[] = [];
@@ -74,7 +91,7 @@ async function comparePaces({ say }: BenchContext, device: string, ways: Ways): 
     await erase(device);
     plain.push((await ways.plain()).ms);
     await erase(device);
-    const extracted = await ways.casync();
+    const extracted = await ways.casync?.();
     if (extracted !== undefined) casync.push(extracted);
     await erase(device);
     first.push(await ways.chunks());
@@ -107,9 +124,15 @@ function ms(values: readonly number[]): string {
   return String(Math.round(values.at(-1) ?? Number.NaN));
 }
 
-async function writeTo(device: string, url: string, sha256: string): Promise<WriterResult> {
-  const args = ['--disable-warning=ExperimentalWarning', join(sources, 'writer.ts'), device, url, sha256];
-  return WriterResult.parse(JSON.parse((await run(process.execPath, args, { timeoutMs: 600_000 })).stdout));
+async function writeTo(
+  device: string,
+  url: string,
+  sha256: string,
+  inside: readonly string[] = [],
+): Promise<WriterResult> {
+  const node = [...inside, process.execPath, '--disable-warning=ExperimentalWarning'];
+  const [program = '', ...args] = [...node, join(sources, 'writer.ts'), device, url, sha256];
+  return WriterResult.parse(JSON.parse((await run(program, args, { timeoutMs: 600_000 })).stdout));
 }
 
 async function extract(device: string, index: string, store: string): Promise<number | undefined> {
