@@ -77,10 +77,11 @@ describe('beside neighbours', () => {
   });
 
   test('a chunk is asked of no one twice, unless it is late', () => {
-    const asked = want(0, { asked: { server: false, members: 1 }, dueSince: 9900 });
-    expect(chooseRequests(situation({ wants: [asked] }))).toEqual([]);
-    const late = want(0, { asked: { server: false, members: 1 }, dueSince: 1000 });
-    expect(fromServer(chooseRequests(situation({ wants: [late] })))).toEqual([0]);
+    const sends = member(1, { busy: 1 });
+    const asked = want(0, { asked: { server: false, members: 1 }, awaits: new Set([sends.id]), dueSince: 9900 });
+    expect(chooseRequests(situation({ wants: [asked], members: [sends] }))).toEqual([]);
+    const late = { ...asked, dueSince: 1000 };
+    expect(fromServer(chooseRequests(situation({ wants: [late], members: [sends] })))).toEqual([0]);
     const waits = want(0, { asked: { server: true, members: 0 }, dueSince: 1000 });
     const has = member(1, { done: 9 });
     expect(chooseRequests(situation({ wants: [waits], members: [has] }))).toEqual([
@@ -88,14 +89,23 @@ describe('beside neighbours', () => {
     ]);
   });
 
-  test('no chunk is left to an owner that has failed while the server is idle', () => {
-    const owners = (doubtful: boolean): readonly Member[] =>
-      [1, 2].map((number) => member(number, { known: !doubtful, doubtful, busy: 2 }));
-    const owned = wants.filter((each) => ownerOf(each, situation({}).selfSeed, owners(false)) !== undefined);
-    expect(chooseRequests(situation({ wants: owned, members: owners(false) }))).toEqual([]);
-    expect(fromServer(chooseRequests(situation({ wants: owned, members: owners(true) })))).toEqual(
+  test('no chunk is left to an owner that is not known to send while the server is idle', () => {
+    const owners = (known: boolean): readonly Member[] => [1, 2].map((number) => member(number, { known, busy: 2 }));
+    const owned = wants.filter((each) => ownerOf(each, situation({}).selfSeed, owners(true)) !== undefined);
+    expect(chooseRequests(situation({ wants: owned, members: owners(true) }))).toEqual([]);
+    expect(fromServer(chooseRequests(situation({ wants: owned, members: owners(false) })))).toEqual(
       owned.slice(0, 3).map(({ at }) => at),
     );
+  });
+
+  test('a server that is idle is asked for what is awaited from neighbours that have sent nothing yet', () => {
+    const isNew = member(1, { known: false, busy: 1 });
+    const awaited = want(0, { asked: { server: false, members: 1 }, awaits: new Set([isNew.id]) });
+    const ours = wants.slice(1).filter((each) => ownerOf(each, situation({}).selfSeed, [isNew]) === undefined);
+    const asked = (others: readonly Want[]): readonly number[] =>
+      fromServer(chooseRequests(situation({ wants: [awaited, ...others], members: [isNew] })));
+    expect(asked([])).toEqual([0]);
+    expect(asked(ours)).toEqual(ours.slice(0, 4).map(({ at }) => at));
   });
 
   test('one that has failed is waited for half as long', () => {

@@ -24,13 +24,16 @@ const mostEmpty = 4;
  * Who waits for the chunk asks the server meanwhile; a connection that is given up costs both sides another handshake.
  */
 const sendMs = { least: 1500, first: 4000, most: 12_000, ofMean: 4 };
+/** Of what a chunk takes lately: beyond the time for which a neighbour may wait for it, it is late. */
+const lateByMeans = 2;
 /** A neighbour that was not asked for anything for so long is asked how far it is. */
 const quietMs = 4000;
 
 interface Peer extends Neighbour {
   readonly seed: number;
   done: number;
-  busy: number;
+  /** Requests to it under way, and when each is late. */
+  readonly asked: Set<{ readonly lateAt: number }>;
   /** Above 0 it is known to send in time, below 0 it has failed. */
   trust: number;
   falls: number;
@@ -103,7 +106,7 @@ export function createPeers(options: PeersOptions): Peers {
     if (peers.size >= mostPeers) return;
     const fresh = {
       done: 0,
-      busy: 0,
+      asked: new Set<{ readonly lateAt: number }>(),
       trust: 0,
       falls: 0,
       failures: 0,
@@ -121,7 +124,14 @@ export function createPeers(options: PeersOptions): Peers {
     members: () =>
       [...peers.values()]
         .filter(({ heardAt, restsUntil }) => heardAt > 0 && restsUntil <= now())
-        .map(({ id, seed, done, busy, trust }) => ({ id, seed, done, busy, known: trust > 0, doubtful: trust < 0 })),
+        .map(({ id, seed, done, asked, trust }) => ({
+          id,
+          seed,
+          done,
+          busy: asked.size,
+          known: trust > 0 && [...asked].every(({ lateAt }) => lateAt > performance.now()),
+          doubtful: trust < 0,
+        })),
     unheard: () => [...peers.values()].filter(({ heardAt, failures }) => heardAt === 0 && failures === 0).length,
     add,
     meet: (neighbour) => {
@@ -133,8 +143,8 @@ export function createPeers(options: PeersOptions): Peers {
     },
     greet: async () => {
       const quiet = [...peers.values()].filter(
-        ({ greeting, busy, restsUntil, heardAt }) =>
-          !greeting && busy === 0 && restsUntil <= now() && now() - heardAt > quietMs,
+        ({ greeting, asked, restsUntil, heardAt }) =>
+          !greeting && asked.size === 0 && restsUntil <= now() && now() - heardAt > quietMs,
       );
       await Promise.all(quiet.map((peer) => greetPeer(asking, peer)));
     },
@@ -172,10 +182,11 @@ async function greetPeer(asking: Asking, peer: Peer): Promise<void> {
 }
 
 async function askPeerForChunk(asking: Asking, peer: Peer, question: PeerQuestion): ReturnType<Peers['ask']> {
-  const { signal } = question;
-  peer.busy += 1;
+  const { signal, serverMs } = question;
+  const began = performance.now();
+  const asked = { lateAt: began + hedgeAfter(serverMs) + lateByMeans * (asking.pace.chunkMs ?? 0) };
+  peer.asked.add(asked);
   try {
-    const began = performance.now();
     const answer = await takeChunk(asking, peer, question);
     if (answer !== 'sent') return answer;
     asking.pace.chunkMs = smooth(asking.pace.chunkMs, performance.now() - began);
@@ -186,7 +197,7 @@ async function askPeerForChunk(asking: Asking, peer: Peer, question: PeerQuestio
     fail(asking, peer, error);
     throw error;
   } finally {
-    peer.busy -= 1;
+    peer.asked.delete(asked);
   }
 }
 
