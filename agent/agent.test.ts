@@ -243,7 +243,11 @@ describe('the whole agent', () => {
   test('reports the machine before it looks itself up, and has nothing more to do without an API', async () => {
     await startConductor({});
     const callback = `${conductor.url}/v1/continue_inspection`;
-    const inventory = { read: () => Promise.reject(new AppError('internal', 'none')), close: () => Promise.resolve() };
+    const inventory = {
+      read: () => Promise.reject(new AppError('internal', 'none')),
+      heardLldp: () => Promise.resolve({ interfaces: [] }),
+      close: () => Promise.resolve(),
+    };
     const agentWith = (commandLine: string) => {
       const stop = new AbortController();
       const running = runAgent(

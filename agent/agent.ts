@@ -155,6 +155,7 @@ async function serve(parts: {
     hardware: await activateHardware(dependencies.hardwareManagers),
     bootMac: config.bootMac,
     inventory: () => dependencies.inventory.read(),
+    heardLldp: () => dependencies.inventory.heardLldp(),
     node: () => sessionNode(session),
     imagePolicy: () => session.node.imagePolicy,
     shareImage: () => (session.node.baton?.imageNeighbours ? sharing?.share : undefined),

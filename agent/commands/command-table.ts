@@ -31,6 +31,14 @@ const getHardwareInfo = defineCommand({
   run: ({ inventory }) => inventory(),
 });
 
+/** Ours: what switches say to the cards, from the first question on, beside whatever else the agent does. */
+const getHeardLldp = defineCommand({
+  kind: 'sync',
+  whileBusy: true,
+  params: z.strictObject({}),
+  run: ({ heardLldp }) => heardLldp(),
+});
+
 /** Closes the API and takes network links down: for machines whose power the conductor does not control. */
 const lockdown = defineCommand({
   kind: 'sync',
@@ -62,7 +70,7 @@ export const commandTable: CommandTable = {
   image: { install_bootloader: installBootloaderCommand },
   log: { collect_system_logs: collectSystemLogs },
   rescue: { finalize_rescue: finalizeRescue() },
-  poll: { get_hardware_info: getHardwareInfo },
+  poll: { get_hardware_info: getHardwareInfo, get_heard_lldp: getHeardLldp },
   system: { lockdown },
 };
 

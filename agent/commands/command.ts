@@ -9,6 +9,7 @@ import type { Say } from '#agent/say.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
+import type { HeardLldp } from '#shared/wire/inventory.ts';
 
 /** What commands may use. */
 export interface CommandServices {
@@ -34,6 +35,8 @@ export interface CommandServices {
   readonly writtenImage: WrittenImageRecord;
   /** What the machine is made of, with what its switches say where the agent listens for it. */
   readonly inventory: () => Promise<Inventory>;
+  /** What switches have said so far, to cards by their MAC; the first call has the agent listen in the background. */
+  readonly heardLldp: () => Promise<HeardLldp>;
   /** The agent's latest log lines. */
   readonly recentLog: () => string;
   /** Stops serving and takes the network down, after the answer to this command is sent. */

@@ -13,7 +13,7 @@ import {
   readSystemVendor,
 } from '#agent/hardware/inventory-system.ts';
 import { type InterfaceInfo, readInterfaces } from '#agent/hardware/network-interfaces.ts';
-import type { HeardLldp } from '#agent/network/listen-lldp.ts';
+import type { LldpByNic } from '#agent/network/listen-lldp.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -77,7 +77,7 @@ export interface InventoryOptions {
   readonly log: Log;
   readonly bootMac?: string | undefined;
   /** What switches have said, once it is known. */
-  readonly lldp?: Promise<HeardLldp> | undefined;
+  readonly lldp?: Promise<LldpByNic> | undefined;
   readonly roots?: KernelRoots;
   /** Other ones only in tests. */
   readonly readBoards?: typeof readBoards;

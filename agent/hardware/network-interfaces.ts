@@ -1,7 +1,7 @@
 import { readdir, readFile, readlink, stat } from 'node:fs/promises';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import { basename, join } from 'node:path';
-import type { HeardLldp } from '#agent/network/listen-lldp.ts';
+import type { LldpByNic } from '#agent/network/listen-lldp.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { LldpTlv } from '#shared/wire/inventory.ts';
@@ -72,7 +72,7 @@ export interface InterfaceInfo {
 export async function readInterfaces(
   roots: { readonly sys: string },
   run: Run,
-  lldp: HeardLldp = new Map(),
+  lldp: LldpByNic = new Map(),
 ): Promise<readonly InterfaceInfo[]> {
   const addresses = networkInterfaces();
   return Promise.all(
@@ -107,7 +107,7 @@ async function linksOn(directory: string): Promise<readonly string[]> {
 async function readInterface(
   { name, macAddress, directory }: PhysicalInterface,
   addresses: readonly NetworkInterfaceInfo[],
-  lldp: HeardLldp,
+  lldp: LldpByNic,
 ): Promise<Omit<InterfaceInfo, 'baton_firmware'>> {
   const device = join(directory, 'device');
   const onBoard = await readAttribute(device, 'index');

@@ -28,7 +28,7 @@ export function parseLldpFrame(frame: Buffer): readonly LldpTlv[] | undefined {
 }
 
 /** NIC name → what the switch at its other end says. */
-export type HeardLldp = ReadonlyMap<string, readonly LldpTlv[]>;
+export type LldpByNic = ReadonlyMap<string, readonly LldpTlv[]>;
 
 export interface LldpListener {
   readonly run: Run;
@@ -37,6 +37,10 @@ export interface LldpListener {
   readonly log: Log;
   /** Ends listening early. */
   readonly signal: AbortSignal;
+  /** NICs whose firmware keeps LLDP to itself are told to pass it on, which they do until they are told otherwise. */
+  readonly wakesFirmware: boolean;
+  /** Called as soon as a NIC has heard its switch. */
+  readonly onHeard: (nic: string, tlvs: readonly LldpTlv[]) => void;
 }
 
 export interface ListeningNic {
@@ -53,15 +57,14 @@ export async function listenForLldp(
   nics: readonly ListeningNic[],
   timeoutMs: number,
   listener: LldpListener,
-): Promise<HeardLldp> {
+): Promise<void> {
   const ended = new AbortController();
   const signal = AbortSignal.any([listener.signal, ended.signal]);
   const end = (): void => ended.abort(new Error('listened long enough'));
   const timer = listener.clock.sleep(timeoutMs, signal).then(end, end);
-  const heard = await Promise.all(nics.map((nic, index) => listenOn(nic, `lldp${index}`, { ...listener, signal })));
+  await Promise.all(nics.map((nic, index) => listenOn(nic, `lldp${index}`, { ...listener, signal })));
   end();
   await timer;
-  return new Map(nics.flatMap(({ name }, index) => (heard[index] ? [[name, heard[index]] as const] : [])));
 }
 
 /** Where LLDP is sent to: nearest bridge, nearest non-TPMR bridge, nearest customer bridge (802.1AB-2016 §7.1). */
@@ -71,15 +74,11 @@ const groups = ['01:80:c2:00:00:0e', '01:80:c2:00:00:03', '01:80:c2:00:00:00'] a
  * Node has no raw sockets. A macvtap device on top of the NIC gives its multicast frames as a character device, which
  * any program can read; the NIC itself goes on as before.
  */
-async function listenOn(
-  nic: ListeningNic,
-  tap: string,
-  listener: LldpListener,
-): Promise<readonly LldpTlv[] | undefined> {
+async function listenOn(nic: ListeningNic, tap: string, listener: LldpListener): Promise<void> {
   const { run, log } = listener;
   const removeTap = () => run('ip', ['link', 'delete', 'dev', tap], { okExitCodes: [0, 1], timeoutMs: 5000 });
   try {
-    await wakeFirmware(nic, listener);
+    if (listener.wakesFirmware) await wakeFirmware(nic, listener);
     await removeTap(); // what an agent before us left
     await run('ip', ['link', 'add', 'link', nic.name, 'name', tap, 'type', 'macvtap', 'mode', 'bridge']);
     for (const group of groups) await run('ip', ['maddress', 'add', group, 'dev', tap]);
@@ -88,10 +87,9 @@ async function listenOn(
     const [link] = z.array(z.looseObject({ ifindex: z.number() })).parse(JSON.parse(stdout));
     const tlvs = await readTap(`/dev/tap${link?.ifindex}`, listener);
     log.info({ nic: nic.name, heard: tlvs !== undefined }, 'listened for LLDP');
-    return tlvs;
+    if (tlvs) listener.onHeard(nic.name, tlvs);
   } catch (error) {
     if (!listener.signal.aborted) log.warn({ err: error, nic: nic.name }, 'could not listen for LLDP');
-    return undefined;
   } finally {
     await removeTap().catch((error: unknown) => log.warn({ err: error, tap }, 'tap device not removed'));
   }

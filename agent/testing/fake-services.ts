@@ -39,6 +39,7 @@ export function fakeServices(overrides: Partial<CommandServices> = {}): CommandS
     reportProgress: () => () => undefined,
     writtenImage: { current: undefined },
     inventory: () => Promise.reject(new AppError('not_supported', 'this machine has no inventory')),
+    heardLldp: () => Promise.resolve({ interfaces: [] }),
     recentLog: () => '',
     lockdown: () => undefined,
     standAside: () => undefined,

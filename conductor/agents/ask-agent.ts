@@ -8,7 +8,7 @@ import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { InventoryDocument } from '#shared/wire/inventory.ts';
+import { HeardLldp, InventoryDocument } from '#shared/wire/inventory.ts';
 import { type AdvertisedStep, AdvertisedSteps, HardwareManagerVersion, type StepKind } from '#shared/wire/step.ts';
 
 /** An agent that listens for LLDP answers when switches have spoken: every 30 s, and some only every other time. */
@@ -27,6 +27,16 @@ export async function askForInventory(agent: AgentClient): Promise<JsonObject> {
   throw new AppError('agent_error', `ask the agent for the inventory (${name})${reason ? `: ${reason}` : ''}`, {
     cause: reason ? undefined : parsed.error,
   });
+}
+
+/** What switches have said so far to an agent, which listens from the first question on; Ironic's agent can't. */
+export async function askForHeardLldp(agent: AgentClient): Promise<HeardLldp> {
+  const name = 'poll.get_heard_lldp';
+  const result = await agent.post({ name, params: {} }, { wait: true });
+  const parsed = HeardLldp.safeParse(result.command_result);
+  if (parsed.success) return parsed.data;
+  const reason = result.command_error?.details ?? result.command_error?.message ?? 'its answer has another form';
+  throw new AppError('agent_error', `ask the agent what switches say (${name}): ${reason}`);
 }
 
 /** What the node's ramdisk offered when it was last asked; `undefined` when it never was. */

@@ -286,6 +286,12 @@ describe('parseNetworksFile', () => {
     ['a list instead of a map', /[\s\S]*/, '- a', 'file: '],
     ['nothing at all', /[\s\S]*/, '', 'file: '],
     ['broken YAML', 'defaults: {', 'defaults: {{', 'line '],
+    [
+      'a rule for moved cables that is none',
+      'defaults: {',
+      'moved_cables: ignore\ndefaults: {',
+      'moved_cables: must be one of off, warn, refuse',
+    ],
   ];
   test.each(bad)('refuses %s', (_name, from, to, says) => {
     expect(() => parse(good.replace(from, to))).toThrow(`networks file networks.yaml is wrong: ${says}`);

@@ -57,7 +57,12 @@ export interface Networks {
   /** Absent without a file. */
   readonly defaults: Readonly<Record<NetworkPurpose, string>> | undefined;
   readonly neutron?: NeutronSettings | undefined;
+  /** What becomes of a deploy whose ramdisk hears another switch port than recorded; default: a warning. */
+  readonly movedCables?: MovedCables | undefined;
 }
+
+const movedCables = ['off', 'warn', 'refuse'] as const;
+type MovedCables = (typeof movedCables)[number];
 
 export const noNetworks: Networks = { switches: [], networks: [], defaults: undefined };
 
@@ -139,6 +144,7 @@ const NetworksFile = z.strictObject({
   networks: z.record(name, NetworkEntry),
   defaults: z.strictObject({ provisioning: z.string(), cleaning: z.string(), tenant: z.string() }),
   neutron: NeutronInFile.optional(),
+  moved_cables: z.enum(movedCables, `must be one of ${movedCables.join(', ')}`).optional(),
 });
 /** Where Neutron has the networks, none need be here. */
 const NetworksOfNeutron = NetworksFile.extend({
@@ -201,6 +207,7 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
     })),
     defaults: parsed.data.defaults,
     neutron: parsed.data.neutron && neutronSettings(parsed.data.neutron),
+    movedCables: parsed.data.moved_cables,
   };
 }
 

@@ -78,6 +78,10 @@ const InventoryInterface = z.looseObject({
 });
 export type InventoryInterface = z.infer<typeof InventoryInterface>;
 
+/** What switches have said to an agent that listens while it deploys: to those cards that have heard one. */
+export const HeardLldp = z.object({ interfaces: z.array(InventoryInterface.pick({ mac_address: true, lldp: true })) });
+export type HeardLldp = z.infer<typeof HeardLldp>;
+
 export const InventoryDisk = z.looseObject({
   name: z.string(),
   size: amount,

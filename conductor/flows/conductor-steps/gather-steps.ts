@@ -1,4 +1,5 @@
 import { askForInventory, askForSteps, saveAgentSteps } from '#conductor/agents/ask-agent.ts';
+import { startWatchingCables } from '#conductor/flows/conductor-steps/watch-cables.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
 import { readPlan, requireSamePlan } from '#conductor/flows/read-plan.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
@@ -21,6 +22,7 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
   if (flow.planHash !== null || flow.kind === 'wipe') await readInventory(context);
   // an inspection has a step of its own for it
   else if (others.length > 0 && flow.kind !== 'inspect') await rememberInventory(context);
+  await startWatchingCables(context);
   if (!kind.inBand) return { kind: 'done' };
   const { advertised, version } = await rememberSteps(context, kind.inBand.kind);
   const request = { kind: flow.kind, requested: flow.requestedSteps, wipe: flow.wipe ?? undefined };

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { saveAgentLogs } from '#conductor/agents/agent-session-store.ts';
 import { park, wantsKexec } from '#conductor/flows/conductor-steps/boot-instance.ts';
 import { switchPower } from '#conductor/flows/conductor-steps/power.ts';
+import { checkCables } from '#conductor/flows/conductor-steps/watch-cables.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { switchPorts } from '#conductor/kernel/db/schema/port.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
@@ -85,6 +86,7 @@ async function tearDown(context: StepContext, mode: 'run' | 'resume'): Promise<C
   // run again after a crash, the machine may be off already: there is nothing left to flush then
   const isOn = (await context.bmc().power.getPowerState({ signal: context.signal })) !== 'power off';
   if (!isOn || !context.session?.callbackUrl) return { kind: 'done', record: await switchPower(context, 'power off') };
+  if (mode === 'run') await checkCables(context);
   const parked = wantsKexec(context) ? await park(context, mode) : undefined;
   if (parked && parked.kind !== 'refused') return parked;
   const result = await context.agent().post({ name: 'standby.sync', params: {} }, { wait: true });

@@ -3,7 +3,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
 import { type ParsedLldp, parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
-import type { InventoryDocument } from '#shared/wire/inventory.ts';
+import type { HeardLldp } from '#shared/wire/inventory.ts';
 
 /** Where machines are plugged in, by what their switches say, and where they are said to be. Pure. */
 
@@ -26,9 +26,9 @@ export function findMovedCables<Port extends PluggedPort>(
   });
 }
 
-/** The same from an inventory. */
+/** The same from an inventory, or what an agent has heard. */
 export function movedCablesIn(
-  { interfaces }: InventoryDocument,
+  { interfaces }: HeardLldp,
   ports: readonly PluggedPort[],
   portIdOf: NetworkConnector['portIdOf'],
 ): MovedCable[] {

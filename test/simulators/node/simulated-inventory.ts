@@ -1,7 +1,7 @@
 import type { openInventory } from '#agent/agent-inventory.ts';
 import type { DiskInfo, Inventory } from '#agent/hardware/inventory.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { LldpTlv, MemoryModule, PciDevice } from '#shared/wire/inventory.ts';
+import type { HeardLldp, LldpTlv, MemoryModule, PciDevice } from '#shared/wire/inventory.ts';
 import type { NodeFaults } from '#test/simulators/node/simulated-hardware.ts';
 
 /** A simulated machine's switch port, as its switch tells it. */
@@ -121,7 +121,9 @@ export function simulatedInventory(
     if (reason !== undefined) return Promise.reject(new AppError('storage_error', reason));
     return Promise.resolve(failingDisks ? { ...inventory, disks: inventory.disks.map(withFailing) } : inventory);
   };
-  return () => ({ read, close: () => Promise.resolve() });
+  const [{ mac_address, lldp }] = inventory.interfaces as [Inventory['interfaces'][number]];
+  const heard: HeardLldp = { interfaces: lldp ? [{ mac_address, lldp: [...lldp] }] : [] };
+  return () => ({ read, heardLldp: () => Promise.resolve(heard), close: () => Promise.resolve() });
 }
 
 function memoryModule(slot: string, mac: string): MemoryModule {

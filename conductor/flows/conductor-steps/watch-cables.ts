@@ -1,0 +1,55 @@
+import { askForHeardLldp } from '#conductor/agents/ask-agent.ts';
+import type { StepContext } from '#conductor/flows/step-context.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { networkInterfaces, parseNetworkInterface } from '#conductor/networks/network-interfaces.ts';
+import { describeMovedCable, movedCablesIn } from '#conductor/nodes/inspection/moved-cables.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import type { HeardLldp } from '#shared/wire/inventory.ts';
+
+/** Has the agent listen, so that by the end of the deploy it knows where the machine is plugged in. */
+export async function startWatchingCables(context: StepContext): Promise<void> {
+  await hearSwitches(context);
+}
+
+/**
+ * Compares where the deploy's own ramdisk has heard its ports to be with what is recorded, before any is moved to the
+ * tenant's network; the node's history says what differs. A switch that is silent, or an agent that doesn't listen, is
+ * no fault.
+ * @throws AppError `conflict` where the networks file says `moved_cables: refuse`
+ */
+export async function checkCables(context: StepContext): Promise<void> {
+  const heard = await hearSwitches(context);
+  if (heard === undefined) return;
+  const { networks, portIdOf } = context.networks;
+  const moved = movedCablesIn(heard, await context.ports(), portIdOf).map(describeMovedCable);
+  if (moved.length > 0 && networks.movedCables === 'refuse') {
+    throw new AppError('conflict', `no port is moved: ${moved.join('; ')}`);
+  }
+  await context.record(async (tx) => {
+    for (const event of moved) {
+      await addHistory(tx, {
+        nodeUuid: context.node.uuid,
+        severity: 'ERROR',
+        eventType: 'network',
+        event,
+        conductor: context.config.conductorName,
+      });
+    }
+  });
+}
+
+async function hearSwitches(context: StepContext): Promise<HeardLldp | undefined> {
+  const { node, flow, networks, log, signal } = context;
+  const { sorted, closing } = flowKinds[flow.kind];
+  const reachesTenant = [...sorted, ...closing].some(({ step }) => step === 'switch_to_tenant_network');
+  const isConnected = networkInterfaces[parseNetworkInterface(node.networkInterface)].connects;
+  if (!reachesTenant || !isConnected || networks.networks.movedCables === 'off') return undefined;
+  try {
+    return await askForHeardLldp(context.agent());
+  } catch (error) {
+    if (signal.aborted || errorCode(error) !== 'agent_error') throw error;
+    log.debug({ err: error }, 'the agent does not listen to switches');
+    return undefined;
+  }
+}
