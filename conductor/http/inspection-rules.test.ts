@@ -76,6 +76,24 @@ test('a rule fills in what a discovered machine lacks', async () => {
   expect(history).not.toContain('hunter2');
 });
 
+test('a rule may give a discovered machine another driver, with the interfaces of that', async () => {
+  const set = (path: string, value: string) => ({ op: 'set-attribute', args: [path, value] });
+  const actions = [
+    set('/driver', 'redfish'),
+    set('/driver_info/redfish_address', 'https://192.0.2.100'),
+    set('/deploy_interface', 'ramdisk'),
+  ];
+  await api.call('POST', path, { description: 'Suns', conditions: [isSun], actions });
+  const { body } = await report('Sun');
+  expect((await api.call('GET', `/v1/nodes/${String(body['uuid'])}`)).body).toMatchObject({
+    driver: 'redfish',
+    management_interface: 'redfish',
+    power_interface: 'redfish',
+    deploy_interface: 'ramdisk',
+    driver_info: { redfish_address: 'https://192.0.2.100' },
+  });
+});
+
 test('what rules would do to a node is told by its inventory, and nothing is done', async () => {
   const { body } = await report('Lenovo');
   const path = `/v1/nodes/${String(body['uuid'])}`;

@@ -7,6 +7,7 @@ import type { NodeInventoryRow } from '#conductor/kernel/db/schema/node-parts.ts
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { patchDocument } from '#conductor/kernel/json-patch.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
+import { followDriver } from '#conductor/nodes/change-node.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { findInventory, updatePluginData } from '#conductor/nodes/inspection/inventory-store.ts';
 import { planRules, type RulesPlan } from '#conductor/nodes/inspection/rules/plan-rules.ts';
@@ -154,7 +155,10 @@ function changeOf(context: RulesContext, { node, ports }: Before, plan: RulesPla
     const port = ports.find((each) => each.uuid === uuid);
     if (port) patchDocument(describeRow(portResource, port), patch, PortDescription);
   }
-  return planNodePatch(node, plan.patch, {
+  // a rule can't ask for `reset_interfaces`, and discovered nodes have the interfaces of another driver
+  const driver = plan.patch.findLast(({ path }) => path === '/driver')?.value;
+  const patch = typeof driver === 'string' ? [...followDriver(driver, node), ...plan.patch] : plan.patch;
+  return planNodePatch(node, patch, {
     version,
     defaultNetworkInterface: context.config.defaultNetworkInterface,
     knownDrivers: context.drivers.hardwareTypes.map((type) => type.name),
