@@ -15,7 +15,7 @@ export const NodeSwitchPort = z
     network: line.meta({ description: 'Where Baton has put it last; null = isolated.' }),
     applied_at: time,
     looked_at: time.nullable(),
-    wanted: Vlans,
+    wanted: Vlans.nullable().meta({ description: "null = Neutron's own matter." }),
     found: z
       .union([Vlans, z.literal('other')])
       .nullable()

@@ -1,6 +1,7 @@
 import { and, eq, isNull, notExists, sql } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import { isAtNeutron, requestAsSet } from '#conductor/flows/neutron-ports.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { responsibleConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
@@ -173,13 +174,10 @@ export async function repairSwitchPorts(
     const setPorts = (await listSetPorts(db, node.uuid)).filter(({ port }) => isMeant(port));
     if (setPorts.length === 0) return;
     const { networkInterface } = node;
-    const placements = await networks.connect({
-      nodeUuid: node.uuid,
-      networkInterface,
-      ports: setPorts.map(({ port }) => port),
-      destination: asSet(setPorts),
-      signal,
-    });
+    const request = isAtNeutron(node)
+      ? await requestAsSet(context, node.uuid, setPorts)
+      : { nodeUuid: node.uuid, ports: setPorts.map(({ port }) => port), destination: asSet(setPorts) };
+    const placements = await networks.connect({ ...request, networkInterface, signal });
     await db.transaction(async (tx) => {
       for (const { port, network, vlan, bond } of placements)
         await recordSwitchPort(tx, { portUuid: port.uuid, network, vlan, bond });

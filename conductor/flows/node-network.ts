@@ -1,6 +1,7 @@
 import type { NodeSwitchPort } from '#conductor/api/node-parts.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { differs, listSetPorts, movesTo } from '#conductor/flows/look-at-switch-ports.ts';
+import { isAtNeutron, readNeutronPorts } from '#conductor/flows/neutron-ports.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { FoundVlans } from '#conductor/model/port-vlans.ts';
@@ -14,6 +15,7 @@ import {
   planNetworkMove,
   type SwitchPortMove,
 } from '#conductor/networks/network-interfaces.ts';
+import type { NeutronLook } from '#conductor/networks/neutron/connect-by-neutron.ts';
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { describeMovedCable, movedCablesIn } from '#conductor/nodes/inspection/moved-cables.ts';
 import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
@@ -35,6 +37,7 @@ export async function readNodeNetwork(
   { look }: { readonly look: boolean },
 ): Promise<NodeSwitchPort[]> {
   const setPorts = await listSetPorts(context.db, node.uuid);
+  if (isAtNeutron(node)) return readNeutronPorts(context, node, setPorts, look ? lookMs : undefined);
   const moves = movesTo(context, setPorts);
   const now = new Date();
   const { looks, failures } = look
@@ -80,18 +83,29 @@ export async function tenantMoves(
   { db, networks }: Pick<EngineContext, 'db' | 'networks'>,
   node: NodeRow,
 ): Promise<SwitchPortMove[]> {
+  const request = await tenantRequest({ db, networks }, node);
+  const networkInterface = parseNetworkInterface(node.networkInterface);
+  return planNetworkMove({ networkInterface, networks: networks.networks, ...request });
+}
+
+/** The same where Neutron has the switches; `undefined`: it has not. @throws AppError as `NeutronConnector.look` */
+export async function tenantBindings(
+  { db, networks }: Pick<EngineContext, 'db' | 'networks'>,
+  node: NodeRow,
+  withinMs: number,
+): Promise<readonly NeutronLook[] | undefined> {
+  if (!isAtNeutron(node) || !networks.neutron) return undefined;
+  const request = await tenantRequest({ db, networks }, node);
+  return networks.neutron.look(request, withinMs);
+}
+
+async function tenantRequest({ db, networks }: Pick<EngineContext, 'db' | 'networks'>, node: NodeRow) {
   const [ports, vifs, groups] = await Promise.all([
     listNodePorts(db, node.uuid),
     listVifs(db, node.uuid),
     listPortGroups(db, networks.networks, node.uuid),
   ]);
-  return planNetworkMove({
-    networkInterface: parseNetworkInterface(node.networkInterface),
-    ports,
-    networks: networks.networks,
-    destination: { purpose: 'tenant', vifs },
-    groups,
-  });
+  return { nodeUuid: node.uuid, ports, groups, destination: { purpose: 'tenant', vifs } } as const;
 }
 
 /** What an instance learns of its links, by the networks that its ports will be on; the node's own `network_data` wins. */
@@ -100,15 +114,12 @@ export async function instanceNetworkData(
   node: NodeRow,
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
   if (Object.keys(node.networkData).length > 0) return node.networkData;
-  const { db, networks } = context;
-  const groups = await listPortGroups(db, networks.networks, node.uuid);
-  if (parseNetworkInterface(node.networkInterface) === 'neutron' && networks.neutron) {
-    const [ports, vifs] = await Promise.all([listNodePorts(db, node.uuid), listVifs(db, node.uuid)]);
-    const destination = { purpose: 'tenant', vifs } as const;
-    return networks.neutron.networkData({ nodeUuid: node.uuid, ports, groups, destination });
-  }
-  const moves = await tenantMoves(context, node);
-  return networkDataOf(moves, groups);
+  const { networks } = context;
+  const request = await tenantRequest(context, node);
+  if (isAtNeutron(node) && networks.neutron) return networks.neutron.networkData(request);
+  const networkInterface = parseNetworkInterface(node.networkInterface);
+  const moves = planNetworkMove({ networkInterface, networks: networks.networks, ...request });
+  return networkDataOf(moves, request.groups);
 }
 
 /** Other nodes at a bond of this node's switch: each would move the other. @returns a fault for each of their ports */

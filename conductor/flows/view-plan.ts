@@ -1,7 +1,7 @@
 import type { PlanView } from '#conductor/api/flows.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
-import { tenantMoves, warnOfCables } from '#conductor/flows/node-network.ts';
+import { tenantBindings, tenantMoves, warnOfCables } from '#conductor/flows/node-network.ts';
 import { planWarnings } from '#conductor/flows/plan-warnings.ts';
 import { type Plan, type PlanRequest, readPlan } from '#conductor/flows/read-plan.ts';
 import { predictSeconds, typicalSeconds } from '#conductor/flows/step-durations.ts';
@@ -12,11 +12,12 @@ import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
 import { settingOf } from '#conductor/networks/connect-node.ts';
+import type { NeutronLook } from '#conductor/networks/neutron/connect-by-neutron.ts';
 import { describePort } from '#conductor/networks/switch-driver.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isFastTracked, unusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
-import { errorChain, errorCode } from '#shared/errors/app-error.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /**
  * The plan as operators read it; nothing is touched.
@@ -86,6 +87,8 @@ async function viewMoves(
   node: NodeRow,
 ): Promise<{ switch_ports: PlanView['switch_ports']; warning?: string[] }> {
   try {
+    const bindings = await tenantBindings(context, node, lookMs);
+    if (bindings) return { switch_ports: bindings.map(viewBinding) };
     const moves = await tenantMoves(context, node);
     const { looks, failures } = await context.networks.look(moves, undefined, lookMs);
     return {
@@ -105,9 +108,24 @@ async function viewMoves(
       }),
     };
   } catch (error) {
-    if (errorCode(error) !== 'invalid_argument') throw error;
-    return { switch_ports: [], warning: [`The network is not set up: ${errorChain(error)}.`] };
+    if (!(error instanceof AppError) || error.code === 'database_error') throw error;
+    const what = error.code === 'invalid_argument' ? 'The network is not set up' : 'The network is not known';
+    return { switch_ports: [], warning: [`${what}: ${errorChain(error)}.`] };
   }
+}
+
+function viewBinding({ port, network, found, commands }: NeutronLook): PlanView['switch_ports'][number] {
+  const { switch_id: switchId, port_id: portId } = port.localLinkConnection;
+  return {
+    address: port.address,
+    switch_id: String(switchId),
+    port_id: String(portId),
+    network,
+    vlans: 'set by Neutron',
+    found,
+    commands: [...commands],
+    error: null,
+  };
 }
 
 const rebootSteps = new Set(['deploy', 'boot_ramdisk', 'reboot_ramdisk', 'boot_instance', 'reboot', 'power_on']);

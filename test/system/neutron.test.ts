@@ -58,11 +58,41 @@ test('cleaned on one network, deployed from another onto its VIF, and let go of'
 
   const vif = neutron.addPort(neutron.addNetwork('blue'), { name: 'web' });
   await operator.call('POST', `/v1/nodes/${name}/vifs`, { id: vif.id });
+  const { uuid } = await operator.node(name);
+  expect(await operator.call('POST', `/v1/nodes/${name}/plan`, { target: 'active' })).toMatchObject({
+    switch_ports: [
+      {
+        address,
+        switch_id: 'leaf1',
+        port_id: 'Ethernet1',
+        network: vif.id,
+        found: null,
+        commands: [
+          `port set ${vif.id} --mac-address ${address} --host ${String(uuid)} --vnic-type baremetal --binding-profile ` +
+            `'{"local_link_information":[{"port_id":"Ethernet1","switch_id":"leaf1"}]}'`,
+        ],
+      },
+    ],
+  });
   await operator.provision(name, 'active');
   await operator.waitForState(name, 'active');
   expect([...neutron.state.ports.values()]).toEqual([vif]);
   const node = await operator.node(name);
   expect(vif).toMatchObject({ mac_address: address, status: 'ACTIVE', 'binding:host_id': node['uuid'] });
+  const network = () =>
+    operator.call('GET', `/v1/nodes/${name}/network?look=true`) as Promise<{ ports: [Record<string, unknown>] }>;
+  expect((await network()).ports).toMatchObject([{ network: vif.id, differs: false, commands: [], error: null }]);
+  // somebody else has unbound it, and made it look like nothing
+  Object.assign(vif, { 'binding:host_id': '', 'binding:vif_type': 'unbound', 'binding:profile': {}, status: 'DOWN' });
+  expect((await network()).ports).toMatchObject([
+    { network: vif.id, differs: true, commands: [expect.stringMatching(`^port set ${vif.id} --mac-address`)] },
+  ]);
+  await operator.call('POST', `/v1/nodes/${name}/network/repair`);
+  expect(vif).toMatchObject({ mac_address: address, status: 'ACTIVE', 'binding:host_id': node['uuid'] });
+  // what is bound as it is to be asks for nothing
+  expect(await operator.call('POST', `/v1/nodes/${name}/plan`, { target: 'rebuild' })).toMatchObject({
+    switch_ports: [{ network: vif.id, found: `${vif.id} ACTIVE`, commands: [] }],
+  });
 
   await operator.provision(name, 'deleted');
   await operator.waitForState(name, 'available');
@@ -85,4 +115,15 @@ test('a port that can’t be bound fails the flow with the switch’s name, and 
   await operator.provision(name, 'provide');
   await operator.waitForState(name, 'available');
   expect([...neutron.state.ports.values()].filter((each) => each.name.startsWith('baton '))).toEqual([]);
+});
+
+test('a plan does not wait for a Neutron that is gone, and says so', async () => {
+  const vif = neutron.addPort(neutron.addNetwork('green'), { name: 'db' });
+  await operator.call('POST', `/v1/nodes/${name}/vifs`, { id: vif.id });
+  neutron.state.ports.delete(vif.id);
+  expect(await operator.call('POST', `/v1/nodes/${name}/plan`, { target: 'active' })).toMatchObject({
+    switch_ports: [],
+    warnings: expect.arrayContaining([expect.stringMatching(/^The network is not known: .*/)]) as unknown,
+  });
+  await operator.call('DELETE', `/v1/nodes/${name}/vifs/${vif.id}`);
 });

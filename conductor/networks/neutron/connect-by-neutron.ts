@@ -1,14 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { NetworkPurpose } from '#conductor/model/network-purposes.ts';
 import type { SwitchPortPlacement } from '#conductor/networks/connect-node.ts';
 import type { Destination, NetworkPort } from '#conductor/networks/network-interfaces.ts';
-import {
-  type Binding,
-  bindingOf,
-  isBoundAs,
-  type NeutronGroup,
-  neutronFaults,
-} from '#conductor/networks/neutron/binding.ts';
+import { bind, unbind, waitUntilActive } from '#conductor/networks/neutron/bind-port.ts';
+import { bindingOf, type NeutronGroup, neutronFaults } from '#conductor/networks/neutron/binding.ts';
 import {
   createNeutronClient,
   type NeutronClient,
@@ -17,9 +11,16 @@ import {
 } from '#conductor/networks/neutron/neutron-client.ts';
 import { type KnownVif, neutronNetworkData } from '#conductor/networks/neutron/neutron-network-data.ts';
 import type { NeutronSettings } from '#conductor/networks/neutron/neutron-settings.ts';
+import {
+  describePortChange,
+  isOwn,
+  planBindings,
+  touches,
+  type WantedPort,
+} from '#conductor/networks/neutron/plan-bindings.ts';
 import { readVifs } from '#conductor/networks/neutron/read-vifs.ts';
 import { placeVifs, type Vif } from '#conductor/networks/place-vifs.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 /** Ironic's `neutron` network interface: ports of Neutron are bound to a node's, and Neutron's drivers set the switches. */
 export interface NeutronConnector {
@@ -29,6 +30,11 @@ export interface NeutronConnector {
    * @throws AppError `invalid_argument`, `not_found`, `switch_error` for a port that can't be bound, `timeout`, `unavailable`
    */
   connect(request: NeutronRequest): Promise<SwitchPortPlacement[]>;
+  /**
+   * What `connect` would ask Neutron for now, for each port that is plugged in.
+   * @throws AppError as `connect`, `timeout`
+   */
+  look(request: NeutronRequest, withinMs: number): Promise<NeutronLook[]>;
   /** @throws AppError `not_found` */
   findVif(id: string, signal?: AbortSignal): Promise<NeutronVif>;
   /**
@@ -49,26 +55,24 @@ export interface NeutronRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface NeutronLook {
+  readonly port: NetworkPort;
+  /** The network that Baton's own port is in, or the VIF; `null`: none. */
+  readonly network: string | null;
+  /** The port of Neutron that has this port's address: its id and status. */
+  readonly found: string | null;
+  /** In the words of `openstack`. */
+  readonly commands: readonly string[];
+}
+
 export interface NeutronVif {
   readonly id: string;
   readonly physicalNetwork: string | undefined;
   readonly project: string | undefined;
 }
 
-/** A port of Neutron as it is to be: one of Baton's own in a network, or a VIF that somebody has made. */
-interface WantedPort extends Binding {
-  readonly ports: readonly NetworkPort[];
-  readonly of: { readonly network: NeutronNetwork; readonly name: string } | { readonly vif: string };
-}
-
 /** How long a binding may take, how often it is looked at, and how long a request may read VIFs. Milliseconds. */
 const defaultPace = { pollMs: 1000, waitMs: 300_000, readMs: 30_000 };
-
-const deviceOwner = 'baremetal:none';
-
-/** Ports that Baton has made for the node. The name alone says nothing: a tenant may name a VIF so. */
-const isOwn = (port: NeutronPort, nodeUuid: string): boolean =>
-  port.name.startsWith('baton ') && port.device_owner === deviceOwner && port.device_id === nodeUuid;
 
 export function createNeutronConnector(settings: NeutronSettings, pace = defaultPace): NeutronConnector {
   const client = createNeutronClient(settings);
@@ -90,52 +94,57 @@ export function createNeutronConnector(settings: NeutronSettings, pace = default
       return wantedVifs(request, vifs, await Promise.all(vifs.map(({ id }) => findVif(id, signal))));
     return ownPorts(request, purpose, await client.findNetwork(settings.networks[purpose], signal));
   };
+  const read = async (request: NeutronRequest): Promise<{ wanted: WantedPort[]; known: NeutronPort[] }> => {
+    const { nodeUuid, ports, signal } = request;
+    const faults = neutronFaults(ports);
+    if (faults.length > 0) throw new AppError('invalid_argument', faults.join('; '), { details: { faults } });
+    const wanted = await wantedOf(request);
+    const mine = (await client.listPorts({ device_id: nodeUuid }, signal)).filter((port) => isOwn(port, nodeUuid));
+    const bound = await client.listPorts({ 'binding:host_id': nodeUuid }, signal);
+    return { wanted, known: [...mine, ...bound.filter(({ id }) => !mine.some((each) => each.id === id))] };
+  };
+  const placeOf = (
+    { destination }: NeutronRequest,
+    wanted: readonly WantedPort[],
+    port: NetworkPort,
+  ): string | null => {
+    const at = wanted.find((each) => each.ports.includes(port));
+    if (!at) return null;
+    return 'vif' in at.of ? at.of.vif : settings.networks[purposeOf(destination)];
+  };
   return {
     findVif,
-    networkData: async (request) => {
-      const { destination, groups, signal } = request;
-      if (destination === 'isolated' || !('purpose' in destination) || destination.purpose !== 'tenant')
-        return undefined;
-      const { vifs = [] } = destination;
-      const limit = AbortSignal.timeout(pace.readMs);
-      const ids = vifs.map(({ id }) => id);
-      const read = await readVifs(client, ids, signal ? AbortSignal.any([signal, limit]) : limit).catch(
-        (cause: unknown) => {
-          if (!limit.aborted || signal?.aborted) throw cause;
-          throw new AppError('timeout', `read VIFs of Neutron: not done after ${pace.readMs / 1000} s`, { cause });
-        },
-      );
-      const wanted = wantedVifs(request, vifs, read.map(vifOf));
-      return neutronNetworkData(
-        read.map((vif, index) => {
-          const at = wanted[index]?.ports ?? [];
-          return { ...vif, at, group: groupOf(at, groups) };
-        }),
-      );
-    },
+    networkData: (request) => readNetworkData(client, request, pace.readMs),
     connect: async (request) => {
       const { nodeUuid, ports, signal } = request;
-      const faults = neutronFaults(ports);
-      if (faults.length > 0) throw new AppError('invalid_argument', faults.join('; '), { details: { faults } });
-      const wanted = await wantedOf(request);
-      const mine = (await client.listPorts({ device_id: nodeUuid }, signal)).filter((port) => isOwn(port, nodeUuid));
-      const bound = (await client.listPorts({ 'binding:host_id': nodeUuid }, signal)).filter(
-        ({ id }) => !mine.some((each) => each.id === id),
-      );
-      for (const port of mine.filter((each) => !wanted.some((one) => isFor(one, each)))) {
-        await client.deletePort(port.id, signal);
-      }
-      for (const port of bound.filter((each) => !wanted.some((one) => isFor(one, each))))
-        await unbind(client, port, signal);
+      const { wanted, known } = await read(request);
       const set: [WantedPort, string][] = [];
-      for (const each of wanted) set.push([each, await bind(client, nodeUuid, each, [...mine, ...bound], signal)]);
+      for (const change of planBindings(nodeUuid, wanted, known)) {
+        if (change.kind === 'delete') await client.deletePort(change.port.id, signal);
+        else if (change.kind === 'unbind') await unbind(client, change.port, signal);
+        else set.push([change.wanted, await bind(client, nodeUuid, change, signal)]);
+      }
       for (const [each, id] of set) await waitUntilActive(client, each, id, pace, signal);
-      const placeOf = (port: NetworkPort): string | null => {
-        const at = wanted.find((each) => each.ports.includes(port));
-        if (!at) return null;
-        return 'vif' in at.of ? at.of.vif : settings.networks[purposeOf(request.destination)];
-      };
-      return ports.filter(isConnected).map((port) => ({ port, network: placeOf(port), vlan: null, bond: null }));
+      return ports
+        .filter(isConnected)
+        .map((port) => ({ port, network: placeOf(request, wanted, port), vlan: null, bond: null }));
+    },
+    look: async (request, withinMs) => {
+      const limit = AbortSignal.timeout(withinMs);
+      const { wanted, known } = await read({ ...request, signal: limit }).catch((cause: unknown) => {
+        if (!limit.aborted) throw cause;
+        throw new AppError('timeout', `read ports of Neutron: not done after ${withinMs / 1000} s`, { cause });
+      });
+      const changes = planBindings(request.nodeUuid, wanted, known);
+      return request.ports.filter(isConnected).map((port) => {
+        const found = known.find((each) => each.mac_address.toLowerCase() === port.address.toLowerCase());
+        return {
+          port,
+          network: placeOf(request, wanted, port),
+          found: found ? `${found.id} ${found.status}` : null,
+          commands: changes.flatMap((change) => (touches(change, port) && describePortChange(change)) || []),
+        };
+      });
     },
     removeOwn: async (nodeUuid) => {
       for (const port of await client.listPorts({ device_id: nodeUuid }))
@@ -143,6 +152,31 @@ export function createNeutronConnector(settings: NeutronSettings, pace = default
     },
     close: () => client.close(),
   };
+}
+
+async function readNetworkData(
+  client: NeutronClient,
+  request: NeutronRequest,
+  readMs: number,
+): ReturnType<NeutronConnector['networkData']> {
+  const { destination, groups, signal } = request;
+  if (destination === 'isolated' || !('purpose' in destination) || destination.purpose !== 'tenant') return undefined;
+  const { vifs = [] } = destination;
+  const limit = AbortSignal.timeout(readMs);
+  const ids = vifs.map(({ id }) => id);
+  const read = await readVifs(client, ids, signal ? AbortSignal.any([signal, limit]) : limit).catch(
+    (cause: unknown) => {
+      if (!limit.aborted || signal?.aborted) throw cause;
+      throw new AppError('timeout', `read VIFs of Neutron: not done after ${readMs / 1000} s`, { cause });
+    },
+  );
+  const wanted = wantedVifs(request, vifs, read.map(vifOf));
+  return neutronNetworkData(
+    read.map((vif, index) => {
+      const at = wanted[index]?.ports ?? [];
+      return { ...vif, at, group: groupOf(at, groups) };
+    }),
+  );
 }
 
 function vifOf({ port, network }: Pick<KnownVif, 'port' | 'network'>): NeutronVif {
@@ -185,103 +219,3 @@ function wantedVifs(
 
 const groupOf = (at: readonly NetworkPort[], groups: readonly NeutronGroup[]): NeutronGroup | undefined =>
   at.length > 1 ? groups.find(({ uuid }) => uuid === at[0]?.portgroupUuid) : undefined;
-
-function isFor({ of, address, body }: WantedPort, port: NeutronPort): boolean {
-  if ('vif' in of) return of.vif === port.id;
-  if (!isOwn(port, body['binding:host_id']) || of.network.id !== port.network_id) return false;
-  return port.mac_address.toLowerCase() === address.toLowerCase();
-}
-
-/** Answers the port's id. */
-async function bind(
-  client: NeutronClient,
-  nodeUuid: string,
-  wanted: WantedPort,
-  known: readonly NeutronPort[],
-  signal: AbortSignal | undefined,
-): Promise<string> {
-  const { of, address, body } = wanted;
-  const found = known.find((port) => isFor(wanted, port));
-  if ('vif' in of) {
-    if (found && isBoundAs(found, wanted)) return of.vif;
-    // a bound port keeps its address
-    if (found) await client.updatePort(of.vif, { 'binding:host_id': '', 'binding:profile': {} }, signal);
-    await client.updatePort(of.vif, { ...body, mac_address: address }, signal);
-    return of.vif;
-  }
-  const port = found ?? (await createOwn(client, nodeUuid, { network: of.network, name: of.name, address }, signal));
-  if (!isBoundAs(port, wanted)) {
-    await client.updatePort(port.id, body, signal);
-  }
-  return port.id;
-}
-
-async function createOwn(
-  client: NeutronClient,
-  nodeUuid: string,
-  { network, name, address }: { readonly network: NeutronNetwork; readonly name: string; readonly address: string },
-  signal: AbortSignal | undefined,
-): Promise<NeutronPort> {
-  const create = (): Promise<NeutronPort> =>
-    client.createPort(
-      {
-        network_id: network.id,
-        mac_address: address,
-        name,
-        device_id: nodeUuid,
-        device_owner: deviceOwner,
-        admin_state_up: true,
-        'binding:vnic_type': 'baremetal',
-      },
-      signal,
-    );
-  try {
-    return await create();
-  } catch (error) {
-    // a VIF that was unbound, by a conductor that was lost before it gave the address back
-    const held = await client.listPorts({ network_id: network.id, mac_address: address }, signal);
-    const unbound = held.filter((port) => port['binding:host_id'] === '' && port['binding:vif_type'] === 'unbound');
-    if (errorCode(error) !== 'switch_error' || unbound.length === 0) throw error;
-    for (const { id } of unbound) await client.updatePort(id, { mac_address: null }, signal);
-    return create();
-  }
-}
-
-/** Its address is the machine's while it is bound; Neutron makes another. */
-async function unbind(client: NeutronClient, { id }: NeutronPort, signal: AbortSignal | undefined): Promise<void> {
-  for (const change of [{ 'binding:host_id': '', 'binding:profile': {} }, { mac_address: null }]) {
-    try {
-      await client.updatePort(id, change, signal);
-    } catch (error) {
-      // its owner has deleted it
-      if (errorCode(error) !== 'not_found') throw error;
-    }
-  }
-}
-
-async function waitUntilActive(
-  client: NeutronClient,
-  { ports, body }: WantedPort,
-  id: string,
-  { pollMs, waitMs }: typeof defaultPace,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const what = `port ${id} of Neutron to ${ports.map(({ address }) => address).join(', ')} at ${JSON.stringify(body['binding:profile'].local_link_information)}`;
-  const deadline = Date.now() + waitMs;
-  for (;;) {
-    const port = await client.getPort(id, signal);
-    if (port['binding:vif_type'] === 'binding_failed') {
-      throw new AppError(
-        'switch_error',
-        `Neutron failed to bind ${what}: its log says why; compare switch_id and port_id`,
-      );
-    }
-    if (port.status === 'ACTIVE') return;
-    if (Date.now() > deadline) {
-      throw new AppError('timeout', `bind ${what}: it is ${port.status} after ${waitMs / 1000} s, not ACTIVE`);
-    }
-    await sleep(pollMs, undefined, { signal }).catch((cause: unknown) => {
-      throw new AppError('aborted', `bind ${what}: stopped`, { cause });
-    });
-  }
-}
