@@ -30,6 +30,7 @@ export const NodeSwitchPort = z
 export type NodeSwitchPort = z.infer<typeof NodeSwitchPort>;
 
 export const NodeNetwork = z.strictObject({ ports: z.array(NodeSwitchPort) }).meta({ id: 'NodeNetwork' });
+export type NodeNetworkAnswer = Answer<typeof NodeNetwork>;
 
 /** What is answered of a node's parts, of its drivers, templates and volumes. `fields` chooses: most may be absent. */
 

@@ -157,3 +157,4 @@ export const SiteGroups = z
     ),
   })
   .meta({ id: 'SiteGroups' });
+export type SiteGroupsAnswer = Answer<typeof SiteGroups>;

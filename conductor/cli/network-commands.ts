@@ -1,4 +1,4 @@
-import type { NodeSwitchPort } from '#conductor/api/node-parts.ts';
+import type { NodeNetworkAnswer } from '#conductor/api/node-parts.ts';
 import { type Json, noNode, readOfNode } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toObject } from '#conductor/cli/assignments.ts';
 import { type Command, pathOperand, requiredOption } from '#conductor/cli/command.ts';
@@ -72,8 +72,8 @@ export const networkCommands: readonly Command[] = [
       meaning: "nodes' switch ports as Baton has set them, as their switches have them now, and what would repair them",
       details: 'Reads the switches; changes nothing.',
       run: async (context, input) => {
-        const answer = await readOfNode(context.client, pathOperand(input), '/network?look=true');
-        const ports = answer['ports'] as NodeSwitchPort[];
+        const path = '/network?look=true';
+        const { ports } = await readOfNode<NodeNetworkAnswer>(context.client, pathOperand(input), path);
         const rows = ports.map((port) => [
           port.address,
           `${port.switch_id} ${port.port_id}`,

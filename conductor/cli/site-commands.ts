@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
-import type { CollectionRow } from '#conductor/api/sites.ts';
+import type { CollectionRow, SiteGroupsAnswer } from '#conductor/api/sites.ts';
 import { callFor, type Json, withQuery } from '#conductor/cli/api-client.ts';
 import {
   type Command,
@@ -236,21 +236,15 @@ export const siteCommands: readonly Command[] = [
   },
 ];
 
-interface PlannedGroup {
-  readonly name: string;
-  readonly critical: boolean;
-  readonly depends_on: readonly string[];
-  readonly members: readonly string[];
-}
-
 async function show(context: CommandContext, input: CommandInput): Promise<void> {
   const wanted = textOption(input, 'format') ?? 'text';
   const drawing = drawings.find((each) => each === wanted);
   if (drawing === undefined) throw usageError(`--format: it must be ${drawings.join(', ')}`);
   const version = textOption(input, 'version');
-  const plan = await context.client.call('GET', withQuery('/api/v1.0/site/groups', { version }));
+  const path = withQuery('/api/v1.0/site/groups', { version });
+  const plan = await callFor<SiteGroupsAnswer>(context.client, 'GET', path);
   if (!plan) throw new AppError('not_found', await adviseOnRevision(context, version ?? 'committed'));
-  const groups = (plan['groups'] as PlannedGroup[]).map((group) => ({
+  const groups = plan.groups.map((group) => ({
     ...group,
     name: printable(group.name),
     depends_on: group.depends_on.map(printable),
