@@ -131,7 +131,7 @@ async function writeTo(
   inside: readonly string[] = [],
 ): Promise<WriterResult> {
   const node = [...inside, process.execPath, '--disable-warning=ExperimentalWarning'];
-  const [program = '', ...args] = [...node, join(sources, 'writer.ts'), device, url, sha256];
+  const [program, ...args] = [...node, join(sources, 'writer.ts'), device, url, sha256];
   return WriterResult.parse(JSON.parse((await run(program, args, { timeoutMs: 600_000 })).stdout));
 }
 

@@ -8,7 +8,7 @@ export async function withFileServer<T>(
   use: (base: string) => Promise<T>,
   inside: readonly string[] = [],
 ): Promise<T> {
-  const [program = '', ...args] = [...inside, process.execPath, join(import.meta.dirname, 'file-server.ts'), folder];
+  const [program, ...args] = [...inside, process.execPath, join(import.meta.dirname, 'file-server.ts'), folder];
   const server = start(program, args);
   try {
     const [port] = (await once(server.stdout, 'data')) as [Buffer];
