@@ -2,8 +2,14 @@ import { z } from 'zod';
 
 /** The inventory and the inspection report (agent-protocol.md §2.5). Both sides parse with these. */
 
-/** An LLDP TLV as ironic-python-agent sends it: type, and the value in hex. */
-export const LldpTlv = z.tuple([z.number().int(), z.string().regex(/^([0-9a-f]{2})*$/i)]);
+/** An LLDP TLV as ironic-python-agent sends it: type, and the value in hex, 511 bytes at most. */
+export const LldpTlv = z.tuple([
+  z.number().int(),
+  z
+    .string()
+    .max(2 * 511)
+    .regex(/^([0-9a-f]{2})*$/i),
+]);
 export type LldpTlv = z.infer<typeof LldpTlv>;
 
 const text = z.string().nullish().catch(null);

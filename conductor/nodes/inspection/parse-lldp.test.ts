@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
+import { HeardLldp } from '#shared/wire/inventory.ts';
 
 const text = (value: string) => Buffer.from(value).toString('hex');
 
@@ -67,4 +68,10 @@ test('what is too short or unknown is left out', () => {
     (hex) => [127, hex] as const,
   );
   expect(parseLldp([...tlvs, ...organizations].map(([type, hex]) => [type, hex]))).toEqual({});
+});
+
+test('what is longer than a TLV can be is none', () => {
+  const heard = (bytes: number) => HeardLldp.parse({ interfaces: [{ lldp: [[5, 'ab'.repeat(bytes)]] }] });
+  expect(heard(511).interfaces[0]?.lldp).toHaveLength(1);
+  expect(heard(512).interfaces[0]?.lldp).toBeNull();
 });
