@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { jsonDocument } from '#conductor/api/node-description.ts';
-import { answerOf, defineFields, json, line, time, uuid } from '#conductor/api/values.ts';
+import { type Answer, answerOf, defineFields, json, line, time, uuid } from '#conductor/api/values.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { allocationStates, statesOf } from '#conductor/model/transitions.ts';
 
@@ -23,6 +23,7 @@ export const allocationFields = defineFields('allocation', 52, {
 });
 
 export const Allocation = answerOf('Allocation', allocationFields.answered);
+export type AllocationAnswer = Answer<typeof Allocation>;
 
 /** What a PATCH may change. */
 export const AllocationPatch = z.strictObject(allocationFields.written);

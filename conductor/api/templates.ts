@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { answerOf, defineFields, json, line, time, uuid, whole } from '#conductor/api/values.ts';
+import { type Answer, answerOf, defineFields, json, line, time, uuid, whole } from '#conductor/api/values.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { stepInterfaces } from '#shared/wire/step.ts';
 
@@ -46,6 +46,7 @@ export const templateFields = defineFields('deploy template', 55, {
 });
 
 export const DeployTemplate = answerOf('DeployTemplate', templateFields.answered);
+export type DeployTemplateAnswer = Answer<typeof DeployTemplate>;
 
 /** What an operator writes: a trait, and what a node whose instance has it gets beside the usual steps. */
 export const TemplateDescription = z.strictObject(templateFields.written);

@@ -1,6 +1,7 @@
+import type { AllocationAnswer } from '#conductor/api/allocations.ts';
 import type { TrialAnswer } from '#conductor/api/node-parts.ts';
 import type { Json } from '#conductor/cli/api-client.ts';
-import { answerFor } from '#conductor/cli/api-client.ts';
+import { answerFor, callFor } from '#conductor/cli/api-client.ts';
 import { readAssignments, toObject } from '#conductor/cli/assignments.ts';
 import {
   type Command,
@@ -54,24 +55,30 @@ function nonEmpty(list: readonly string[]): readonly string[] | undefined {
   return list.length > 0 ? list : undefined;
 }
 
+/** One, or of several a list. */
+type Made = AllocationAnswer | { readonly allocations: readonly AllocationAnswer[] };
+
 async function allocate(context: CommandContext, input: CommandInput): Promise<void> {
   const body = await requestBody(input);
   if (flagOption(input, 'dry-run')) {
     await dryRun(context, input, body);
     return;
   }
-  const answer = (await context.client.call('POST', '/v1/allocations', body)) ?? {};
-  const made = (answer['allocations'] ?? [answer]) as Json[];
+  const answer = await answerFor<Made>(context.client, 'allocate nodes', 'POST', '/v1/allocations', body);
+  const made = 'allocations' in answer ? answer.allocations : [answer];
   const rested = input.values['wait'] === undefined ? made : await waitFor(context, input, made);
-  const failed = rested.filter((each) => each['state'] === 'error');
+  const failed = rested.filter((each) => each.state === 'error');
   // with min_count some may have found nothing
   const isEnough = rested.length - failed.length >= (numberOption(input, 'min-count') ?? rested.length);
   if (input.document !== undefined || isEnough) {
-    print(context, input, { json: answer['allocations'] ? rested : rested[0], text: await describe(context, rested) });
+    print(context, input, {
+      json: 'allocations' in answer ? rested : rested[0],
+      text: await describe(context, rested),
+    });
   }
   if (isEnough) return;
-  const reasons = new Set(failed.map((each) => cell(each['last_error'])));
-  const names = failed.map((each) => cell(each['name'] ?? each['uuid']));
+  const reasons = new Set(failed.map((each) => cell(each.last_error)));
+  const names = failed.map((each) => cell(each.name ?? each.uuid));
   throw new AppError(
     'command_failed',
     `${[...reasons].join('; ')}\n→ \`baton allocate … --dry-run\` says why each node was refused; ` +
@@ -79,14 +86,18 @@ async function allocate(context: CommandContext, input: CommandInput): Promise<v
   );
 }
 
-async function waitFor(context: CommandContext, input: CommandInput, made: readonly Json[]): Promise<Json[]> {
+async function waitFor(
+  context: CommandContext,
+  input: CommandInput,
+  made: readonly AllocationAnswer[],
+): Promise<AllocationAnswer[]> {
   const until = context.clock.now().getTime() + graceMs + (Number(textOption(input, 'wait')) || 0) * 1000;
-  const rested: Json[] = [];
+  const rested: AllocationAnswer[] = [];
   for (const { uuid } of made) {
     for (;;) {
-      const current = await context.client.call('GET', `/v1/allocations/${String(uuid)}`);
+      const current = await callFor<AllocationAnswer>(context.client, 'GET', `/v1/allocations/${String(uuid)}`);
       if (!current) throw new AppError('not_found', `allocation ${String(uuid)} was deleted meanwhile`);
-      if (current['state'] !== 'allocating') {
+      if (current.state !== 'allocating') {
         rested.push(current);
         break;
       }
@@ -99,7 +110,7 @@ async function waitFor(context: CommandContext, input: CommandInput, made: reado
   return rested;
 }
 
-async function describe(context: CommandContext, allocations: readonly Json[]): Promise<string> {
+async function describe(context: CommandContext, allocations: readonly AllocationAnswer[]): Promise<string> {
   const lines: string[] = [];
   for (const { name, uuid, state, node_uuid: nodeUuid } of allocations) {
     const what = `allocation ${cell(name ?? uuid)}`;

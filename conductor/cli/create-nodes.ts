@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { DriverAnswer } from '#conductor/api/node-parts.ts';
-import { type ApiClient, type Json, listAll, readList } from '#conductor/cli/api-client.ts';
+import type { NodeAnswer } from '#conductor/api/resources.ts';
+import { type ApiClient, callFor, type Json, listAll, readList } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toObject } from '#conductor/cli/assignments.ts';
 import {
   type Command,
@@ -91,7 +92,7 @@ export async function createNodes(
 async function createNode(client: ApiClient, node: DescribedNode, dryRun: boolean): Promise<NodeResult> {
   const made: string[] = [];
   try {
-    const existing = await client.call('GET', `/v1/nodes/${encodeURIComponent(node.name)}`);
+    const existing = await callFor<NodeAnswer>(client, 'GET', `/v1/nodes/${encodeURIComponent(node.name)}`);
     const found = await findBelongings(client, existing);
     const send = async (what: string, request: () => Promise<Json | undefined>): Promise<Json> => {
       const answer = dryRun ? {} : await request();
@@ -116,14 +117,14 @@ interface Belongings {
   readonly traits: readonly string[];
 }
 
-async function findBelongings(client: ApiClient, existing: Json | undefined): Promise<Belongings> {
+async function findBelongings(client: ApiClient, existing: NodeAnswer | undefined): Promise<Belongings> {
   if (!existing) return { ports: [], portgroups: [], traits: [] };
   const below = (key: string): Promise<Json[]> =>
-    listAll(client, { path: `/v1/nodes/${String(existing['uuid'])}/${key}`, key }, { detail: 'true' });
+    listAll(client, { path: `/v1/nodes/${String(existing.uuid)}/${key}`, key }, { detail: 'true' });
   return {
     ports: await below('ports'),
     portgroups: await below('portgroups'),
-    traits: (existing['traits'] ?? []) as string[],
+    traits: existing.traits ?? [],
   };
 }
 

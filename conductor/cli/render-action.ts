@@ -1,4 +1,10 @@
-import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer, ActionStepAnswer } from '#conductor/api/actions.ts';
+import type {
+  ActionAnswer,
+  ActionDryRun,
+  ActionGroupAnswer,
+  ActionNodeAnswer,
+  ActionStepAnswer,
+} from '#conductor/api/actions.ts';
 import {
   type LostPodView,
   namePods,
@@ -222,13 +228,14 @@ function renderNodes(working: readonly ActionNodeAnswer[], room: number): string
 }
 
 /** The plan of a teardown as its operator reads it before: node by node, step by step. Pure. */
-export function teardownPlanLines(plan: {
-  readonly [field: string]: unknown;
-  readonly nodes: readonly TeardownNodeView[];
-}): string[] {
-  const remarks = Array.isArray(plan['remarks']) ? (plan['remarks'] as readonly string[]) : [];
-  const head = `${String(plan['name'])} from revision ${String(plan['committed_rev_id'])}; nothing has been started`;
-  return [head, ...remarks.map((remark) => `  ${remark}`), ...plan.nodes.flatMap(nodeLines)];
+export function teardownPlanLines(
+  plan: Partial<Pick<ActionDryRun, 'name' | 'committed_rev_id' | 'remarks'>> & {
+    readonly nodes: readonly TeardownNodeView[];
+  },
+): string[] {
+  const { name, committed_rev_id: revision, remarks = [], nodes } = plan;
+  const head = `${name} from revision ${revision}; nothing has been started`;
+  return [head, ...remarks.map((remark) => `  ${remark}`), ...nodes.flatMap(nodeLines)];
 }
 
 function nodeLines(node: TeardownNodeView, index: number): string[] {

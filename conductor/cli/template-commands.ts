@@ -1,5 +1,6 @@
+import type { DeployTemplateAnswer } from '#conductor/api/templates.ts';
 import type { Json } from '#conductor/cli/api-client.ts';
-import { readList } from '#conductor/cli/api-client.ts';
+import { callFor, readList } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -28,30 +29,26 @@ const stepsOption: CommandOption = {
   meaning: 'JSON or YAML: a list of {interface, step, args, priority}',
 };
 
-function stepsText(steps: unknown): string {
-  const rows = (steps as Json[]).map((step) => [
-    cell(step['priority']),
-    `${cell(step['interface'])}.${cell(step['step'])}`,
-    cell(step['args']),
-  ]);
+function stepsText(steps: DeployTemplateAnswer['steps'] = []): string {
+  const rows = steps.map((step) => [cell(step.priority), `${step.interface}.${step.step}`, cell(step.args)]);
   return table([['prio', 'step', 'args'], ...rows]);
 }
 
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
-  const templates = await readList(context.client, `${path}?detail=true`, 'deploy_templates');
-  const rows = templates.map((template) => [
-    cell(template['uuid']),
-    cell(template['name']),
-    (template['steps'] as Json[]).map((step) => `${cell(step['interface'])}.${cell(step['step'])}`).join(', '),
+  const templates = await readList<DeployTemplateAnswer>(context.client, `${path}?detail=true`, 'deploy_templates');
+  const rows = templates.map(({ uuid, name, steps = [] }) => [
+    cell(uuid),
+    cell(name),
+    steps.map((step) => `${step.interface}.${step.step}`).join(', '),
   ]);
   print(context, input, { json: templates, text: table([['uuid', 'name', 'steps'], ...rows]) });
 }
 
 async function show(context: CommandContext, input: CommandInput): Promise<void> {
-  const template = await context.client.call('GET', `${path}/${pathOperand(input)}`);
+  const template = await callFor<DeployTemplateAnswer>(context.client, 'GET', `${path}/${pathOperand(input)}`);
   if (!template) throw new AppError('not_found', `Deploy template ${input.operands[0]} could not be found.`);
-  const head = `${cell(template['name'])} (${cell(template['uuid'])})\n`;
-  print(context, input, { json: template, text: `${head}${stepsText(template['steps'])}` });
+  const head = `${cell(template.name)} (${cell(template.uuid)})\n`;
+  print(context, input, { json: template, text: `${head}${stepsText(template.steps)}` });
 }
 
 async function create(context: CommandContext, input: CommandInput): Promise<void> {

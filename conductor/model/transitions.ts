@@ -2,7 +2,9 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 export type Transitions<State extends string> = Readonly<Record<State, readonly State[]>>;
 
-export function statesOf<State extends string>(table: Transitions<State>): readonly [State, ...State[]] {
+export function statesOf<State extends string>(
+  table: Readonly<Record<State, readonly string[]>>,
+): readonly [State, ...State[]] {
   return Object.keys(table) as [State, ...State[]];
 }
 
