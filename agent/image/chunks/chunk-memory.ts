@@ -1,10 +1,5 @@
 import { availableParallelism } from 'node:os';
-import {
-  type ChunkThread,
-  type ChunkWork,
-  type FilePiece,
-  startChunkThread,
-} from '#agent/image/chunks/chunk-thread.ts';
+import { type ChunkThread, type ChunkWork, startChunkThread } from '#agent/image/chunks/chunk-thread.ts';
 import { detectCompression } from '#agent/image/compression.ts';
 import { createSlotPool } from '#agent/image/slot-pool.ts';
 import { openZlibBinding } from '#agent/image/zlib-binding.ts';
@@ -31,15 +26,13 @@ export interface ChunkMemory {
    * @throws AppError `image_error` when it is not that chunk, `aborted`, `internal` when a thread died.
    */
   unpack(chunk: Chunk, receive: (into: Buffer) => Promise<Buffer>): Promise<UnpackedChunk>;
-  /** What lies there: `undefined` when it is another chunk, or can't be read. @throws AppError `aborted`, `internal`. */
-  read(chunk: Chunk, place: ChunkOnDisk): Promise<ChunkInMemory | undefined>;
+  /** What `read` brings: `undefined` when it is another chunk, or none. @throws AppError `aborted`, `internal`. */
+  read(chunk: Chunk, read: ReadChunkInto): Promise<ChunkInMemory | undefined>;
   close(): Promise<void>;
 }
 
-/** Whole sectors of an open disk, as direct I/O reads them, and how many bytes before the chunk they begin. */
-export interface ChunkOnDisk extends Omit<FilePiece, 'offset'> {
-  readonly skipped: number;
-}
+/** Fills memory, page-aligned and of the longest chunk and `marginBytes`; where the chunk begins, `undefined` = nowhere. */
+export type ReadChunkInto = (into: Buffer) => Promise<number | undefined>;
 
 /** A thread unpacks and hashes some 500 MiB a second: together more than most networks, and many disks, bring. */
 const mostThreads = 4;
@@ -87,14 +80,15 @@ export function createChunkMemory(index: ChunkIndex, signal: AbortSignal, most =
         throw error;
       }
     },
-    read: async ({ id, length }, { skipped, ...piece }) => {
+    read: async ({ id, length }, read) => {
       const slot = await pool.acquire();
       let found = false;
       try {
-        const read = { ...piece, offset: slot.memoryOffset };
-        const answer = await threads.do({ offset: read.offset + skipped, length, read });
+        const from = await read(slot.bytes.subarray(0, unpackedBytes));
+        if (from === undefined) return undefined;
+        const answer = await threads.do({ offset: slot.memoryOffset + from, length });
         found = 'id' in answer && answer.id === id;
-        return found ? { bytes: slot.bytes.subarray(skipped, skipped + length), release: slot.release } : undefined;
+        return found ? { bytes: slot.bytes.subarray(from, from + length), release: slot.release } : undefined;
       } finally {
         if (!found) slot.release();
       }

@@ -4,20 +4,14 @@ import type { ZlibBinding } from '#agent/image/zlib-binding.ts';
 import type { ChunkIndex } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Where a chunk lies in the shared memory, and what brings it there: it is unpacked, or read from a file. */
-export type ChunkJob = Piece & ({ readonly packed: Piece } | { readonly read: FilePiece });
-
-interface Piece {
+/** Where a chunk lies in the shared memory, and what is to be unpacked there first. */
+export interface ChunkJob {
   readonly offset: number;
   readonly length: number;
+  readonly packed?: { readonly offset: number; readonly length: number };
 }
 
-export interface FilePiece extends Piece {
-  readonly fd: number;
-  readonly position: number;
-}
-
-/** The digest of the chunk, or why it can't be unpacked to its length, or read. */
+/** The digest of the chunk, or why it can't be unpacked to its length. */
 export type ChunkAnswer = { readonly id: string } | { readonly failure: string };
 
 export interface ChunkThread {
@@ -37,9 +31,9 @@ export interface ChunkWork {
   readonly zeros: { readonly id: string; readonly memory: SharedArrayBuffer };
 }
 
-/** Starts a thread that reads or unpacks chunks, and hashes them. */
+/** Starts a thread that unpacks chunks, and hashes them. */
 export function startChunkThread(work: ChunkWork): ChunkThread {
-  const worker = new Worker(`(${loadAndHash.toString()})()`, { eval: true, name: 'image chunks', workerData: work });
+  const worker = new Worker(`(${unpackAndHash.toString()})()`, { eval: true, name: 'image chunks', workerData: work });
   const waiting: PromiseWithResolvers<ChunkAnswer>[] = [];
   const state = { failure: undefined as AppError | undefined };
   const fail = (message: string, cause?: unknown): void => {
@@ -67,10 +61,9 @@ export function startChunkThread(work: ChunkWork): ChunkThread {
 }
 
 /** Runs in the thread from its source text, under the rules of `hashOnThread` in `../hasher.ts`. */
-function loadAndHash(): void {
+function unpackAndHash(): void {
   const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
   const { hash } = process.getBuiltinModule('node:crypto');
-  const { readSync } = process.getBuiltinModule('node:fs');
   const { constants, createZstdDecompress } = process.getBuiltinModule('node:zlib');
   const { digest, memory, zeros } = workerData as ChunkWork;
   const all = Buffer.from(memory);
@@ -81,24 +74,14 @@ function loadAndHash(): void {
   zstd._handle.onerror = (message) => {
     state.failure = message;
   };
-  parentPort?.on('message', (job: ChunkJob) => {
-    const { offset, length } = job;
+  parentPort?.on('message', ({ offset, length, packed }: ChunkJob) => {
     state.failure = undefined;
-    if ('packed' in job) {
-      const { packed } = job;
+    if (packed) {
       zstd._handle.reset();
       // with room for one byte more: a chunk that is longer is seen by it
       zstd._handle.writeSync(constants.ZSTD_e_end, all, packed.offset, packed.length, all, offset, length + 1);
       const [outputLeft, inputLeft] = zstd._writeState;
       if (outputLeft !== 1 || inputLeft !== 0) state.failure ??= 'it has another length';
-    } else {
-      const { read } = job;
-      try {
-        const bytesRead = readSync(read.fd, all, read.offset, read.length, read.position);
-        if (bytesRead !== read.length) state.failure = 'the disk ends before it';
-      } catch (error) {
-        state.failure = String(error);
-      }
     }
     const { failure } = state;
     const chunk = all.subarray(offset, offset + length);

@@ -162,8 +162,17 @@ async function removeLeftNetworks(): Promise<void> {
 }
 
 async function removeNetwork(of = prefix): Promise<void> {
+  // first the links: the kernel takes those of a namespace away some time after it
+  for (const name of await listLinks()) if (name.startsWith(of)) await run('ip', ['link', 'del', name]);
   for (const name of await listNamespaces()) if (name.startsWith(of)) await run('ip', ['netns', 'del', name]);
-  await run('ip', ['link', 'del', `${of}br`]).catch(() => undefined); // there was none
+}
+
+async function listLinks(): Promise<readonly string[]> {
+  const { stdout } = await run('ip', ['-json', 'link', 'show']);
+  return z
+    .array(z.object({ ifname: z.string() }))
+    .parse(JSON.parse(stdout))
+    .map(({ ifname }) => ifname);
 }
 
 async function listNamespaces(): Promise<readonly string[]> {
