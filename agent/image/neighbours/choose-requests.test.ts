@@ -89,23 +89,25 @@ describe('beside neighbours', () => {
     ]);
   });
 
-  test('no chunk is left to an owner that is not known to send while the server is idle', () => {
-    const owners = (known: boolean): readonly Member[] => [1, 2].map((number) => member(number, { known, busy: 2 }));
-    const owned = wants.filter((each) => ownerOf(each, situation({}).selfSeed, owners(true)) !== undefined);
-    expect(chooseRequests(situation({ wants: owned, members: owners(true) }))).toEqual([]);
-    expect(fromServer(chooseRequests(situation({ wants: owned, members: owners(false) })))).toEqual(
+  test('no chunk is left to an owner that is late or has failed while the server is idle', () => {
+    const owners = (doubtful: boolean): readonly Member[] =>
+      [1, 2].map((number) => member(number, { known: !doubtful, doubtful, busy: 2 }));
+    const owned = wants.filter((each) => ownerOf(each, situation({}).selfSeed, owners(false)) !== undefined);
+    expect(chooseRequests(situation({ wants: owned, members: owners(false) }))).toEqual([]);
+    expect(fromServer(chooseRequests(situation({ wants: owned, members: owners(true) })))).toEqual(
       owned.slice(0, 3).map(({ at }) => at),
     );
   });
 
-  test('a server that is idle is asked for what is awaited from neighbours that have sent nothing yet', () => {
-    const isNew = member(1, { known: false, busy: 1 });
-    const awaited = want(0, { asked: { server: false, members: 1 }, awaits: new Set([isNew.id]) });
-    const ours = wants.slice(1).filter((each) => ownerOf(each, situation({}).selfSeed, [isNew]) === undefined);
-    const asked = (others: readonly Want[]): readonly number[] =>
-      fromServer(chooseRequests(situation({ wants: [awaited, ...others], members: [isNew] })));
-    expect(asked([])).toEqual([0]);
-    expect(asked(ours)).toEqual(ours.slice(0, 4).map(({ at }) => at));
+  test('a server that is idle is asked for what is awaited from such neighbours alone', () => {
+    const asked = (doubtful: boolean, others: readonly Want[] = []): readonly number[] => {
+      const waitedFor = member(1, { known: false, doubtful, busy: 1 });
+      const awaited = want(0, { asked: { server: false, members: 1 }, awaits: new Set([waitedFor.id]) });
+      return fromServer(chooseRequests(situation({ wants: [awaited, ...others], members: [waitedFor] })));
+    };
+    const ours = wants.slice(1).filter((each) => ownerOf(each, situation({}).selfSeed, [member(1)]) === undefined);
+    expect([asked(false), asked(true)]).toEqual([[], [0]]);
+    expect(asked(true, ours)).toEqual(ours.slice(0, 4).map(({ at }) => at));
   });
 
   test('one that has failed is waited for half as long', () => {

@@ -7,9 +7,12 @@ export interface Member {
   readonly done: number;
   /** Requests to it under way. */
   readonly busy: number;
-  /** It has sent, and in time lately: another is asked for one at a time, and no chunk is left to it while the server is idle. */
+  /** It sends in time, as far as it has been asked: one that has not yet is asked for one at a time. */
   readonly known: boolean;
-  /** It has failed, and not made up for it: it is waited for half as long. */
+  /**
+   * It is late, or has failed and not made up for it: it is waited for half as long, and no chunk is left to it while the
+   * server is idle.
+   */
   readonly doubtful: boolean;
 }
 
@@ -70,7 +73,7 @@ const unknownServerMs = 700;
  * are about to need it, the *owner*: all rank themselves by the same digest, so they agree without a word, and the
  * server sends each chunk about once. When a machine leaves, its chunks fall to the next in rank. Nobody waits for
  * long: a chunk that is written next and late is asked of the server besides, and a neighbour that does not send in time
- * is none for a while, or is not relied on; nor is one that has sent nothing yet, while the server is idle.
+ * is none for a while, or is not relied on.
  */
 export function chooseRequests<W extends Want>(situation: Situation<W>): readonly ChunkRequest<W>[] {
   const { now, selfSeed, wants, serverMs } = situation;
@@ -81,7 +84,6 @@ export function chooseRequests<W extends Want>(situation: Situation<W>): readonl
   const memberLimit = Math.min(8, Math.max(2, Math.ceil(16 / Math.max(1, members.length))));
   const hedgeMs = hedgeAfter(serverMs);
   const reliable = new Set(members.flatMap(({ id, doubtful }) => (doubtful ? [] : [id])));
-  const known = new Set(members.flatMap((member) => (member.known ? [member.id] : [])));
   const patience = ({ awaits }: W): number =>
     awaits.size === 0 || [...awaits].some((id) => reliable.has(id)) ? hedgeMs : hedgeMs / 2;
   const busy = new Map(members.map(({ id, busy: requests }) => [id, requests]));
@@ -105,7 +107,7 @@ export function chooseRequests<W extends Want>(situation: Situation<W>): readonl
     if (!hasRoom()) break;
     const isLate = want.dueSince !== undefined && now - want.dueSince > patience(want);
     if ((want.asked.server || want.asked.members > 0) && !isLate) {
-      if (![...want.awaits].some((id) => known.has(id))) left.push(want);
+      if (want.awaits.size > 0 && ![...want.awaits].some((id) => reliable.has(id))) left.push(want);
       continue;
     }
     const { haver, able } = findHavers(want, members, busy, room);
@@ -115,7 +117,7 @@ export function chooseRequests<W extends Want>(situation: Situation<W>): readonl
       const owner = ownerOf(want, selfSeed, members);
       if (owner === undefined) askServer(want);
       else if (room(owner) && (busy.get(owner.id) ?? 0) < ownerRequests) askMember(want, owner);
-      else if (!owner.known) left.push(want);
+      else if (owner.doubtful) left.push(want);
     }
   }
   // rather than that the server has nothing to do

@@ -124,14 +124,10 @@ export function createPeers(options: PeersOptions): Peers {
     members: () =>
       [...peers.values()]
         .filter(({ heardAt, restsUntil }) => heardAt > 0 && restsUntil <= now())
-        .map(({ id, seed, done, asked, trust }) => ({
-          id,
-          seed,
-          done,
-          busy: asked.size,
-          known: trust > 0 && [...asked].every(({ lateAt }) => lateAt > performance.now()),
-          doubtful: trust < 0,
-        })),
+        .map(({ id, seed, done, asked, trust }) => {
+          const isLate = [...asked].some(({ lateAt }) => lateAt < performance.now());
+          return { id, seed, done, busy: asked.size, known: trust > 0 && !isLate, doubtful: trust < 0 || isLate };
+        }),
     unheard: () => [...peers.values()].filter(({ heardAt, failures }) => heardAt === 0 && failures === 0).length,
     add,
     meet: (neighbour) => {
