@@ -23,6 +23,7 @@ export const NodeSwitchPort = z
     wanted_bond: line.meta({ description: 'The bond that Baton has made of it and others.' }),
     found_bond: line,
     differs: z.boolean(),
+    differences: z.array(z.string()).meta({ description: 'At Neutron: each in words; else wanted and found say it.' }),
     commands: z.array(z.string()).meta({ description: "What a repair would send, in the switch's words." }),
     error: line.meta({ description: 'Why the switch could not be read.' }),
   })

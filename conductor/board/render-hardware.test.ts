@@ -117,6 +117,7 @@ test('where it is plugged in; a port that somebody else has set stands out', () 
     wanted_bond: null,
     found_bond: null,
     differs: true,
+    differences: [],
     commands: [],
     error: null,
   };

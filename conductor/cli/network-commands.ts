@@ -78,16 +78,19 @@ export const networkCommands: readonly Command[] = [
           port.address,
           `${port.switch_id} ${port.port_id}`,
           port.network ?? '-',
-          describeSwitchPort(port.wanted, port.wanted_bond) ?? '-',
+          describeSwitchPort(port.wanted, port.wanted_bond) ?? 'by Neutron',
           port.error === null
-            ? (describeSwitchPort(port.found, port.found_bond) ?? '-')
+            ? (describeSwitchPort(port.found, port.found_bond) ?? (port.differs ? 'differs' : '-'))
             : `not read: ${cell(port.error)}`,
         ]);
+        const differences = ports.flatMap((port) => port.differences.map((each) => `${port.address}: ${each}`));
         const commands = ports.flatMap((port) => port.commands.map((command) => `  ${command}`));
+        const shown = table([['port', 'switch port', 'network', 'set to', 'found'], ...rows]);
+        const described = differences.length === 0 ? [] : ['', ...differences];
         const repair = commands.length === 0 ? [] : ['', 'A repair would send:', ...commands];
         print(context, input, {
           json: ports,
-          text: [table([['port', 'switch port', 'network', 'set to', 'found'], ...rows]), ...repair].join('\n'),
+          text: [shown.trimEnd(), ...described, ...repair, ''].join('\n'),
         });
       },
     },

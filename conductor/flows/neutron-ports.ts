@@ -3,7 +3,7 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import type { SetPort } from '#conductor/flows/look-at-switch-ports.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { ConnectRequest } from '#conductor/networks/connect-node.ts';
-import { parseNetworkInterface } from '#conductor/networks/network-interfaces.ts';
+import { noNeutron, parseNetworkInterface } from '#conductor/networks/network-interfaces.ts';
 import type { NeutronLook } from '#conductor/networks/neutron/connect-by-neutron.ts';
 import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listVifs } from '#conductor/nodes/ports/port-store.ts';
@@ -45,7 +45,9 @@ export async function readNeutronPorts(
   withinMs: number | undefined,
 ): Promise<NodeSwitchPort[]> {
   const { looks, error } =
-    withinMs === undefined ? { looks: [], error: null } : await look(context, node.uuid, setPorts, withinMs);
+    withinMs === undefined
+      ? { looks: [], error: null }
+      : await lookAtNeutron(context, node.uuid, setPorts, { withinMs });
   const now = new Date().toISOString();
   return setPorts.map(({ port, set }) => {
     const seen = looks.find((each) => each.port.uuid === port.uuid);
@@ -57,32 +59,37 @@ export async function readNeutronPorts(
       port_id: String(portId),
       network: set.network,
       applied_at: set.appliedAt.toISOString(),
-      looked_at: seen ? now : null,
+      looked_at: seen ? now : (set.lookedAt?.toISOString() ?? null),
       wanted: null,
       found: null,
       wanted_bond: null,
       found_bond: null,
-      differs: (seen?.commands ?? []).length > 0,
+      differs: seen ? seen.differences.length > 0 : set.found !== null,
+      differences: [...(seen?.differences ?? [])],
       commands: [...(seen?.commands ?? [])],
-      error,
+      error: error && errorChain(error),
     };
   });
 }
 
-async function look(
+/** Neutron is waited for so long. Milliseconds. */
+const lookMs = 30_000;
+
+/** What of the node is otherwise at Neutron than Baton has set it last. */
+export async function lookAtNeutron(
   context: NeutronContext,
   nodeUuid: string,
   setPorts: readonly SetPort[],
-  withinMs: number,
-): Promise<{ readonly looks: readonly NeutronLook[]; readonly error: string | null }> {
+  { signal, withinMs = lookMs }: { readonly signal?: AbortSignal; readonly withinMs?: number },
+): Promise<{ readonly looks: readonly NeutronLook[]; readonly error: AppError | null }> {
   const { neutron } = context.networks;
-  if (!neutron || setPorts.length === 0)
-    return { looks: [], error: neutron ? null : 'the networks file names no Neutron' };
-  const request = await requestAsSet(context, nodeUuid, setPorts);
+  if (setPorts.length === 0) return { looks: [], error: null };
   try {
-    return { looks: await neutron.look(request, withinMs), error: null };
+    if (!neutron) throw new AppError('invalid_argument', noNeutron);
+    const request = await requestAsSet(context, nodeUuid, setPorts);
+    return { looks: await neutron.look({ ...request, signal }, withinMs), error: null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return { looks: [], error: errorChain(error) };
+    return { looks: [], error };
   }
 }

@@ -11,6 +11,7 @@ import { networkDataOf } from '#conductor/networks/network-data.ts';
 import {
   bondsOfNode,
   networkInterfaces,
+  noNeutron,
   parseNetworkInterface,
   planNetworkMove,
   type SwitchPortMove,
@@ -20,7 +21,7 @@ import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { describeMovedCable, movedCablesIn } from '#conductor/nodes/inspection/moved-cables.ts';
 import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listNodePorts, listOthersAt, listVifs } from '#conductor/nodes/ports/port-store.ts';
-import { errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 
 /** Who asks waits no longer for a switch, which is told as a fault of its ports. Milliseconds. */
@@ -62,6 +63,7 @@ export async function readNodeNetwork(
       wanted_bond: viewBond(move.bond),
       found_bond: viewBond(seen ? seen.found.bond : set.foundBond),
       differs: seen ? differs(seen) : set.found !== null,
+      differences: [],
       commands: [...(seen?.commands ?? [])],
       error: failure ? errorChain(failure.error) : null,
     };
@@ -94,7 +96,8 @@ export async function tenantBindings(
   node: NodeRow,
   withinMs: number,
 ): Promise<readonly NeutronLook[] | undefined> {
-  if (!isAtNeutron(node) || !networks.neutron) return undefined;
+  if (!isAtNeutron(node)) return undefined;
+  if (!networks.neutron) throw new AppError('invalid_argument', noNeutron);
   const request = await tenantRequest({ db, networks }, node);
   return networks.neutron.look(request, withinMs);
 }

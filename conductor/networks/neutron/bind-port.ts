@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isBoundAs } from '#conductor/networks/neutron/binding.ts';
+import { bindingDifferences } from '#conductor/networks/neutron/binding.ts';
 import type { NeutronClient, NeutronNetwork, NeutronPort } from '#conductor/networks/neutron/neutron-client.ts';
 import { deviceOwner, type PortChange, type WantedPort } from '#conductor/networks/neutron/plan-bindings.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
@@ -14,18 +14,16 @@ export async function bind(
   signal: AbortSignal | undefined,
 ): Promise<string> {
   const { of, address, body } = wanted;
+  if (found && bindingDifferences(found, wanted).length === 0) return found.id;
+  // a bound port keeps its address, and is bound again only after that
+  if (found) await client.updatePort(found.id, { 'binding:host_id': '', 'binding:profile': {} }, signal);
   if ('vif' in of) {
-    if (found && isBoundAs(found, wanted)) return of.vif;
-    // a bound port keeps its address
-    if (found) await client.updatePort(of.vif, { 'binding:host_id': '', 'binding:profile': {} }, signal);
     await client.updatePort(of.vif, { ...body, mac_address: address }, signal);
     return of.vif;
   }
-  const port = found ?? (await createOwn(client, nodeUuid, { network: of.network, name: of.name, address }, signal));
-  if (!isBoundAs(port, wanted)) {
-    await client.updatePort(port.id, body, signal);
-  }
-  return port.id;
+  const { id } = found ?? (await createOwn(client, nodeUuid, { network: of.network, name: of.name, address }, signal));
+  await client.updatePort(id, body, signal);
+  return id;
 }
 
 async function createOwn(

@@ -54,11 +54,25 @@ export function bondProperties(properties: NeutronGroup['properties']): Record<s
   return Object.fromEntries(all.map(([key, value]) => [key.startsWith('bond_') ? key : `bond_${key}`, value]));
 }
 
-export function isBoundAs(port: NeutronPort, { address, body }: Binding): boolean {
-  if (port['binding:host_id'] !== body['binding:host_id']) return false;
-  if (port['binding:vif_type'] === 'unbound' || port['binding:vif_type'] === 'binding_failed') return false;
-  if (port.mac_address.toLowerCase() !== address.toLowerCase()) return false;
-  return stable(port['binding:profile']) === stable(body['binding:profile']);
+/** What of a port is otherwise than it is to be: `is DOWN, not ACTIVE`; none: there is nothing to do. */
+export function bindingDifferences(port: NeutronPort, { address, body }: Binding): string[] {
+  if (port['binding:vif_type'] === 'binding_failed') return ['Neutron failed to bind it: binding_failed'];
+  const host = port['binding:host_id'];
+  if (host === '' || port['binding:vif_type'] === 'unbound') return ['is not bound'];
+  const differs = (what: string, found: string, wanted: string): string[] =>
+    found.toLowerCase() === wanted.toLowerCase() ? [] : [`has ${what} ${found}, not ${wanted}`];
+  return [
+    ...differs('binding:host_id', host, body['binding:host_id']),
+    ...differs('binding:vnic_type', port['binding:vnic_type'], body['binding:vnic_type']),
+    ...differs('mac_address', port.mac_address, address),
+    ...profileDifference(port['binding:profile'], body['binding:profile']),
+    ...(port.status === 'ACTIVE' ? [] : [`is ${port.status}, not ACTIVE`]),
+  ];
+}
+
+function profileDifference(found: Readonly<Record<string, unknown>>, wanted: BindingProfile): string[] {
+  if (stable(found) === stable(wanted)) return [];
+  return [`has binding:profile ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`];
 }
 
 /** As text that does not depend on the order of keys. */

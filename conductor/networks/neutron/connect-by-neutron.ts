@@ -12,10 +12,13 @@ import {
 import { type KnownVif, neutronNetworkData } from '#conductor/networks/neutron/neutron-network-data.ts';
 import type { NeutronSettings } from '#conductor/networks/neutron/neutron-settings.ts';
 import {
+  describeDifferences,
   describePortChange,
+  isAt,
   isOwn,
+  type PortChange,
   planBindings,
-  touches,
+  portsOfChange,
   type WantedPort,
 } from '#conductor/networks/neutron/plan-bindings.ts';
 import { readVifs } from '#conductor/networks/neutron/read-vifs.ts';
@@ -59,9 +62,11 @@ export interface NeutronLook {
   readonly port: NetworkPort;
   /** The network that Baton's own port is in, or the VIF; `null`: none. */
   readonly network: string | null;
-  /** The port of Neutron that has this port's address: its id and status. */
+  /** The port of Neutron that is there: its id and status. */
   readonly found: string | null;
-  /** In the words of `openstack`. */
+  /** In words: `port 1f0c… is DOWN, not ACTIVE`. */
+  readonly differences: readonly string[];
+  /** In the words of `openstack`; what is done for several ports is said of the first. */
   readonly commands: readonly string[];
 }
 
@@ -131,20 +136,14 @@ export function createNeutronConnector(settings: NeutronSettings, pace = default
     },
     look: async (request, withinMs) => {
       const limit = AbortSignal.timeout(withinMs);
-      const { wanted, known } = await read({ ...request, signal: limit }).catch((cause: unknown) => {
-        if (!limit.aborted) throw cause;
+      const { signal: stop } = request;
+      const signal = stop ? AbortSignal.any([stop, limit]) : limit;
+      const { wanted, known } = await read({ ...request, signal }).catch((cause: unknown) => {
+        if (!limit.aborted || stop?.aborted) throw cause;
         throw new AppError('timeout', `read ports of Neutron: not done after ${withinMs / 1000} s`, { cause });
       });
-      const changes = planBindings(request.nodeUuid, wanted, known);
-      return request.ports.filter(isConnected).map((port) => {
-        const found = known.find((each) => each.mac_address.toLowerCase() === port.address.toLowerCase());
-        return {
-          port,
-          network: placeOf(request, wanted, port),
-          found: found ? `${found.id} ${found.status}` : null,
-          commands: changes.flatMap((change) => (touches(change, port) && describePortChange(change)) || []),
-        };
-      });
+      const looks = looksOf(request, planBindings(request.nodeUuid, wanted, known), known);
+      return looks.map((each) => ({ ...each, network: placeOf(request, wanted, each.port) }));
     },
     removeOwn: async (nodeUuid) => {
       for (const port of await client.listPorts({ device_id: nodeUuid }))
@@ -152,6 +151,26 @@ export function createNeutronConnector(settings: NeutronSettings, pace = default
     },
     close: () => client.close(),
   };
+}
+
+function looksOf(
+  { ports }: NeutronRequest,
+  changes: readonly PortChange[],
+  known: readonly NeutronPort[],
+): Omit<NeutronLook, 'network'>[] {
+  const connected = ports.filter(isConnected);
+  const described = changes.map((change) => ({ change, at: portsOfChange(change, connected) }));
+  return connected.map((port) => {
+    const here = described.filter(({ at }) => at.includes(port));
+    const bound = here.flatMap(({ change }) => (change.kind === 'bind' && change.found) || []);
+    const found = bound[0] ?? known.find((each) => isAt(each, port));
+    return {
+      port,
+      found: found ? `${found.id} ${found.status}` : null,
+      differences: here.flatMap(({ change }) => describeDifferences(change)),
+      commands: here.flatMap(({ change, at }) => (at[0] === port ? describePortChange(change) : [])),
+    };
+  });
 }
 
 async function readNetworkData(

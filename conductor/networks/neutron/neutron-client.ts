@@ -59,6 +59,7 @@ const Port = z.object({
   device_owner: z.string().default(''),
   'binding:host_id': z.string().default(''),
   'binding:vif_type': z.string().default('unbound'),
+  'binding:vnic_type': z.string().default('normal'),
   'binding:profile': z.record(z.string(), z.unknown()).default({}),
   fixed_ips: z.array(z.object({ subnet_id: z.string(), ip_address: z.string() })).default([]),
   /** Where it is the parent of a trunk. */

@@ -1,5 +1,6 @@
+import { z } from 'zod';
 import type { NetworkPort } from '#conductor/networks/network-interfaces.ts';
-import { type Binding, isBoundAs } from '#conductor/networks/neutron/binding.ts';
+import { type Binding, bindingDifferences } from '#conductor/networks/neutron/binding.ts';
 import type { NeutronNetwork, NeutronPort } from '#conductor/networks/neutron/neutron-client.ts';
 
 /** What Neutron is to be asked for, so that a node's ports are where they are to be. Pure. */
@@ -47,12 +48,22 @@ function isFor({ of, address, body }: WantedPort, port: NeutronPort): boolean {
   return port.mac_address.toLowerCase() === address.toLowerCase();
 }
 
-/** In the words of OpenStack's command line, `openstack port …`; `undefined`: there is nothing to do. */
-export function describePortChange(change: PortChange): string | undefined {
-  if (change.kind === 'delete') return `port delete ${change.port.id}`;
-  if (change.kind === 'unbind') return `port set ${change.port.id} --host '' --no-binding-profile`;
+/** What is otherwise than it is to be, each in words; none: there is nothing to do. */
+export function describeDifferences(change: PortChange): string[] {
+  if (change.kind === 'delete') return [`port ${change.port.id} (${change.port.name}) is left over`];
+  if (change.kind === 'unbind') return [`port ${change.port.id} is still bound to the node`];
   const { wanted, found } = change;
-  if (found && isBoundAs(found, wanted)) return undefined;
+  if (found) return bindingDifferences(found, wanted).map((difference) => `port ${found.id} ${difference}`);
+  const { of } = wanted;
+  return ['vif' in of ? `VIF ${of.vif} is not bound to the node` : `network ${of.network.name} has no port for it`];
+}
+
+/** In the words of OpenStack's command line, `openstack port …`. */
+export function describePortChange(change: PortChange): string[] {
+  if (change.kind === 'delete') return [`port delete ${change.port.id}`];
+  if (change.kind === 'unbind') return [unbinding(change.port)];
+  if (describeDifferences(change).length === 0) return [];
+  const { wanted, found } = change;
   const { address, body, of } = wanted;
   const what =
     'vif' in of
@@ -62,10 +73,25 @@ export function describePortChange(change: PortChange): string | undefined {
         : `create '${of.name}' --network ${of.network.name} --device ${body['binding:host_id']} --device-owner ${deviceOwner}`;
   const profile = JSON.stringify(body['binding:profile']);
   const binding = `--host ${body['binding:host_id']} --vnic-type ${body['binding:vnic_type']} --binding-profile '${profile}'`;
-  return `port ${what} --mac-address ${address} ${binding}`;
+  return [...(found ? [unbinding(found)] : []), `port ${what} --mac-address ${address} ${binding}`];
 }
 
-export function touches(change: PortChange, { address }: NetworkPort): boolean {
-  if (change.kind === 'bind') return change.wanted.ports.some((port) => port.address === address);
-  return change.port.mac_address.toLowerCase() === address.toLowerCase();
+const unbinding = ({ id }: NeutronPort): string => `port set ${id} --host '' --no-binding-profile`;
+
+/** The node's ports that a change is told of: what is at none of them, of the first. */
+export function portsOfChange(change: PortChange, ports: readonly NetworkPort[]): readonly NetworkPort[] {
+  if (change.kind === 'bind') return change.wanted.ports;
+  const at = ports.filter((port) => isAt(change.port, port));
+  return at.length > 0 ? at : ports.slice(0, 1);
 }
+
+/** By its address, or bound to its switch port: a group's port has the group's address. */
+export function isAt(port: NeutronPort, { address, localLinkConnection }: NetworkPort): boolean {
+  if (port.mac_address.toLowerCase() === address.toLowerCase()) return true;
+  const links = LinkInformation.safeParse(port['binding:profile']['local_link_information']).data ?? [];
+  return links.some(
+    (link) => link.switch_id === localLinkConnection['switch_id'] && link.port_id === localLinkConnection['port_id'],
+  );
+}
+
+const LinkInformation = z.array(z.looseObject({ switch_id: z.string(), port_id: z.string() }));
