@@ -1,7 +1,7 @@
-import { and, eq, isNull, notExists, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNull, notExists, sql } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
-import { isAtNeutron, requestAsSet } from '#conductor/flows/neutron-ports.ts';
+import { isAtNeutron, lookAtNeutron, requestAsSet } from '#conductor/flows/neutron-ports.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { responsibleConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
@@ -9,8 +9,8 @@ import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type PortRow, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
 import { isAmong } from '#conductor/kernel/db/statement.ts';
-import { sameVlans } from '#conductor/model/port-vlans.ts';
-import { sameBond } from '#conductor/model/switch-bond.ts';
+import { type FoundVlans, sameVlans } from '#conductor/model/port-vlans.ts';
+import { type FoundBond, sameBond } from '#conductor/model/switch-bond.ts';
 import { type SwitchPortLook, settingOf } from '#conductor/networks/connect-node.ts';
 import { planNetworkMove, type SwitchPortMove } from '#conductor/networks/network-interfaces.ts';
 import { findSwitch } from '#conductor/networks/networks-file.ts';
@@ -45,9 +45,59 @@ export async function lookAtSwitchPorts(
     .from(switchPorts)
     .innerJoin(ports, eq(ports.uuid, switchPorts.portUuid))
     .innerJoin(nodes, eq(nodes.uuid, ports.nodeUuid))
-    .where(and(ofGroup(config.conductorGroup), eq(nodes.networkInterface, 'switchport'), noOpenFlow(db, nodes.uuid)));
+    .where(
+      and(
+        ofGroup(config.conductorGroup),
+        inArray(nodes.networkInterface, ['switchport', 'neutron']),
+        noOpenFlow(db, nodes.uuid),
+      ),
+    );
   const ours = rows.filter(({ node }) => responsibleConductor(live, node) === config.conductorName);
-  const moves = [...Map.groupBy(ours, ({ node }) => node.uuid).values()].flatMap((ofNode) => {
+  const byInterface = Map.groupBy(ours, ({ node }) => isAtNeutron(node));
+  const seen = [
+    ...(await seeSwitches(context, byInterface.get(false) ?? [], signal)),
+    ...(await seeNeutron(context, byInterface.get(true) ?? [], signal)),
+  ];
+  if (signal.aborted) return;
+  const same: string[] = [];
+  for (const each of seen) {
+    if (isKnown(each)) same.push(each.row.port.uuid);
+    else await recordDifference(context, each);
+  }
+  if (same.length > 0) {
+    await db.update(switchPorts).set({ lookedAt: new Date() }).where(isAmong(switchPorts.portUuid, same));
+  }
+  const isMeant = ({ localLinkConnection }: PortRow, node: NodeRow): boolean =>
+    (isAtNeutron(node)
+      ? networks.networks.neutron?.repair
+      : findSwitch(networks.networks, String(localLinkConnection['switch_id']))?.repair) ?? false;
+  const wrong = seen.flatMap(({ found, row }) => (found === null ? [] : row));
+  const repaired = new Map(wrong.filter(({ port, node }) => isMeant(port, node)).map(({ node }) => [node.uuid, node]));
+  for (const node of repaired.values()) {
+    if (signal.aborted) return;
+    await repair(node, (port) => isMeant(port, node)).catch((error: unknown) =>
+      log.warn({ node: node.uuid, err: error }, 'switch ports not set again'),
+    );
+  }
+}
+
+type NodePort = SetPort & { readonly node: NodeRow };
+
+interface SeenPort {
+  readonly row: NodePort;
+  /** `null` = as it was set. */
+  readonly found: { readonly vlans: FoundVlans; readonly bond: FoundBond | null } | null;
+  /** For the node's history. */
+  readonly event: string;
+}
+
+async function seeSwitches(
+  context: EngineContext,
+  rows: readonly NodePort[],
+  signal: AbortSignal,
+): Promise<SeenPort[]> {
+  const { networks, log } = context;
+  const moves = [...Map.groupBy(rows, ({ node }) => node.uuid).values()].flatMap((ofNode) => {
     try {
       return movesTo(context, ofNode);
     } catch (error) {
@@ -56,31 +106,46 @@ export async function lookAtSwitchPorts(
     }
   });
   const { looks, failures } = await networks.look(moves, signal);
-  if (signal.aborted) return;
+  if (signal.aborted) return [];
   for (const { moves: missed, error } of failures) {
     log.warn({ switch: missed[0]?.switchEntry.switchId, ports: missed.length, err: error }, 'switch ports not read');
   }
-  const byUuid = new Map(ours.map((row) => [row.port.uuid, row]));
-  const same: string[] = [];
-  for (const look of looks) {
+  const byUuid = new Map(rows.map((row) => [row.port.uuid, row]));
+  return looks.flatMap((look) => {
     const row = byUuid.get(look.move.port.uuid);
-    if (!row) continue;
-    if (isKnown(look, row.set)) same.push(row.port.uuid);
-    else await recordDifference(context, row, look);
+    return row ? seenAtSwitch(look, row) : [];
+  });
+}
+
+function seenAtSwitch(look: SwitchPortLook, row: NodePort): SeenPort {
+  const { move, found } = look;
+  const where = `switch port of ${row.port.address} (${move.switchEntry.switchId} ${move.portId})`;
+  const { network } = row.set;
+  const wanted = `${describePort(settingOf(move))}${network === null ? '' : ` (network ${network})`}`;
+  if (!differs(look)) return { row, found: null, event: `${where} is on ${wanted} again` };
+  const event = `${where} differs: found ${describePort(found)}, set by Baton to ${wanted}`;
+  return { row, found: { vlans: found.vlans, bond: found.bond ?? null }, event };
+}
+
+/** One node after the other: Neutron is asked for its ports alone. */
+async function seeNeutron(context: EngineContext, rows: readonly NodePort[], signal: AbortSignal): Promise<SeenPort[]> {
+  const seen: SeenPort[] = [];
+  for (const [node, ofNode] of Map.groupBy(rows, ({ node: { uuid } }) => uuid)) {
+    if (signal.aborted) break;
+    const { looks, error } = await lookAtNeutron(context, node, ofNode, { signal });
+    if (error && !signal.aborted) context.log.warn({ node, err: error }, 'ports at Neutron not read');
+    // it is asked for the others in the next period
+    if (error?.retryable) break;
+    for (const { port, differences } of looks) {
+      const row = ofNode.find((each) => each.port.uuid === port.uuid);
+      if (!row) continue;
+      const where = `switch port of ${port.address} at Neutron`;
+      const isSame = differences.length === 0;
+      const event = isSame ? `${where} is as Baton has set it again` : `${where} differs: ${differences.join('; ')}`;
+      seen.push({ row, found: isSame ? null : { vlans: 'other', bond: null }, event });
+    }
   }
-  if (same.length > 0) {
-    await db.update(switchPorts).set({ lookedAt: new Date() }).where(isAmong(switchPorts.portUuid, same));
-  }
-  const isMeant = ({ localLinkConnection }: PortRow): boolean =>
-    findSwitch(networks.networks, String(localLinkConnection['switch_id']))?.repair ?? false;
-  const wrong = looks.filter(differs).flatMap(({ move }) => byUuid.get(move.port.uuid) ?? []);
-  const repaired = new Map(wrong.filter(({ port }) => isMeant(port)).map(({ node }) => [node.uuid, node]));
-  for (const node of repaired.values()) {
-    if (signal.aborted) return;
-    await repair(node, isMeant).catch((error: unknown) =>
-      log.warn({ node: node.uuid, err: error }, 'switch ports not set again'),
-    );
-  }
+  return seen;
 }
 
 export function listSetPorts(db: Queryable, nodeUuid: string): Promise<SetPort[]> {
@@ -116,35 +181,30 @@ export function differs({ move, found }: SwitchPortLook): boolean {
 }
 
 /** Whether nothing is new since the last look. */
-function isKnown(look: SwitchPortLook, { found, foundBond }: SwitchPortRow): boolean {
-  if (!differs(look) || found === null) return !differs(look) && found === null;
-  return sameVlans(look.found.vlans, found) && sameBond(look.found.bond, foundBond);
+function isKnown({ row: { set }, found }: SeenPort): boolean {
+  if (found === null || set.found === null) return found === set.found;
+  return sameVlans(found.vlans, set.found) && sameBond(found.bond, set.foundBond);
 }
 
 /** Unless a flow has come in between: what was read then is worth nothing. */
-async function recordDifference(context: EngineContext, { port, set }: SetPort, look: SwitchPortLook): Promise<void> {
-  const { db, config } = context;
-  const { move, found } = look;
-  const isDifferent = differs(look);
-  const where = `switch port of ${port.address} (${move.switchEntry.switchId} ${move.portId})`;
-  const wanted = `${describePort(settingOf(move))}${set.network === null ? '' : ` (network ${set.network})`}`;
+async function recordDifference(
+  { db, config }: EngineContext,
+  { row: { port, set }, found, event }: SeenPort,
+): Promise<void> {
   await db.transaction(async (tx) => {
     const isUnmoved = and(
       eq(switchPorts.portUuid, port.uuid),
       eq(switchPorts.appliedAt, set.appliedAt),
       noOpenFlow(tx, sql`${port.nodeUuid}::uuid`),
     );
-    const what = isDifferent ? { found: found.vlans, foundBond: found.bond ?? null } : { found: null, foundBond: null };
-    const change = { ...what, lookedAt: new Date() };
+    const change = { found: found?.vlans ?? null, foundBond: found?.bond ?? null, lookedAt: new Date() };
     const changed = await tx.update(switchPorts).set(change).where(isUnmoved).returning({ uuid: switchPorts.portUuid });
     if (changed.length === 0) return;
     await addHistory(tx, {
       nodeUuid: port.nodeUuid,
-      severity: isDifferent ? 'ERROR' : 'INFO',
+      severity: found === null ? 'INFO' : 'ERROR',
       eventType: 'network',
-      event: isDifferent
-        ? `${where} differs: found ${describePort(found)}, set by Baton to ${wanted}`
-        : `${where} is on ${wanted} again`,
+      event,
       conductor: config.conductorName,
     });
   });

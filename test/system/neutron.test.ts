@@ -2,6 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { lookAtSwitchPorts, repairSwitchPorts } from '#conductor/flows/look-at-switch-ports.ts';
+import { anybody } from '#conductor/kernel/caller.ts';
 import { silentLog } from '#shared/log.ts';
 import { type SimulatedNeutron, startSimulatedNeutron } from '#test/simulators/neutron.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
@@ -48,6 +50,20 @@ afterAll(async () => {
 
 const bodies = (pattern: RegExp): number => neutron.requests.filter((each) => pattern.test(each)).length;
 
+/** As the conductor does in the background. @param repair as the networks file may say */
+async function look({ repair = false } = {}): Promise<void> {
+  const context = conductor.context();
+  const { networks } = context.networks;
+  const neutronSettings = networks.neutron && { ...networks.neutron, repair };
+  const changed = {
+    ...context,
+    networks: { ...context.networks, networks: { ...networks, neutron: neutronSettings } },
+  };
+  await lookAtSwitchPorts(changed, new AbortController().signal, (node, isMeant) =>
+    repairSwitchPorts(context, node, anybody, isMeant),
+  );
+}
+
 test('cleaned on one network, deployed from another onto its VIF, and let go of', async () => {
   await operator.provision(name, 'manage');
   await operator.waitForState(name, 'manageable');
@@ -81,14 +97,45 @@ test('cleaned on one network, deployed from another onto its VIF, and let go of'
   expect(vif).toMatchObject({ mac_address: address, status: 'ACTIVE', 'binding:host_id': node['uuid'] });
   const network = () =>
     operator.call('GET', `/v1/nodes/${name}/network?look=true`) as Promise<{ ports: [Record<string, unknown>] }>;
-  expect((await network()).ports).toMatchObject([{ network: vif.id, differs: false, commands: [], error: null }]);
+  expect((await network()).ports).toMatchObject([
+    { network: vif.id, differs: false, differences: [], commands: [], error: null },
+  ]);
   // somebody else has unbound it, and made it look like nothing
   Object.assign(vif, { 'binding:host_id': '', 'binding:vif_type': 'unbound', 'binding:profile': {}, status: 'DOWN' });
   expect((await network()).ports).toMatchObject([
-    { network: vif.id, differs: true, commands: [expect.stringMatching(`^port set ${vif.id} --mac-address`)] },
+    {
+      network: vif.id,
+      differs: true,
+      differences: [`VIF ${vif.id} is not bound to the node`],
+      commands: [expect.stringMatching(`^port set ${vif.id} --mac-address`)],
+    },
   ]);
   await operator.call('POST', `/v1/nodes/${name}/network/repair`);
   expect(vif).toMatchObject({ mac_address: address, status: 'ACTIVE', 'binding:host_id': node['uuid'] });
+  // its switch has lost it, and a port of an earlier try has come back
+  const own = { name: 'baton provisioning x', device_id: String(node['uuid']), device_owner: 'baremetal:none' };
+  const left = neutron.addPort(neutron.addNetwork('old'), own);
+  Object.assign(vif, { status: 'DOWN' });
+  const differences = [`port ${left.id} (${left.name}) is left over`, `port ${vif.id} is DOWN, not ACTIVE`];
+  expect((await network()).ports).toMatchObject([{ differs: true, differences }]);
+  await look();
+  await look();
+  const reports = async () => {
+    const answer = await operator.call('GET', `/v1/nodes/${name}/history?detail=true`);
+    return (answer['history'] as { event: string }[]).filter(({ event }) => event.startsWith('switch port of'));
+  };
+  const where = `switch port of ${address} at Neutron`;
+  expect(await reports()).toMatchObject([{ severity: 'ERROR', event: `${where} differs: ${differences.join('; ')}` }]);
+  expect((await operator.node(name))['driver_internal_info']).toMatchObject({
+    baton_switch_ports_differing: [{ address }],
+  });
+  await operator.call('POST', `/v1/nodes/${name}/network/repair`);
+  expect([...neutron.state.ports.values()]).toEqual([vif]);
+  expect((await network()).ports).toMatchObject([{ differs: false, differences: [] }]);
+  // and by itself, where the networks file says so
+  Object.assign(vif, { status: 'DOWN' });
+  await look({ repair: true });
+  expect(vif.status).toBe('ACTIVE');
   // what is bound as it is to be asks for nothing
   expect(await operator.call('POST', `/v1/nodes/${name}/plan`, { target: 'rebuild' })).toMatchObject({
     switch_ports: [{ network: vif.id, found: `${vif.id} ACTIVE`, commands: [] }],
@@ -117,7 +164,7 @@ test('a port that can’t be bound fails the flow with the switch’s name, and 
   expect([...neutron.state.ports.values()].filter((each) => each.name.startsWith('baton '))).toEqual([]);
 });
 
-test('a plan does not wait for a Neutron that is gone, and says so', async () => {
+test('a plan says which VIF Neutron has no more', async () => {
   const vif = neutron.addPort(neutron.addNetwork('green'), { name: 'db' });
   await operator.call('POST', `/v1/nodes/${name}/vifs`, { id: vif.id });
   neutron.state.ports.delete(vif.id);
@@ -126,4 +173,20 @@ test('a plan does not wait for a Neutron that is gone, and says so', async () =>
     warnings: expect.arrayContaining([expect.stringMatching(/^The network is not known: .*/)]) as unknown,
   });
   await operator.call('DELETE', `/v1/nodes/${name}/vifs/${vif.id}`);
+});
+
+test('where Neutron does not answer, a plan and a diff say so', async () => {
+  const vif = neutron.addPort(neutron.addNetwork('red'), { name: 'late' });
+  await operator.call('POST', `/v1/nodes/${name}/vifs`, { id: vif.id });
+  await neutron.stop();
+  const silent = /Neutron at http:\S+ does not answer GET/;
+  expect(await operator.call('POST', `/v1/nodes/${name}/plan`, { target: 'active' })).toMatchObject({
+    switch_ports: [],
+    warnings: expect.arrayContaining([
+      expect.stringMatching(new RegExp(`^The network is not known: .*${silent.source}`)),
+    ]) as unknown,
+  });
+  expect(await operator.call('GET', `/v1/nodes/${name}/network?look=true`)).toMatchObject({
+    ports: [{ differs: false, found: null, error: expect.stringMatching(silent) as unknown }],
+  });
 });

@@ -11,6 +11,8 @@ export interface NeutronSettings {
   readonly keystone: KeystoneLogin | undefined;
   /** Names or UUIDs of networks in Neutron. */
   readonly networks: Readonly<Record<Exclude<NetworkPurpose, 'tenant'>, string>>;
+  /** Whether what others have changed is bound again without being asked for. */
+  readonly repair?: boolean | undefined;
 }
 
 export interface KeystoneLogin {
@@ -38,6 +40,7 @@ export const NeutronInFile = z
     ca_file: file.optional(),
     provisioning: words,
     cleaning: words,
+    repair: z.boolean().optional(),
     auth_url: url.optional(),
     region: words.optional(),
     username: words.optional(),
@@ -83,5 +86,6 @@ export function neutronSettings(entry: z.infer<typeof NeutronInFile>): NeutronSe
     keystone:
       keystone === undefined ? undefined : { url: keystone.replace(/\/+$/, ''), region: entry.region, secretFile, as },
     networks: { provisioning: entry.provisioning, cleaning: entry.cleaning },
+    repair: entry.repair,
   };
 }
