@@ -119,6 +119,37 @@ test('a VIF is bound with the node’s address, and let go of', async () => {
   expect(free.mac_address).not.toBe('52:54:00:00:0e:01');
 });
 
+test('what differs is found without a change, and bound again', async () => {
+  const look = (destination: Destination) =>
+    connector.look({ nodeUuid, ports, groups: [], destination }, 120_000).then(([first]) => first);
+  expect(await look({ purpose: 'cleaning' })).toMatchObject({
+    found: null,
+    differences: ['network clean-net has no port for it'],
+    commands: [expect.stringMatching(/^port create 'baton cleaning 52:54:00:00:0e:01' --network clean-net /)],
+  });
+  expect(await client.listPorts({ device_id: nodeUuid })).toEqual([]);
+  await go({ purpose: 'cleaning' });
+  const [own] = await client.listPorts({ device_id: nodeUuid });
+  const id = own?.id ?? '';
+  expect(await look({ purpose: 'cleaning' })).toMatchObject({ found: `${id} ACTIVE`, differences: [], commands: [] });
+  const elsewhere = {
+    local_link_information: [{ switch_id: '00:00:00:00:00:01', port_id: 'x', switch_info: 'nowhere' }],
+  };
+  await client.updatePort(id, { 'binding:profile': elsewhere });
+  expect(await look({ purpose: 'cleaning' })).toMatchObject({
+    differences: [expect.stringContaining(`port ${id} `)],
+    commands: [
+      `port set ${id} --host '' --no-binding-profile`,
+      expect.stringMatching(`^port set ${id} --mac-address `),
+    ],
+  });
+  await go({ purpose: 'cleaning' });
+  expect(await look({ purpose: 'cleaning' })).toMatchObject({ found: `${id} ACTIVE`, differences: [], commands: [] });
+  expect(await look('isolated')).toMatchObject({ differences: [`port ${id} (${own?.name}) is left over`] });
+  await go('isolated');
+  expect(await look('isolated')).toMatchObject({ found: null, differences: [], commands: [] });
+});
+
 test('a switch that no driver knows fails the binding, and the next try finds what is left', async () => {
   const wrong = ports.map((port) => ({
     ...port,
