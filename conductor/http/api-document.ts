@@ -246,13 +246,14 @@ function plainOperation(path: string, summary: string): Json {
       ? { parameters: names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })) }
       : {}),
     ...(path === '/metrics' ? {} : { security: [] }),
-    responses: { 200: { description: summary, content: { [plainType(path)]: {} } } },
+    responses: { 200: { description: summary, content: plainContent(path) } },
   };
 }
 
-/** What a file is told to be by its name. */
-function plainType(path: string): string {
-  if (path.endsWith('.json')) return 'application/json';
-  if (path === '/docs' || path === '/board') return 'text/html';
-  return path.endsWith('.ipxe') ? 'text/plain' : 'application/octet-stream';
+/** A file's media type by its name; bytes have no schema. */
+function plainContent(path: string): Json {
+  if (path.endsWith('.json')) return { 'application/json': { schema: { type: 'object' } } };
+  if (path === '/docs' || path === '/board') return { 'text/html': { schema: { type: 'string' } } };
+  if (path.endsWith('.ipxe')) return { 'text/plain': { schema: { type: 'string' } } };
+  return { 'application/octet-stream': {} };
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { z } from 'zod';
 import { findOffences, folderOf } from './floors.ts';
 import { countBackArrows, type Graph, graphOf, knotted } from './knots.ts';
 import { isProduct, layers, listFiles, readSources, type Source } from './read-sources.ts';
@@ -15,6 +16,10 @@ export interface Measures {
   readonly offences: number;
   /** The program: no tests. */
   readonly product: { readonly lines: number; readonly files: number; readonly smallOfOneImporter: number };
+  /** Successful JSON answers in the OpenAPI document, and those of them that it gives no schema. */
+  readonly answers: { readonly all: number; readonly withoutSchema: number };
+  /** Where the CLI says of JSON what it is, instead of reading it by a schema; loops in which a retry is written by hand. */
+  readonly byHand: { readonly casts: number; readonly retries: number };
   /** All `.md` files: those that people wrote, and those that `npm run docs` writes from the sources. */
   readonly documents: { readonly files: number; readonly words: number; readonly generatedWords: number };
 }
@@ -47,12 +52,39 @@ export async function measureHouse(root: string): Promise<Measures> {
       files: sources.length,
       smallOfOneImporter: countSmallOfOneImporter(sources),
     },
+    answers: await countAnswers(join(root, 'conductor/http/openapi.json')),
+    byHand: {
+      casts: countMatches(sources, 'conductor/cli/', /^(?!import).*[)\w\]] as [A-Z]\w*(?=[)\];,[<]| \|)/gm),
+      retries: countMatches(sources, '', /\bfor \((?:let|const) (?:attempt|tries)\b/g) - 1, // that of shared/retry.ts
+    },
     documents: {
       files: files.length,
       words: await wordsOf(files.filter((file) => !isGenerated(file))),
       generatedWords: await wordsOf(files.filter(isGenerated)),
     },
   };
+}
+
+const DescribedAnswer = z.object({
+  content: z.record(z.string(), z.object({ schema: z.unknown().optional() })).optional(),
+});
+const DescribedApi = z.object({
+  paths: z.record(z.string(), z.record(z.string(), z.object({ responses: z.record(z.string(), DescribedAnswer) }))),
+});
+
+async function countAnswers(document: string): Promise<Measures['answers']> {
+  const { paths } = DescribedApi.parse(JSON.parse(await readFile(document, 'utf8')));
+  const answers = Object.values(paths)
+    .flatMap((operations) => Object.values(operations))
+    .flatMap(({ responses }) => Object.entries(responses))
+    .filter(([status]) => status.startsWith('2'))
+    .flatMap(([, { content }]) => content?.['application/json'] ?? []);
+  return { all: answers.length, withoutSchema: answers.filter(({ schema }) => schema === undefined).length };
+}
+
+function countMatches(sources: readonly Source[], folder: string, pattern: RegExp): number {
+  const inFolder = sources.filter(({ path }) => path.startsWith(folder));
+  return inFolder.reduce((sum, { text }) => sum + (text.match(pattern)?.length ?? 0), 0);
 }
 
 /** What stands between white space and has a letter or digit: no bars of tables, bullets or rules. */
