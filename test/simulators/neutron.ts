@@ -26,6 +26,7 @@ interface Port {
   network_id: string;
   mac_address: string;
   status: string;
+  admin_state_up: boolean;
   project_id: string;
   device_id: string;
   device_owner: string;
@@ -170,7 +171,7 @@ function resource(state: NeutronState, method: string, url: URL, wanted: Partial
     return { status: 204 };
   }
   if (method === 'PUT') updatePort(state, port, wanted, mayBind);
-  else if (port.status.startsWith('BUILD')) {
+  else if (port.status.startsWith('BUILD') && port.admin_state_up) {
     port.status = port.status.length - 'BUILD'.length >= state.looks ? 'ACTIVE' : `${port.status}+`;
   }
   return { status: 200, body: { port: { ...port, status: port.status.replace(/^BUILD\+*$/, 'DOWN') } } };
@@ -196,6 +197,7 @@ function createPort(state: NeutronState, wanted: Partial<Port>): Port {
     network_id: network,
     mac_address: mac,
     status: 'DOWN',
+    admin_state_up: true,
     project_id: 'demo',
     device_id: '',
     device_owner: '',
@@ -246,6 +248,7 @@ function updatePort(
   const before = JSON.stringify([port['binding:host_id'], port['binding:profile']]);
   Object.assign(port, wanted);
   const isOther = JSON.stringify([port['binding:host_id'], port['binding:profile']]) !== before;
+  if (!port.admin_state_up && port.status === 'ACTIVE') port.status = 'DOWN';
   if (port['binding:host_id'] === '') Object.assign(port, { 'binding:vif_type': 'unbound', status: 'DOWN' });
   else if (isOther || ['unbound', 'binding_failed'].includes(port['binding:vif_type'])) {
     const links = (port['binding:profile']['local_link_information'] ?? []) as { switch_id: string }[];

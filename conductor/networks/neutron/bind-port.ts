@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bindingDifferences } from '#conductor/networks/neutron/binding.ts';
+import { bindingDifferences, isUp } from '#conductor/networks/neutron/binding.ts';
 import type { NeutronClient, NeutronNetwork, NeutronPort } from '#conductor/networks/neutron/neutron-client.ts';
 import { deviceOwner, type PortChange, type WantedPort } from '#conductor/networks/neutron/plan-bindings.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
@@ -90,7 +90,7 @@ export async function waitUntilActive(
         `Neutron failed to bind ${what}: its log says why; compare switch_id and port_id`,
       );
     }
-    if (port.status === 'ACTIVE') return;
+    if (isUp(port, body)) return;
     if (Date.now() > deadline) {
       throw new AppError('timeout', `bind ${what}: it is ${port.status} after ${waitMs / 1000} s, not ACTIVE`);
     }

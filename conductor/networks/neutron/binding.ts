@@ -18,6 +18,8 @@ export interface Binding {
     readonly 'binding:vnic_type': 'baremetal';
     readonly 'binding:host_id': string;
     readonly 'binding:profile': BindingProfile;
+    /** Of Baton's own; whether a VIF is enabled is its owner's choice. */
+    readonly admin_state_up?: true;
   };
 }
 
@@ -66,8 +68,13 @@ export function bindingDifferences(port: NeutronPort, { address, body }: Binding
     ...differs('binding:vnic_type', port['binding:vnic_type'], body['binding:vnic_type']),
     ...differs('mac_address', port.mac_address, address),
     ...profileDifference(port['binding:profile'], body['binding:profile']),
-    ...(port.status === 'ACTIVE' ? [] : [`is ${port.status}, not ACTIVE`]),
+    ...(isUp(port, body) ? [] : [`is ${port.status}, not ACTIVE`]),
   ];
+}
+
+/** Also a VIF that its owner has disabled: Neutron leaves it DOWN. */
+export function isUp(port: NeutronPort, body: Binding['body']): boolean {
+  return port.status === 'ACTIVE' || !(port.admin_state_up || body.admin_state_up);
 }
 
 function profileDifference(found: Readonly<Record<string, unknown>>, wanted: BindingProfile): string[] {

@@ -215,11 +215,11 @@ function purposeOf(destination: Destination): Exclude<NetworkPurpose, 'tenant'> 
 function ownPorts({ nodeUuid, ports }: NeutronRequest, purpose: NetworkPurpose, network: NeutronNetwork): WantedPort[] {
   return ports
     .filter((port) => port.pxeEnabled)
-    .map((port) => ({
-      ...bindingOf(nodeUuid, [port], undefined),
-      ports: [port],
-      of: { network, name: `baton ${purpose} ${port.address}` },
-    }));
+    .map((port) => {
+      const { address, body } = bindingOf(nodeUuid, [port], undefined);
+      const of = { network, name: `baton ${purpose} ${port.address}` };
+      return { address, body: { ...body, admin_state_up: true }, ports: [port], of };
+    });
 }
 
 function wantedVifs(

@@ -67,3 +67,16 @@ test.each([
     expect(world.allPorts().map((each) => each.mac_address)).toContain(address);
   }
 });
+
+test('a VIF that its owner has disabled is bound and left DOWN; Baton’s own port is enabled again', async () => {
+  const blue = world.neutron.addPort(world.neutron.addNetwork('blue'), { admin_state_up: false });
+  await world.go(tenant(blue.id), bonded);
+  expect(blue).toMatchObject({ 'binding:host_id': nodeUuid, status: 'BUILD', admin_state_up: false });
+  expect((await differences(tenant(blue.id), bonded)).flat()).toEqual([]);
+  await world.go({ purpose: 'cleaning' });
+  const [own] = world.allPorts().filter(({ device_id }) => device_id === nodeUuid);
+  Object.assign(own ?? {}, { admin_state_up: false, status: 'DOWN' });
+  expect((await differences({ purpose: 'cleaning' })).flat()).toEqual([`port ${own?.id} is DOWN, not ACTIVE`]);
+  await world.go({ purpose: 'cleaning' });
+  expect(own).toMatchObject({ admin_state_up: true, status: 'ACTIVE' });
+});

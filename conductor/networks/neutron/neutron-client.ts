@@ -54,6 +54,7 @@ const Port = z.object({
   network_id: z.string(),
   mac_address: z.string(),
   status: z.string(),
+  admin_state_up: z.boolean().default(true),
   project_id: z.string().nullish(),
   device_id: z.string().default(''),
   device_owner: z.string().default(''),

@@ -26,6 +26,7 @@ const bound = (changes: Partial<NeutronPort> = {}): NeutronPort => ({
   network_id: 'n2',
   mac_address: first.address,
   status: 'ACTIVE',
+  admin_state_up: true,
   device_id: '',
   device_owner: '',
   'binding:vif_type': 'other',
@@ -56,6 +57,9 @@ test('what is bound as it is to be differs in nothing', () => {
   const link = Object.fromEntries(Object.entries(first.localLinkConnection).toReversed());
   const same = { mac_address: first.address.toUpperCase(), 'binding:profile': { local_link_information: [link] } };
   expect(differences([vif], [bound(same)])).toEqual([]);
+  // its owner's choice
+  const disabled = { status: 'DOWN', admin_state_up: false };
+  expect(differences([vif], [bound(disabled)])).toEqual([]);
 });
 
 test.each<[string, Partial<NeutronPort>]>([
