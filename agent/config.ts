@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
+import { listIssues } from '#shared/errors/describe-issues.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
 const seconds = (fallback: number) => z.coerce.number('a number of seconds').nonnegative().default(fallback);
@@ -141,7 +142,7 @@ export function readAgentConfig(
   if (!parsed.success || lacksUrl) {
     const problems = [
       ...(lacksUrl ? ['ipa-api-url: must be given'] : []),
-      ...(parsed.error?.issues ?? []).map((issue) => `${String(issue.path[0])}: ${issue.message}`),
+      ...(parsed.error ? listIssues(parsed.error) : []),
     ];
     throw new AppError('invalid_argument', `the kernel command line can't be used: ${problems.join('; ')}`);
   }

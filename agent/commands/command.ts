@@ -7,6 +7,7 @@ import type { ImagePolicy } from '#agent/image/image-policy.ts';
 import type { WrittenImageRecord } from '#agent/image/written-image.ts';
 import type { Say } from '#agent/say.ts';
 import type { Clock } from '#shared/clock.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { HeardLldp } from '#shared/wire/inventory.ts';
@@ -94,6 +95,5 @@ export function commandNode(services: CommandServices, node: z.infer<typeof node
 export function parseParams<Params>(schema: z.ZodType<Params>, params: unknown): Params {
   const parsed = schema.safeParse(params);
   if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'params'}: ${issue.message}`);
-  throw new AgentFault('InvalidCommandParamsError', faults.join('; '));
+  throw new AgentFault('InvalidCommandParamsError', describeIssues(parsed.error, 'params'));
 }

@@ -4,6 +4,7 @@ import { listScriptFiles, loadScriptFile } from '#agent/custom/run-script.ts';
 import { StepPriorities } from '#agent/custom/script-file.ts';
 import { type HardwareManager, type HardwareSupport, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 import type { Run } from '#shared/process/run.ts';
 import { diskLosses, stepInterfaces } from '#shared/wire/step.ts';
 
@@ -99,6 +100,5 @@ export function checkManager(file: string, exported: unknown): HardwareManager {
   if (manager === undefined) throw new AppError('invalid_argument', `${file}: it must export hardwareManager`);
   const checked = Manager.safeParse(manager);
   if (checked.success) return manager as HardwareManager;
-  const faults = checked.error.issues.map((issue) => `${issue.path.join('.') || 'hardwareManager'}: ${issue.message}`);
-  throw new AppError('invalid_argument', `${file}: ${faults.join('; ')}`);
+  throw new AppError('invalid_argument', `${file}: ${describeIssues(checked.error, 'hardwareManager')}`);
 }

@@ -1,6 +1,7 @@
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 import { diskLosses, stepInterfaces } from '#shared/wire/step.ts';
 
 /** Names that are variables of a shell too: `text` is given as `$BATON_ARG_TEXT`. */
@@ -147,8 +148,7 @@ export type ScriptFile = z.infer<typeof ScriptFile>;
 export function parseScriptFile(text: string, file: string): ScriptFile {
   const parsed = ScriptFile.safeParse(parseYaml(text, file));
   if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'the file'}: ${issue.message}`);
-  throw new AppError('invalid_argument', `${file}: ${faults.join('; ')}`);
+  throw new AppError('invalid_argument', `${file}: ${describeIssues(parsed.error, 'the file')}`);
 }
 
 function parseYaml(text: string, file: string): unknown {

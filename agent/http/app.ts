@@ -10,6 +10,7 @@ import { maxConfigDriveBytes, maxConfigDriveTextBytes } from '#agent/image/confi
 import type { Say } from '#agent/say.ts';
 import { agentVersion } from '#agent/version.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
 import type { Log } from '#shared/log.ts';
 import { CommandRequest } from '#shared/wire/agent-calls.ts';
@@ -161,8 +162,7 @@ function consoleRoutes(
     if (open.size >= maxConsoles) return faultAnswer(c, 409, `Agent is busy: ${maxConsoles} consoles are open`);
     const query = ConsoleQuery.safeParse(c.req.query());
     if (query.success) return next();
-    const faults = query.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-    return faultAnswer(c, 400, faults.join('; '));
+    return faultAnswer(c, 400, describeIssues(query.error));
   });
   routes.get(
     '/',

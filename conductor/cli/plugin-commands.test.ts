@@ -62,10 +62,10 @@ test('what is missing or can not be read is named', async () => {
   const terminal = createRecordingTerminal(() => plugin);
   await expect(terminal.run('plugin', 'upload', folder)).rejects.toThrow(`${folder} has no metadata.yaml`);
   await writeFile(join(folder, 'metadata.yaml'), 'name: ntp\nversion: 1.10\n');
-  await expect(terminal.run('plugin', 'upload', folder)).rejects.toThrow('version must be text: put it into quotes');
+  await expect(terminal.run('plugin', 'upload', folder)).rejects.toThrow('version: must be text: put it into quotes');
   await writeFile(join(folder, 'metadata.yaml'), 'title: [1]\n');
   await expect(terminal.run('plugin', 'upload', folder)).rejects.toThrow(
-    'metadata.yaml: name is missing; it must be text; version is missing; it must be text; title must be text',
+    'metadata.yaml: name: is missing; it must be text; version: is missing; it must be text; title: must be text',
   );
   await writeFile(join(folder, 'metadata.yaml'), 'name: a\nversion: "1"\n');
   await expect(terminal.run('plugin', 'upload', folder)).rejects.toThrow('tasks.yaml');

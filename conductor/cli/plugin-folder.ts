@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { usageError } from '#conductor/cli/command.ts';
 import { readDocument } from '#conductor/cli/input-files.ts';
 import { expected } from '#conductor/model/expected.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 
 /** Fuel's `metadata.yaml`; what else it has there says nothing here. */
 const Metadata = z.looseObject({
@@ -43,10 +44,7 @@ export async function readPluginFolder(folder: string): Promise<PluginFolder> {
   }
   const metadata = Metadata.safeParse(await readDocument(folder, join(folder, 'metadata.yaml')));
   if (!metadata.success) {
-    const faults = metadata.error.issues
-      .map(({ path, message }) => [path.join('.'), message].join(' ').trim())
-      .join('; ');
-    throw usageError(`${join(folder, 'metadata.yaml')}: ${faults}`);
+    throw usageError(`${join(folder, 'metadata.yaml')}: ${describeIssues(metadata.error)}`);
   }
   const { name, version, title } = metadata.data;
   const tasks = await readText(join(folder, 'tasks.yaml'));

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 import {
   readCpuSettings,
   readDiskSettings,
@@ -60,9 +61,7 @@ export function checkValues({ interface: stepInterface, step, args }: AskedStep)
   if (!Object.keys(args).every((name) => Object.hasOwn(shape, name))) return;
   const given = Object.fromEntries(Object.entries(shape).filter(([name]) => args[name] !== undefined));
   const { error } = z.object(given).safeParse(args);
-  if (!error) return;
-  const faults = error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-  throw new AppError('invalid_argument', `${key}: ${faults.join('; ')}`);
+  if (error) throw new AppError('invalid_argument', `${key}: ${describeIssues(error)}`);
 }
 
 interface StepSettings {

@@ -9,6 +9,7 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 import { bootTokenHeader, Heartbeat } from '#shared/wire/agent-calls.ts';
 import { NeighboursAnswer, NeighboursRequest } from '#shared/wire/neighbours.ts';
@@ -83,10 +84,7 @@ export function parseHeartbeat(body: Readonly<Record<string, unknown>>, version:
   if (parsed.error.issues.some((issue) => issue.path[0] === 'agent_status')) {
     throw new AppError('invalid_argument', 'Agent status is invalid. Valid states are start,end,error.');
   }
-  throw new AppError(
-    'invalid_argument',
-    parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; '),
-  );
+  throw new AppError('invalid_argument', describeIssues(parsed.error));
 }
 
 /** What a ramdisk calls. No authentication: lookups tell strangers nothing, the rest needs the boot's token. */

@@ -25,6 +25,7 @@ import { changeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
 import { findOwnership, type Ownership } from '#conductor/nodes/node-ownership.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 import { ConsoleQuery } from '#shared/wire/console.ts';
 
 /**
@@ -128,10 +129,7 @@ export function consoleRoutes(app: ApiApp, context: HttpContext): void {
   const wanted = async (c: Context<ApiEnv>, kind: keyof typeof routes): Promise<ConsoleRequest> => {
     requireConsoleAccess(context.config);
     const query = ConsoleQuery.safeParse(c.req.query());
-    if (!query.success) {
-      const faults = query.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-      throw new AppError('invalid_argument', faults.join('; '));
-    }
+    if (!query.success) throw new AppError('invalid_argument', describeIssues(query.error));
     const node = await getNode(context.db, c.req.param('node') ?? '');
     const connect = () => context.drivers.connect(node, { node: node.uuid });
     const asked =

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 
 interface Node {
   readonly driver_info?: Readonly<Record<string, unknown>>;
@@ -48,8 +49,8 @@ function read<T>(node: Node, key: string, schema: z.ZodType<T>, fallback: T): T 
   if (value === undefined || value === null) return fallback;
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map(({ path, message }) => [...path.map(String), message].join(': '));
-  throw new AppError('invalid_argument', `driver_info.${key} is ${JSON.stringify(value)}: ${faults.join('; ')}`);
+  const faults = describeIssues(parsed.error);
+  throw new AppError('invalid_argument', `driver_info.${key} is ${JSON.stringify(value)}: ${faults}`);
 }
 
 /** 0 workers: as many as there are processors. Default one day, as for memory. */

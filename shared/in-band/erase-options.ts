@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 
 /** What the operator decided about erasing (agent-protocol.md §6.6). */
 export interface EraseOptions {
@@ -69,7 +70,7 @@ export function readEraseOptions(node: {
         if (parsed.success) return parsed.data;
         throw new AppError(
           'invalid_argument',
-          `${source}.${key} is ${JSON.stringify(value)}: ${parsed.error.issues.map(({ message }) => message).join(', ')}`,
+          `${source}.${key} is ${JSON.stringify(value)}: ${describeIssues(parsed.error)}`,
         );
       }
     }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 import type { ArgsInfo, DiskLoss, StepInterface, StepKind } from '#shared/wire/step.ts';
 
 /** What came of running a step once; a failure is a thrown `AppError`. */
@@ -68,6 +69,6 @@ export function parseStepArgs<Args>(
 ): Args {
   const parsed = step.args.safeParse(args ?? {});
   if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'args'}: ${issue.message}`);
-  throw new AppError('invalid_argument', `step ${step.interface}.${step.step} got bad arguments: ${faults.join('; ')}`);
+  const faults = describeIssues(parsed.error, 'args');
+  throw new AppError('invalid_argument', `step ${step.interface}.${step.step} got bad arguments: ${faults}`);
 }

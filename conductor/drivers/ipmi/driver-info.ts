@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { fieldText } from '#conductor/drivers/call-deadline.ts';
 import type { DriverField } from '#conductor/drivers/driver-definition.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 
 const privilegeLevels = ['ADMINISTRATOR', 'CALLBACK', 'OPERATOR', 'USER'] as const;
 
@@ -64,8 +65,7 @@ const DriverInfo = z.looseObject({
 export function parseIpmiDriverInfo(driverInfo: Readonly<Record<string, unknown>>): IpmiConnection {
   const parsed = DriverInfo.safeParse(driverInfo);
   if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`);
-    throw new AppError('invalid_argument', `driver_info for ipmi: ${faults.join('; ')}`);
+    throw new AppError('invalid_argument', `driver_info for ipmi: ${describeIssues(parsed.error)}`);
   }
   const info = parsed.data;
   return {

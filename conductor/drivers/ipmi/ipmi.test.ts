@@ -173,7 +173,7 @@ describe('ipmitool', () => {
 test('driver_info faults are all named', () => {
   const type = ipmiHardwareType({ run: scriptedIpmitool().run, log: silentLog });
   expect(() => type.connect({ ipmi_port: 'x', ipmi_priv_level: 'king' })).toThrow(
-    /ipmi_address is required.*ipmi_port must be a whole number.*ipmi_priv_level must be one of/,
+    /ipmi_address: is required.*ipmi_port: must be a whole number.*ipmi_priv_level: must be one of/,
   );
-  expect(() => type.connect({ ipmi_address: '-oProxyCommand' })).toThrow(/ipmi_address must be/);
+  expect(() => type.connect({ ipmi_address: '-oProxyCommand' })).toThrow(/ipmi_address: must be/);
 });

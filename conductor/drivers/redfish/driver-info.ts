@@ -3,6 +3,7 @@ import { fieldText } from '#conductor/drivers/call-deadline.ts';
 import type { DriverField } from '#conductor/drivers/driver-definition.ts';
 import { readAuthorities, systemAuthorities } from '#conductor/kernel/files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 
 /** How to reach one BMC; from a node's `driver_info`, with Ironic's keys. */
 export interface RedfishConnection {
@@ -94,8 +95,7 @@ export function parseRedfishDriverInfo(
 ): RedfishConnection {
   const parsed = DriverInfo.safeParse(driverInfo);
   if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`);
-    throw new AppError('invalid_argument', `driver_info for redfish: ${faults.join('; ')}`);
+    throw new AppError('invalid_argument', `driver_info for redfish: ${describeIssues(parsed.error)}`);
   }
   const info = parsed.data;
   const authType = info.redfish_auth_type ?? 'auto';

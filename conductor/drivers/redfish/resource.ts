@@ -6,6 +6,7 @@ import { Task } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 
 export interface Resource<T> {
   readonly path: string;
@@ -24,8 +25,8 @@ export async function readResource<T>(
   const answer = await client.request({ method: 'GET', path, signal });
   const parsed = schema.safeParse(answer.body);
   if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`);
-    throw new AppError('bmc_error', `GET ${client.origin}${path} is not what Redfish defines: ${faults.join('; ')}`);
+    const faults = describeIssues(parsed.error, 'body');
+    throw new AppError('bmc_error', `GET ${client.origin}${path} is not what Redfish defines: ${faults}`);
   }
   return { path, etag: etagOf(answer), data: parsed.data };
 }

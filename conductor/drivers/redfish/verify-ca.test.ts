@@ -99,8 +99,8 @@ test('a name is called at addresses that the rules allow', async () => {
 
 test('driver_info faults are all named', () => {
   expect(() => type.connect({ redfish_auth_type: 'magic', redfish_system_id: 'one' })).toThrow(
-    /redfish_address is required.*redfish_system_id must be.*redfish_auth_type must be/,
+    /redfish_address: is required.*redfish_system_id: must be.*redfish_auth_type: must be/,
   );
-  expect(() => type.connect({ redfish_address: 'ftp://h' })).toThrow(/redfish_address must be/);
+  expect(() => type.connect({ redfish_address: 'ftp://h' })).toThrow(/redfish_address: must be/);
   expect(() => type.connect({ redfish_address: 'h', redfish_auth_type: 'session' })).toThrow(/redfish_username/);
 });

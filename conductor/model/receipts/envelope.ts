@@ -1,6 +1,7 @@
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 
 /** `openssl pkey -pubin -in key.pem -outform DER | openssl sha256` prints the same. */
 export function fingerprintOf(publicKey: KeyObject): string {
@@ -140,10 +141,9 @@ export function openEnvelope(
 function parseEnvelope(text: string): z.infer<typeof Envelope> {
   const parsed = Envelope.safeParse(readJson(text));
   if (parsed.success) return parsed.data;
-  const fields = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`);
   throw new AppError(
     'invalid_argument',
-    `it is not a receipt, which is JSON with payload, payloadType and signatures: ${fields.join('; ')}`,
+    `it is not a receipt, which is JSON with payload, payloadType and signatures: ${describeIssues(parsed.error, 'it')}`,
   );
 }
 

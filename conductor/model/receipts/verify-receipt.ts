@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { openEnvelope, type PublicKey } from '#conductor/model/receipts/envelope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 
 /** What a receipt says, version 1. docs/teardown.md explains it for those who read receipts years later. */
 
@@ -143,10 +144,9 @@ export function parseReceipt(payload: string): WipeReceipt {
   }
   const parsed = WipeReceipt.safeParse(document);
   if (parsed.success) return parsed.data;
-  const fields = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
   throw new AppError(
     'invalid_argument',
-    `the signed content is not a ${kind} of version ${version}: ${fields.join('; ')}`,
+    `the signed content is not a ${kind} of version ${version}: ${describeIssues(parsed.error)}`,
   );
 }
 

@@ -5,6 +5,7 @@ import { findInspectedNode } from '#conductor/nodes/inspection/find-inspected-no
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 import { InspectionReport } from '#shared/wire/inventory.ts';
 
@@ -21,8 +22,7 @@ export async function continueInspection(
 ): Promise<NodeRow> {
   const report = InspectionReport.safeParse(body);
   if (!report.success) {
-    const faults = report.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-    throw new AppError('invalid_argument', `Invalid inspection data: ${faults.join('; ')}`);
+    throw new AppError('invalid_argument', `Invalid inspection data: ${describeIssues(report.error)}`);
   }
   const { interfaces, bmc_address: bmc, bmc_v6address: bmcV6 } = report.data.inventory;
   const addresses = interfaces.map((nic) => parseMacAddress(nic.mac_address ?? '')).filter((mac) => mac !== undefined);

@@ -16,6 +16,7 @@ import { powerStateAfter } from '#conductor/model/power-and-boot.ts';
 import { requireLoginForNewAddress } from '#conductor/nodes/driver-info.ts';
 import type { Resource, ResourceChange } from '#conductor/nodes/resources/resource.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { describeIssues } from '#shared/errors/describe-issues.ts';
 
 export function targetPlace(targetUuid: string): DocumentPlace {
   return `volume target ${targetUuid} properties`;
@@ -79,12 +80,14 @@ export const listNodeConnectors = rowsBy(volumeConnectors, 'nodeUuid', 'id');
 const word = (what: string) => z.string().regex(/^[^\s${}]+$/, `must be ${what}, without blanks, $ and braces`);
 
 /** Ironic's properties of an iSCSI target (as cinder's connection information has them). */
-const IscsiTarget = z.looseObject({
-  target_portal: z.string().regex(/^(\[[0-9a-f:]+\]|[^\s:${}]+)(:\d+)?$/i, 'must be address:port'),
-  target_iqn: word('an iSCSI name'),
-  target_lun: z.coerce.number().int().min(0, 'must be a number from 0').default(0),
-  auth_username: word('text').optional(),
-  auth_password: word('text').optional(),
+const IscsiTarget = z.object({
+  properties: z.looseObject({
+    target_portal: z.string().regex(/^(\[[0-9a-f:]+\]|[^\s:${}]+)(:\d+)?$/i, 'must be address:port'),
+    target_iqn: word('an iSCSI name'),
+    target_lun: z.coerce.number().int().min(0, 'must be a number from 0').default(0),
+    auth_username: word('text').optional(),
+    auth_password: word('text').optional(),
+  }),
 });
 
 const iscsiPort = 3260;
@@ -101,12 +104,17 @@ export function bootVolume(target: VolumeTargetRow, connectors: readonly VolumeC
       `volume target ${target.uuid}: boot from ${target.volumeType}; iscsi is what iPXE boots`,
     );
   }
-  const parsed = IscsiTarget.safeParse(target.properties);
+  const parsed = IscsiTarget.safeParse(target);
   if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `properties.${issue.path.join('.')}: ${issue.message}`);
-    throw new AppError('invalid_argument', `volume target ${target.uuid}: ${faults.join('; ')}`);
+    throw new AppError('invalid_argument', `volume target ${target.uuid}: ${describeIssues(parsed.error)}`);
   }
-  const { target_portal: portal, target_iqn: iqn, target_lun: lun, auth_username, auth_password } = parsed.data;
+  const {
+    target_portal: portal,
+    target_iqn: iqn,
+    target_lun: lun,
+    auth_username,
+    auth_password,
+  } = parsed.data.properties;
   const [, address, port] = /^(\[.*\]|[^:]+)(?::(\d+))?$/.exec(portal) ?? [];
   return {
     sanUri: `iscsi:${address}::${port ?? iscsiPort}:${lun.toString(16)}:${iqn}`,

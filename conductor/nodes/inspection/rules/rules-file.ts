@@ -4,6 +4,7 @@ import { conditionArguments } from '#conductor/nodes/inspection/rules/conditions
 import { actionArguments } from '#conductor/nodes/inspection/rules/plan-rules.ts';
 import type { InspectionRule, RuleCall, Signature } from '#conductor/nodes/inspection-rule.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { listIssues } from '#shared/errors/describe-issues.ts';
 
 const args = z.union([z.record(z.string(), z.unknown()), z.array(z.unknown())], {
   error: 'must be an object or a list',
@@ -79,10 +80,7 @@ const Rules = z
 export function parseRules(given: unknown): { readonly rules: InspectionRule[]; readonly faults: readonly string[] } {
   const parsed = Rules.safeParse(given);
   if (parsed.success) return { rules: parsed.data, faults: [] };
-  return {
-    rules: [],
-    faults: parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`),
-  };
+  return { rules: [], faults: listIssues(parsed.error, 'the file') };
 }
 
 /**
