@@ -1,7 +1,7 @@
 import { asc, eq, inArray, sql } from 'drizzle-orm';
 import { selectActions } from '#conductor/flows/actions/action-store.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { storeRemark } from '#conductor/kernel/db/remark-column.ts';
+import { storeRemark } from '#conductor/kernel/db/schema/remark-column.ts';
 import {
   type SiteActionGroupRow,
   type SiteActionNodeRow,

@@ -1,9 +1,9 @@
-import { bigint, index, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { index, pgTable, text } from 'drizzle-orm/pg-core';
+import { identity, instant } from '#conductor/kernel/db/schema/columns.ts';
 
 /** A bearer token of the API; what is kept of it can't be used. */
 export const apiTokens = pgTable('api_tokens', {
-  id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
-  uuid: uuid().primaryKey(),
+  ...identity(),
   /** Who calls, as history and logs say it. */
   name: text().notNull().unique(),
   /** SHA-256 of the token, hexadecimal: tokens are random, so a slow hash would protect nothing more. */
@@ -12,9 +12,9 @@ export const apiTokens = pgTable('api_tokens', {
   /** Sees and touches only what this owner or lessee has; null = everything. */
   project: text(),
   createdBy: text(),
-  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-  expiresAt: timestamp({ withTimezone: true, precision: 3 }),
-  lastUsedAt: timestamp({ withTimezone: true, precision: 3 }),
+  createdAt: instant().notNull().defaultNow(),
+  expiresAt: instant(),
+  lastUsedAt: instant(),
 });
 export type ApiTokenRow = typeof apiTokens.$inferSelect;
 
@@ -24,7 +24,7 @@ export const sessions = pgTable(
   {
     /** SHA-256 of the cookie, hexadecimal. */
     digest: text().primaryKey(),
-    endsAt: timestamp({ withTimezone: true, precision: 3 }).notNull(),
+    endsAt: instant().notNull(),
   },
   (table) => [index().on(table.endsAt)],
 );

@@ -1,6 +1,7 @@
-import { bigint, customType, index, jsonb, pgTable, primaryKey, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { bigint, customType, index, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
+import { instant, sequence } from '#conductor/kernel/db/schema/columns.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
-import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import type { BootEventName } from '#conductor/model/power-and-boot.ts';
 import type { AdvertisedStep, HardwareManagerVersion, StepKind } from '#shared/wire/step.ts';
 
@@ -9,9 +10,7 @@ import type { AdvertisedStep, HardwareManagerVersion, StepKind } from '#shared/w
  * next boot gets a fresh token (agent-protocol.md §3.2).
  */
 export const agentSessions = pgTable('agent_sessions', {
-  nodeUuid: uuid()
-    .primaryKey()
-    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  nodeUuid: ofNode().primaryKey(),
   /** Sealed: the conductor repeats it with every command, so it can't be kept as a hash. */
   token: text().notNull(),
   /** The network card that iPXE was given the token for, and the address that it asked from; none = by lookup, or on a CD. */
@@ -21,8 +20,8 @@ export const agentSessions = pgTable('agent_sessions', {
   /** The agent's self-signed certificate, PEM; calls are pinned to it. */
   certificate: text(),
   version: text(),
-  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-  lastHeartbeatAt: timestamp({ withTimezone: true, precision: 3 }),
+  createdAt: instant().notNull().defaultNow(),
+  lastHeartbeatAt: instant(),
 });
 
 export type AgentSessionRow = typeof agentSessions.$inferSelect;
@@ -33,14 +32,12 @@ const bytes = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataTyp
 export const agentLogs = pgTable(
   'agent_logs',
   {
-    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
-    nodeUuid: uuid()
-      .notNull()
-      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    id: sequence().primaryKey(),
+    nodeUuid: ofNode().notNull(),
     /** Outlives its flow, which is pruned earlier. */
     flowUuid: uuid().references(() => flows.uuid, { onDelete: 'set null' }),
     content: bytes().notNull(),
-    collectedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    collectedAt: instant().notNull().defaultNow(),
   },
   (table) => [index().on(table.nodeUuid), index().on(table.flowUuid)],
 );
@@ -50,13 +47,11 @@ export type AgentLogRow = typeof agentLogs.$inferSelect;
 export const agentSteps = pgTable(
   'agent_steps',
   {
-    nodeUuid: uuid()
-      .notNull()
-      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    nodeUuid: ofNode().notNull(),
     kind: text().$type<StepKind>().notNull(),
     steps: jsonb().$type<AdvertisedStep[]>().notNull(),
     hardwareManagerVersion: jsonb().$type<HardwareManagerVersion>().notNull(),
-    gatheredAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    gatheredAt: instant().notNull().defaultNow(),
   },
   (table) => [primaryKey({ columns: [table.nodeUuid, table.kind] })],
 );
@@ -66,12 +61,10 @@ export type AgentStepsRow = typeof agentSteps.$inferSelect;
 export const nodeBootEvents = pgTable(
   'node_boot_events',
   {
-    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
-    nodeUuid: uuid()
-      .notNull()
-      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    id: sequence().primaryKey(),
+    nodeUuid: ofNode().notNull(),
     event: text().$type<BootEventName>().notNull(),
-    at: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    at: instant().notNull().defaultNow(),
     detail: text(),
     bytes: bigint({ mode: 'number' }),
     conductor: text().notNull(),

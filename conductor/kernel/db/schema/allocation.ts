@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm';
-import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { bigint, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
+import { identity, instant, times } from '#conductor/kernel/db/schema/columns.ts';
 import type { AllocationState } from '#conductor/model/transitions.ts';
 
 /** A request for a node, and the node it was given (seed 003). */
 export const allocations = pgTable(
   'allocations',
   {
-    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
-    uuid: uuid().primaryKey(),
+    ...identity(),
     name: text().unique(),
     state: text().$type<AllocationState>().notNull(),
     lastError: text(),
@@ -24,7 +24,7 @@ export const allocations = pgTable(
     /** Grows with each take-over: fences off who has lost it. */
     token: bigint({ mode: 'number' }).notNull().default(1),
     /** Ours: until then it waits for capacity in place of failing. */
-    waitUntil: timestamp({ withTimezone: true, precision: 3 }),
+    waitUntil: instant(),
     /** Ours: why it still waits, as told to the operator. */
     waitingFor: text(),
     /** Ours: those asked for together with `count` share it. */
@@ -35,8 +35,7 @@ export const allocations = pgTable(
     placement: text().$type<'spread' | 'pack'>(),
     /** Ours: the site action that has asked for it, whose node it thereby is; clients can't write it. */
     actionId: text(),
-    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-    updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+    ...times(),
   },
   (table) => [
     index('allocations_to_do').on(table.conductor).where(sql`state = 'allocating'`),

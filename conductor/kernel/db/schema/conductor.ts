@@ -1,8 +1,9 @@
-import { bigint, integer, jsonb, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import { bigint, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core';
+import { instant, sequence } from '#conductor/kernel/db/schema/columns.ts';
 
 /** The register of conductors: each writes its own row again and again; who has not for a while is dead. */
 export const conductors = pgTable('conductors', {
-  id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
+  id: sequence().notNull().unique(),
   /** `BATON_CONDUCTOR_NAME`. */
   hostname: text().primaryKey(),
   /** It works on the nodes of this group only; '' is the group of nodes without one. */
@@ -17,10 +18,10 @@ export const conductors = pgTable('conductors', {
   knows: integer().notNull().default(0),
   /** The generation that has said so: a later one of an older release says nothing. */
   knowsGeneration: bigint({ mode: 'number' }).notNull().default(0),
-  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  createdAt: instant().notNull().defaultNow(),
   /** Its last heartbeat, by the database's clock. */
-  updatedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  updatedAt: instant().notNull().defaultNow(),
   /** It has said good-bye: not alive, however fresh its heartbeat. */
-  stoppedAt: timestamp({ withTimezone: true, precision: 3 }),
+  stoppedAt: instant(),
 });
 export type ConductorRow = typeof conductors.$inferSelect;

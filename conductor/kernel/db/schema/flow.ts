@@ -1,18 +1,7 @@
 import { sql } from 'drizzle-orm';
-import {
-  bigint,
-  boolean,
-  check,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  text,
-  timestamp,
-  uniqueIndex,
-  uuid,
-} from 'drizzle-orm/pg-core';
-import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { bigint, boolean, check, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { instant, sequence } from '#conductor/kernel/db/schema/columns.ts';
+import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { ActionName } from '#conductor/model/action-parameters.ts';
 import type {
@@ -34,7 +23,7 @@ export const flows = pgTable(
   {
     uuid: uuid().primaryKey(),
     /** null = its subject is the site. */
-    nodeUuid: uuid().references(() => nodes.uuid, { onDelete: 'cascade' }),
+    nodeUuid: ofNode(),
     /** Of the site's flow: what it has beside a node's. */
     siteActionId: text()
       .unique()
@@ -58,17 +47,17 @@ export const flows = pgTable(
     onHold: text(),
     /** The operator has said abort while a step ran that may not be interrupted: it ends after that step. */
     abortRequested: text(),
-    startedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-    endedAt: timestamp({ withTimezone: true, precision: 3 }),
+    startedAt: instant().notNull().defaultNow(),
+    endedAt: instant(),
     error: text(),
     /** Why nobody works on it although it is due: `node is in maintenance`. Of the site: why nothing new is begun. */
     held: text(),
     /** Since when; that time counts for no limit. */
-    heldSince: timestamp({ withTimezone: true, precision: 3 }),
+    heldSince: instant(),
     /** An OpenTelemetry collector has taken it; null = none has, or none is wanted. */
     isTraced: boolean(),
     /** When a conductor should look at it again. */
-    nextCheckAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    nextCheckAt: instant().notNull().defaultNow(),
     /** Grows with each heartbeat and request: a nudge that comes while a conductor works on the flow is not lost. */
     nudges: bigint({ mode: 'number' }).notNull().default(0),
   },
@@ -117,15 +106,15 @@ export const flowSteps = pgTable(
     abortable: boolean().notNull().default(false),
     rebootRequested: boolean().notNull().default(false),
     state: text().$type<FlowStepState>().notNull().default('pending'),
-    startedAt: timestamp({ withTimezone: true, precision: 3 }),
-    endedAt: timestamp({ withTimezone: true, precision: 3 }),
+    startedAt: instant(),
+    endedAt: instant(),
     waitingFor: text(),
     /** When what is awaited must have come; set by the first wait, and not prolonged by looking again. */
-    waitUntil: timestamp({ withTimezone: true, precision: 3 }),
+    waitUntil: instant(),
     /** While waiting: after a passing fault the step is run again, not only asked about. */
     runAgain: boolean().notNull().default(false),
     /** When a passing fault is given up on; cleared by the first success after it. */
-    retryUntil: timestamp({ withTimezone: true, precision: 3 }),
+    retryUntil: instant(),
     progress: jsonb().$type<Progress>(),
     output: jsonb(),
     error: text(),
@@ -143,14 +132,14 @@ export type FlowStepInsert = typeof flowSteps.$inferInsert;
 export const flowEvents = pgTable(
   'flow_events',
   {
-    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
+    id: sequence().primaryKey(),
     /** The step's, which goes with its flow: a reference of its own would be looked up for each event. */
     flowUuid: uuid().notNull(),
     stepUuid: uuid()
       .notNull()
       .references(() => flowSteps.uuid, { onDelete: 'cascade' }),
     event: text().$type<FlowEvent>().notNull(),
-    at: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    at: instant().notNull().defaultNow(),
     detail: text(),
     conductor: text().notNull(),
   },

@@ -4,7 +4,6 @@ export * from '#conductor/kernel/db/schema/allocation.ts';
 export * from '#conductor/kernel/db/schema/conductor.ts';
 export * from '#conductor/kernel/db/schema/flow.ts';
 export * from '#conductor/kernel/db/schema/node.ts';
-export * from '#conductor/kernel/db/schema/node.ts';
 export * from '#conductor/kernel/db/schema/node-parts.ts';
 export * from '#conductor/kernel/db/schema/port.ts';
 export * from '#conductor/kernel/db/schema/receipt.ts';

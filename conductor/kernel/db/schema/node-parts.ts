@@ -1,14 +1,13 @@
-import { bigint, boolean, jsonb, pgTable, primaryKey, text, timestamp, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { bigint, boolean, jsonb, pgTable, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { instant, sequence, times } from '#conductor/kernel/db/schema/columns.ts';
+import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import { portgroups, ports } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 
 export const nodeTraits = pgTable(
   'node_traits',
   {
-    nodeUuid: uuid()
-      .notNull()
-      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    nodeUuid: ofNode().notNull(),
     trait: text().notNull(),
   },
   (table) => [primaryKey({ columns: [table.nodeUuid, table.trait] })],
@@ -28,23 +27,19 @@ export interface KnownFirmware {
 
 /** The versions of a node's firmware as last read. */
 export const nodeFirmware = pgTable('node_firmware', {
-  nodeUuid: uuid()
-    .primaryKey()
-    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  nodeUuid: ofNode().primaryKey(),
   components: jsonb().$type<readonly KnownFirmware[]>().notNull(),
-  readAt: timestamp({ withTimezone: true, precision: 3 }).notNull(),
+  readAt: instant().notNull(),
 });
 
 /** What the machine was made of when its ramdisk last looked; documents of the agent's, read back by clients. */
 export const nodeInventory = pgTable('node_inventory', {
-  nodeUuid: uuid()
-    .primaryKey()
-    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  nodeUuid: ofNode().primaryKey(),
   inventory: jsonb().$type<JsonObject>().notNull(),
   /** Disks, as the inventories told of them, that were there before and have not been seen since; an inspection ends it. */
   missingDisks: jsonb().$type<readonly JsonObject[]>().notNull().default([]),
   pluginData: jsonb().$type<JsonObject>().notNull().default({}),
-  collectedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  collectedAt: instant().notNull().defaultNow(),
 });
 export type NodeInventoryRow = typeof nodeInventory.$inferSelect;
 
@@ -52,9 +47,7 @@ export type NodeInventoryRow = typeof nodeInventory.$inferSelect;
 export const biosSettings = pgTable(
   'bios_settings',
   {
-    nodeUuid: uuid()
-      .notNull()
-      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    nodeUuid: ofNode().notNull(),
     name: text().notNull(),
     value: text(),
     /** `Enumeration`, `String`, `Integer`, `Boolean`, `Password` … as Redfish's registries call them. */
@@ -67,8 +60,7 @@ export const biosSettings = pgTable(
     readOnly: boolean(),
     resetRequired: boolean(),
     unique: boolean(),
-    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-    updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+    ...times(),
   },
   (table) => [primaryKey({ columns: [table.nodeUuid, table.name] })],
 );
@@ -78,10 +70,8 @@ export type BiosSettingRow = typeof biosSettings.$inferSelect;
 export const nodeVifs = pgTable(
   'node_vifs',
   {
-    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
-    nodeUuid: uuid()
-      .notNull()
-      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    id: sequence().primaryKey(),
+    nodeUuid: ofNode().notNull(),
     vifId: text().notNull(),
     /** Where it was asked for; neither = where there is room. */
     portUuid: uuid()
@@ -90,7 +80,7 @@ export const nodeVifs = pgTable(
     portgroupUuid: uuid()
       .unique()
       .references(() => portgroups.uuid),
-    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    createdAt: instant().notNull().defaultNow(),
   },
   (table) => [uniqueIndex('one_vif_of_a_name_per_node').on(table.nodeUuid, table.vifId)],
 );
@@ -109,9 +99,7 @@ export interface ClusterRegistration {
  * new instance from the one before.
  */
 export const clusterMemberships = pgTable('cluster_memberships', {
-  nodeUuid: uuid()
-    .primaryKey()
-    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  nodeUuid: ofNode().primaryKey(),
   /** What stood for it in Kubernetes; empty = it was never seen there. */
   registrations: jsonb().$type<ClusterRegistration[]>().notNull().default([]),
   /** Names of the etcd clusters that a member of it was taken out of. */

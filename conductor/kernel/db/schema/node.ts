@@ -1,5 +1,6 @@
-import { bigint, boolean, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
+import { identity, instant, times } from '#conductor/kernel/db/schema/columns.ts';
 import type { WipeRequest } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { RecordedOsDisk, SparedDisk } from '#conductor/model/known-disk.ts';
@@ -8,12 +9,10 @@ import type { ProvisionState } from '#conductor/model/provision-states.ts';
 
 /** What several nodes stand in. */
 export const chassis = pgTable('chassis', {
-  id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
-  uuid: uuid().primaryKey(),
+  ...identity(),
   description: text(),
   extra: jsonb().$type<Record<string, unknown>>().notNull().default({}),
-  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-  updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+  ...times(),
 });
 export type ChassisRow = typeof chassis.$inferSelect;
 
@@ -21,9 +20,7 @@ export type ChassisRow = typeof chassis.$inferSelect;
 export const nodes = pgTable(
   'nodes',
   {
-    /** Order of creation: the API's default sort key. */
-    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
-    uuid: uuid().primaryKey(),
+    ...identity(),
     name: text().unique(),
     driver: text().notNull(),
     driverInfo: jsonb().$type<JsonObject>().notNull().default({}),
@@ -82,7 +79,7 @@ export const nodes = pgTable(
 
     provisionState: text().$type<ProvisionState>().notNull(),
     targetProvisionState: text().$type<ProvisionState>(),
-    provisionUpdatedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    provisionUpdatedAt: instant().notNull().defaultNow(),
     powerState: text().$type<PowerState>(),
     targetPowerState: text().$type<PowerTarget>(),
     /** Seconds that the operator gives the target; null = the driver's own limits. */
@@ -93,10 +90,9 @@ export const nodes = pgTable(
     maintenance: boolean().notNull().default(false),
     maintenanceReason: text(),
     fault: text(),
-    inspectionStartedAt: timestamp({ withTimezone: true, precision: 3 }),
-    inspectionFinishedAt: timestamp({ withTimezone: true, precision: 3 }),
-    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-    updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+    inspectionStartedAt: instant(),
+    inspectionFinishedAt: instant(),
+    ...times(),
   },
   (table) => [index().on(table.provisionState)],
 );
@@ -104,34 +100,30 @@ export const nodes = pgTable(
 export type NodeRow = typeof nodes.$inferSelect;
 export type NodeInsert = typeof nodes.$inferInsert;
 
+/** For what belongs to a node, and goes with it. */
+export const ofNode = () => uuid().references(() => nodes.uuid, { onDelete: 'cascade' });
+
 /** The config drive of the instance, as the agent takes it: base64(gzip(iso)) or an http(s) URL. */
 export const configDrives = pgTable('config_drives', {
-  nodeUuid: uuid()
-    .primaryKey()
-    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  nodeUuid: ofNode().primaryKey(),
   content: text().notNull(),
 });
 
 /** Who may work on a node, until when. `token` grows with every claim: a holder that lost its lease is fenced off. */
 export const nodeLeases = pgTable('node_leases', {
-  nodeUuid: uuid()
-    .primaryKey()
-    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  nodeUuid: ofNode().primaryKey(),
   holder: text(),
   token: bigint({ mode: 'number' }).notNull(),
-  expiresAt: timestamp({ withTimezone: true, precision: 3 }).notNull(),
+  expiresAt: instant().notNull(),
 });
 
 /** What happened to a node, for `GET /v1/nodes/{node}/history`. */
 export const nodeHistory = pgTable(
   'node_history',
   {
-    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
-    uuid: uuid().primaryKey(),
-    nodeUuid: uuid()
-      .notNull()
-      .references(() => nodes.uuid, { onDelete: 'cascade' }),
-    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    ...identity(),
+    nodeUuid: ofNode().notNull(),
+    createdAt: instant().notNull().defaultNow(),
     severity: text().$type<'INFO' | 'ERROR'>().notNull(),
     eventType: text().notNull(),
     event: text().notNull(),

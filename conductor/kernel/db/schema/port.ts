@@ -1,17 +1,7 @@
 import { sql } from 'drizzle-orm';
-import {
-  bigint,
-  boolean,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  text,
-  timestamp,
-  uniqueIndex,
-  uuid,
-} from 'drizzle-orm/pg-core';
-import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { identity, instant, times } from '#conductor/kernel/db/schema/columns.ts';
+import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { FoundVlans } from '#conductor/model/port-vlans.ts';
 import type { FoundBond, SwitchBond } from '#conductor/model/switch-bond.ts';
@@ -20,11 +10,8 @@ import type { FoundBond, SwitchBond } from '#conductor/model/switch-bond.ts';
 export const portgroups = pgTable(
   'portgroups',
   {
-    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
-    uuid: uuid().primaryKey(),
-    nodeUuid: uuid()
-      .notNull()
-      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    ...identity(),
+    nodeUuid: ofNode().notNull(),
     name: text().unique(),
     /** Lower-case `aa:bb:cc:dd:ee:ff`. */
     address: text().unique(),
@@ -35,8 +22,7 @@ export const portgroups = pgTable(
     /** Of its bond on the switch, kept for it alone. */
     bondNumber: integer(),
     extra: jsonb().$type<JsonObject>().notNull().default({}),
-    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-    updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+    ...times(),
   },
   (table) => [index().on(table.nodeUuid)],
 );
@@ -45,11 +31,8 @@ export type PortgroupRow = typeof portgroups.$inferSelect;
 export const ports = pgTable(
   'ports',
   {
-    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
-    uuid: uuid().primaryKey(),
-    nodeUuid: uuid()
-      .notNull()
-      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    ...identity(),
+    nodeUuid: ofNode().notNull(),
     portgroupUuid: uuid().references(() => portgroups.uuid),
     /** Lower-case `aa:bb:cc:dd:ee:ff`. */
     address: text().notNull().unique(),
@@ -60,8 +43,7 @@ export const ports = pgTable(
     pxeEnabled: boolean().notNull().default(true),
     physicalNetwork: text(),
     isSmartnic: boolean().notNull().default(false),
-    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-    updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+    ...times(),
   },
   (table) => [
     index().on(table.nodeUuid),
@@ -86,11 +68,11 @@ export const switchPorts = pgTable('switch_ports', {
   vlan: integer(),
   /** What it was made a member of. */
   bond: jsonb().$type<SwitchBond>(),
-  appliedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  appliedAt: instant().notNull().defaultNow(),
   /** What it was found with when it was last read; null = what was applied. */
   found: jsonb().$type<FoundVlans>(),
   foundBond: jsonb().$type<FoundBond>(),
-  lookedAt: timestamp({ withTimezone: true, precision: 3 }),
+  lookedAt: instant(),
 });
 
 export type SwitchPortRow = typeof switchPorts.$inferSelect;

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, index, integer, pgTable, text, timestamp, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { boolean, index, integer, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { identity, instant } from '#conductor/kernel/db/schema/columns.ts';
 
 /** What receipts are signed with: one key at a time, and all that there have ever been, to verify old receipts with. */
 export const receiptKeys = pgTable(
@@ -11,8 +12,8 @@ export const receiptKeys = pgTable(
     publicKey: text().notNull(),
     /** PEM, sealed; null once another key has taken its place: nobody signs with it any more. */
     privateKey: text(),
-    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-    retiredAt: timestamp({ withTimezone: true, precision: 3 }),
+    createdAt: instant().notNull().defaultNow(),
+    retiredAt: instant(),
   },
   (table) => [
     // of conductors that make the first one at the same time, one wins
@@ -25,9 +26,7 @@ export type ReceiptKeyRow = typeof receiptKeys.$inferSelect;
 export const receipts = pgTable(
   'receipts',
   {
-    /** In order of signing. */
-    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
-    uuid: uuid().primaryKey(),
+    ...identity(),
     /** A flow has one. */
     flowUuid: uuid().notNull().unique(),
     nodeUuid: uuid().notNull(),
@@ -41,7 +40,7 @@ export const receipts = pgTable(
     keyFingerprint: text()
       .notNull()
       .references(() => receiptKeys.fingerprint),
-    signedAt: timestamp({ withTimezone: true, precision: 3 }).notNull(),
+    signedAt: instant().notNull(),
     /** The envelope, byte for byte as it is handed out. */
     envelope: text().notNull(),
   },

@@ -1,17 +1,7 @@
 import { sql } from 'drizzle-orm';
-import {
-  bigint,
-  boolean,
-  check,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  primaryKey,
-  text,
-  timestamp,
-} from 'drizzle-orm/pg-core';
-import { remarkColumn } from '#conductor/kernel/db/remark-column.ts';
+import { bigint, boolean, check, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { instant, sequence } from '#conductor/kernel/db/schema/columns.ts';
+import { remarkColumn } from '#conductor/kernel/db/schema/remark-column.ts';
 import type { ActionClusters } from '#conductor/model/action-parameters.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-report.ts';
@@ -37,7 +27,7 @@ export const siteActions = pgTable(
     holder: text(),
     token: bigint({ mode: 'number' }).notNull().default(0),
     /** Without a holder: when the last one let go. */
-    expiresAt: timestamp({ withTimezone: true, precision: 3 }),
+    expiresAt: instant(),
     /** What who runs it has to know (`conductor-store.ts`). */
     needs: integer().notNull().default(2),
     /** The token of the last claim by a release that looks at `needs`: others can't claim what needs anything. */
@@ -53,13 +43,16 @@ export const siteActions = pgTable(
 );
 export type SiteActionRow = typeof siteActions.$inferSelect;
 
+const ofAction = () =>
+  text()
+    .notNull()
+    .references(() => siteActions.id, { onDelete: 'cascade' });
+
 /** A group of the strategy in an action, with its members as its selectors chose them when the action began. */
 export const siteActionGroups = pgTable(
   'site_action_groups',
   {
-    actionId: text()
-      .notNull()
-      .references(() => siteActions.id, { onDelete: 'cascade' }),
+    actionId: ofAction(),
     /** In an order that its dependencies allow; from 0. */
     position: integer().notNull(),
     name: text().notNull(),
@@ -69,11 +62,11 @@ export const siteActionGroups = pgTable(
     /** Why it failed: `2 of 4 nodes, 50 %; percent_successful_nodes asks for 90 %`, `ntp-node failed`. */
     reason: text(),
     misses: jsonb().$type<Miss[]>().notNull().default([]),
-    prepareStartedAt: timestamp({ withTimezone: true, precision: 3 }),
+    prepareStartedAt: instant(),
     /** Its criteria were met after prepare. */
-    preparedAt: timestamp({ withTimezone: true, precision: 3 }),
-    deployStartedAt: timestamp({ withTimezone: true, precision: 3 }),
-    endedAt: timestamp({ withTimezone: true, precision: 3 }),
+    preparedAt: instant(),
+    deployStartedAt: instant(),
+    endedAt: instant(),
   },
   (table) => [primaryKey({ columns: [table.actionId, table.name] })],
 );
@@ -82,9 +75,7 @@ export type SiteActionGroupRow = typeof siteActionGroups.$inferSelect;
 export const siteActionNodes = pgTable(
   'site_action_nodes',
   {
-    actionId: text()
-      .notNull()
-      .references(() => siteActions.id, { onDelete: 'cascade' }),
+    actionId: ofAction(),
     name: text().notNull(),
     status: text().$type<NodeStatus>().notNull().default('not_started'),
     /** It failed in a deploy: its prepare was a success. */
@@ -96,14 +87,14 @@ export const siteActionNodes = pgTable(
     /** The phase is being broken off (timeout, stop), and why: it ends as a failure. */
     cancelling: text(),
     /** Since when: who does not come to rest in time is put into maintenance. */
-    cancelledAt: timestamp({ withTimezone: true, precision: 3 }),
+    cancelledAt: instant(),
     /** What it does at present: `cleaning: erase_devices 40 %`. */
     doing: remarkColumn(),
     /** Why it failed, or a remark on its success: `it was deployed already`. */
     reason: remarkColumn(),
     /** Later than it was by what counts for no limit since. */
-    phaseStartedAt: timestamp({ withTimezone: true, precision: 3 }),
-    endedAt: timestamp({ withTimezone: true, precision: 3 }),
+    phaseStartedAt: instant(),
+    endedAt: instant(),
   },
   (table) => [primaryKey({ columns: [table.actionId, table.name] })],
 );
@@ -113,10 +104,8 @@ export type SiteActionNodeRow = typeof siteActionNodes.$inferSelect;
 export const siteActionNotes = pgTable(
   'site_action_notes',
   {
-    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
-    actionId: text()
-      .notNull()
-      .references(() => siteActions.id, { onDelete: 'cascade' }),
+    id: sequence().primaryKey(),
+    actionId: ofAction(),
     /** Name of the step; null = the action as a whole. */
     step: text(),
     /** A group's or a node's name. */
@@ -124,7 +113,7 @@ export const siteActionNotes = pgTable(
     /** 1 = always shown … 5 = every detail. */
     verbosity: integer().notNull().default(1),
     text: text().notNull(),
-    at: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    at: instant().notNull().defaultNow(),
   },
   (table) => [index().on(table.actionId, table.id)],
 );
@@ -133,13 +122,11 @@ export type SiteActionNoteRow = typeof siteActionNotes.$inferSelect;
 export const siteActionCommands = pgTable(
   'site_action_commands',
   {
-    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
-    actionId: text()
-      .notNull()
-      .references(() => siteActions.id, { onDelete: 'cascade' }),
+    id: sequence().primaryKey(),
+    actionId: ofAction(),
     command: text().$type<'invoke' | 'pause' | 'unpause' | 'stop'>().notNull(),
     user: text(),
-    at: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    at: instant().notNull().defaultNow(),
   },
   (table) => [index().on(table.actionId)],
 );

@@ -1,4 +1,5 @@
-import { bigint, integer, jsonb, pgTable, primaryKey, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { integer, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
+import { instant, sequence } from '#conductor/kernel/db/schema/columns.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 
@@ -25,17 +26,20 @@ export const siteRevisions = pgTable('site_revisions', {
   kind: text().$type<'upload' | 'rollback'>().notNull(),
   rolledBackTo: integer(),
   createdBy: text(),
-  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  createdAt: instant().notNull().defaultNow(),
 });
 export type SiteRevisionRow = typeof siteRevisions.$inferSelect;
+
+const ofRevision = () =>
+  integer()
+    .notNull()
+    .references(() => siteRevisions.id, { onDelete: 'cascade' });
 
 /** What a revision consists of: each collection's content. */
 export const siteRevisionCollections = pgTable(
   'site_revision_collections',
   {
-    revisionId: integer()
-      .notNull()
-      .references(() => siteRevisions.id, { onDelete: 'cascade' }),
+    revisionId: ofRevision(),
     collection: text().notNull(),
     contentHash: text()
       .notNull()
@@ -48,14 +52,12 @@ export const siteRevisionCollections = pgTable(
 export const siteRevisionTags = pgTable(
   'site_revision_tags',
   {
-    revisionId: integer()
-      .notNull()
-      .references(() => siteRevisions.id, { onDelete: 'cascade' }),
+    revisionId: ofRevision(),
     tag: text().notNull(),
     /** Of a site action's tag: `{"action": …, "flow": …}`. */
     data: jsonb().$type<JsonObject>().notNull().default({}),
     createdBy: text(),
-    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    createdAt: instant().notNull().defaultNow(),
   },
   (table) => [primaryKey({ columns: [table.revisionId, table.tag] })],
 );
@@ -68,7 +70,7 @@ export const siteCredentials = pgTable('site_credentials', {
   /** Sealed (`conductor/kernel/secrets`). */
   password: text().notNull(),
   updatedBy: text(),
-  updatedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  updatedAt: instant().notNull().defaultNow(),
 });
 export type SiteCredentialRow = typeof siteCredentials.$inferSelect;
 
@@ -87,9 +89,9 @@ export const siteNodes = pgTable('site_nodes', {
   /** `instance_uuid` of that deploy: another one's instance is not the site's. */
   instanceUuid: uuid(),
   actionId: text().notNull(),
-  deployedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  deployedAt: instant().notNull().defaultNow(),
   /** null = it was deployed, and nobody has seen it in service since. */
-  inServiceAt: timestamp({ withTimezone: true, precision: 3 }),
+  inServiceAt: instant(),
 });
 export type SiteNodeRow = typeof siteNodes.$inferSelect;
 
@@ -97,7 +99,7 @@ export type SiteNodeRow = typeof siteNodes.$inferSelect;
 export const plugins = pgTable(
   'plugins',
   {
-    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
+    id: sequence().notNull().unique(),
     name: text().notNull(),
     version: text().notNull(),
     title: text(),
@@ -110,7 +112,7 @@ export const plugins = pgTable(
     /** Of tasks and files; empty = it was uploaded before this was kept. */
     contentHash: text().notNull().default(''),
     createdBy: text(),
-    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    createdAt: instant().notNull().defaultNow(),
   },
   (table) => [primaryKey({ columns: [table.name, table.version] })],
 );

@@ -1,15 +1,14 @@
-import { bigint, boolean, integer, jsonb, pgTable, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core';
+import { boolean, integer, jsonb, pgTable, text, unique, uuid } from 'drizzle-orm/pg-core';
+import { identity, times } from '#conductor/kernel/db/schema/columns.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 
 /** Steps that an operator prepares under a trait's name; a node whose instance asks for the trait gets them. */
 export const deployTemplates = pgTable('deploy_templates', {
-  id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
-  uuid: uuid().primaryKey(),
+  ...identity(),
   /** A trait: `CUSTOM_RAID1`. */
   name: text().notNull().unique(),
   extra: jsonb().$type<JsonObject>().notNull().default({}),
-  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-  updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+  ...times(),
 });
 export type DeployTemplateRow = typeof deployTemplates.$inferSelect;
 
@@ -34,8 +33,7 @@ export type DeployTemplateStepRow = typeof deployTemplateSteps.$inferSelect;
 
 /** Steps of a cleaning or a service under the name of a trait, for nodes that have it. */
 export const runbooks = pgTable('runbooks', {
-  id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
-  uuid: uuid().primaryKey(),
+  ...identity(),
   /** A trait: `CUSTOM_BIOS_UPDATE`. */
   name: text().notNull().unique(),
   disableRamdisk: boolean().notNull().default(false),
@@ -44,8 +42,7 @@ export const runbooks = pgTable('runbooks', {
   /** The project that it belongs to; none = for callers without a project. */
   owner: text(),
   extra: jsonb().$type<JsonObject>().notNull().default({}),
-  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-  updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+  ...times(),
 });
 export type RunbookRow = typeof runbooks.$inferSelect;
 
@@ -75,8 +72,7 @@ export interface StoredRuleCall {
 
 /** Rules of the API, which inspections apply beside those of the file. */
 export const inspectionRules = pgTable('inspection_rules', {
-  id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
-  uuid: uuid().primaryKey(),
+  ...identity(),
   description: text(),
   priority: integer().notNull().default(0),
   phase: text().notNull().default('main'),
@@ -87,7 +83,6 @@ export const inspectionRules = pgTable('inspection_rules', {
   actions: jsonb().$type<readonly StoredRuleCall[]>().notNull().default([]),
   /** Conditions and actions of a sensitive rule, which nobody is shown. */
   sealed: text(),
-  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-  updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+  ...times(),
 });
 export type InspectionRuleRow = typeof inspectionRules.$inferSelect;

@@ -1,16 +1,13 @@
-import { bigint, integer, jsonb, pgTable, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core';
-import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { integer, jsonb, pgTable, text, unique } from 'drizzle-orm/pg-core';
+import { identity, times } from '#conductor/kernel/db/schema/columns.ts';
+import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 
 const common = () => ({
-  id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
-  uuid: uuid().primaryKey(),
-  nodeUuid: uuid()
-    .notNull()
-    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  ...identity(),
+  nodeUuid: ofNode().notNull(),
   extra: jsonb().$type<JsonObject>().notNull().default({}),
-  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-  updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+  ...times(),
 });
 
 /** How the node reaches remote storage: its initiator name, its address. */

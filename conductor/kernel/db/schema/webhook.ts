@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
-import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
+import { identity, instant, sequence, times } from '#conductor/kernel/db/schema/columns.ts';
 import type { DeliveryState } from '#conductor/model/transitions.ts';
 
 /** Somebody who is notified of what happens to nodes. */
 export const webhooks = pgTable('webhooks', {
-  id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
-  uuid: uuid().primaryKey(),
+  ...identity(),
   name: text().notNull().unique(),
   url: text().notNull(),
   /** Types of events, or their beginnings (`node`); empty = all. */
@@ -15,8 +15,7 @@ export const webhooks = pgTable('webhooks', {
   /** Only events of what this owner or lessee has; null = everything. */
   project: text(),
   createdBy: text(),
-  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-  updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+  ...times(),
 });
 export type WebhookRow = typeof webhooks.$inferSelect;
 
@@ -24,7 +23,7 @@ export type WebhookRow = typeof webhooks.$inferSelect;
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',
   {
-    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
+    id: sequence().primaryKey(),
     webhookUuid: uuid()
       .notNull()
       .references(() => webhooks.uuid, { onDelete: 'cascade' }),
@@ -36,13 +35,13 @@ export const webhookDeliveries = pgTable(
     body: jsonb().$type<Record<string, unknown>>().notNull(),
     state: text().$type<DeliveryState>().notNull().default('pending'),
     attempts: integer().notNull().default(0),
-    nextAttemptAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    nextAttemptAt: instant().notNull().defaultNow(),
     /** A conductor is at it until then; whoever comes later may take it. */
-    claimedUntil: timestamp({ withTimezone: true, precision: 3 }),
+    claimedUntil: instant(),
     lastStatus: integer(),
     lastError: text(),
-    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-    endedAt: timestamp({ withTimezone: true, precision: 3 }),
+    createdAt: instant().notNull().defaultNow(),
+    endedAt: instant(),
   },
   (table) => [
     index('webhook_deliveries_pending').on(table.webhookUuid, table.subject, table.id).where(sql`state = 'pending'`),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { restoreRemark, storeRemark } from '#conductor/kernel/db/remark-column.ts';
+import { restoreRemark, storeRemark } from '#conductor/kernel/db/schema/remark-column.ts';
 import { textRemark } from '#conductor/model/remark.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 
