@@ -1,4 +1,6 @@
+import type { NodeAnswer } from '#conductor/api/resources.ts';
 import type { ClientSettings } from '#conductor/cli/client-settings.ts';
+import type { NodeField } from '#conductor/model/node-words.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
 import { retry } from '#shared/retry.ts';
@@ -223,9 +225,9 @@ export function lookPatiently<Seen>(look: () => Promise<Seen>, clock: Clock): Pr
   return retry(look, { clock, passes: isRetryable, withinMs: patienceMs + pollMs, delayMs: () => pollMs });
 }
 
-/** @param ident as it stands in a path. @throws AppError `not_found` in the conductor's words */
-export function getNode(client: ApiClient, ident: string): Promise<Json> {
-  return readOfNode(client, ident, '');
+/** @param ident as it stands in a path. @param fields default: all. @throws AppError `not_found` in the conductor's words */
+export function getNode(client: ApiClient, ident: string, fields?: readonly NodeField[]): Promise<NodeAnswer> {
+  return readOfNode<NodeAnswer>(client, ident, fields ? `?fields=${fields.join(',')}` : '');
 }
 
 /** @param path behind the node's: `/history?detail=true` @throws AppError `not_found` without the node */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { DriverAnswer } from '#conductor/api/node-parts.ts';
 import type { NodeAnswer } from '#conductor/api/resources.ts';
-import { type ApiClient, callFor, type Json, listAll, readList } from '#conductor/cli/api-client.ts';
+import { type ApiClient, answerFor, callFor, type Json, listAll, readList } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toObject } from '#conductor/cli/assignments.ts';
 import {
   type Command,
@@ -178,12 +178,12 @@ async function create(context: CommandContext, input: CommandInput): Promise<voi
 }
 
 async function createOne(context: CommandContext, input: CommandInput, body: Json): Promise<void> {
-  const node = (await context.client.call('POST', '/v1/nodes', body)) ?? {};
-  const name = cell(node['name'] ?? node['uuid']);
+  const node = await answerFor<NodeAnswer>(context.client, 'create the node', 'POST', '/v1/nodes', body);
+  const name = cell(node.name ?? node.uuid);
   const addresses = listOption(input, 'port');
   const ports: unknown[] = [];
   for (const [index, address] of addresses.entries()) {
-    const port = context.client.call('POST', '/v1/ports', { node_uuid: node['uuid'], address });
+    const port = context.client.call('POST', '/v1/ports', { node_uuid: node.uuid, address });
     ports.push(await port.catch((cause: unknown) => Promise.reject(withoutPorts(name, addresses.slice(index), cause))));
   }
   print(context, input, {

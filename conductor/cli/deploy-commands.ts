@@ -1,4 +1,5 @@
 import type { PlanView } from '#conductor/api/flows.ts';
+import type { NodeAnswer } from '#conductor/api/resources.ts';
 import { answerFor, getNode, type Json } from '#conductor/cli/api-client.ts';
 import {
   type Command,
@@ -25,7 +26,7 @@ import { cell, print, table } from '#conductor/cli/print.ts';
 import { provision, readTimeout, waitOptions } from '#conductor/cli/provision.ts';
 import { disableRamdisk } from '#conductor/cli/state-commands.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
-import { legalVerbs, type ProvisionVerb, provisionStates } from '#conductor/model/provision-states.ts';
+import { legalVerbs, type ProvisionVerb } from '#conductor/model/provision-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A plan as tables: the steps with the reason for each one's place, what is destroyed, what it comes to. Pure. */
@@ -115,16 +116,16 @@ const wordOf: Readonly<Partial<Record<string, string>>> = { active: 'deploy' };
  * @param verb a target of the API
  * @param forRebuild what to say of a node whose image can be written again
  */
-function whyRefused(node: Json, verb: string, forRebuild: string): string | undefined {
-  const name = cell(node['name'] ?? node['uuid']);
+function whyRefused(node: NodeAnswer, verb: string, forRebuild: string): string | undefined {
+  const name = cell(node.name ?? node.uuid);
   const refused = `${wordOf[verb] ?? verb} would be refused`;
-  const state = provisionStates.find((each) => each === node['provision_state']);
+  const state = node.provision_state;
   const legal: readonly ProvisionVerb[] = state === undefined ? [] : legalVerbs(state);
   if (state !== undefined && !legal.some((each) => each === verb)) {
     return `node ${name} is ${state}: ${refused}; ${legal.includes('rebuild') ? forRebuild : words(legal)}`;
   }
-  if (node['maintenance'] === true) return `node ${name} is in maintenance: ${refused}`;
-  if (verb === 'rebuild' && node['protected'] === true) return `node ${name} is protected: ${refused}`;
+  if (node.maintenance) return `node ${name} is in maintenance: ${refused}`;
+  if (verb === 'rebuild' && node.protected) return `node ${name} is protected: ${refused}`;
   return undefined;
 }
 

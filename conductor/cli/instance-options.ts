@@ -1,3 +1,4 @@
+import type { NodeAnswer } from '#conductor/api/resources.ts';
 import type { ApiClient, Json } from '#conductor/cli/api-client.ts';
 import { type CommandInput, type CommandOption, flagOption, textOption, usageError } from '#conductor/cli/command.ts';
 import { readInputFile } from '#conductor/cli/input-files.ts';
@@ -29,20 +30,20 @@ const checksumKeys = ['image_checksum', 'image_os_hash_algo', 'image_os_hash_val
  * What of the node's instance_info is another with this image; null = to be taken away, for the checksum of one image
  * must not stay beside the next. Pure.
  */
-export function changesForImage(node: Json, image: WantedImage): Record<string, string | null> {
-  const before = (node['instance_info'] ?? {}) as Json;
+export function changesForImage(node: NodeAnswer, image: WantedImage): Record<string, string | null> {
+  const before = node.instance_info ?? {};
   const keeps = before['image_source'] === image['image_source'] && checksumKeys.every((key) => !(key in image));
   const stale = checksumKeys.filter((key) => !keeps && key in before && !(key in image));
   return { ...image, ...Object.fromEntries(stale.map((key) => [key, null])) };
 }
 
 /** Notes the image in the node's instance_info. */
-export async function noteImage(client: ApiClient, node: Json, image: WantedImage): Promise<void> {
+export async function noteImage(client: ApiClient, node: NodeAnswer, image: WantedImage): Promise<void> {
   const patch = Object.entries(changesForImage(node, image)).map(([key, value]) => {
     const path = `/instance_info/${key}`;
     return value === null ? { op: 'remove', path } : { op: 'add', path, value };
   });
-  await client.call('PATCH', `/v1/nodes/${String(node['uuid'])}`, patch);
+  await client.call('PATCH', `/v1/nodes/${node.uuid}`, patch);
 }
 
 function checksumInfo(checksum: string | undefined): Record<string, string> {

@@ -1,5 +1,5 @@
 import type { NodeNetworkAnswer } from '#conductor/api/node-parts.ts';
-import { type Json, noNode, readOfNode } from '#conductor/cli/api-client.ts';
+import { getNode, type Json, noNode, readOfNode } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toObject } from '#conductor/cli/assignments.ts';
 import { type Command, pathOperand, requiredOption } from '#conductor/cli/command.ts';
 import { describeSwitchPort } from '#conductor/cli/describe-switch-port.ts';
@@ -44,8 +44,8 @@ function createCommand(resource: Resource, first: 'address' | 'name', operand: s
     run: async (context, input) => {
       const [value, ...assignments] = input.operands;
       const fields = toObject(await readAssignments(assignments));
-      const node = await readOfNode(context.client, encodeURIComponent(requiredOption(input, 'node')), '?fields=uuid');
-      const body: Json = { [first]: value, ...fields, node_uuid: node['uuid'] };
+      const node = await getNode(context.client, encodeURIComponent(requiredOption(input, 'node')), ['uuid']);
+      const body: Json = { [first]: value, ...fields, node_uuid: node.uuid };
       const made = (await context.client.call('POST', resource.path, body)) ?? {};
       print(context, input, { json: made, text: `${resource.words} ${cell(made['uuid'])} created\n` });
     },

@@ -1,6 +1,6 @@
 import type { TraitsAnswer } from '#conductor/api/node-parts.ts';
 import type { NodeAnswer } from '#conductor/api/resources.ts';
-import { getNode, type Json, listAll, readOfNode } from '#conductor/cli/api-client.ts';
+import { getNode, listAll, readOfNode } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toPatch } from '#conductor/cli/assignments.ts';
 import {
   type Command,
@@ -112,20 +112,20 @@ async function list(context: CommandContext, input: CommandInput): Promise<void>
   const most = numberOption(input, 'limit');
   // how many have to be read for so many is not known before
   const read = chosen.fields.length > 0 ? undefined : most;
-  const all = await listAll(context.client, { path: '/v1/nodes', key: 'nodes' }, query, read);
+  const all = await listAll<NodeAnswer>(context.client, { path: '/v1/nodes', key: 'nodes' }, query, read);
   const nodes = all.filter(chosen.isWanted).slice(0, most);
   const json = nodes.map((node) => Object.fromEntries(columns.map((name) => [name, node[name] ?? null])));
   print(context, input, { json, text: textOf(context, input, { nodes, columns }) });
 }
 
 interface Listed {
-  readonly nodes: readonly Json[];
+  readonly nodes: readonly NodeAnswer[];
   readonly columns: readonly NodeField[];
 }
 
 function textOf({ screen }: CommandContext, input: CommandInput, { nodes, columns }: Listed): string {
   const output = textOption(input, 'output');
-  if (output === 'name') return nodes.map((node) => `${cell(node['name'] ?? node['uuid'])}\n`).join('');
+  if (output === 'name') return nodes.map((node) => `${cell(node.name ?? node.uuid)}\n`).join('');
   const isChosen = output === 'wide' || textOption(input, 'columns') !== undefined;
   const whole = tableOf({ nodes, columns });
   return screen.isTerminal && !isChosen ? fitTable(whole, { nodes, columns }, screen.size().columns) : whole;
@@ -137,7 +137,7 @@ function tableOf({ nodes, columns }: Listed): string {
 
 /** A line each, as long as there is a column that can be done without; a node without a name needs its UUID. */
 function fitTable(whole: string, { nodes, columns }: Listed, width: number): string {
-  const isNamed = nodes.every((node) => typeof node['name'] === 'string');
+  const isNamed = nodes.every((node) => typeof node.name === 'string');
   const dropped = leastWorth.find((name) => columns.includes(name) && (name !== 'uuid' || isNamed));
   if (dropped === undefined || whole.split('\n').every((line) => line.length <= width)) return whole;
   const rest = { nodes, columns: columns.filter((name) => name !== dropped) };
@@ -173,7 +173,7 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
 
 async function showRaid(context: CommandContext, input: CommandInput): Promise<void> {
   const node = await getNode(context.client, pathOperand(input));
-  const json = { raid_config: node['raid_config'], target_raid_config: node['target_raid_config'] };
+  const json = { raid_config: node.raid_config, target_raid_config: node.target_raid_config };
   print(context, input, { json, text: fieldTable(json) });
 }
 

@@ -1,5 +1,6 @@
 import type { FlowView } from '#conductor/api/flows.ts';
-import { callFor, type Json, readOfNode } from '#conductor/cli/api-client.ts';
+import type { NodeAnswer } from '#conductor/api/resources.ts';
+import { callFor, getNode } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -24,13 +25,13 @@ const options = {
   timeout: { value: 'SECONDS', goesWith: 'wait', meaning: 'with --wait: stop waiting then' },
 } as const satisfies Record<string, CommandOption>;
 
-async function waitForPower(context: CommandContext, input: CommandInput, ident: string): Promise<Json> {
+async function waitForPower(context: CommandContext, input: CommandInput, ident: string): Promise<NodeAnswer> {
   const timeoutMs = readTimeout(input);
   const began = context.clock.now().getTime();
   for (;;) {
-    const fields = 'name,power_state,target_power_state,last_error';
-    const node = await readOfNode(context.client, ident, `?fields=${fields}`);
-    if (!node['target_power_state']) return node;
+    const fields = ['name', 'power_state', 'target_power_state', 'last_error'] as const;
+    const node = await getNode(context.client, ident, fields);
+    if (!node.target_power_state) return node;
     if (timeoutMs !== undefined && context.clock.now().getTime() - began > timeoutMs) {
       throw new AppError('timeout', `wait for the power of node ${decodeURIComponent(ident)}: it goes on`);
     }
@@ -52,9 +53,9 @@ function power(words: string, target: { hard: string; soft?: string; rests: stri
         if (!flagOption(input, 'wait'))
           return { json: { node: name, target: asked }, text: `node ${name}: ${asked} asked for\n` };
         const node = await waitForPower(context, input, ident);
-        const state = cell(node['power_state']);
+        const state = cell(node.power_state);
         if (state !== target.rests) {
-          throw new AppError('command_failed', `node ${name}: its power is '${state}': ${cell(node['last_error'])}`);
+          throw new AppError('command_failed', `node ${name}: its power is '${state}': ${cell(node.last_error)}`);
         }
         return { json: { node: name, power_state: state }, text: `node ${name}: ${state}\n` };
       }),

@@ -1,4 +1,5 @@
 import type { FlowView } from '#conductor/api/flows.ts';
+import type { NodeAnswer } from '#conductor/api/resources.ts';
 import { type ApiClient, callFor, getNode, type Json, lookPatiently, pollMs } from '#conductor/cli/api-client.ts';
 import {
   type CommandContext,
@@ -24,7 +25,7 @@ export interface WatchOptions {
 
 /** Where a node has come to rest, and the flow that brought it there. */
 interface WatchedNode {
-  readonly node: Json;
+  readonly node: NodeAnswer;
   readonly flow: FlowView | undefined;
 }
 
@@ -40,7 +41,7 @@ export async function watchFlow(client: ApiClient, ident: string, options: Watch
     const watched = await lookPatiently(() => look(client, ident), clock);
     if (watched.flow) show(watched.flow);
     const flowRests = !watched.flow || watched.flow.ended_at !== null;
-    if (flowRests && !watched.node['target_provision_state']) return watched;
+    if (flowRests && !watched.node.target_provision_state) return watched;
     if (options.timeoutMs !== undefined && clock.now().getTime() - began > options.timeoutMs) {
       throw new AppError('timeout', `wait for node ${decodeURIComponent(ident)}: it has not come to rest; it goes on`);
     }
@@ -113,8 +114,8 @@ export function report(
   { node, flow }: WatchedNode,
   failedIsRight = false,
 ): void {
-  const state = cell(node['provision_state']);
-  const name = cell(node['name'] ?? node['uuid']);
+  const state = cell(node.provision_state);
+  const name = cell(node.name ?? node.uuid);
   const isFailedState = state.endsWith('failed') || state === 'error';
   // a BMC that was not verified leaves its node in `enroll`; advice is for who rests where a failure has left it
   const isElsewhere = !isFailedState && flow?.state === 'failed' && flow.advice !== null;
@@ -123,7 +124,7 @@ export function report(
     print(context, input, { json: { node, flow: flow ?? null }, text: `node ${name} is ${state}\n` });
   if (hasFailed) {
     const advice = flow?.ended_at != null && flow.advice !== null ? `\n→ ${flow.advice}` : '';
-    throw new AppError('command_failed', `node ${name} is in '${state}': ${cell(node['last_error'])}${advice}`);
+    throw new AppError('command_failed', `node ${name} is in '${state}': ${cell(node.last_error)}${advice}`);
   }
 }
 

@@ -1,5 +1,5 @@
-import type { Json } from '#conductor/cli/api-client.ts';
-import { withQuery } from '#conductor/cli/api-client.ts';
+import type { Status } from '#conductor/api/service.ts';
+import { answerFor, callFor, withQuery } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -150,7 +150,11 @@ async function runVerb(context: CommandContext, input: CommandInput, verb: Teard
   const most = longestSeconds(input, verb);
   const until = new Date(context.clock.now().getTime() + most * 1000).toISOString().slice(0, 19);
   const waiting = `${words} of ${node}: waiting for its end, until ${until}Z at the latest (${most} s); Ctrl-C stops it`;
-  const asked = notifyWhenSlow(context, waiting, context.client.call('POST', path, body, { until: interrupted }));
+  const asked = notifyWhenSlow(
+    context,
+    waiting,
+    callFor<Status>(context.client, 'POST', path, body, { until: interrupted }),
+  );
   const answer = await asked.catch((error: unknown) => {
     if (interrupted.aborted) {
       const what = `${words} of ${node} was stopped: the conductor begins nothing more of it`;
@@ -231,24 +235,22 @@ function queryOf(input: CommandInput, { design: _design, ...options }: TeardownV
 }
 
 /** @throws AppError `command_failed` unless it says Success. */
-async function printStatus(context: CommandContext, input: CommandInput, answer: Json): Promise<void> {
+async function printStatus(context: CommandContext, input: CommandInput, answer: Partial<Status>): Promise<void> {
   const { renderStatus } = await import('#conductor/cli/render-status.ts');
   const text = renderStatus(answer);
   if (text === undefined) throw new AppError('unavailable', 'read what the conductor answers: it is no Status object');
-  if (answer['status'] !== 'Success') throw new AppError('command_failed', text);
+  if (answer.status !== 'Success') throw new AppError('command_failed', text);
   print(context, input, { json: answer, text: `${text}\n` });
 }
 
 /** An unhealthy cluster is no failure of the question (seed 001), but a script asks to know of it. */
 async function etcdHealth(context: CommandContext, input: CommandInput): Promise<void> {
   const query = { design_ref: requiredOption(input, 'design') };
-  const { content } = await context.client.download(withQuery(`${airship}/etcd-cluster-health-statuses`, query));
-  const answer = JSON.parse(new TextDecoder().decode(content)) as Json;
+  const path = withQuery(`${airship}/etcd-cluster-health-statuses`, query);
+  const request = ['GET', path, undefined, { isRequired: true }] as const;
+  const answer = await answerFor<Status>(context.client, 'read the health of etcd clusters', ...request);
   await printStatus(context, input, answer);
-  const { messageList } = answer['details'] as {
-    readonly messageList: readonly { readonly message: string; readonly name?: string }[];
-  };
-  const ill = messageList.filter(({ message }) => message !== 'Healthy');
+  const ill = answer.details.messageList.filter(({ message }) => message !== 'Healthy');
   if (ill.length > 0) {
     throw new AppError('command_failed', `not healthy: ${ill.map(({ name = '?' }) => name).join(', ')}`);
   }
