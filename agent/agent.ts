@@ -142,7 +142,7 @@ async function serve(parts: {
       ask: (request) => askForNeighbours(looking.api, session, request),
       certificate: { ...certificate, ...config.tls },
       host: config.listen.host,
-      // 10000, unless told otherwise
+      // 10000, unless configured otherwise
       port: config.listen.port === 0 ? 0 : config.listen.port + 1,
       clock,
       log,

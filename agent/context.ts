@@ -17,7 +17,7 @@ export interface AgentContext {
   readonly node: CommandNode;
   /** The node's ports as the conductor sent them with the command. */
   readonly ports?: readonly Readonly<Record<string, unknown>>[];
-  /** Tells the conductor how far the step is; cheap to call often, never throws. */
+  /** Reports the step's progress to the conductor; cheap to call often, never throws. */
   readonly reportProgress: (progress: Progress) => void;
   /** What the conductor allows of images; nothing said: all. */
   readonly imagePolicy?: ImagePolicy;
@@ -36,6 +36,6 @@ export interface CommandNode {
   /** What was made, and what is wanted; absent from a lookup's answer. */
   readonly raid_config?: unknown;
   readonly target_raid_config?: unknown;
-  /** From Baton's conductor only keys that begin with `agent_`; a lookup tells none. */
+  /** From Baton's conductor only keys that begin with `agent_`; a lookup has none. */
   readonly driver_info?: Readonly<Record<string, unknown>>;
 }

@@ -52,7 +52,7 @@ const minGapMs = 5000;
 /**
  * The rhythm of agent-protocol.md §2.4: at once, then every 0.3 to 0.6 of the time-out, 5 to 10 s after an error, and
  * early after a nudge: at once where `isEager()` (Baton's conductor), else not sooner than 5 s after the beat before.
- * Beats never overlap; `beat` reports its own errors and tells whether it was accepted.
+ * Beats never overlap; `beat` reports its own errors, and returns whether it was accepted.
  */
 export function createHeartbeatLoop(options: {
   readonly beat: () => Promise<boolean>;

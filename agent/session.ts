@@ -12,10 +12,10 @@ import type { Log } from '#shared/log.ts';
 import { NeighboursAnswer, type NeighboursRequest } from '#shared/wire/neighbours.ts';
 import type { Progress, ProgressReport } from '#shared/wire/progress.ts';
 
-/** What the latest lookup told: a fresh one replaces it while the server runs. */
+/** What the latest lookup answered: a fresh one replaces it while the server runs. */
 export interface Session {
   node: FoundNode;
-  /** How the last heartbeat went, so that only changes are told on the console; `undefined` before the first. */
+  /** How the last heartbeat went, so that only changes are reported on the console; `undefined` before the first. */
   accepted: boolean | undefined;
 }
 
@@ -89,7 +89,7 @@ export async function sendProgress(
   if (answer.status >= 300) throw new AppError('agent_error', `the conductor refused progress: ${faultText(answer)}`);
 }
 
-/** Who deploys the same image. @throws AppError `unavailable`, or `forbidden` when the conductor refuses to tell */
+/** Who deploys the same image. @throws AppError `unavailable`, or `forbidden` when the conductor refuses the list */
 export async function askForNeighbours(
   api: ApiClient,
   { node }: Session,
@@ -103,7 +103,7 @@ export async function askForNeighbours(
     body,
   });
   if (answer.status >= 500) throw new AppError('unavailable', `the conductor has no neighbours: ${faultText(answer)}`);
-  if (answer.status !== 200) throw new AppError('forbidden', `the conductor tells no neighbours: ${faultText(answer)}`);
+  if (answer.status !== 200) throw new AppError('forbidden', `the conductor lists no neighbours: ${faultText(answer)}`);
   return NeighboursAnswer.parse(answer.body);
 }
 

@@ -9,8 +9,8 @@ const toleratedMs = 60_000;
 
 /**
  * Puts the machine's clock right where it is off by more than a minute, so that the certificates of image servers can
- * be checked and logs tell the time. A failure is only told: on most machines nothing depends on it.
- * @param errorMs how much the clock is behind the API's, in milliseconds; `undefined` when the API tells no time
+ * be checked and logs have the right time. A failure is only logged: on most machines nothing depends on it.
+ * @param errorMs how much the clock is behind the API's, in milliseconds; `undefined` when the API sends no time
  */
 export async function setClock(
   errorMs: number | undefined,

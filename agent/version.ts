@@ -1,2 +1,2 @@
-/** The agent's version, as heartbeats and `GET /v1/status` tell it: the one of package.json (a test compares them). */
+/** The agent's version, as heartbeats and `GET /v1/status` report it: the one of package.json (a test compares them). */
 export const agentVersion = '0.1.0';

@@ -4,7 +4,7 @@ import type { Run } from '#shared/process/run.ts';
 /** What every part of a build may use. */
 export interface BuildContext {
   readonly run: Run;
-  /** One line for whoever watches, on stderr. */
+  /** One line for the person who watches, on stderr. */
   readonly say: (line: string) => void;
   /** Build although the outputs are current. */
   readonly force: boolean;

@@ -69,7 +69,7 @@ const sourcesFiles = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/source
 
 /**
  * mmdebstrap's mirror arguments: the host's own Debian sources when they are for this suite, or those for `hostSuite`
- * told of this one instead, so that a site's mirror is used; else none, which is Debian's mirror with updates and
+ * configured with this one instead, so that a site's mirror is used; else none, which is Debian's mirror with updates and
  * security.
  */
 export async function debianSources(

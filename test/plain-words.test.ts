@@ -15,7 +15,7 @@ const plainWords: readonly (readonly [odd: RegExp, plain: string])[] = [
 ];
 
 /** Not even in comments and messages, where the others have their ordinary use. */
-const oddEverywhere = /\b(anew|wish(es)?|deed)\b/gi;
+const oddEverywhere = /\b(anew|wish(es)?|deed|whoever)\b/gi;
 
 /** A key of what cluster steps have stored. */
 const stored = new Set(['deeds']);

@@ -8,7 +8,7 @@ export const microversions = {
   agentVersion: 36,
   agentToken: 62,
   agentVerifyCa: 68,
-  /** Taken when the API doesn't tell its version. */
+  /** Taken when the API doesn't report its version. */
   assumed: 31,
 } as const;
 

@@ -106,7 +106,7 @@ async function readAttribute(name: string, folder: string): Promise<BiosSetting>
     return value === undefined || value === '' || !Number.isFinite(Number(value)) ? null : Number(value);
   };
   const possible = await text('possible_values');
-  // think-lmi tells no type before Linux 6.3, and puts commas between values
+  // think-lmi reports no type before Linux 6.3, and puts commas between values
   const type = (await text('type')) ?? (possible ? 'enumeration' : undefined);
   return {
     ...bareSetting(name, (await text('current_value')) ?? null),

@@ -135,7 +135,7 @@ const linuxFileSystems: ReadonlySet<string> = new Set(['ext2', 'ext3', 'ext4', '
 /**
  * The partition with the root file system: the one of this UUID; without one, the first that holds a Linux system. One
  * that can't be mounted does not end the search.
- * @throws AppError `not_found` telling what was looked at, and what could not be; the first mount's error is its cause.
+ * @throws AppError `not_found` with what was looked at and what could not be; the first mount's error is its cause.
  */
 export async function findRootFileSystem(
   run: Run,

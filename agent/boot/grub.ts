@@ -6,7 +6,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** The image's own GRUB tools, run in the deployed system. */
 
 const installers = ['grub-install', 'grub2-install'];
-/** Debian has one that knows its place; others are told where the configuration is. */
+/** Debian has one that knows its place; others must be given the configuration's path. */
 const configurators = ['update-grub', 'grub-mkconfig', 'grub2-mkconfig'];
 
 /** Makes each disk start the system by a BIOS. @throws AppError `not_found` without GRUB in the system; `command_failed` */

@@ -73,7 +73,7 @@ async function burnInDisk(context: AgentContext, disk: BlockDevice, settings: Di
 /**
  * Fills a disk with random bytes, then reads all of it and compares: every byte differs from disk to disk and from
  * pass to pass, so that a disk that answers with an older block, or another one's, is found out.
- * @param onBytes told after each MiB how many bytes were written and read in this pass
+ * @param onBytes called after each MiB how many bytes were written and read in this pass
  * @returns bytes that were read back as written; less than the disk's when the time is over
  * @throws AppError `storage_error` naming the byte, `aborted`.
  */
@@ -146,7 +146,7 @@ const Report = z.looseObject({
 
 type SelfTest = 'running' | 'passed' | 'not offered' | { readonly failed: string };
 
-/** Bits 0 and 1 say that the question could not be asked; the others tell of the disk's state. */
+/** Bits 0 and 1 say that the question could not be asked; the others describe the disk's state. */
 const readable = Array.from({ length: 64 }, (_value, index) => index * 4);
 
 /**

@@ -16,7 +16,7 @@ const services = (signal: AbortSignal = new AbortController().signal) => ({
 const settings = (role: 'writer' | 'reader') => ({ seconds: 0.2, role, partner: '127.0.0.1' });
 
 describe('burnInNetwork', () => {
-  test('two machines send to each other, whoever comes first', async () => {
+  test('two machines send to each other, in whichever order they come', async () => {
     const [a, b] = [await freePort(), await freePort()];
     const [reader, writer] = await Promise.all([
       burnInNetwork(services(), settings('reader'), { listen: b, partner: a }),

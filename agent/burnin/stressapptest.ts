@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
-/** Left to the kernel and the agent: the ramdisk is in memory too, and an agent that is killed tells nothing. */
+/** Left to the kernel and the agent: the ramdisk is in memory too, and an agent that is killed reports nothing. */
 const reserveBytes = 160 * 1024 * 1024;
 
 /**

@@ -26,7 +26,7 @@ export class AgentFault extends Error {
   readonly type: FaultType;
   readonly code: 400 | 404 | 409 | 500;
   readonly details: string;
-  /** What `details` tells of. Not the `cause`: the chain would say it twice. */
+  /** What `details` describes. Not the `cause`: the chain would say it twice. */
   readonly origin: unknown;
 
   constructor(type: FaultType, details: string, origin?: unknown) {
@@ -47,7 +47,7 @@ export function toCommandError(error: unknown, otherwise: FaultType = 'CommandEx
     code: fault.code,
     message: faultTypes[fault.type].message,
     details: fault.details,
-    // ours: lets Baton's conductor tell a full disk from a lost network; Ironic's reads the four keys above
+    // ours: lets Baton's conductor distinguish a full disk from a lost network; Ironic's reads the four keys above
     ...(origin instanceof AppError ? { baton_code: origin.code, baton_retryable: origin.retryable } : {}),
   };
 }

@@ -25,7 +25,7 @@ export interface CommandServices {
   readonly hardwareProblems?: readonly string[];
   /** MAC address of the NIC that the machine booted from. */
   readonly bootMac: string | undefined;
-  /** The node as the last lookup told it, for commands that come without one. */
+  /** The node as the last lookup reported it, for commands that come without one. */
   readonly node: () => CommandNode;
   /** What the last lookup allows of images; nothing said: all. */
   readonly imagePolicy?: () => ImagePolicy;

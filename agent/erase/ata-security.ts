@@ -103,7 +103,7 @@ export async function unlockAta(run: Run, device: string, security: AtaSecurity)
   return (await readAtaSecurity(run, device)) ?? security;
 }
 
-/** Else the disk is locked from the next power-on. @throws AppError telling both failures. */
+/** Else the disk is locked from the next power-on. @throws AppError with both failures. */
 async function removePassword(run: Run, device: string, reason: unknown): Promise<void> {
   try {
     await withOwnPassword((...call) => runCleanup(run, ...call), device, '--security-disable');

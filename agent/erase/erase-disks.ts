@@ -36,7 +36,7 @@ export async function eraseDisks(
 }
 
 /**
- * Runs `eraseOne` (or another work of which `verb` tells) for each disk, `concurrency` at a time; what is one piece of
+ * Runs `eraseOne` (or other work, named by `verb`) for each disk, `concurrency` at a time; what is one piece of
  * hardware (`diskKey`) comes one after the other.
  * @throws AppError `storage_error` naming the disks that failed, after all have ended.
  */

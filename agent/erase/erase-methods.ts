@@ -20,7 +20,7 @@ export interface EraseAbilities {
   /** Another namespace of the same NVMe subsystem must stay as it is. */
   readonly sharesHardware: boolean;
   readonly ata?: AtaSecurity | undefined;
-  /** The kernel can tell the disk which blocks are unused. */
+  /** The kernel can discard unused blocks on the disk. */
   readonly discards: boolean;
 }
 
@@ -46,7 +46,7 @@ export function planErase(abilities: EraseAbilities, options: EraseOptions): rea
   return methods;
 }
 
-/** As the step's result tells it. */
+/** As the step's result reports it. */
 export function describeMethod(method: EraseMethod): string {
   if (method.kind === 'nvme_format') return `nvme format, secure erase ${method.secureErase}`;
   if (method.kind === 'nvme_sanitize') return `nvme sanitize, ${method.action}`;
@@ -67,7 +67,7 @@ export function overwritePasses(options: { readonly iterations: number; readonly
 
 /**
  * Writes over every byte of a disk.
- * @param onBytes told after each MiB how many bytes of this pass are written
+ * @param onBytes called after each MiB how many bytes of this pass are written
  * @throws AppError `aborted` between two MiB, `storage_error` with the place.
  */
 export async function overwrite(

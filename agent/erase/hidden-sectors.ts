@@ -8,7 +8,7 @@ const remedy =
 /**
  * Refuses to discard or overwrite an ATA disk that has sectors no command reaches: a host protected area (HPA; ACS-3
  * calls it accessible max address) or a device configuration overlay (DCO). Its own secure erase reaches them.
- * @throws AppError `storage_error` when there are some, or when the disk offers such and does not tell.
+ * @throws AppError `storage_error` when there are some, or when the disk offers such and does not report.
  */
 export async function requireNoHiddenSectors(run: Run, device: string): Promise<void> {
   const identify = await ask(run, ['-I', device]);

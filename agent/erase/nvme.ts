@@ -60,7 +60,7 @@ export async function formatNvme(run: Run, device: string, secureErase: 1 | 2, s
 
 /**
  * Sanitizes all of a controller's media and waits for the end.
- * @param onShare told how far it is, 0 to 1
+ * @param onShare called with how far it is, 0 to 1
  * @throws AppError `storage_error` when the controller says that it failed, `timeout`, `aborted`.
  */
 export async function sanitizeNvme(
@@ -78,7 +78,7 @@ export async function sanitizeNvme(
 
 /**
  * Waits while a controller sanitizes, which goes on through a power cycle and refuses all other work meanwhile.
- * @param onShare told how far it is, 0 to 1
+ * @param onShare called with how far it is, 0 to 1
  * @returns how the latest one ended
  * @throws AppError `command_failed` for a controller without sanitize, `timeout`, `aborted`.
  */

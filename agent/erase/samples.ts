@@ -13,7 +13,7 @@ const ones = Buffer.alloc(sampleBytes, 0xff);
 /** Places overwritten with random bytes before an erase. */
 const canaryCount = 64;
 
-/** Places looked at before and after: README.md tells what that many can show. About 16 s on a hard disk. */
+/** Places looked at before and after: README.md says what that many can show. About 16 s on a hard disk. */
 const sampleCount = 2048;
 
 /** A disk that answers no more than that can't be compared with what it held. */

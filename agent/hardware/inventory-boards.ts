@@ -10,7 +10,7 @@ export interface BoardInfo {
   readonly serial_number: string | null;
 }
 
-/** What the firmware tells of the machine's parts (SMBIOS), by `systeminformation` and `dmidecode`. */
+/** What the firmware reports of the machine's parts (SMBIOS), by `systeminformation` and `dmidecode`. */
 export interface Boards {
   readonly board: BoardInfo;
   readonly chassis: Omit<BoardInfo, 'model'> & { readonly type: string | null; readonly asset_tag: string | null };

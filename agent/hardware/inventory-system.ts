@@ -33,7 +33,7 @@ export async function readSystemVendor(roots: { readonly sys: string }): Promise
   readonly product_name: string;
   readonly serial_number: string;
   readonly manufacturer: string;
-  /** As Linux shows it, which is as kubelets tell it: who takes a machine out of a cluster compares the two. */
+  /** As Linux shows it, which is as kubelets report it: who takes a machine out of a cluster compares the two. */
   readonly baton_system_uuid: string | null;
   readonly firmware: { readonly vendor: string; readonly version: string; readonly build_date: string };
 }> {

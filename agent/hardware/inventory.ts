@@ -19,7 +19,7 @@ import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { DiskContent, DiskHealth, MemoryModule } from '#shared/wire/inventory.ts';
 
-/** Where the kernel tells about the machine; other roots only in tests. */
+/** Where the kernel describes the machine; other roots only in tests. */
 export interface KernelRoots {
   readonly sys: string;
   readonly proc: string;

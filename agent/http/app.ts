@@ -100,7 +100,7 @@ const tooLarge =
 /** `/commands/` and `/commands/<id>` (agent-protocol.md §4). */
 function commandsRoutes(commands: CommandRunner, token: () => string | undefined): Hono {
   const routes = new Hono();
-  // not for all methods: a wrong method is told before a missing token, as the real agent does it
+  // not for all methods: a wrong method is reported before a missing token, as the real agent does it
   const authorised = requireToken(token);
   routes.get('/', authorised, (c) => c.json({ commands: commands.list() }));
   routes.post(
@@ -148,7 +148,7 @@ function wantsToWait(c: Context): boolean {
 const maxConsoles = 4;
 
 /**
- * `/console`: a shell for the conductor, as a WebSocket; Baton's own. Without a token there is none: whoever reached the
+ * `/console`: a shell for the conductor, as a WebSocket; Baton's own. Without a token there is none: anyone who reached the
  * agent would be root.
  */
 function consoleRoutes(

@@ -67,7 +67,7 @@ export async function openDisk(
   return { ...disk, zeroRange: zeroing.zero, close };
 }
 
-/** A number that the kernel tells of a disk's queue; a partition has its disk's. */
+/** A number of a disk's queue, as the kernel has it; a partition has its disk's. */
 async function readQueue(name: string, file: 'rotational' | 'write_zeroes_max_bytes'): Promise<number> {
   const folder = await realpath(`/sys/class/block/${basename(name)}`);
   const isPartition = await readFile(join(folder, 'partition'), 'utf8').then(

@@ -193,7 +193,7 @@ function countedReader(connection: Connection, length: number): Pick<OpenBody, '
 function untilCloseReader(connection: Connection): HttpAnswer['read'] {
   return async (into) => {
     const bytes = await connection.fill(into);
-    // nothing tells a proper end from a broken one here: the checksum does
+    // a proper end can't be distinguished from a broken one here: the checksum does
     return { bytes, state: bytes < into.length ? 'complete' : 'more' };
   };
 }

@@ -6,7 +6,7 @@ import { runCleanup } from '#shared/process/run-cleanup.ts';
 
 /**
  * After a failed write: nothing may start from the half-written disk. Each part is done whatever comes of the others,
- * and of the agent; failures are logged, for the one that led here is the one to tell.
+ * and of the agent; failures are logged, since the failure that led here is the one to report.
  * @param keepTable the partition table and the other partitions stay
  */
 export async function makeUnusable(

@@ -3,7 +3,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** One slot is the unit of everything in the image pipeline: of reading, hashing, decoding and writing. */
 export const slotBytes = 1024 * 1024;
 
-/** A piece of the pool on its way through the pipeline; whoever keeps it retains it, and the last release frees it. */
+/** A piece of the pool on its way through the pipeline; anyone who keeps it retains it, and the last release frees it. */
 export interface Slot {
   /** The whole slot, aligned for direct I/O; the first `length` bytes are filled. */
   readonly bytes: Buffer;

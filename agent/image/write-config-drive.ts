@@ -111,7 +111,7 @@ async function writeBytes(name: string, image: Buffer): Promise<void> {
   }
 }
 
-/** Reads around the page cache: what the disk holds, not what we told the kernel. */
+/** Reads around the page cache: what the disk holds, not what the kernel was given. */
 async function verify(name: string, image: Buffer): Promise<void> {
   const slot = await createSlotPool(1).acquire();
   const handle = await openExclusive(name);

@@ -127,7 +127,7 @@ async function* hashing(slots: AsyncIterable<Slot>, hasher: Hasher): AsyncGenera
   }
 }
 
-/** Lets the slots pass until the write is stopped, and tells how far it is. */
+/** Lets the slots pass until the write is stopped, and reports how far it is. */
 async function* reporting(
   slots: AsyncGenerator<Slot>,
   download: Download,

@@ -40,7 +40,7 @@ export async function writeRaw(
   };
 }
 
-/** Bytes that the image will cover, as far as its beginning tells. */
+/** Bytes that the image will cover, as far as its beginning shows. */
 function expectedSize(compression: Compression, source: ImageSource): number | undefined {
   if (compression === 'none') return source.download.totalBytes();
   return compression === 'zstd' ? zstdContentSize(source.head) : undefined;

@@ -106,7 +106,7 @@ async function makeUnbootable(context: Context, device: BlockDevice, opened: Dis
     await closeAll(opened);
     await zeroEnds(device);
   } catch (error) {
-    // the failure that led here is the one to tell; the disk was not bootable before it either
+    // the failure that led here is the one to report; the disk was not bootable before it either
     context.log.error({ err: error, device: device.name }, 'the ends of the disk could not be zeroed');
   }
 }

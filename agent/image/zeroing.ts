@@ -50,7 +50,7 @@ export function startZeroing(device: string, signal: AbortSignal | undefined, bl
     },
     end: async () => {
       shell.stdin.end();
-      await shell.exited.catch(() => undefined); // whoever asked for a range has heard of it
+      await shell.exited.catch(() => undefined); // anyone who asked for a range has heard of it
     },
   };
 }

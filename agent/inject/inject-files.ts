@@ -132,7 +132,7 @@ async function makeFolder(folder: string, mode: number | undefined): Promise<voi
   if (made !== undefined && mode !== undefined) await chmod(folder, mode);
 }
 
-/** A pipe would block whoever opens it, a device node would be one of this machine. */
+/** A pipe would block anyone who opens it, a device node would be one of this machine. */
 async function requirePlainFile(path: string, shown: string): Promise<void> {
   const there = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;

@@ -75,7 +75,7 @@ const collectors: Readonly<Record<string, Collector>> = {
 
 /**
  * What the machine is, in the form of ironic-python-agent's inspection (agent-protocol.md §2.5). A collector that fails
- * or is unknown costs its own part; `error` tells of it, and the conductor lets the inspection fail.
+ * or is unknown costs its own part; `error` reports it, and the conductor fails the inspection.
  */
 async function buildReport(names: readonly string[], services: ReportServices): Promise<Report> {
   const errors: string[] = [];
@@ -96,7 +96,7 @@ async function buildReport(names: readonly string[], services: ReportServices): 
   return { ...report, error: errors.length > 0 ? errors.join('; ') : null };
 }
 
-/** Without hints: whose node this is, and what they are, nobody has told yet. */
+/** Without hints: whose node this is, and what they are, is not known yet. */
 async function rootDisk(services: ReportServices, inventory: Inventory): Promise<DiskInfo | null> {
   try {
     const device = chooseRootDevice(await listBlockDevices(services.run), { properties: {}, instance_info: {} });
@@ -159,7 +159,7 @@ const Accepted = z.looseObject({ uuid: z.string().optional(), node: z.looseObjec
 
 /**
  * Posts the report, without an API version as ironic-python-agent does; five tries, 5 to 30 s apart, while nobody
- * answers, the node is locked or the server fails. Answers the node's UUID, if the server tells it.
+ * answers, the node is locked or the server fails. Answers the node's UUID, if the server sends it.
  * @throws AppError `unavailable`, `agent_error` when it is refused.
  */
 async function sendReport(report: unknown, target: ReportTarget): Promise<string | undefined> {

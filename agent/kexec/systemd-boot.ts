@@ -129,7 +129,7 @@ async function readUnifiedImage(root: string, name: string): Promise<BootChoice>
 
 /**
  * The entry that systemd-boot starts by itself. Pure.
- * @param variables names in efivarfs: what a system has told it goes before its files
+ * @param variables names in efivarfs: what a system has set there goes before its files
  * @throws AppError `not_supported` where that is not certain
  */
 export function chooseSystemdBootEntry<Entry extends Pick<SystemdBootEntry, 'id' | 'kind'>>(

@@ -37,7 +37,7 @@ export interface LldpListener {
   readonly log: Log;
   /** Ends listening early. */
   readonly signal: AbortSignal;
-  /** NICs whose firmware keeps LLDP to itself are told to pass it on, which they do until they are told otherwise. */
+  /** NICs whose firmware keeps LLDP to itself are set to pass it on, which they do until they are set back. */
   readonly wakesFirmware: boolean;
   /** Called as soon as a NIC has heard its switch. */
   readonly onHeard: (nic: string, tlvs: readonly LldpTlv[]) => void;

@@ -44,7 +44,7 @@ export async function inDeployedSystem<T>(
 async function findRoot({ run, node, writtenImage }: Context, disk: DeployedDisk): Promise<string> {
   const { device, partitions } = disk;
   const written = writtenImage.current?.device === device.name ? writtenImage.current.rootUuid : null;
-  // of a whole-disk image it is the disk's identifier, which tells no file system
+  // of a whole-disk image it is the disk's identifier, which identifies no file system
   const uuid = written === null || written.startsWith('0x') ? node.instance_info['image_rootfs_uuid'] : written;
   try {
     const root = await findRootFileSystem(run, partitions, typeof uuid === 'string' && uuid !== '' ? uuid : undefined);

@@ -18,7 +18,7 @@ const inFolder = 'cd "$0" && exec /bin/sh -c "$1"';
 /**
  * Runs a task's command with the plugin's files: before the image is written in the ramdisk, afterwards in the deployed
  * system, which is found and mounted again for each task.
- * @throws AppError telling the command and where it ran; its cause has the end of what it wrote to standard error.
+ * @throws AppError with the command and where it ran; its cause has the end of what it wrote to standard error.
  */
 export async function runPluginTask(context: AgentContext, task: PluginTaskArgs): Promise<StepOutcome> {
   const isPre = task.stage.startsWith('pre_deployment');

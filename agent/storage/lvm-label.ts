@@ -79,7 +79,7 @@ function parseAreas(bytes: Buffer, from: number): { readonly areas: readonly Are
   return { areas, end: at };
 }
 
-/** The description that counts: a text in a ring, whose place its header tells. */
+/** The description that counts: a text in a ring, whose place is in its header. */
 async function readText(
   read: (offset: number, length: number) => Promise<Buffer>,
   area: Area,

@@ -1,7 +1,7 @@
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
-/** A software RAID array as the kernel and its superblocks tell it. */
+/** A software RAID array as the kernel and its superblocks report it. */
 export interface MdArray {
   /** `/dev/md0` */
   readonly device: string;
@@ -87,7 +87,7 @@ export function parseDetail(stdout: string): Pick<MdArray, 'uuid' | 'name' | 'me
 
 /**
  * Assembles every array whose members are here, also with members missing. The ramdisk's mdadm.conf forbids that to
- * whoever goes by it (arrays on old disks would hold them), so it is left out here.
+ * anyone who relies on it (arrays on old disks would hold them), so it is left out here.
  */
 export async function assembleArrays(run: Run): Promise<void> {
   const scan = ['--assemble', '--scan', '--run', '--config=partitions', '--homehost=any'];

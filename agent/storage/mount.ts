@@ -46,7 +46,7 @@ export async function withMounted<T>(
   try {
     result = await use(folder);
   } catch (error) {
-    // the failure that led here is the one to tell
+    // the failure that led here is the one to report
     await unmount(run, folder, clock).catch((second: unknown) => {
       throw new AppError('storage_error', `unmount ${device} after a failure (${String(second)})`, { cause: error });
     });
@@ -61,7 +61,7 @@ export async function withMounted<T>(
 }
 
 /**
- * Unmounts a folder with all below it, and removes it. Whoever looks at a file there keeps it busy, and gives no event
+ * Unmounts a folder with all below it, and removes it. Anyone who looks at a file there keeps it busy, and gives no event
  * when it is done: so it is tried several times.
  */
 async function unmount(run: Run, folder: string, clock: Clock = systemClock): Promise<void> {
@@ -70,7 +70,7 @@ async function unmount(run: Run, folder: string, clock: Clock = systemClock): Pr
     attempts: unmountTries,
     delayMs: (attempt) => 100 * attempt,
   });
-  // not before: a folder with something mounted on it stays, and the failure to unmount is what is told
+  // not before: a folder with something mounted on it stays, and the failure to unmount is what is reported
   await rmdir(folder);
 }
 

@@ -18,14 +18,14 @@ interface Controller {
 const NamespaceList = z.object({ nsid_list: z.array(z.object({ nsid: z.int().positive() })) });
 const IdentifyController = z.looseObject({ oacs: z.number().default(0) });
 
-/** Controllers that manage namespaces tell those that are attached nowhere, or to another host, too (OACS bit 3). */
+/** Controllers that manage namespaces report those that are attached nowhere, or to another host, too (OACS bit 3). */
 const managesNamespaces = 0b1000;
 
 /**
  * Adds what only erasing needs to know of NVMe: the subsystem of each namespace, by the kernel's `/sys`, because its name
- * tells neither controller nor subsystem for sure; and the namespaces that this machine has no device for.
+ * reports neither controller nor subsystem for sure; and the namespaces that this machine has no device for.
  * @returns the devices, and each such namespace as one without capacity, `isDetached`, named `/dev/nvme0-nsid5`
- * @throws AppError `storage_error` when a controller does not tell its namespaces: who does not know must not wipe.
+ * @throws AppError `storage_error` when a controller does not report its namespaces: what is not known must not be wiped.
  */
 export async function addNvmeNamespaces(
   run: Run,
@@ -54,7 +54,7 @@ export async function addNvmeNamespaces(
   return [...named, ...detached];
 }
 
-/** Of another kind is what looks like one and has no subsystem: nothing that a controller told can be it. */
+/** Of another kind is what looks like one and has no subsystem: nothing that a controller reported can be it. */
 function isNamespace({ name }: BlockDevice): boolean {
   return /^\/dev\/nvme\d+n\d+$/.test(name);
 }

@@ -6,7 +6,7 @@ import { blkidProperty, runBlkid } from '#agent/storage/partition-table.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
-/** What makes one thing of several disks, as their superblocks tell it: nothing is assembled, nothing is written. */
+/** What makes one thing of several disks, as their superblocks report it: nothing is assembled, nothing is written. */
 export interface StorageClaim {
   /** The whole disk, `/dev/sda`. */
   readonly disk: string;

@@ -44,7 +44,7 @@ export async function rereadPartitions(run: Run, device: string): Promise<void> 
   await waitForUdev(run);
 }
 
-/** Tells the kernel of partitions that are new in the table of a disk whose other partitions may be in use. */
+/** Announces to the kernel partitions that are new in the table of a disk whose other partitions may be in use. */
 export async function updatePartitions(run: Run, device: string): Promise<void> {
   await waitForUdev(run);
   await run('partx', ['--update', device]);

@@ -14,7 +14,7 @@ import { AgentFault, CommandList, type CommandRequest, CommandResult } from '#sh
 
 /** Beside those that begin with `agent_`, as in Ironic's documents. */
 const otherKeys: ReadonlySet<string> = new Set(['disk_erasure_concurrency', 'wipe_special_filesystems']);
-/** Names that tell of a BMC's account beside those that are secret everywhere. */
+/** Names of fields of a BMC's account, beside those that are secret everywhere. */
 const accountName = /username|verify_ca/i;
 
 /**

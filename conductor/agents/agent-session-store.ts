@@ -29,7 +29,7 @@ export interface BootClient {
 }
 
 /**
- * As `insertAgentSession`, for a machine whose iPXE fetches its token. Whoever was shown a token before it by a lookup
+ * As `insertAgentSession`, for a machine whose iPXE fetches its token. Anyone who was shown a token before it by a lookup
  * can't have been the machine, and loses it: unless it has called in since.
  */
 export async function giveAgentSession(

@@ -15,7 +15,7 @@ import { type AdvertisedStep, AdvertisedSteps, HardwareManagerVersion, type Step
 const timeoutMs = 120_000;
 
 /**
- * What the agent's machine is made of now, whole as the agent tells it.
+ * What the agent's machine is made of now, whole as the agent reports it.
  * @throws AppError `agent_error`, `unavailable`, `busy`
  */
 export async function askForInventory(agent: AgentClient): Promise<JsonObject> {

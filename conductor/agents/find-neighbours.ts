@@ -103,7 +103,7 @@ const callsKept = 2.5;
 type Context = Pick<AgentsContext, 'db' | 'secrets' | 'clock' | 'config'>;
 
 /**
- * `POST /v1/neighbours/{node}` (Baton's own): tells an agent that deploys an image who else does, for the same project
+ * `POST /v1/neighbours/{node}` (Baton's own): lists to an agent that deploys an image who else does, for the same project
  * and in the same network, and gives it a ticket by which they know it. Nothing waits for it.
  * @returns answers a request
  */

@@ -74,7 +74,7 @@ type Stored = 'wakes a flow' | 'wakes nobody' | 'is stale';
 
 /**
  * Sessions are locked in one order, so that two conductors that write of the same nodes wait, and don't block each other.
- * A flow that somebody holds is not waited for while sessions are locked (whoever works on the flow may want the session
+ * A flow that somebody holds is not waited for while sessions are locked (anyone who works on the flow may want the session
  * next): its turn comes afterwards, when nothing else is held. The write is fenced: a conductor that was paused after it
  * had compared tokens must not put a former boot's address into the next one's session.
  */

@@ -33,7 +33,7 @@ export function dumpNode(
       agent_enable_nvme_secure_erase: true,
       agent_enable_ata_secure_erase: true,
       disk_erasure_concurrency: 4,
-      // a card that is locked by hand must not keep a machine from ever being clean: the result tells of it
+      // a card that is locked by hand must not keep a machine from ever being clean: the result reports it
       agent_erase_skip_read_only: true,
       hardware_manager_version: about.hardwareManagerVersion ?? {},
     },
@@ -60,7 +60,7 @@ export function dumpPorts(ports: readonly PortRow[]): Record<string, unknown>[] 
 }
 
 /**
- * An agent that fails may repeat what it was told, passwords among it: its words come without them. What its commands
+ * An agent that fails may repeat what it was sent, passwords among it: its words come without them. What its commands
  * answer is left as it is, since things are decided from it (`record-outcome.ts` hides what it stores).
  */
 export function hideInAnswers(agent: AgentClient, hide: Hide): AgentClient {

@@ -18,7 +18,7 @@ import type { Heartbeat } from '#shared/wire/agent-calls.ts';
 import type { ProgressReport } from '#shared/wire/progress.ts';
 
 /**
- * Whether machines that boot, and their agents, may call from this address: whoever knows a MAC address could otherwise
+ * Whether machines that boot, and their agents, may call from this address: anyone who knows a MAC address could otherwise
  * take a boot's token before the machine itself does. @param address `undefined` = not known.
  */
 export function isAgentAddress({ allow }: Pick<OutboundRules, 'allow'>, address: string | undefined): boolean {

@@ -46,7 +46,7 @@ interface Round extends RoundOptions {
 
 /**
  * Looks once at all of this conductor's allocations that have no node yet, the oldest first: gives them nodes, ends them
- * in error, or leaves them waiting. What waits is told why once all are served.
+ * in error, or leaves them waiting. What waits gets a reason once all are served.
  * @returns milliseconds after which to look again; `undefined` = when something happens
  */
 export async function allocateRound(context: Context, options: RoundOptions): Promise<number | undefined> {

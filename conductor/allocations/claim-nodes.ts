@@ -39,7 +39,7 @@ export async function claimNodes(
     pairs.filter(({ node }) => !node.hasLease).map(({ node }) => node.uuid),
   );
   return db.transaction(async (tx) => {
-    // in this order: what a node is must be read under its lease, which whoever changes its traits locks first
+    // in this order: what a node is must be read under its lease, which a change of traits locks first
     const [allocated, leases, nodeRows] = await together([
       lockAllocations(tx, config.conductorName, pairs),
       lockLeases(tx, wanted),

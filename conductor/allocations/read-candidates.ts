@@ -64,7 +64,7 @@ export async function readFitting(
   return [...free, ...(await read(undefined, found))];
 }
 
-/** `refusals` as far as the database can tell. */
+/** `refusals` as far as the database can know. */
 function fits(requirements: Requirements): SQL | undefined {
   const { owner } = requirements;
   const traits = [...new Set(requirements.traits)];

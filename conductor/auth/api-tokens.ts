@@ -46,7 +46,7 @@ const shortest = 32;
 
 /**
  * The token with which the first administrator makes the others. A missing file is made, readable by its owner alone:
- * whoever may read the conductor's data directory owns the conductor anyway.
+ * anyone who may read the conductor's data directory owns the conductor anyway.
  * @returns its digest
  * @throws AppError `invalid_argument` naming the file.
  */

@@ -171,7 +171,7 @@ export interface BootConfig {
   readonly port: number | undefined;
   /** Where boot scripts send machines for files. */
   readonly url: string;
-  /** Agents are told not to check the API's certificate: they were booted over a network that could have sent them another agent. */
+  /** Agents don't check the API's certificate: they were booted over a network that could have sent them another agent. */
   readonly insecureAgents: boolean;
 }
 

@@ -31,7 +31,7 @@ export const openToStrangers: readonly AccessRule[] = [
   ['GET', '/boot/ipxe.efi'],
   ['GET', '/boot/ipxe-arm64.efi'],
   ['GET', '/images/*'],
-  // whoever knows the name may read it: only the BMC and the conductor do
+  // anyone who knows the name may read it: only the BMC and the conductor do
   ['GET', '/media/{node}/{file}'],
 ].map(([method, path]) => ({
   method: method as AccessRule['method'],

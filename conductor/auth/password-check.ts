@@ -19,7 +19,7 @@ export interface PasswordUsers {
   readonly byName: ReadonlyMap<string, PasswordUser>;
   /** Of the dearest hash: to check a user who does not exist takes as long. */
   readonly cost: number;
-  /** Otherwise how long a refusal takes tells whether there is such a user. */
+  /** Otherwise the duration of a refusal shows whether there is such a user. */
   readonly hasOneCost: boolean;
 }
 

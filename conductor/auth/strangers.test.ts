@@ -3,7 +3,7 @@ import { createApp } from '#conductor/http/app.ts';
 import { type ApiWithCallers, macOfMine, openApiWithCallers } from '#test/support/api-with-callers.ts';
 import type { TestApi } from '#test/support/test-api.ts';
 
-/** Whoever has not logged in, or may not even send. */
+/** Callers that have not logged in, or may not even send. */
 
 let api: TestApi;
 let as: ApiWithCallers['as'];
@@ -84,7 +84,7 @@ test('pages of other sites are not served', async () => {
   expect(await from('http://127.0.0.1:6385', { Host: '127.0.0.1:6385' })).toMatchObject({ status: 200 });
 });
 
-test('whoever may not enrol nodes, nor log in, is told so before a byte of the body is read', async () => {
+test('a caller that may not enrol nodes, nor log in, is refused before a byte of the body is read', async () => {
   const app = createApp(api.context);
   const send = async (path: string, headers: Record<string, string>, bytes: number) => {
     let read = 0;

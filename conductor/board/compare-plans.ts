@@ -42,7 +42,7 @@ function compareLists(before: Named, now: Named): string[] {
   return [...gone, ...rest];
 }
 
-/** A step that is there twice is told by how often. */
+/** A step that occurs twice is shown with its count. */
 function stepsOf({ steps }: PlanView): Named {
   const found = new Map<string, string>();
   for (const step of steps) {

@@ -56,7 +56,7 @@ export function escapeHtml(text: string): string {
 /** Untrusted text, isolated so that right-to-left characters do not reorder the page around it. */
 export const foreign = (text: string): string => (text === '' ? '' : `<bdi>${escapeHtml(text)}</bdi>`);
 
-/** The moment itself is told when the pointer rests on it. */
+/** The exact time is shown when the pointer rests on it. */
 export const renderTime = (iso: string, words: string): string =>
   `<time datetime="${escapeHtml(iso)}" title="${escapeHtml(iso)}">${escapeHtml(words)}</time>`;
 

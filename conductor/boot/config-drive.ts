@@ -9,7 +9,7 @@ import type { Run } from '#shared/process/run.ts';
 /** Bytes of the file system, the same as in the agent: it has to fit into one request, and into a small ramdisk's memory. */
 const maxBytes = 32 * 1024 * 1024;
 
-/** Ironic's dict; `null` counts as absent. Keys in the order in which faults are told. */
+/** Ironic's dict; `null` counts as absent. Keys in the order in which faults are reported. */
 export const ConfigDriveDocuments = z.strictObject({
   meta_data: z.record(z.string(), z.unknown(), 'must be an object').nullish(),
   network_data: z.record(z.string(), z.unknown(), 'must be an object').nullish(),
@@ -155,7 +155,7 @@ interface Mold {
   readonly places: ReadonlyMap<string, number>;
 }
 
-/** By the runner of processes, so that whoever brings another one gets nothing that it has not made. */
+/** By the runner of processes, so that the runner of another one gets nothing that it has not made. */
 const moldsOf = new WeakMap<Run, Map<string, Promise<Mold | undefined>>>();
 
 /**
@@ -184,7 +184,7 @@ function fillUp(files: Files): Files {
   );
 }
 
-/** `undefined` where a document's place can't be told. */
+/** `undefined` where a document's place is not known. */
 async function findMold(filled: Files, run: Run): Promise<Mold | undefined> {
   const blanks = Object.fromEntries(
     Object.entries(filled).map(([name, content]) => [name, isDocument(name) ? blank(name, content) : content]),

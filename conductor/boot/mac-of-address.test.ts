@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { macOfAddress } from '#conductor/boot/mac-of-address.ts';
 
-test('a machine on the network is known by its address, whoever has not answered is not', async () => {
+test('a machine on the network is known by its address, one that has not answered is not', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'baton-arp-'));
   const file = join(folder, 'arp');
   await writeFile(

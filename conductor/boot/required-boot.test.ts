@@ -3,7 +3,7 @@ import { requiredBoot } from '#conductor/boot/required-boot.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
 
-test('whoever boots a ramdisk boots it in the working state too: the BMC may confirm power long after the machine asks', () => {
+test('a machine that boots a ramdisk boots it in the working state too: the BMC may confirm power long after the machine asks', () => {
   const states = ['inspecting', 'cleaning', 'deploying', 'servicing', 'rescuing'] as const;
   for (const provisionState of states) {
     expect([provisionState, requiredBoot({ provisionState, currentStep: 'deploy.boot_ramdisk' })]).toEqual([

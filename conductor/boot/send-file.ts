@@ -25,7 +25,7 @@ export interface SendFileOptions {
   /** As it stands in the URL, percent-encoded: `debian%2012.raw.zst`. */
   readonly urlPath: string;
   readonly log: Log;
-  /** Told how many bytes of the body were taken, when it has ended or was broken off; a HEAD has none. */
+  /** Called with how many bytes of the body were taken, when it has ended or was broken off; a HEAD has none. */
   readonly onSent?: ((bytes: number) => void) | undefined;
 }
 

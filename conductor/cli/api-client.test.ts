@@ -88,7 +88,7 @@ test('wrong credentials are told without repeating them', async () => {
   );
 });
 
-test('only what may pass ends with 3; whoever watches looks again at every fault of the server', async () => {
+test('only what may pass ends with 3; a watch looks again at every fault of the server', async () => {
   const exits: Record<number, number> = {};
   try {
     for (failsWith of [409, 500, 502, 503, 504]) {

@@ -154,7 +154,7 @@ export function createApiClient(settings: ClientSettings): ApiClient {
   };
 }
 
-/** Node's own, whose trust can't be told by call; undici takes a fifth of a second to load, so only where it is needed. */
+/** Node's own, whose trust can't be set per call; undici takes a fifth of a second to load, so only where it is needed. */
 async function chooseFetch(settings: ClientSettings): Promise<Fetch> {
   if (settings.authorities === undefined && !settings.insecure) return fetch;
   return undiciFetch(settings, {});

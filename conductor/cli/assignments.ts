@@ -17,7 +17,7 @@ export const assignmentHelp =
 const form = /^([a-z_]+(?:\.[^.=:]+)*)(:?=)([\s\S]*)$/;
 
 /**
- * @param tell what is warned of: a secret that is no file's
+ * @param notify called with each warning: a secret that is no file's
  * @throws AppError `invalid_argument` naming the operand, without its value, which may be a secret
  */
 export async function readAssignments(

@@ -34,7 +34,7 @@ export interface ConductorParts {
 export interface CommandContext extends Connection, ConductorParts {
   readonly screen: Screen;
   readonly clock: Clock;
-  /** Prints a line on standard error, for whoever waits. */
+  /** Prints a line on standard error, for anyone who waits. */
   readonly notify?: (line: string) => void;
   /** Fires at the first Ctrl-C from now on, which then ends nothing by itself; the second ends `baton`. */
   readonly onInterrupt?: () => AbortSignal;

@@ -65,7 +65,7 @@ interface NodeResult {
 interface Options {
   /** Only look. */
   readonly dryRun: boolean;
-  /** Told of each node as soon as it is done. */
+  /** Called for each node as soon as it is done. */
   readonly onResult: (result: NodeResult) => void;
 }
 
@@ -192,7 +192,7 @@ async function createOne(context: CommandContext, input: CommandInput, body: Jso
   });
 }
 
-/** The node is there all the same: whoever repeats the command is told that its name is taken. */
+/** The node is there all the same: anyone who repeats the command learns that its name is taken. */
 function withoutPorts(name: string, missing: readonly string[], cause: unknown): AppError {
   const finish = missing.map((address) => `baton port create ${address} --node ${name}`).join(' && ');
   const message =

@@ -34,12 +34,12 @@ export function describeActionChanges(before: ActionAnswer | undefined, after: A
   return after.ended_at === null ? [lifecycle, ...lines] : [...lines, lifecycle];
 }
 
-/** What has no time yet is told last. */
+/** What has no time yet is shown last. */
 function timeOf(at: string | null): number {
   return at === null ? Number.MAX_SAFE_INTEGER : Date.parse(at);
 }
 
-/** Whoever waits for the end prints a report of his own. */
+/** Anyone who waits for the end prints its own report. */
 export function isReport({ id }: Pick<ActionStepAnswer, 'id'>): boolean {
   return id === 'final_report';
 }
@@ -168,7 +168,7 @@ export interface WatchActionOptions {
 
 export const actionsPath = '/api/v1.0/actions';
 
-/** What is told besides the ends of groups: that they begin, and what is broken off. */
+/** What is shown besides the ends of groups: that they begin, and what is broken off. */
 const verbosity = 2;
 /** A look at 10,000 nodes is work for the conductor: the time between two is some times what one takes. */
 const restFactor = 4;

@@ -75,7 +75,7 @@ const chosenHere = {
 } as const satisfies Record<string, CommandOption>;
 
 interface Chosen {
-  /** What it takes to tell. */
+  /** The fields that the choice needs. */
   readonly fields: readonly NodeField[];
   readonly isWanted: (node: NodeAnswer) => boolean;
 }

@@ -65,7 +65,7 @@ async function openContent(
   return program === undefined ? createReadStream(file, { highWaterMark: pieceBytes }) : unpack(program, source, file);
 }
 
-/** What it refers to would be read with the rights of whoever adds it, `/etc/shadow` too. */
+/** What it refers to would be read with the rights of anyone who adds it, `/etc/shadow` too. */
 function requireAlone(source: string, head: Buffer): void {
   const isNew = head.length >= headBytes && head.readUInt32BE(4) >= 3;
   const hasBackingFile = head.length >= 16 && head.readBigUInt64BE(8) !== 0n;

@@ -5,7 +5,7 @@ import { usageError } from '#conductor/cli/command.ts';
 import { readInputFile } from '#conductor/cli/input-files.ts';
 import type { FileOf } from '#conductor/cli/render-status.ts';
 
-/** A text that is uploaded, and how faults of it are told. */
+/** A text that is uploaded, and how its faults are reported. */
 export interface CollectionText {
   readonly text: string;
   /** `document 3, line 17, column 5` → `racks/r1.yaml:12:5`; what names no such place stays. */

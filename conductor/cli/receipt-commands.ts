@@ -128,7 +128,7 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
   print(context, input, { json: envelope, text: `${[...receiptLines(receipt), remark].join('\n')}\n` });
 }
 
-/** Who names a node in place of a receipt is told how to find it. */
+/** A node's name in place of a receipt's gets advice on how to find the receipt. */
 function adviseList({ operands: [wanted = ''] }: CommandInput): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof AppError) || error.code !== 'not_found') throw error;

@@ -80,7 +80,7 @@ export function headline(action: ActionAnswer, now: Date): string {
   return `${name} ${id}: ${state}, revision ${revision}${took}${ranBy(action)}`;
 }
 
-/** Whoever looks at night has to see that nobody works on it. */
+/** Anyone who looks at night has to see that nobody works on it. */
 function ranBy({ ended_at: end, runner }: ActionAnswer): string {
   if (end !== null || runner === undefined) return '';
   if (runner === null) return ', NO CONDUCTOR RUNS IT';
@@ -100,7 +100,7 @@ export function countStatuses(counts: Readonly<Record<NodeStatus, number>>): str
   return statusWords.map(([status, word]) => `${counts[status]} ${word}`).join(', ');
 }
 
-/** A node at work is told as such, and not as what it was before. */
+/** A node at work is shown as such, and not as what it was before. */
 function withoutWorking(
   counts: Readonly<Record<NodeStatus, number>>,
   working: readonly ActionNodeAnswer[],

@@ -57,7 +57,7 @@ function describeBoot({ event, detail, bytes }: FlowView['boot'][number]): strin
 
 const adviceWidth = 76;
 
-/** Of a flow under way, in lines that a terminal need not cut; what to do after its end is told with the failure. */
+/** Of a flow under way, in lines that a terminal need not cut; what to do after its end is shown with the failure. */
 function renderAdvice({ advice, ended_at: endedAt }: FlowView): string[] {
   if (advice === null || endedAt !== null) return [];
   const lines = [''];
@@ -141,7 +141,7 @@ export function describeFlowChanges(before: FlowView | undefined, after: FlowVie
   const [old, remarks] = [known ? flowRemarks(known) : [], flowRemarks(after)];
   lines.push(...remarks.filter((remark) => !old.includes(remark)).map((remark) => `${after.kind} is ${remark}`));
   if (rests(known) && !rests(after)) lines.push(`${after.kind} goes on`);
-  // what to do after the end is told with the failure
+  // what to do after the end is shown with the failure
   if (after.advice !== null && after.ended_at === null && after.advice !== known?.advice)
     lines.push(`→ ${after.advice}`);
   if (after.ended_at !== null && known?.ended_at !== after.ended_at) {

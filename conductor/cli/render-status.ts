@@ -95,7 +95,7 @@ export function renderStatus(answer: unknown, fileOf: FileOf = () => undefined):
   return [remark ? describeForCli(remark) : message, ...lines, ...advice].join('\n');
 }
 
-/** What a teardown did and met: `  Error Pod web/x: …`, as it came; nothing is told twice. Pure. */
+/** What a teardown did and met: `  Error Pod web/x: …`, as it came; nothing is shown twice. Pure. */
 function renderMessages(messages: readonly Message[], message: string): string[] {
   const shown = messages.filter(
     (each) => !each.summarized && each.kind !== 'ValidationMessage' && each.message !== message,
@@ -175,6 +175,6 @@ export function refusal(status: number, text: string, { authorization }: ClientS
   const words = renderRefusal(text) ?? fault.message ?? `${status}: ${text}`;
   const message = status === 401 ? `${words}\n→ ${credentialAdvice(authorization)}` : words;
   const code = fault.code ?? codes[status] ?? (status >= 500 ? 'command_failed' : 'invalid_argument');
-  // whoever watches looks once more, also at what a crash has answered
+  // anyone who watches looks once more, also at what a crash has answered
   return new AppError(code, message, { retryable: status >= 500, details: { status, cause: fault.cause } });
 }

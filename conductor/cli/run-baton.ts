@@ -28,7 +28,7 @@ export function runBaton(parts: ConductorParts): void {
   // `baton node list | head`: who reads has seen enough
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
-    process.exit(141); // as by SIGPIPE: what it would have told of the work is not known
+    process.exit(141); // as by SIGPIPE: what it would have said about the work is not known
   });
 
   const notify = (line: string) => void process.stderr.write(`${line}\n`);

@@ -27,7 +27,7 @@ import { parseStepArgs } from '#shared/steps/define-step.ts';
 /** As long a cluster that was open before may let nobody in. */
 const patienceMs = 300_000;
 
-/** What all steps of the interface `cluster` are told. */
+/** What all steps of the interface `cluster` are given. */
 export const clusterArgs = z.object({
   node: z.string().describe('its name in the clusters, which is its host name'),
   timeout: z.number().int().positive().describe('seconds for all of it'),
@@ -51,7 +51,7 @@ export interface ClusterStepOptions<Args extends z.output<typeof clusterArgs>> {
   readonly args: z.ZodType<Args>;
   /** Seconds between two looks; `sinceStart`: for how many seconds the step has been under way. */
   readonly every: number | ((args: Args, sinceStart: number) => number);
-  /** Its failure is told, and holds nothing up. */
+  /** Its failure is reported, and holds nothing up. */
   readonly mayFail?: boolean;
   /** The first of its flow to look at this cluster: being refused there at once is a mistake that only people mend. */
   readonly isFirst?: boolean;
@@ -115,7 +115,7 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
   }
 }
 
-/** Seconds from the first look on, whoever has made it. */
+/** Seconds from the first look on, no matter who has made it. */
 function sinceStart({ clock, step }: StepContext): number {
   const now = clock.now().getTime();
   return (now - (step.startedAt?.getTime() ?? now)) / 1000;

@@ -50,7 +50,7 @@ function guarded(
   return guardChanges(cluster, guard, context.signal, announce);
 }
 
-/** What tells the instance after the next deploy from this one. */
+/** What distinguishes the instance after the next deploy from this one. */
 async function noteSeen(context: StepContext, { metadata: { uid }, status }: ClusterNode): Promise<void> {
   const seen = { uid, bootId: status?.nodeInfo?.bootID || undefined };
   const { uuid } = context.node;

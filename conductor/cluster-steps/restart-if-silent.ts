@@ -20,7 +20,7 @@ const args = clusterArgs.extend({
 });
 
 /**
- * A kernel that hangs after kexec looks to the BMC as one that runs. What tells them apart is what a node in service is
+ * A kernel that hangs after kexec looks to the BMC as one that runs. What tell them apart is what a node in service is
  * asked anyway; a machine that says nothing in this time starts once from its disk, and is waited for as after any deploy.
  */
 export const restartIfSilent: ConductorStep = {

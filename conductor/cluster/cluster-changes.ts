@@ -3,7 +3,7 @@ import { isRemark, type Remark } from '#conductor/model/remark.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * What a round changes in a cluster and can't find again by looking: once it is done, nothing there tells that it was
+ * What a round changes in a cluster and can't find again by looking: once it is done, nothing there shows that it was
  * otherwise.
  */
 export interface ClusterChange {
@@ -38,7 +38,7 @@ export interface Unsettled {
 export type ChangeOutcome = 'done' | 'refused';
 
 /**
- * Told of deeds right before they are done, so that whoever comes after a crash knows of them, and again with what came
+ * Called with changes right before they are made, so that they are known after a crash, and again with what came
  * of them, where an answer says so.
  */
 export type Announce = (deeds: readonly ClusterChange[], outcome?: ChangeOutcome) => Promise<void>;
@@ -144,7 +144,7 @@ export function afterLook(
   return { deeds, messages: [...messages] };
 }
 
-/** Of one change, whenever it is told. */
+/** Of one change, whenever it is reported. */
 export function keyOf({ kind, name, value, of }: Pick<ClusterChange, 'kind' | 'name' | 'value' | 'of'>): string {
   return JSON.stringify([kind, name, value, of]);
 }

@@ -27,7 +27,7 @@ export interface DecommissionStep {
   /** As in its endpoint: `clear-labels`. */
   readonly name: string;
   readonly run: () => Promise<readonly RoundMessage[]>;
-  /** Its failure is told, and holds nothing up: what follows a decommission does without it. */
+  /** Its failure is reported, and holds nothing up: what follows a decommission does without it. */
   readonly mayFail?: boolean;
 }
 

@@ -42,7 +42,7 @@ export type Round =
       readonly reason: string;
       readonly messages: readonly RoundMessage[];
       readonly unsettled?: readonly Unsettled[];
-      /** Waiting would not mend it: the error that ends the step, with the changes told until now. */
+      /** Waiting would not mend it: the error that ends the step, with the changes reported until now. */
       readonly failure?: AppError;
     };
 
@@ -65,7 +65,7 @@ export interface RepeatOptions {
   readonly timeoutMs: number;
   /** Milliseconds between two rounds, at the most. */
   readonly everyMs: number;
-  /** Fires when whoever asked has hung up, or the conductor stops: no further round is begun. */
+  /** Fires when the caller has hung up, or the conductor stops: no further round is begun. */
   readonly signal: AbortSignal;
   /** Gets all that is changed. */
   readonly journal?: Journal | undefined;
@@ -113,7 +113,7 @@ export async function repeatRounds(
       } catch (error) {
         if (!isRetryable(error) && !timeUp.aborted && !signal.aborted) throw describeChanges(error, report);
         if (signal.aborted) break;
-        // what time's end cut off tells less than what was before
+        // what time's end cut off says less than what was before
         if (!timeUp.aborted || !last) lastError = error;
       }
       // what the signal's end means is said below
@@ -147,7 +147,7 @@ const kinds: Readonly<Partial<Record<ClusterChange['kind'], string>>> = {
   node: 'Node',
 };
 
-/** What the last round tells itself is told there. */
+/** What the last round reports itself is shown there. */
 function withChanges({ deeds }: ClusterReport, messages: readonly RoundMessage[]): readonly RoundMessage[] {
   const reported = new Set(messages.map(({ message }) => message));
   const isCordoned = deeds.some(({ kind }) => kind === 'cordon');

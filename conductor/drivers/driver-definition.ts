@@ -42,7 +42,7 @@ export interface DriverDefinition<Options extends object = object> {
     readonly types: readonly [string, ...string[]];
     /** @throws AppError `invalid_argument` for what its documents say, the login and this machine's files aside. */
     readonly check?: (driverInfo: Readonly<Record<string, unknown>>) => unknown;
-    /** What tells the machine from others, so that no two nodes are one; `undefined` = not known. */
+    /** What distinguishes the machine from others, so that no two nodes are one; `undefined` = not known. */
     readonly machine?: (driverInfo: Readonly<Record<string, unknown>>) => string | undefined;
   };
   open(context: DriverContext, options?: Options): HardwareType;

@@ -36,7 +36,7 @@ export function firmwareBootContract(contract: {
       }
     });
 
-    test.runIf(has.length < 2)('what the BMC does not tell is not known', async () => {
+    test.runIf(has.length < 2)('what the BMC does not report is not known', async () => {
       const read = await subject.firmwareBoot?.read();
       expect(read?.bootMode === undefined).toBe(!has.includes('boot mode'));
       expect(read?.secureBoot === undefined).toBe(!has.includes('secure boot'));

@@ -21,7 +21,7 @@ export interface PowerInterface {
   /** Returns once the BMC reports the target's state. Already there = nothing is done (but `rebooting` always acts). */
   setPowerState(target: PowerTarget, options?: CallOptions): Promise<void>;
   readonly supportedTargets: readonly PowerTarget[];
-  /** What is on is told that its button was pressed. Returns once the BMC has accepted it, whatever comes of it. */
+  /** A machine that is on gets a press of its button. Returns once the BMC has accepted it, whatever comes of it. */
   pressPowerButton?(options?: CallOptions): Promise<void>;
 }
 
@@ -59,7 +59,7 @@ export interface ManagementInterface {
     options: CallOptions & { readonly persistent: boolean; readonly bootMode?: BootMode },
   ): Promise<{ readonly persistent: boolean }>;
   readonly supportedBootDevices: readonly BootDevice[];
-  /** `undefined` where the BMC does not tell. */
+  /** `undefined` where the BMC does not report. */
   getBootMode?(options?: CallOptions): Promise<BootMode | undefined>;
   /** A non-maskable interrupt, for a dump of a system that hangs. */
   injectNmi?(options?: CallOptions): Promise<void>;
@@ -76,7 +76,7 @@ export interface ManagementInterface {
   resetSecureBootKeys?(to: 'maker' | 'none', options?: CallOptions): Promise<void>;
 }
 
-/** How the firmware boots; `undefined` where the BMC does not tell. */
+/** How the firmware boots; `undefined` where the BMC does not report. */
 export interface FirmwareBoot {
   readonly bootMode: BootMode | undefined;
   readonly secureBoot: boolean | undefined;
@@ -174,7 +174,7 @@ export interface BiosProgress {
   readonly values: ReadonlyMap<string, string | null>;
   /** What takes effect at the next reset. */
   readonly pending: readonly WantedBiosSetting[];
-  /** The settings go back to their defaults at the next reset; `false` where the BMC does not tell. */
+  /** The settings go back to their defaults at the next reset; `false` where the BMC does not report. */
   readonly defaultsPending: boolean;
   /** What the BMC says went wrong when it last applied settings. */
   readonly failures: readonly string[];

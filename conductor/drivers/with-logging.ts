@@ -17,7 +17,7 @@ export interface CallWatch {
   readonly log: Log;
   /** Some BMCs repeat the password that they refuse. */
   readonly hide: Hide;
-  /** Told of each call: `get power state`, the code of its error if it failed, and how long it took. */
+  /** Called for each call: `get power state`, the code of its error if it failed, and how long it took. */
   readonly ended: (action: string, failure: ErrorCode | undefined, seconds: number) => void;
 }
 

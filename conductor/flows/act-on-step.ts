@@ -114,7 +114,7 @@ async function act(
     context.checkpoint('acted');
     return outcome;
   } catch (error) {
-    // stopped or taken over: the log still says `started`, so whoever comes next runs the step again
+    // stopped or taken over: the log still says `started`, so the next one runs the step again
     if (signal.aborted) throw signal.reason;
     // a database that is away for a moment is no fault of the step: the next period tries again
     if (errorCode(error) === 'lease_lost' || errorCode(error) === 'database_error') throw error;

@@ -121,7 +121,7 @@ function lookAtBoot({ event, detail }: NonNullable<AdviceFacts['lastBoot']>): st
   }
 }
 
-/** Causes by the words in which steps tell them, the first that fits. */
+/** Causes by the words in which steps report them, the first that fits. */
 const causes: readonly { readonly step?: RegExp; readonly words: RegExp; readonly look: string }[] = [
   {
     words: /other hardware manager/,

@@ -54,7 +54,7 @@ function isBios(context: StepContext, step: FlowStepRow): boolean {
 
 /**
  * New firmware of the BIOS, or of the BMC, may forget what waits: nothing is left waiting but with that of network cards,
- * since an item of the BMC's inventory does not tell what it is.
+ * since an item of the BMC's inventory does not report what it is.
  */
 function resetsToo(context: StepContext, step: FlowStepRow): boolean {
   if (step.interface === 'raid') return true;

@@ -107,7 +107,7 @@ type CacheContext = Pick<StepContext, 'node' | 'bmc' | 'signal' | 'record' | 'cl
 
 /**
  * Reads the settings from the BMC and remembers them for `GET /v1/nodes/{node}/bios`. As in Ironic it happens when
- * flows begin and after settings have changed. It is a courtesy: a BMC that can't tell them stops no flow.
+ * flows begin and after settings have changed. It is a courtesy: a BMC that can't list them stops no flow.
  */
 export async function cacheBiosSettings(context: CacheContext): Promise<void> {
   const settings = await readBiosSettings(context);
@@ -115,7 +115,7 @@ export async function cacheBiosSettings(context: CacheContext): Promise<void> {
 }
 
 /**
- * The settings as they are now; `undefined` when the BMC can't tell them.
+ * The settings as they are now; `undefined` when the BMC can't list them.
  * @param options `describe`: what settings may be is read again too, which takes some BMCs long; else only where the
  * settings have other names than those remembered
  */
@@ -146,10 +146,10 @@ export function rememberBiosSettings(
   return context.record((tx) => replaceBiosSettings(tx, context.node.uuid, settings, context.clock.now()));
 }
 
-/** What Baton's agent answers to its `bios` steps; another agent's answer tells nothing. */
+/** What Baton's agent answers to its `bios` steps; another agent's answer says nothing. */
 const InBandResult = z.looseObject({ settings: z.array(BiosSetting) });
 
-/** Where no BMC tells the settings, those that the agent saw are what the API shows. */
+/** Where no BMC reports the settings, those that the agent saw are what the API shows. */
 export async function rememberInBandSettings(
   tx: Transaction,
   ended: { readonly nodeUuid: string; readonly output: unknown; readonly now: Date },

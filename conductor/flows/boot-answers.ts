@@ -85,10 +85,10 @@ function openImage(secrets: Secrets, node: NodeRow): NodeRow {
   return { ...node, instanceInfo: openNodeDocument(secrets, { ...node, instanceInfo }, 'instanceInfo') };
 }
 
-/** What the node's ramdisk is to be told on its command line. */
+/** What the node's ramdisk gets on its command line. */
 function ramdiskOf(secrets: Secrets, node: NodeRow): { readonly inspects: boolean; readonly kernelParams?: string } {
   const inspects = node.provisionState === 'inspecting' || node.provisionState === 'inspect wait';
-  // the one text of driver_info that a machine is told
+  // the one text of driver_info that a machine is sent
   const text = node.driverInfo['kernel_append_params'];
   const own = openNodeDocument(secrets, { ...node, driverInfo: { kernel_append_params: text } }, 'driverInfo')[
     'kernel_append_params'

@@ -16,7 +16,7 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly runImagePrograms: boolean;
   /** Whether lookups are answered only to machines that their CD or iPXE has given the boot's token. */
   readonly requireBootToken: boolean;
-  /** What booting machines are told. */
+  /** What booting machines are sent. */
   readonly boot: { readonly url: string; readonly insecureAgents: boolean };
   readonly kernelParams: string;
   /** Whether nodes may name a ramdisk that they boot in place of the conductor's. */

@@ -76,7 +76,7 @@ interface EndedFlow {
 
 /**
  * A flow as a trace: the flow, its steps that have begun below it, and below those the commands that the agent was given, one
- * an attempt. Ids come from what is in the database: whoever sends it, and however often, it is the same trace. Pure.
+ * an attempt. Ids come from what is in the database: no matter who sends it and how often, it is the same trace. Pure.
  */
 function spansOfFlow({ flow, nodeName, steps, events }: EndedFlow): Span[] {
   const end = flow.endedAt ?? flow.startedAt;

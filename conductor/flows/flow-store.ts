@@ -150,7 +150,7 @@ export async function replacePendingSteps(
   await insertSteps(tx, { flowUuid, phase: 'main', from: (last?.position ?? 0) + 1, steps });
 }
 
-/** What a step has come to so far, told before it has ended; its end may report it again. */
+/** What a step has come to so far, reported before it has ended; its end may report it again. */
 export async function noteOutput(tx: Transaction, stepUuid: string, output: unknown): Promise<void> {
   await stepWriter.update(tx, stepUuid, { output: storableJson(output) });
 }

@@ -91,7 +91,7 @@ export async function listFlows(
         select * from unnest(${list(rests.map(({ kind }) => kind))}, ${list(rests.map(({ state }) => state))})
       )
     ),
-    -- once: what the status is told from costs most of it
+    -- once: what the status is derived from costs most of it
     described as materialized (
       select counting.uuid, counting.kind, counting.state, counting.node_uuid, counting.requested_by, counting.started_at,
         counting.ended_at, counting.held, counting.on_hold, counting.error, counting.next_check_at,

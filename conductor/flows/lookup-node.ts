@@ -83,7 +83,7 @@ function hasToken(
   return isSameCard && isSameSecret(bootToken, openAgentToken(secrets, session));
 }
 
-/** What a ramdisk is told of the node that it runs on, with the boot's token the first time. */
+/** What a ramdisk gets to know of the node that it runs on, with the boot's token the first time. */
 export async function answerAgent(
   context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'secrets'>,
   node: NodeRow,

@@ -68,7 +68,7 @@ export async function workOnNode(
   try {
     const [work, steps] = [valueOf(read[0]), valueOf(read[1])];
     const isAsked = work !== undefined && hasTarget(work.node);
-    // before power: what the firmware is told holds from the next boot on
+    // before power: what the firmware is set to holds from the next boot on
     if (isAsked) await applyBootTargets(fencedContext, lease, signal);
     if (isAsked) await applyPowerTarget(fencedContext, lease, signal);
     const came = await runFlow(fencedContext, lease, signal, isAsked ? undefined : { work, steps });

@@ -25,7 +25,7 @@ export interface DestroyedDisk {
 
 export interface PlanDestroys {
   readonly disks: readonly DestroyedDisk[];
-  /** What can't be told, and why. */
+  /** What can't be known, and why. */
   readonly warnings: readonly string[];
 }
 

@@ -20,7 +20,7 @@ import { AppError } from '#shared/errors/app-error.ts';
  * @throws AppError `conflict` when no step waits, or the flow rests until something else happens, `node_locked`
  */
 export async function retryNow(context: FlowsContext, node: NodeRow, caller: Caller): Promise<void> {
-  // whoever is at it holds the node
+  // what works on it holds the node
   if ((await listOpenSteps(context.db, node.uuid)).some(isRetried)) return;
   await push(context, node, async (tx, { flow, steps }) => {
     if (flow.onHold !== null)

@@ -231,7 +231,7 @@ async function readSubject(
 }
 
 /**
- * @param disksAreNew the machine has just told its disks: a plan that was read before anybody knew them is still the one
+ * @param disksAreNew the machine has just listed its disks: a plan that was read before anybody knew them is still the one
  * @throws AppError `conflict` when the operator has read another plan than this one.
  */
 export async function requireSamePlan(

@@ -136,7 +136,7 @@ async function recordSuccess(
   }
 }
 
-/** Steps may answer what they were told. */
+/** Steps may answer with what they were sent. */
 function storedOutput(
   { secrets }: Pick<EngineContext, 'secrets'>,
   { node, step }: Pick<StepRecord, 'node' | 'step'>,

@@ -25,7 +25,7 @@ export interface Scheduler {
 
 export interface SchedulerOptions {
   readonly context: EngineContext;
-  /** Whoever holds the node is to look again. */
+  /** Whatever holds the node is to look again. */
   readonly notifyOthers: (nodeUuid: string) => void;
 }
 

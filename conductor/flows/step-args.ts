@@ -84,7 +84,7 @@ const settingsOf: Readonly<Record<string, (node: StepSettings) => unknown>> = {
 };
 
 /**
- * The same for what in-band steps are told by the node in place of arguments.
+ * The same for what in-band steps are given by the node in place of arguments.
  * @throws AppError `invalid_argument` naming step and key.
  */
 export function checkSettingsOf(step: Pick<AskedStep, 'interface' | 'step'>, node: StepSettings): void {

@@ -37,7 +37,7 @@ export async function typicalSeconds(db: Queryable, steps: readonly TimedStep[])
   return new Map(Medians.parse(rowsOf(answer)).map((row) => [row.title, row.median]));
 }
 
-/** `hold` and `wait`: as long as the operator says, which others' runs tell nothing of. */
+/** `hold` and `wait`: as long as the operator says, about which others' runs say nothing. */
 export function takesAnyTime(step: Pick<PlannedStep, 'interface' | 'step' | 'inBand'>): boolean {
   return !step.inBand && ['deploy.hold', 'deploy.wait'].includes(stepKey(step));
 }

@@ -88,7 +88,7 @@ test('what stood in the way on the last look is named; a kubelet that runs on is
   expect(failed).toEqual(['cluster.clear_labels failed: gave up', 'cluster.clear_labels: Pod a/c is starting']);
 });
 
-test('a node gets its pods back when nothing stops its kubelet again; whoever has cordoned it is not forgotten', () => {
+test('a node gets its pods back when nothing stops its kubelet again; a cordon from before is not forgotten', () => {
   const report = { deeds: [], messages: [roundMessage(newRemark('cordoned-already', { node: 'n1' }))] };
   const again: ReportedFlow = {
     flow: { kind: 'decommission', state: 'aborted' },

@@ -8,7 +8,7 @@ import type { RemarkCode } from '#conductor/model/remark-words.ts';
 import { describeLost } from '#conductor/model/step-note.ts';
 import { EraseResult } from '#shared/wire/erase-result.ts';
 
-/** A flow of a teardown, as far as it is told of. */
+/** A flow of a teardown, as far as it is shown. */
 export interface ReportedFlow {
   readonly flow: Pick<FlowRow, 'kind' | 'state'>;
   readonly steps: readonly Pick<
@@ -32,7 +32,7 @@ export interface WhatRemains {
 /**
  * What a teardown of a node has come to, from its flows in the order in which they ran: `decommission`, `teardown`,
  * `wipe`, `leave_cluster`. Nothing of it is undone by itself. Pure.
- * @param wayToWipe of a node that owes a wipe: what pays it. Flows that are not told of may have paid it meanwhile.
+ * @param wayToWipe of a node that owes a wipe: what pays it. Flows that are not shown may have paid it meanwhile.
  */
 export function summarizeTeardown(node: string, flows: readonly ReportedFlow[], wayToWipe?: string): WhatRemains {
   const steps = flows.flatMap(({ flow, steps: own }) =>
@@ -63,10 +63,10 @@ export function summarizeTeardown(node: string, flows: readonly ReportedFlow[], 
 
 type MainStep = ReportedFlow['steps'][number];
 
-/** So many things in the way are told one by one. */
+/** So many things in the way are reported one by one. */
 const mostReported = 20;
 
-/** A step that may fail ends well all the same, and what it met on its last look is what there is to tell. */
+/** A step that may fail ends well all the same, and what it met on its last look is what there is to report. */
 function describeEnd(step: MainStep): string[] {
   const title = stepTitle(step);
   const obstacles = isOfClusters(step) ? lastObstacles(step) : [];

@@ -146,7 +146,7 @@ export async function requireValid(
   }
 }
 
-/** @throws AppError `invalid_argument` where the ramdisk can't be booted over, or told, any port. */
+/** @throws AppError `invalid_argument` where the ramdisk can't be booted over, or configured over any port. */
 export function requireBootable(
   node: Pick<NodeRow, 'uuid' | 'properties' | 'instanceInfo' | 'networkData'> &
     Parameters<typeof bootsFromVirtualMedia>[0],

@@ -52,7 +52,7 @@ type WatchContext = Pick<KernelContext, 'db' | 'conductors' | 'log' | 'stopping'
 
 /**
  * Compares one reading of nodes, flows and actions with the next, as long as somebody watches: what it shows is committed,
- * whoever wrote it, and nothing is written for it.
+ * no matter who wrote it, and nothing is written for it.
  */
 export function createFleetWatch(context: WatchContext): FleetWatch {
   const watchers = new Set<(changes: readonly Change[], readAt: number) => void>();

@@ -9,7 +9,7 @@ export type NudgeOrigin = 'agent' | 'operator' | 'another conductor';
 /** A timer that is this late says that the process has more to do than it can. */
 const lateMs = 20;
 /**
- * So many at work at once are served in time; whoever is at it for longer waits for something outside. Where no agent has
+ * So many at work at once are served in time; anyone who is at it for longer waits for something outside. Where no agent has
  * called for a while nobody stands idle meanwhile: then more begin at once, since they wait for the disk most of the time,
  * and some do however late the timers are, for it may be other processes that keep them late.
  */

@@ -152,7 +152,7 @@ const markerScopes: Readonly<Record<string, NodeScope>> = {
 };
 
 /**
- * Whether a name is some other project's node's, no list tells, and none is measured by what is some other's.
+ * Whether a name is some other project's node's, no list shows, and none is measured by what is some other's.
  * @throws AppError `not_found`.
  */
 async function requireVisibleFilters(

@@ -27,7 +27,7 @@ export function tooMany(c: Context<ApiEnv>, waitSeconds: number): Response {
 /**
  * For APIs where nobody proves who they are. A page of another site may have made its own name lead here (DNS rebinding):
  * a browser then takes the API for that site's, and sends no `Origin`. And what a proxy passes on comes from this host
- * whoever sent it.
+ * no matter who sent it.
  * @throws AppError `forbidden` naming the header.
  */
 export function requireKnownHost(

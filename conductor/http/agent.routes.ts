@@ -42,7 +42,7 @@ const progress = route.post(
 
 const neighbours = route.post(
   '/v1/neighbours/{node}',
-  "Tell an agent which machines deploy the same image (Baton's own)",
+  "List for an agent the machines that deploy the same image (Baton's own)",
   answers(200, 'neighbours, and a ticket for them', NeighboursAnswer),
   { body: NeighboursRequest },
 );
@@ -87,7 +87,7 @@ export function parseHeartbeat(body: Readonly<Record<string, unknown>>, version:
   throw new AppError('invalid_argument', describeIssues(parsed.error));
 }
 
-/** What a ramdisk calls. No authentication: lookups tell strangers nothing, the rest needs the boot's token. */
+/** What a ramdisk calls. No authentication: lookups reveal nothing to strangers, the rest needs the boot's token. */
 export function agentRoutes(app: ApiApp, context: HttpContext): void {
   const heartbeats = createHeartbeatStore(context.db);
   const findNeighbours = createNeighbourFinder(context, heartbeats);

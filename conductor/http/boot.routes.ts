@@ -45,7 +45,7 @@ export interface BootRoutesOptions {
   /** Whether machines of unknown MAC address boot the ramdisk. */
   readonly discovery: boolean;
   readonly log: Log;
-  /** Told what the machine with this MAC address has fetched. */
+  /** Called with what the machine with this MAC address has fetched. */
   readonly onFetched?: (mac: string, event: BootEvent) => void;
 }
 

@@ -308,7 +308,7 @@ data: {boot_mode: uefi, metadata: {tags: [compute]}}
   });
 });
 
-test('errors below /api/ are Status objects, whoever refuses', async () => {
+test('errors below /api/ are Status objects, no matter what refuses', async () => {
   expect(await api.call('GET', `${airship}/nothing`)).toMatchObject({
     status: 404,
     body: { kind: 'Status', reason: 'NotFound', code: 404, details: { errorCount: 1 } },

@@ -16,7 +16,7 @@ export interface HttpConfig extends SitesConfig, WebhooksConfig {
   readonly auth: AuthConfig;
   /** `undefined` = plain HTTP. */
   readonly tls: TlsConfig | undefined;
-  /** What booting machines are told, and the port of plain HTTP that serves them beside an API with TLS. */
+  /** What booting machines are sent, and the port of plain HTTP that serves them beside an API with TLS. */
   readonly boot: BootConfig;
   /** All of it, as administrators are shown it. */
   readonly settings: readonly SettingInForce[];

@@ -172,7 +172,7 @@ const statusOfCode: Readonly<Record<ErrorCode, ContentfulStatusCode>> = {
 /** No connection, one that was cut (by the server: 57; after a pause: 25), one too many (53), or a deadlock (40): all pass. */
 const passingDatabaseFaults: ReadonlySet<string> = new Set(['connection', '08', '25', '40', '53', '57']);
 
-/** The one place where a request's errors become answers. Unexpected ones are logged whole and told without detail. */
+/** The one place where a request's errors become answers. Unexpected ones are logged whole and reported without detail. */
 export function answerError({
   log,
   metrics,
@@ -215,7 +215,7 @@ function describeRefusal({ status, message }: HTTPException, c: Context<ApiEnv>)
 }
 
 /**
- * What an error of a site's API tells beside its message: `details.reason`, `details.faults` of documents, and
+ * What an error of a site's API says beside its message: `details.reason`, `details.faults` of documents, and
  * `details.messages` of a teardown.
  */
 function statusDetails(error: AppError): {

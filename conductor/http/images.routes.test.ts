@@ -191,7 +191,7 @@ test.each([
   await db.insert(flows).values({ uuid: randomUUID(), nodeUuid: uuid, kind: 'deploy', state: 'running' });
   const refused = await api.call('POST', '/v1/images/prune', {});
   expect(refused.status).toBe(409);
-  expect(JSON.stringify(refused.body)).toContain('or has no SHA-256 that would tell');
+  expect(JSON.stringify(refused.body)).toContain('or has no SHA-256 to compare');
 });
 
 test('an image is removed whatever others are, and by its name alone', async () => {

@@ -119,7 +119,7 @@ export function imageRoutes(
 async function requireNoneUnderway(db: Queryable, images: readonly StoredImage[]): Promise<void> {
   const underway = await findReplacedUnderway(db, images);
   if (underway.length === 0) return;
-  const why = 'a flow is open there, and its image was added again, or has no SHA-256 that would tell';
+  const why = 'a flow is open there, and its image was added again, or has no SHA-256 to compare';
   throw new AppError('conflict', `${nameSome(underway, 3)}: ${why}: prune once that has ended`);
 }
 

@@ -33,7 +33,7 @@ const retryAfterSeconds = 5;
 export type BodyLimit = (c: Context<ApiEnv>, rule: AccessRule | undefined, next: Next) => Promise<Response | void>;
 
 /**
- * Answers 413 for a body that is too large, before it is read where its length is told. hono's own middleware reads only
+ * Answers 413 for a body that is too large, before it is read where its length is announced. hono's own middleware reads only
  * what comes without a length: it looks at the body of every request, which costs more than all else on the way in.
  * It stands behind the login: what it reads is kept in memory.
  */
@@ -126,7 +126,7 @@ function limitOf(rule: AccessRule | undefined): number {
   return limits.get(rule?.path ?? '') ?? mebibyte;
 }
 
-/** As told in advance; `undefined` = it comes in chunks. */
+/** As announced in advance; `undefined` = it comes in chunks. */
 function lengthOf({ req }: Context): number | undefined {
   const contentLength = req.header('content-length');
   return contentLength === undefined || req.header('transfer-encoding') !== undefined

@@ -13,7 +13,7 @@ const NodeFilterBody = z.strictObject({
   design_ref: z.union([z.string(), z.int()], {
     error: 'must be a revision: its number, its role, or the address of its documents',
   }),
-  /** Drydock's, or selectors: `readNodeFilter` tells what is wrong with it. */
+  /** Drydock's, or selectors: `readNodeFilter` says what is wrong with it. */
   node_filter: z.unknown().optional(),
 });
 

@@ -41,7 +41,7 @@ const eventLog = route.get(
   { query: z.strictObject({ limit: z.coerce.number().int().min(1).max(500).default(50) }) },
 );
 
-/** What the BMC tells of the hardware: read when it is asked for, and not kept. */
+/** What the BMC reports about the hardware: read when it is asked for, and not kept. */
 export function nodeHardwareRoutes(app: ApiApp, context: HttpContext): void {
   const call = async <Name extends 'getSensors' | 'getEventLog'>(ident: string, name: Name) => {
     const node = await getNode(context.db, ident);
@@ -163,7 +163,7 @@ export function nodeFirmwareRoutes(app: ApiApp, { db }: HttpContext): void {
 
 const biosRoute = routesOf('node BIOS settings');
 const biosVersion = 40;
-/** `detail`, `fields`, and what the attribute registry tells. */
+/** `detail`, `fields`, and what the attribute registry says. */
 const registryVersion = 74;
 
 const shortFields = ['name', 'value'];

@@ -85,7 +85,7 @@ describe('power', () => {
     expect(api.nudged).toEqual([uuid]);
   });
 
-  test('keeps the operator’s timeout for whoever acts', async () => {
+  test('keeps the operator’s timeout for the one that acts', async () => {
     await put('states/power', { target: 'soft power off', timeout: 900 });
     const [row] = await api.context.db.select().from(nodes);
     expect(row).toMatchObject({ targetPowerState: 'soft power off', powerTimeout: 900 });

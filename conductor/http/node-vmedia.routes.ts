@@ -100,7 +100,7 @@ export function nodeVmediaRoutes(app: ApiApp, context: HttpContext): void {
   });
 }
 
-/** Whoever has its address has this boot's token. */
+/** Anyone who has its address has this boot's token. */
 function withoutBootMedium(url: string): string {
   return url.replace(/(\/media\/[^/]+\/)[^/]+(?=\.iso$)/, '$1******');
 }

@@ -50,7 +50,7 @@ export function docsRoutes(app: ApiApp, describe: () => Record<string, unknown>)
     await next();
     // the page's own scripts and styles, and requests to this API
     const sources = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:";
-    // in another site's frame, its buttons would act for whoever clicks
+    // in another site's frame, its buttons would act for anyone who clicks
     c.header('Content-Security-Policy', `${sources}; frame-ancestors 'none'`);
     c.header('X-Frame-Options', 'DENY');
   });

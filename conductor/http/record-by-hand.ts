@@ -53,7 +53,7 @@ export function recordByHand(
     }
     const node = await findNode(db, name);
     if (!node) return;
-    // a redeploy of the node has to bring them back, whoever took them out
+    // a redeploy of the node has to bring them back, no matter who took them out
     for (const { change, result } of entries) {
       if (change.kind !== 'etcd member' || change.of === undefined || result === 'refused') continue;
       const { of } = change;

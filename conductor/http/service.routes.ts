@@ -156,7 +156,7 @@ async function checkDatabase({ db, database, log }: Pick<HttpContext, 'db' | 'da
 }
 
 /**
- * Whoever asks while an answer is being made gets that one: with BATON_METRICS=anybody strangers may ask, and each answer
+ * Anyone who asks while an answer is being made gets that one: with BATON_METRICS=anybody strangers may ask, and each answer
  * reads all nodes twice.
  */
 export function sharing<T>(ask: () => Promise<T>): () => Promise<T> {

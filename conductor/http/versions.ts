@@ -14,7 +14,7 @@ const maximumHeader = 'X-OpenStack-Ironic-API-Maximum-Version';
 
 export type Negotiation =
   | { readonly kind: 'agreed'; readonly minor: number }
-  /** A version that does not exist here: the answer tells the range, and clients negotiate down with it. */
+  /** A version that does not exist here: the answer names the range, and clients negotiate down with it. */
   | { readonly kind: 'unsupported'; readonly reason: string }
   | { readonly kind: 'malformed'; readonly reason: string };
 

@@ -33,7 +33,7 @@ const youngMs = 24 * 3_600_000;
 
 /**
  * By name.
- * @param take told the chunks of each, which are many: they are kept only by who needs them
+ * @param take called with the chunks of each, which are many: they are kept only by who needs them
  */
 export async function listImages(
   directory: string,

@@ -50,7 +50,7 @@ export async function findImageUsers(
 /** Bytes of a file's name, at most. */
 const mostNameBytes = 255;
 
-/** Their names, in any text that has their URLs; takes time by the text's length, whoever wrote it. */
+/** Their names, in any text that has their URLs; takes time by the text's length, no matter who wrote it. */
 export function imagesIn(text: string): ReadonlySet<string> {
   const names = text.split(/[/"'\\?#\s]/).map((part) => decode(part.slice(0, Math.max(part.lastIndexOf('.caibx'), 0))));
   return new Set(names.filter((name) => name !== '' && Buffer.byteLength(`${name}.caibx`) <= mostNameBytes));

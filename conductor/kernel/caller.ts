@@ -14,7 +14,7 @@ export interface Caller {
   readonly via?: string | undefined;
 }
 
-/** With `BATON_AUTH=none`: whoever reaches the API is its administrator. */
+/** With `BATON_AUTH=none`: anyone who reaches the API is its administrator. */
 export const anybody: Caller = { user: undefined, role: 'admin', project: undefined };
 
 /** Each role may what the ones before it may. */

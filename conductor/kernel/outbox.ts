@@ -4,7 +4,7 @@ import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { isAmong } from '#conductor/kernel/db/statement.ts';
 
-/** THE table of events that webhooks are told, with what stands in `data`. */
+/** The table of events that webhooks get, with what `data` has. */
 export const webhookEvents = {
   'node.provision_state': 'The node has moved: `from`, `to`, `target`, `last_error`, `event` as in the history.',
   'node.power_state':
@@ -23,7 +23,7 @@ export const webhookEvents = {
 type WebhookEventType = keyof typeof webhookEvents;
 const webhookEventTypes = Object.keys(webhookEvents) as WebhookEventType[];
 
-/** What one is told, beyond which node it is about. */
+/** What one contains, besides the node. */
 export interface WebhookEvent {
   readonly type: WebhookEventType;
   readonly data: Readonly<Record<string, unknown>>;

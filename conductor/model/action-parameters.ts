@@ -45,7 +45,7 @@ const revisionRoles = ['committed', 'successful-site-action', 'last-site-action'
 /** Whose documents an action works from (seed 001, `target-revision`). */
 export type TargetRevision = (typeof revisionRoles)[number];
 
-/** All that actions are told; `action-table.ts` says which one has which. */
+/** All parameters of actions; `action-table.ts` says which one has which. */
 const parameters = {
   'allow-intermediate-commits': flag.optional(),
   'clear-labels-timeout': seconds(1).optional(),

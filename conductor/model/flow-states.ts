@@ -44,7 +44,7 @@ export function isEnded(state: FlowStepState): boolean {
 }
 
 /**
- * The intent log's language: what may follow what for one step. A `started` without an end tells a conductor that comes
+ * The intent log's language: what may follow what for one step. A `started` without an end shows a conductor that comes
  * after a crash to run the step again (every step is safe to repeat); an illegal order is a programming error.
  */
 
@@ -76,7 +76,7 @@ export function stateAfter(state: FlowStepState, event: FlowEvent): FlowStepStat
   return next;
 }
 
-/** What an instance is asked, to tell whether it is in service; as documents have it. */
+/** What an instance is asked, to find out whether it is in service; as documents have it. */
 export interface InstanceAnswer {
   readonly by: 'ping' | 'tcp' | 'http';
   /** A host; `HOST:PORT`; a URL. */

@@ -2,7 +2,7 @@ import type { Disk } from '#shared/disks/disk.ts';
 import type { OsDisk } from '#shared/wire/erase-result.ts';
 import type { DiskContent, InventoryDisk } from '#shared/wire/inventory.ts';
 
-/** A disk as last inventoried: what an inventory does not tell is taken to be as on most machines. */
+/** A disk as last inventoried: what an inventory does not report is taken to be as on most machines. */
 export interface KnownDisk extends Disk {
   /** What stands on it, the disk's own table or file system first; `null`: not known, `[]`: nothing. */
   readonly contents: readonly DiskContent[] | null;

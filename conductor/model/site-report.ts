@@ -8,7 +8,7 @@ import {
 } from '#conductor/model/site-run.ts';
 import { isFinal } from '#conductor/model/transitions.ts';
 
-/** One thing that is wrong, or worth knowing, in a site's documents: Shipyard's ValidationMessage, told in our words. */
+/** One thing that is wrong, or worth knowing, in a site's documents: Shipyard's ValidationMessage, in our words. */
 export interface SiteFault {
   readonly level: 'Error' | 'Warning' | 'Info';
   /** Short and stable, for programs: `DuplicateGroup`, `DependencyCycle`. */

@@ -78,7 +78,7 @@ export interface Strategy {
 /** A group under way. */
 export interface GroupRun {
   readonly definition: GroupDefinition;
-  /** All that its selectors choose, whoever else has them. */
+  /** All that its selectors choose, no matter which others have them. */
   readonly members: readonly string[];
   readonly stage: GroupStage;
   /** Why it failed; of one that has not ended: why it will, for its time has run out. */

@@ -89,7 +89,7 @@ const switchesAtOnce = 4;
  * Keeps one connection per switch.
  * @param oneWriter Default: there is no other conductor.
  * @param openCredential Default: none is stored.
- * @param onVlansKept told of VLANs that a switch refuses to remove
+ * @param onVlansKept called for VLANs that a switch refuses to remove
  */
 export function createNetworkConnector(
   networks: Networks,

@@ -7,7 +7,7 @@ import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
 export type KnownDriver = Pick<SwitchDriver, 'name' | 'transports' | 'bonds' | 'removesVlans'>;
 
 const legibleText = z.string().optional().catch(undefined);
-/** What can be made out of a file that has faults, so that one round tells them all. */
+/** What can be made out of a file that has faults, so that one round reports them all. */
 const Legible = z
   .object({
     switches: z
@@ -25,7 +25,7 @@ const Legible = z
           .catch({}),
       )
       .catch([]),
-    /** `undefined` = there is no telling which there are. */
+    /** `undefined` = it is not known which there are. */
     networks: z.record(z.string(), z.unknown()).optional().catch(undefined),
     defaults: z.object({ provisioning: legibleText, cleaning: legibleText, tenant: legibleText }).catch({}),
   })
@@ -140,5 +140,5 @@ function removalFaults(
     return fault('only VLANs that Baton has created are removed; set create_vlans: true');
   const over = String(entry['endpoint']).split(':')[0] ?? '';
   if ((removesVlans as readonly string[]).includes(over)) return [];
-  return fault(`driver ${name} can't tell over ${over} which VLANs Baton has created, and removes none`);
+  return fault(`driver ${name} can't find out over ${over} which VLANs Baton has created, and removes none`);
 }

@@ -81,7 +81,7 @@ describe('parseNetworksFile', () => {
 
   test.each([
     ['eos', 'ssh:192.0.2.1', '', 'only VLANs that Baton has created are removed; set create_vlans: true'],
-    ['eos', 'https:192.0.2.1', 'create_vlans: true, ', "driver eos can't tell over https which VLANs"],
+    ['eos', 'https:192.0.2.1', 'create_vlans: true, ', "driver eos can't find out over https which VLANs"],
   ])('refuses to remove VLANs of %s that are not known to be its own', (driver, endpoint, more, says) => {
     const entry = `{switch_id: a, driver: ${driver}, endpoint: '${endpoint}', credential: c, ports: [p1], ${more}remove_vlans: true}`;
     const text = good.replace(/switches:[\s\S]*?networks:/, `switches: [${entry}]\nnetworks:`);

@@ -157,7 +157,7 @@ const NetworksOfNeutron = NetworksFile.extend({
  * @param fileName only for the error's text
  * @param knownDrivers the switch driver table
  * @throws AppError `invalid_argument` listing every fault with its path, such as `networks.tenant.vlan`; those of YAML
- * alone, for what stands beside them can't be told.
+ * alone, since what stands beside them can't be shown.
  */
 export function parseNetworksFile(text: string, fileName: string, knownDrivers: readonly KnownDriver[]): Networks {
   const lines = new LineCounter();

@@ -102,7 +102,7 @@ export interface SwitchAccess {
   readonly createVlans?: boolean;
   /** Whether one that Baton has created goes when no port is in it any more. */
   readonly removeVlans?: boolean;
-  /** Told of those that the switch refuses to remove, as far as they are known. */
+  /** Called for those that the switch refuses to remove, as far as they are known. */
   readonly onVlansKept?: ((vlans: readonly number[], error: unknown) => void) | undefined;
   /** Patterns of ports whose VLANs do not count for that. */
   readonly uplinks?: readonly string[];

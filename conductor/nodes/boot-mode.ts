@@ -58,7 +58,7 @@ export function bootModeOf(node: Pick<NodeRow, 'instanceInfo' | 'properties' | '
 export type FirmwareBootColumns = Partial<Pick<NodeRow, 'bootMode' | 'secureBoot'>>;
 
 /**
- * Boot mode and secure boot as the BMC tells them, for the node's row; nothing where the driver can't ask. Nobody's
+ * Boot mode and secure boot as the BMC reports them, for the node's row; nothing where the driver can't ask. Nobody's
  * work depends on them: a BMC that fails here leaves what was read before, and the log says so.
  */
 export async function readFirmwareBoot(

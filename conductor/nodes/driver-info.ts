@@ -100,7 +100,7 @@ const waysOfLogins: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Whoever may write an address but only sees `******` must not have the secret sent to a machine of their own: to another
+ * Anyone who may write an address but only sees `******` must not have the secret sent to a machine of their own: to another
  * place goes only a secret that is written again. Pure.
  * @param document `driver_info`, `properties`: as errors name it
  * @param after with what was kept in place of `******`

@@ -153,7 +153,7 @@ const fetchedFields = [
 ];
 
 /**
- * Whether the machine may fetch what its instance is made of: it stands in networks that whoever asks for it may not.
+ * Whether the machine may fetch what its instance is made of: it stands in networks that the caller may not.
  * @throws AppError `forbidden` naming the field (`BATON_IMAGE_URL_ALLOW`).
  */
 export function checkImageUrls(instanceInfo: JsonObject, rules: OutboundRules): void {

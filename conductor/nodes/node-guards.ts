@@ -16,7 +16,7 @@ export function requireUnprotected(node: Pick<NodeRow, 'uuid' | 'protected' | 'p
 }
 
 /**
- * For whoever may work on nobody's nodes alone: looked at under the row's lock, since a node may be given away at any time.
+ * For callers who may work on some nodes only: looked at under the row's lock, since a node may be given away at any time.
  * @throws AppError `conflict` naming whose it is
  */
 export function requireUnowned({ uuid, owner, lessee }: Pick<NodeRow, 'uuid' | 'owner' | 'lessee'>): void {

@@ -23,7 +23,7 @@ export interface HistoryEntry {
   readonly user?: string | undefined;
   /** The project that they are bound to. */
   readonly project?: string | undefined;
-  /** What webhooks are told of it; they get the entry's UUID as the id of the event. */
+  /** What webhooks get of it; they get the entry's UUID as the id of the event. */
   readonly notify?: WebhookEvent;
 }
 
@@ -36,7 +36,7 @@ export function actedVia(event: string, { via }: { readonly via?: string | undef
 const kept = 300;
 
 /**
- * Adds an entry, and forgets the node's oldest beyond the 300 that are kept; webhooks are told of it. In a transaction it is
+ * Adds an entry, and forgets the node's oldest beyond the 300 that are kept; webhooks are notified of it. In a transaction it is
  * written right before COMMIT.
  */
 export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<void> {
@@ -66,7 +66,7 @@ export async function rewriteHistory(db: Queryable, uuid: string, event: string)
   return rows.length > 0;
 }
 
-/** Tells webhooks what the history does not have; otherwise as `addHistory`. */
+/** Notifies webhooks of what the history does not have; otherwise as `addHistory`. */
 export async function notifyWebhooks(db: Queryable, nodeUuid: string, event: WebhookEvent): Promise<void> {
   await beforeCommit(db, writeNotes, { nodeUuid, entry: undefined, event: outboxValues(event) });
 }

@@ -64,7 +64,7 @@ const words: Readonly<Record<NodeScope, string>> = {
   'volume target': 'Volume target',
 };
 
-/** The refusal for what is not there, or hidden: a caller can't tell one from the other. */
+/** The refusal for what is not there, or hidden: a caller can't distinguish one from the other. */
 export function notFound(scope: NodeScope, ident: string): AppError {
   return new AppError('not_found', `${words[scope]} ${ident} could not be found.`);
 }

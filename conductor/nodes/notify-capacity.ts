@@ -22,7 +22,7 @@ export function mayBringCapacity(change: NodeChange): boolean {
 }
 
 /**
- * Tells every conductor with allocations that wait, once the caller's transaction is committed, that this node may fit
+ * Notifies every conductor with allocations that wait, once the caller's transaction is committed, that this node may fit
  * now; nobody, when no allocation of its class waits or the node is not to be had as the transaction leaves it. Best
  * effort: they look by themselves every period.
  */

@@ -13,7 +13,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { type DiskIdentity, OsDisk, type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
 
 /**
- * The disk, or the disks of the array, that an image was written to: pure. `undefined` = the inventory does not tell of
+ * The disk, or the disks of the array, that an image was written to: pure. `undefined` = the inventory does not list
  * which disks the device is made.
  * @param device as the agent named it in the boot that the inventory is of, `/dev/sda`, `/dev/md0`
  */
@@ -21,7 +21,7 @@ export function osDiskOf(disks: readonly KnownDisk[], device: string): OsDisk | 
   const written = disks.find(({ name }) => name === device);
   if (!written) return undefined;
   if (written.type === 'disk') return { disks: [identify(written)], array_uuid: null };
-  // ironic-python-agent does not tell what a volume is made of, and without its UUID it is not known again
+  // ironic-python-agent does not report what a volume is made of, and without its UUID it is not known again
   const members = disks.filter(({ type, holders }) => type === 'disk' && holders.includes(device));
   return members.length > 0 && written.wwn !== null
     ? { disks: members.map(identify), array_uuid: written.wwn }
@@ -104,7 +104,7 @@ export async function trustedOsDisk(
   return last === undefined || last.uuid === osDisk.flow ? OsDisk.parse(osDisk) : null;
 }
 
-/** What a deploy after this wipe has to leave alone; disks without serial number and WWN can't be told from others. */
+/** What a deploy after this wipe has to leave alone; disks without serial number and WWN can't be distinguished from others. */
 export function sparedDisks(skipped: readonly SkippedDisk[]): readonly SparedDisk[] {
   return skipped
     .filter(({ reason, serial, wwn }) => reason === skipReasons.preserved && (serial !== null || wwn !== null))
@@ -113,7 +113,7 @@ export function sparedDisks(skipped: readonly SkippedDisk[]): readonly SparedDis
 
 /**
  * Before anything is touched: a disk that can't be put on the skip list would be as free as any to the next deploy.
- * @param disks as a ramdisk has just told them
+ * @param disks as a ramdisk has just reported them
  * @throws AppError `storage_error` naming it, or because the disk of the operating system is not there
  */
 export function requireIdentifiedDisks(disks: readonly KnownDisk[], osDisk: OsDisk, properties: JsonObject): void {

@@ -59,7 +59,7 @@ export async function deleteTraits(db: Queryable, nodeUuid: string): Promise<voi
 type TraitContext = Pick<NodesContext, 'db' | 'clock' | 'config'>;
 
 /**
- * A change of a node's traits, with its line of history; allocations that wait for such a node are told.
+ * A change of a node's traits, with its line of history; allocations that wait for such a node are notified.
  * @throws AppError `node_locked`, whatever `write` throws.
  */
 export async function changeTraits(

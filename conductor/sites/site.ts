@@ -68,7 +68,7 @@ export function isMapping(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What tells documents of a revision apart, as Deckhand does: a replacement has the name of what it replaces. */
+/** What distinguishes documents of a revision, as Deckhand does: a replacement has the name of what it replaces. */
 export function documentKey({ schema, name, metadata }: Pick<SiteDocument, 'schema' | 'name' | 'metadata'>): string {
   const layering = metadata['layeringDefinition'];
   return JSON.stringify([schema, (isMapping(layering) ? layering['layer'] : undefined) ?? null, name]);

@@ -173,7 +173,7 @@ function nodeRamdiskProblems(env: z.infer<typeof Environment>): string[] {
   return ["BATON_NODE_RAMDISKS: not with BATON_REQUIRE_BOOT_TOKEN=true: nodes' own ramdisks have no boot token"];
 }
 
-/** Nodes are told the public URL: an address that means "all of mine" leads them nowhere. */
+/** Nodes get the public URL: an address that means "all of mine" leads them nowhere. */
 function publicUrlProblems(env: z.infer<typeof Environment>): string[] {
   if (!isEveryAddress(env.BATON_HOST) || env.BATON_PUBLIC_URL !== undefined) return [];
   return [

@@ -178,7 +178,7 @@ const stores: readonly Store[] = [
 /**
  * At start: seals what an earlier Baton has stored in clear, and again what other keys than the first have sealed.
  * Idempotent, in batches; a row that changes meanwhile is left to who changes it, since that seals it. Values whose key
- * is missing stay, and are told in the log: they fail where they are needed.
+ * is missing stay, and are reported in the log: they fail where they are needed.
  * @returns how many rows were written
  */
 export async function sealStoredSecrets(context: Pick<ConductorContext, 'db' | 'secrets' | 'log'>): Promise<number> {

@@ -86,7 +86,7 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
   const background = startPeriodicTasks(periodicTasks(context, scheduler), context);
   opening.defer(async () => {
     opened.beginStop();
-    // others take the work at once; requests are answered until whoever sends them has heard that we are not ready
+    // others take the work at once; requests are answered until those who send them have heard that we are not ready
     const delay = context.clock.sleep(config.shutdownDelayMs);
     await Promise.all([background.stop(), scheduler.stop()]);
     await delay;

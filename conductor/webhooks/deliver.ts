@@ -144,7 +144,7 @@ interface SendContext {
 
 /**
  * Posts one event to a webhook. Redirects are not followed, and nothing of the answer but its status is kept: a webhook
- * that leads to a service of the inside must not tell what that says.
+ * that leads to a service of the inside must not reveal what that says.
  */
 export async function sendEvent(
   { secrets, rules, agent }: SendContext,

@@ -40,7 +40,7 @@ export async function getWebhook(db: Queryable, ident: string): Promise<WebhookR
 }
 
 /**
- * Answers the row, and the secret in clear: nobody is told it again.
+ * Answers the row, and the secret in clear: it is never shown again.
  * @throws AppError `conflict` for a duplicate name.
  */
 export async function insertWebhook(

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /**
  * One setting of the machine's firmware with what is known of it, in the words of Redfish's attribute registries and
- * Ironic's API. `null` = not told.
+ * Ironic's API. `null` = not reported.
  */
 export const BiosSetting = z.object({
   name: z.string(),

@@ -28,7 +28,7 @@ export function bootCode(bootImage: Uint8Array, coreSector: number): Uint8Array 
 }
 
 /**
- * GRUB's core as it lies on the disk at `coreSector`: its first sector is told where the rest is.
+ * GRUB's core as it lies on the disk at `coreSector`: its first sector says where the rest is.
  * @param core the content of `core.img`
  * @param room bytes of the partition, or the gap, that it goes to
  * @throws AppError `storage_error` when it does not fit

@@ -12,7 +12,7 @@ export interface EraseOptions {
   readonly continueIfSecureEraseFailed: boolean;
   readonly nvmeSecureErase: boolean;
   readonly ataSecureErase: boolean;
-  /** A read-only disk is left out and told of, instead of failing the step. */
+  /** A read-only disk is left out and reported, instead of failing the step. */
   readonly skipReadOnly: boolean;
   /** Disks erased at the same time. */
   readonly concurrency: number;

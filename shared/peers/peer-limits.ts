@@ -1,6 +1,6 @@
 import type { ErrorCode } from '#shared/errors/app-error.ts';
 
-/** What one answer of a peer may cost whoever reads it. */
+/** What one answer of a peer may cost its reader. */
 export interface PeerLimits {
   /** Of the body, as sent. */
   readonly bytes: number;

@@ -62,7 +62,7 @@ export const run: Run = async (command, args, options = {}) => {
   const stdout = onStdoutLine ? forwardLines(child.stdout, onStdoutLine) : collect(child.stdout);
   const stderr = collect(child.stderr, onStdoutLine ? 64 * 1024 : Number.POSITIVE_INFINITY);
   if (options.onStderrLine) forwardLines(child.stderr, options.onStderrLine);
-  // a program that exits without reading its input closes the pipe; its exit code tells whether that was right
+  // a program that exits without reading its input closes the pipe; its exit code says whether that was right
   child.stdin.on('error', () => undefined);
   child.stdin.end(options.input ?? '');
   const kill = options.ownGroup ? (): void => killGroup(child) : (): void => void child.kill('SIGKILL');
@@ -225,7 +225,7 @@ function collect(stream: Readable, maxBytes = Number.POSITIVE_INFINITY): () => s
   };
 }
 
-/** A line longer than this is told in pieces. */
+/** A line longer than this is passed on in pieces. */
 const maxLineLength = 1024 * 1024;
 
 function forwardLines(stream: Readable, onLine: (line: string) => void): () => string {

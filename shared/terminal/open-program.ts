@@ -98,7 +98,7 @@ function toTerminal(pty: IPty): Terminal {
   };
 }
 
-/** The stream under the package's `write`, which tells neither whether it is full nor when it is not any more. */
+/** The stream under the package's `write`, which shows neither whether it is full nor when it has room again. */
 function inputOf(pty: IPty): Duplex {
   const socket = (pty as unknown as { readonly _socket?: Duplex })._socket;
   if (typeof socket?.write === 'function') return socket;

@@ -5,7 +5,7 @@ import { ConsoleResize } from '#shared/wire/console.ts';
 /** A terminal line, whatever is at its other end. */
 export interface Line {
   onOutput(listener: (bytes: Buffer) => void): void;
-  /** Input. `false`: the line hasn't taken it yet, `onDrain` tells when it has. */
+  /** Input. `false`: the line hasn't taken it yet, `onDrain` is called when it has. */
   write(bytes: Buffer): boolean;
   onDrain(listener: () => void): void;
   resize(columns: number, rows: number): void;
@@ -20,7 +20,7 @@ export interface Line {
 export interface Terminal extends Line {
   /** The program's process id; it leads its session. */
   readonly pid: number;
-  /** The program has ended and all that it wrote was told. */
+  /** The program has ended and all that it wrote was passed on. */
   onExit(listener: (exitCode: number) => void): void;
 }
 

@@ -28,7 +28,7 @@ export const DiskContent = z.object({
 });
 export type DiskContent = z.infer<typeof DiskContent>;
 
-/** A module of memory, as the firmware tells it (SMBIOS). */
+/** A module of memory, as the firmware reports it (SMBIOS). */
 export interface MemoryModule {
   /** `DIMM_A1`: as it is written on the board. */
   readonly slot: string | null;
@@ -115,7 +115,7 @@ export const InventoryDocument = z.looseObject({
   cpu: z.looseObject({ count: amount, architecture: text }).nullish(),
   memory: z.looseObject({ physical_mb: amount }).nullish(),
   boot: z.looseObject({ current_boot_mode: text, pxe_interface: text }).nullish(),
-  /** The UUID is Baton's own, as Linux shows SMBIOS' and as kubelets tell it. */
+  /** The UUID is Baton's own, as Linux shows SMBIOS' and as kubelets report it. */
   system_vendor: z.looseObject({ baton_system_uuid: text }).nullish().catch(null),
   bmc_address: text,
   bmc_v6address: text,

@@ -9,7 +9,7 @@ export interface Figure {
 export interface BenchContext {
   /** For files that may stay: `build/bench`. */
   readonly folder: string;
-  /** One line for whoever watches; stdout is for the result alone. */
+  /** One line for the person who watches; stdout is for the result alone. */
   readonly say: (line: string) => void;
 }
 

@@ -69,7 +69,7 @@ const unwanted = ['doc', 'info', 'locale', 'man'].map((folder) => `--dpkgopt=pat
 
 /**
  * Debian 13 with the real ironic-python-agent and the real Ironic, unpacked below `build/cache`, made once. Waits for
- * whoever is making it: the other test, or `set-up.sh counterparts`.
+ * the one that makes it: the other test, or `set-up.sh counterparts`.
  * @returns its path
  * @throws AppError `command_failed` when the mirror can't be had or has other versions
  */

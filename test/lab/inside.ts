@@ -41,7 +41,7 @@ export function startLabProcess(command: string, args: readonly string[], option
     running = false;
     log.end();
   });
-  exited.catch(() => undefined); // seen by whoever awaits `exited`
+  exited.catch(() => undefined); // seen by what awaits `exited`
   return {
     name: options.name,
     pid: child.pid,

@@ -74,7 +74,7 @@ export interface LabSite {
   /** Connections from inside the namespace. */
   readonly gate: Agent;
   readonly nodes: readonly LabNode[];
-  /** Fires when the lab is being closed: whoever waits for something in it must stop. */
+  /** Fires when the lab is being closed: what waits for something in it must stop. */
   readonly closing: AbortSignal;
   /** Called, the last first, when the lab is closed, before what it stands on goes. */
   defer(end: () => Promise<void> | void): void;

@@ -12,7 +12,7 @@ async function listen(port: string): Promise<void> {
       far.write(`${port}\n`);
       near.pipe(far).pipe(near);
     });
-    // a connection whose other end is gone; whoever made it sees that
+    // a connection whose other end is gone; its maker sees that
     for (const socket of [near, far]) {
       socket.on('error', () => undefined);
       socket.on('close', () => {

@@ -141,7 +141,7 @@ function createQueue(): (action: () => Promise<void>) => Promise<void> {
   let queue: Promise<void> = Promise.resolve();
   return (action) => {
     const done = queue.then(action);
-    queue = done.catch(() => undefined); // whoever asked sees the failure
+    queue = done.catch(() => undefined); // the caller sees the failure
     return done;
   };
 }

@@ -44,7 +44,7 @@ export async function openApiWithCallers(): Promise<ApiWithCallers> {
       driver: 'fake-hardware',
       owner,
       lessee,
-      // stays, whoever may delete it
+      // stays, no matter who may delete it
       protected: true,
       driver_info: { redfish_address: 'https://bmc.example' },
     });

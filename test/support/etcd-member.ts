@@ -51,7 +51,7 @@ export async function startEtcdMember(options: MemberOptions): Promise<EtcdTestM
   const etcd: RunningProcess = start(
     'setpriv',
     [
-      // whoever has started it may be killed, and nobody else would end it
+      // its starter may be killed, and nobody else would end it
       '--pdeathsig=KILL',
       'etcd',
       `--name=${name}`,

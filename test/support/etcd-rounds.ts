@@ -66,7 +66,7 @@ export async function refusal(round: Promise<Round>): Promise<string> {
   return round.then(reported, errorChain);
 }
 
-/** What etcdctl lists in the end: whoever it asks may not have heard yet. */
+/** What etcdctl lists in the end: the member it asks may not have heard yet. */
 export async function expectListed(cluster: EtcdTestCluster, names: readonly string[]): Promise<void> {
   await expect.poll(() => listed(cluster)).toEqual(names);
 }

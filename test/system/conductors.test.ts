@@ -248,7 +248,7 @@ test('each conductor works on the nodes of its own group', async () => {
   const { one } = conductors;
   await createOperator(one.url).provision('lefty', 'manage');
   await operator.waitForState('lefty', 'manageable');
-  // whoever is asked hears of the new one with its sign of life
+  // the one that is asked hears of the new one with its sign of life
   await expect.poll(() => operator.node('lefty')).toMatchObject({ conductor: 'three', conductor_group: 'left' });
   const { rows: workers } = await ask(`
     select distinct e.conductor from flow_events e join flows f on f.uuid = e.flow_uuid

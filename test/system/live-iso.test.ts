@@ -7,7 +7,7 @@ import { type ConductorInProcess, startConductorInProcess } from '#test/support/
 import { enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 
-/** Instances that run from a CD in the virtual drive: whoever empties it, or changes it, ends them. */
+/** Instances that run from a CD in the virtual drive: emptying or changing it ends them. */
 
 const live = 'http://192.0.2.1/live.iso';
 let directory: string;

@@ -11,7 +11,7 @@ let server: PostgresServer;
 let conductor: ConductorProcess;
 let cutter: Client;
 let operator: Operator;
-/** Whoever waits for one waits for ever. */
+/** A wait for one never ends. */
 const leaseSeconds = 86_400;
 
 beforeAll(async () => {

@@ -54,7 +54,7 @@ async function enrol(name: string, node: object, enabled = true): Promise<void> 
   if (enabled) await operator.call('PUT', `/v1/nodes/${name}/states/console`, { enabled: true });
 }
 
-/** Whoever sat there before has gone. */
+/** The one before has gone. */
 async function isFree(name: string): Promise<void> {
   const ask = () => operator.call('GET', `/v1/nodes/${name}/console/serial`).catch(() => undefined);
   await waitUntil('the console to be free', ask, { timeoutMs: 60_000, everyMs: 20 });

@@ -118,7 +118,7 @@ const untilStage = (id: string, group: string, stage: GroupStage) =>
     return seen !== undefined && stages.indexOf(seen) >= stages.indexOf(stage) ? action : undefined;
   });
 
-test('whoever runs an action and is killed, another goes on, and no node is deployed twice', async () => {
+test('when the conductor that runs an action is killed, another goes on, and no node is deployed twice', async () => {
   const groups = [
     { name: 'first', nodes: ['kill-1', 'kill-2'] },
     { name: 'second', nodes: ['kill-3', 'kill-4'] },
@@ -225,7 +225,7 @@ test('a group out of time: its hanging node is broken off, the rest goes on, and
     const nodes = await operator.actionNodes(id);
     return nodes.some(({ name, status }) => name === 'late-2' && status === 'success') || undefined;
   });
-  // the hour is over for whoever reads it again
+  // the hour is over for the next reader
   const victim = await until('somebody to run it', () => holder(id));
   await conductors[victim].kill('SIGKILL');
   await ask(

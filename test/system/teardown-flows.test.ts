@@ -110,7 +110,7 @@ async function reports() {
 }
 
 test('what was done to the clusters is written down, with what somebody needs who brings it back', async () => {
-  // done, but not answered: whoever looks again finds nothing to do
+  // done, but not answered: the next look finds nothing to do
   clusters.small.simulator.inject({ method: 'PATCH', path: /nodes\/leaver$/, dropAnswer: true, times: 2 });
   await decommission();
   expect(await end()).toMatchObject({ kind: 'decommission', state: 'succeeded', error: null });

@@ -117,7 +117,7 @@ test("the CD has this boot's parameters, is served in ranges, and by its name al
   for (const wrong of [cd.replace(/.\.iso$/, '-.iso'), cd.replace(/[0-9a-f-]{36}/, crypto.randomUUID())]) {
     expect((await fetch(wrong)).status).toBe(404);
   }
-  // whoever asks over the network learns nothing, and gets no token with it
+  // a caller over the network learns nothing, and gets no token with it
   const lookUp = async (token: string) =>
     fetch(`${conductor.url}/v1/lookup?addresses=${machine.mac}`, {
       headers: { 'X-OpenStack-Ironic-API-Version': '1.62', 'X-Baton-Boot-Token': token },

@@ -6,7 +6,7 @@ import { openZlibBinding } from '#agent/image/zlib-binding.ts';
 import { type Chunk, type ChunkIndex, packedLimit, zeroChunkId } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** A chunk in memory that another gets afterwards: whoever has it releases it, once. */
+/** A chunk in memory that another gets afterwards: anyone who has it releases it, once. */
 export interface ChunkInMemory {
   readonly bytes: Buffer;
   readonly release: () => void;

@@ -17,7 +17,7 @@ const atOnce = 8;
 /** Requests at a time: each may wait, and read and pack a chunk. A neighbour has eight under way at most. */
 const mostRequests = { inAll: 64, ofTicket: 16 };
 const mostKnown = 256;
-/** Without a byte taken: whoever does not read what was asked for is cut off. */
+/** Without a byte taken: anyone who does not read what was asked for is cut off. */
 const mostStallMs = 20_000;
 /** 800 Mbit/s: the machine's own traffic needs room on the link, too. */
 const bytesPerSecond = 100e6;

@@ -11,12 +11,12 @@ import { type NeighboursAnswer, type NeighboursRequest, openTicket } from '#shar
 
 /** An image that is being written, and offered to the machines that write it too. */
 export interface Share {
-  /** This machine's id among them; empty until the conductor has told it. */
+  /** This machine's id among them; empty until the conductor has sent it. */
   self(): string;
   readonly peers: Peers;
   /** What there is to offer; nothing is before. */
   offer(what: Pick<Offer, 'done' | 'find'>): void;
-  /** Called when there is another neighbour, or one has told how far it is. @returns stops it */
+  /** Called when there is another neighbour, or one has reported its progress. @returns stops it */
   onChange(listener: () => void): () => void;
   /** The image is written: it is offered for a while still. */
   linger(): void;
@@ -196,7 +196,7 @@ async function askOn(
       waitMs = answer.next_ms;
     } catch (error) {
       if (!isRetryable(error)) throw error;
-      log.debug({ err: error }, 'the conductor does not tell neighbours now');
+      log.debug({ err: error }, 'the conductor does not list neighbours now');
     }
     await clock.sleep(Math.min(waitMs, state.lingersUntil - clock.now().getTime()), ended.signal);
     if (clock.now().getTime() >= state.lingersUntil) return;

@@ -21,7 +21,7 @@ export function createDiskMap(): DiskMap {
   return { extents: createExtentList(), holes: createHoleList() };
 }
 
-/** Enough to tell two versions of a table apart. */
+/** Enough to distinguish two versions of a table. */
 export function tableDigest(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('base64');
 }

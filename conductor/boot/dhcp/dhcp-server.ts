@@ -95,7 +95,7 @@ async function findAccount(run: Run): Promise<Account> {
   throw new AppError('unavailable', `BATON_DHCP: this machine has no user ${accountNames.join(' or ')} for dnsmasq`);
 }
 
-/** Its own directory, through those above it, which stay closed to whoever would list them. */
+/** Its own directory, through those above it, which stay closed to anyone who would list them. */
 async function prepareDirectory(directory: string, account: Account | undefined): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   if (account === undefined) return;
@@ -188,7 +188,7 @@ const line =
 
 /**
  * What a line of dnsmasq's log says of a machine that boots: an address that it was given, that none is left, or that it
- * was told beside another server what to boot. `undefined` for all other lines. Pure.
+ * got its boot file beside another server's answer. `undefined` for all other lines. Pure.
  */
 export function readDhcpLine(text: string): DhcpSighting | undefined {
   const [, kind, address, given = '', rest = ''] = line.exec(text) ?? [];

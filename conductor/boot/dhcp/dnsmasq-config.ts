@@ -101,7 +101,7 @@ function netmaskOf(prefixLength: number): string {
   return [24, 16, 8, 0].map((shift) => (mask >>> shift) & 0xff).join('.');
 }
 
-/** DHCPv6 gives files as URLs (RFC 5970), and tells iPXE by its user class. */
+/** DHCPv6 gives files as URLs (RFC 5970), and recognises iPXE by its user class. */
 function ipv6Lines({ ranges, ipv6Prefix, bootUrl }: DhcpConfig, { ipv6Address }: DhcpInterface): string[] {
   const gives = ranges.some(({ first }) => !isIPv4(first));
   if (!gives && ipv6Prefix === undefined) return [];

@@ -3,7 +3,7 @@ import { runCommand } from '#conductor/cli/commands.ts';
 
 type Answer = Json | undefined | Error;
 
-/** `baton` with a conductor that answers as told, for tests. */
+/** `baton` with a conductor that answers as instructed, for tests. */
 export interface RecordingTerminal {
   /** Runs a command and answers what it printed; throws what it throws. */
   run(...args: string[]): Promise<string>;

@@ -59,7 +59,7 @@ export interface EtcdLimits {
 
 const defaultLimits: EtcdLimits = { connectMs: 3_000, askMs: 8_000, actMs: 15_000 };
 
-/** One cluster's members by URL, with its credentials. Errors name the URL; `faultOf` tells their kind. */
+/** One cluster's members by URL, with its credentials. Errors name the URL; `faultOf` gives their kind. */
 export interface EtcdClient {
   /** A call of the v3 API, `/v3/cluster/member/list`. @throws AppError */
   post<Schema extends z.ZodType>(

@@ -9,7 +9,7 @@ export interface EtcdCluster {
   readonly credential?: string;
   /** No member is taken out when fewer healthy voters would be left. */
   readonly minimumMembers: number;
-  /** Which members run on which node, where names don't tell; without a node: on none of the site's. */
+  /** Which members run on which node, where names don't show it; without a node: on none of the site's. */
   readonly members: readonly { readonly node?: string; readonly name?: string; readonly address?: string }[];
 }
 

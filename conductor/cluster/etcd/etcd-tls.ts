@@ -49,7 +49,7 @@ export async function readEtcdTls(directory: string, name: string): Promise<Etcd
  * Whether a member closes connections because it does not take our certificate. With TLS 1.3 the client thinks the
  * handshake done before the server has looked at its certificate, and sees only a connection that ends: so it is tried
  * once more with TLS 1.2, where the alert is part of the handshake.
- * @returns `undefined` = it is something else, or can't be told
+ * @returns `undefined` = it is something else, or not known
  */
 export async function refusedCertificate(
   url: string,

@@ -17,7 +17,7 @@ interface Probe {
 /**
  * A cluster as it is now: each member asked for itself, at the document's endpoints and, where those don't lead to it, at
  * the client URLs that it advertises. The list of members is taken from one that has the word of a quorum where there is
- * one: a member that is cut off tells an old list.
+ * one: a member that is cut off has an old list.
  * @throws AppError when nobody answers, naming each endpoint with its reason (`faultOf` has the gravest), or somebody who
  * is not etcd (`invalid`), or when the endpoints are of several clusters
  */
@@ -85,7 +85,7 @@ async function probe(client: EtcdClient, url: string): Promise<Probe> {
 }
 
 /**
- * Of those that no endpoint has led to; whoever else answers there (`localhost` is advertised by default) is not it. A
+ * Of those that no endpoint has led to; anything else that answers there (`localhost` is advertised by default) is not it. A
  * password that the endpoints get over TLS goes nowhere without.
  */
 async function probeMembers(client: EtcdClient, members: readonly Listed[], known: readonly Probe[]): Promise<Probe[]> {

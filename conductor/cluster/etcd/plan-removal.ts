@@ -64,7 +64,7 @@ function turnOf(member: ClusterMember, leader: string): number {
   return isHealthy(member) ? 1 : 0;
 }
 
-/** Whoever has most of the log takes over soonest. */
+/** The member with most of the log takes over soonest. */
 function compareProgress(a: ClusterMember, b: ClusterMember): number {
   if (a.raftIndex !== b.raftIndex) return a.raftIndex < b.raftIndex ? -1 : 1;
   return a.id < b.id ? 1 : -1;

@@ -136,7 +136,7 @@ export async function restoreLabels(
 
 /**
  * Labels that were taken from a node, kept at the cluster's node itself: they can be put back as long as there is that
- * node, whoever took them and however it ended. Sealed, since a kubelet may annotate its node, and must not give itself
+ * node, no matter who took them and however it ended. Sealed, since a kubelet may annotate its node, and must not give itself
  * labels in that way.
  */
 const takenLabelsKey = 'baton/taken-labels';

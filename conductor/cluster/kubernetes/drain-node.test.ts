@@ -186,7 +186,7 @@ test('a node that the cluster has not is not found', async () => {
   }
 });
 
-test('whoever asked may leave: no further round begins, and a repeat ends it', async () => {
+test('the caller may leave: no further round begins, and a repeat ends it', async () => {
   small.addPod({ name: 'slow', node: 'n1', annotations: { [stopSeconds]: '1' } });
   await small.settle();
   const leaving = new AbortController();

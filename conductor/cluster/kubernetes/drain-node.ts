@@ -99,7 +99,7 @@ async function findRefusal(
   return missing.length === 0 ? undefined : rightsError('evict pods', missing, first);
 }
 
-/** Told to end, and within the time that is wanted: one that was given longer is told again. */
+/** Asked to end within the requested time; one that was given longer is asked again. */
 function isGoing({ metadata }: Pod, gracePeriodSeconds: number): boolean {
   return Boolean(metadata.deletionTimestamp) && (metadata.deletionGracePeriodSeconds ?? 0) <= gracePeriodSeconds;
 }

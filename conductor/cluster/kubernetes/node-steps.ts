@@ -191,7 +191,7 @@ const defaultLeaseSeconds = 40;
 /**
  * One look at a node whose kubelet is to stop: labels it `promenade-decomission: enabled`, upon which the daemon set of
  * `kubelet-shutdown.yaml` stops it; done when the kubelet renews its lease no more, or the cluster holds the node for lost.
- * The API tells no difference between a kubelet that was stopped and one that can't be reached: the message says what is
+ * The API does not distinguish between a kubelet that was stopped and one that can't be reached: the message says what is
  * known.
  * @throws AppError as `Cluster.request`; `not_found` when the cluster has no such node
  */

@@ -38,7 +38,7 @@ interface NodeQuestion {
   /** Called back when the node has changed within that time. */
   readonly changed: () => void;
   readonly signal: AbortSignal;
-  /** Ends the watch, whoever waits. */
+  /** Ends the watch, also for those who wait. */
   readonly stopping: AbortSignal;
 }
 
@@ -167,7 +167,7 @@ export function whyNotReady(node: WatchedNode | undefined, earlier: EarlierRegis
   if (!isNewBoot && earlier.uids.includes(uid)) return 'its entry is the one of before the deploy';
   if (earlier.uids.length + earlier.bootIds.length === 0) {
     const since = [creationTimestamp, readyCondition(node)?.lastTransitionTime].map((at) => Date.parse(at ?? ''));
-    // without anything from before, the newest of both has to tell
+    // without anything from before, the newer of both decides
     if (!since.some((at) => at >= earlier.deployedAfter - clockSkewMs)) return 'its entry is older than the deploy';
   }
   if (isReady(node)) return undefined;

@@ -7,7 +7,7 @@ export interface DrainPlan {
   readonly evicted: readonly PodOutline[];
   /** Of these, what a budget keeps as things are. */
   readonly kept: readonly KeptPod[];
-  /** Of these, what `kubectl drain` takes only when it is told `--force` or `--delete-local-data`. */
+  /** Of these, what `kubectl drain` takes only with `--force` or `--delete-local-data`. */
   readonly forced: readonly { readonly pod: PodOutline; readonly because: ForcedFor }[];
 }
 
@@ -34,7 +34,7 @@ export function planDrain(
 }
 
 export type PodFate =
-  /** It goes: evicted. `forced` tells what a cautious `kubectl drain` would have refused for. */
+  /** It goes: evicted. `forced` says what a cautious `kubectl drain` would have refused for. */
   | { readonly fate: 'evict'; readonly forced: 'unmanaged' | 'local data' | undefined }
   /** It stays: its daemon set would have it back at once, or it is the kubelet's own. */
   | { readonly fate: 'ignore'; readonly because: 'daemon set' | 'mirror pod' };
@@ -63,7 +63,7 @@ export function controllerOf({ metadata }: Pick<PodOutline, 'metadata'>): PodOwn
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }
 
-/** The same pod for whoever decides about it later, without the rest: those of a thousand nodes do not fit in memory. */
+/** The same pod for anyone who decides about it later, without the rest: those of a thousand nodes do not fit in memory. */
 export function outlineOf(pod: PodOutline): PodOutline {
   const { name, namespace, labels, annotations, deletionTimestamp } = pod.metadata;
   const owner = controllerOf(pod);

@@ -15,7 +15,7 @@ export interface Cluster {
   request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, options?: RequestOptions): Promise<Reply>;
   /**
    * Calls back for each change of what the path lists, from now on and until the signal fires; at the start and when the
-   * connection is lost, too, since something may have been missed. Never throws: whoever watches looks from time to time
+   * connection is lost, too, since something may have been missed. Never throws: anyone who watches looks from time to time
    * anyway.
    */
   watch(

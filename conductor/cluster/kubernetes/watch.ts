@@ -48,7 +48,7 @@ export async function keepWatching({ connect, list, signal, changed, lost }: Wat
       // servers end watches after minutes: no reason to look again
       if (version === undefined) await pause(signal);
     } catch {
-      // the rounds, which look by themselves as well, tell what is wrong with the server
+      // the rounds, which look by themselves as well, report what is wrong with the server
       version = undefined;
       lost?.();
       await pause(signal);

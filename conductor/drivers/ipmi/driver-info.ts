@@ -78,7 +78,7 @@ export function parseIpmiDriverInfo(driverInfo: Readonly<Record<string, unknown>
   };
 }
 
-/** What tells BMCs apart that site documents describe. */
+/** What distinguishes BMCs that site documents describe. */
 export function ipmiMachine(driverInfo: Readonly<Record<string, unknown>>): string {
   const { ipmi_address: address, ipmi_port: port } = driverInfo;
   return `${fieldText(address).toLowerCase()} port ${fieldText(port) || '623'}`;

@@ -30,7 +30,7 @@ export function ipmiHardware(
   };
 }
 
-/** IPMI switches the lamp for identification, and does not tell how it is. */
+/** IPMI switches the lamp for identification, and does not report how it is. */
 export function ipmiIndicators(context: IpmitoolContext, connection: IpmiConnection): IndicatorInterface {
   const lamp = { component: 'chassis', name: 'led', states: ['OFF', 'ON'], state: 'UNKNOWN', place: '' } as const;
   return {

@@ -84,7 +84,7 @@ async function readAttributeRegistry(
 
 /**
  * `registry` is the Id of the registry's document (DMTF Bios, `AttributeRegistry`). Most BMCs call the file that points
- * to it the same; Dell has another name and another version there, so that only the document tells.
+ * to it the same; Dell has another name and another version there, so that only the document shows it.
  */
 async function findRegistry(
   client: RedfishClient,
@@ -148,7 +148,7 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
       if (missing.length === 0) return;
       await attempted(what, async () => {
         const answer = await patchResource(client, place, patchBody(bios.data, missing), signal);
-        // a task that ends with the next reset only is not waited for; one that has failed already is told
+        // a task that ends with the next reset only is not waited for; one that has failed already is reported
         await peekTask(client, answer, what, signal);
       });
     },

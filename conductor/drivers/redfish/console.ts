@@ -123,7 +123,7 @@ function logIn(
   const { username, password, verifyCa, hostKey } = connection;
   return new Promise((resolve, reject) => {
     let fault: AppError | undefined;
-    // whoever takes any certificate takes any host key
+    // anyone who takes any certificate takes any host key
     const hostVerifier = (key: Buffer): boolean => {
       const shown = fingerprint(key);
       if (shown === hostKey || (hostKey === undefined && verifyCa === false)) return true;

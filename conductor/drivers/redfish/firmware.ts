@@ -158,7 +158,7 @@ interface Nic extends FirmwareComponent {
   target: string | undefined;
 }
 
-/** Network adapters by Ironic's names, `nic:` and their id; those that tell no version are left out. */
+/** Network adapters by Ironic's names, `nic:` and their id; those that report no version are left out. */
 async function readNics(system: RedfishSystem, signal: AbortSignal): Promise<Nic[]> {
   const { client } = system;
   const nics: Nic[] = [];

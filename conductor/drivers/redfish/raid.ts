@@ -226,7 +226,7 @@ function withTime({ applyTimes }: RaidController, body: object): object {
   return time === undefined ? body : { ...body, '@Redfish.OperationApplyTime': time };
 }
 
-/** To its end where it is done at once; else a task may wait for a reset, and only what has failed already is told. */
+/** To its end where it is done at once; else a task may wait for a reset, and only what has failed already is reported. */
 async function follow(
   { client, clock }: RedfishSystem,
   { applyTimes }: RaidController,

@@ -25,12 +25,12 @@ export interface RedfishSystem {
   read(signal: AbortSignal): Promise<Resource<ComputerSystem>>;
 }
 
-/** What all connections to a BMC know of it; written by whoever looks. */
+/** What all connections to a BMC know of it; written by each that looks. */
 export interface KnownSystem {
   found?: { readonly path: string; readonly atMs: number } | undefined;
 }
 
-/** For so long the only system is still the only one: a BMC takes its time for each of the two requests that tell. */
+/** For so long the only system is still the only one: a BMC takes its time for each of the two requests that show it. */
 const knownForMs = 60_000;
 
 /** `configuredPath` is `redfish_system_id`; without it the BMC must have exactly one system. */

@@ -96,7 +96,7 @@ export async function holdAction(tx: Transaction, lease: ActionLease): Promise<A
 /**
  * Has an action stay under its lease until the transaction ends: what is begun for it is begun for one that goes on, and
  * by whom it belongs to.
- * @param isTeardown an act that is not begun once a pause or a stop has been accepted, though whoever decided on it had not
+ * @param isTeardown an act that is not begun once a pause or a stop has been accepted, though the one who decided on it had not
  * heard of that yet
  * @throws AppError `lease_lost` when it has ended, or another conductor has claimed it since; `conflict` (retryable) for
  * an act of a teardown while it is paused or stopped.

@@ -109,7 +109,7 @@ export async function addCommand(
   await db.insert(siteActionCommands).values(row);
 }
 
-/** Tells every conductor, once the transaction is committed. */
+/** Notifies every conductor, once the transaction is committed. */
 export async function notifyRunners(db: Queryable): Promise<void> {
   await db.execute(sql`select pg_notify(${siteActionChannel}, '')`);
 }

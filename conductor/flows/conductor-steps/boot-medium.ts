@@ -27,7 +27,7 @@ export async function insertBootMedium(context: StepContext): Promise<void> {
   await media.insert(`${base.replace(/\/+$/, '')}${bootMediumPath(node.uuid, token)}`, { signal });
 }
 
-/** @throws AppError `not_supported` where the ramdisk has none, which only its firmware would be told */
+/** @throws AppError `not_supported` where the ramdisk has none, which only its firmware would be given */
 export async function checkBootMedium({ config }: Pick<StepContext, 'config'>): Promise<void> {
   await (await openBootMedium(config.ramdiskDirectory, { parameters: '', secrets: [] })).close();
 }

@@ -31,7 +31,7 @@ export const finalizeRescue: ConductorStep = {
 const silenceOfTimeout = 0.8;
 
 /**
- * An agent that has set the password never answers again, so a lost answer can't be asked for. What tells it from one
+ * An agent that has set the password never answers again, so a lost answer can't be asked for. What distinguishes it from one
  * that can't be reached for a moment: it has stopped beating, as seen from the first vain try on (before, this conductor
  * may have been down), and its machine is still on.
  */

@@ -53,7 +53,7 @@ async function rememberSteps(context: StepContext, kind: StepKind): ReturnType<t
   return offer;
 }
 
-/** What is on the disks before they are cleaned; a machine that can't tell is cleaned all the same. */
+/** What is on the disks before they are cleaned; a machine that can't list them is cleaned all the same. */
 async function rememberInventory(context: StepContext): Promise<void> {
   try {
     await readInventory(context);

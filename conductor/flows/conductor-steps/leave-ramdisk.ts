@@ -110,7 +110,7 @@ async function run(context: StepContext): Promise<ConductorStepOutcome> {
     );
     return { kind: 'done', output: { collected: true, bytes: bytes.length } };
   } catch (error) {
-    // the failure that matters is the one before; that the logs are missing is told beside it
+    // the failure that matters is the one before; that the logs are missing is reported beside it
     if (context.signal.aborted || !(error instanceof AppError) || error.code === 'lease_lost') throw error;
     context.log.warn({ err: error }, 'agent logs not collected');
     return { kind: 'done', output: { collected: false, reason: errorChain(error) } };

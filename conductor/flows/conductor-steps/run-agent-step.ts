@@ -115,7 +115,7 @@ export async function checkCommand(context: StepContext, name: string): Promise<
     : { kind: 'again', reason: 'the agent has forgotten the command: sent again', timeoutMs: 60_000, checkEveryMs: 1 };
 }
 
-/** Heartbeats tell whether an agent that can't be reached is alive at all. */
+/** Heartbeats show whether an agent that can't be reached is alive at all. */
 function agentIsLost(context: StepContext): boolean {
   const last = context.session?.lastHeartbeatAt?.getTime() ?? 0;
   return context.clock.now().getTime() - last > context.config.callbackTimeoutMs;
@@ -130,7 +130,7 @@ function giveUp(context: StepContext, cause: unknown): AppError {
  * This step's command: by its id; from a real ironic-python-agent, which makes up its own ids, by the step that it
  * repeats in its result. A command that runs or has failed repeats nothing: there the last one of that name is meant,
  * since an agent runs one command at a time and a failure ends the flow. Commands that run no step
- * (`install_bootloader`) are told by name alone. An agent's list begins with its boot, which may be an earlier flow's:
+ * (`install_bootloader`) are known by name only. An agent's list begins with its boot, which may be an earlier flow's:
  * fast track takes over none that has such commands in its list (`isTraceless`).
  */
 function findCommand(

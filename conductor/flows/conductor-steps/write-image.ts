@@ -62,7 +62,7 @@ function holds(target: OsDisk, recorded: OsDisk['disks']): boolean {
   return matchDisks(recorded.map(marks), target.disks.map(marks)).unmet.length === 0;
 }
 
-/** The disk that the agent is about to choose; `null` where it can't be told. */
+/** The disk that the agent is about to choose; `null` where it can't be known. */
 async function findTarget(context: StepContext, instanceInfo: JsonObject): Promise<OsDisk | null> {
   try {
     const { disks } = InventoryDocument.parse(await askForInventory(context.agent()));
@@ -87,7 +87,7 @@ async function recordOsDisk(context: StepContext, outcome: ConductorStepOutcome)
   return outcome;
 }
 
-/** `null` where it can't be told: the deploy is as good, but its local storage can't be preserved later. */
+/** `null` where it can't be known: the deploy is as good, but its local storage can't be preserved later. */
 async function findOsDisk(context: StepContext, output: unknown): Promise<OsDisk | null> {
   const device = writtenDevice(output);
   try {

@@ -67,7 +67,7 @@ export async function runApply(context: StepContext): Promise<ConductorStepOutco
     }
   }
   const { missing } = await compare(context);
-  // of what can't be read nothing tells whether it waits for a reset
+  // of what can't be read it is not known whether it waits for a reset
   const isBlind = different.some(({ name }) => isUnreadable(byName.get(name)));
   if (!isBlind && missing.length === 0) return finish(context);
   const later = isBlind || before !== undefined ? undefined : await laterReset(context);

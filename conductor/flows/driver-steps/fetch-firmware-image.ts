@@ -20,7 +20,7 @@ const leftAfterMs = 60 * 60_000;
 
 const algorithms = { 40: 'sha1', 64: 'sha256', 128: 'sha512' } as const;
 
-/** By its length, as Ironic tells them. */
+/** By its length, as Ironic does. */
 function algorithmOf(checksum: string): (typeof algorithms)[keyof typeof algorithms] {
   return algorithms[checksum.length as keyof typeof algorithms] ?? 'sha256';
 }

@@ -61,7 +61,7 @@ function noConductor({ driver, conductorGroup }: Work): string {
   return `No valid host was found. Reason: No conductor service registered which supports driver ${driver}${group}.`;
 }
 
-/** As this conductor knows: whoever refuses because of it asks `conductors.live()` before, outside of any transaction. */
+/** As this conductor knows: anyone who refuses because of it calls `conductors.live()` before, outside of any transaction. */
 function hasConductor({ conductors: register }: Context, node: Work): boolean {
   return register.recent().some((each) => worksOn(each, node));
 }

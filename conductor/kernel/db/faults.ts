@@ -54,7 +54,7 @@ function violatedUnique(error: unknown): string | undefined {
 
 /**
  * Writes a row that the database may refuse as a duplicate.
- * @param explain what to tell for the constraint that refused it
+ * @param explain the message for the constraint that refused it
  * @throws AppError `conflict` with that text.
  */
 export async function refusingDuplicates<Result>(

@@ -53,7 +53,7 @@ export type Transaction = Parameters<Parameters<Queryable['transaction']>[0]>[0]
 export interface Database {
   readonly db: Queryable;
   readonly inOrder: InOrder;
-  /** Tells every conductor on this database (this one too) that something is to be done; best effort. */
+  /** Notifies every conductor on this database (this one too) that something is to be done; best effort. */
   notify(channel: string, payload: string): Promise<void>;
   /** One listener per channel. */
   listen(channel: string, onPayload: (payload: string) => void): Promise<void>;

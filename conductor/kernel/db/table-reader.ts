@@ -19,7 +19,7 @@ export interface TableReader<Row> {
 /**
  * For what is read with every request and every step: to map a row of fifty columns costs drizzle more than it costs
  * PostgreSQL to answer.
- * @param primaryKey tells whether a row was joined
+ * @param primaryKey shows whether a row was joined
  */
 export function tableReader<Table extends PgTable>(
   table: Table,

@@ -25,7 +25,7 @@ const gauge = <Label extends string = never>(
   labels: readonly Label[] = [],
 ): Definition<'gauge', Label> => ({ kind: 'gauge', name, help, labels });
 
-/** Read from the database at each scrape: every conductor on one database tells the same, so take `max`, never `sum`. */
+/** Read from the database at each scrape: every conductor on one database reports the same, so take `max`, never `sum`. */
 const fleet = <Label extends string = never>(
   name: string,
   help: string,

@@ -107,7 +107,7 @@ export async function scrape(context: Pick<KernelContext, 'db' | 'metrics' | 'co
   return metrics.registry.metrics();
 }
 
-/** What is no longer there must not be told any more. */
+/** What is no longer there must not be reported any more. */
 function setFleet(metrics: Metrics, figures: readonly FleetFigure[]): void {
   for (const [name, definition] of Object.entries(metricTable)) {
     if (definition.kind === 'fleet') metrics[name as FleetFigure['metric']].reset();

@@ -40,7 +40,7 @@ function maskValue(value: unknown, key: string, secretSettings: ReadonlySet<stri
 
 /**
  * The document with what it had before in place of `******`: a client that read that and wrote it back did not mean to
- * change the secret. Entries of lists are told by their places.
+ * change the secret. Entries of lists are identified by their places.
  */
 export function keepMasked(
   after: Readonly<Record<string, unknown>>,

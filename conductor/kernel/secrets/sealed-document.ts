@@ -74,7 +74,7 @@ export function openDocument(secrets: Secrets, document: Document, place: Docume
 
 /**
  * Sealed again with the first key where another has sealed it, or nobody.
- * @param onClosed told of each value whose key is missing, which stays as it is
+ * @param onClosed called for each value whose key is missing, which stays as it is
  */
 export function resealDocument(
   secrets: Secrets,
@@ -105,8 +105,8 @@ export function resealText(secrets: Secrets, text: string, place: string, onClos
 }
 
 /**
- * All secrets of a document, in clear, so that they can be told from harmless words (`mask-document.ts`). Those whose key
- * is missing are left out: nobody was told them.
+ * All secrets of a document, in clear, so that they can be distinguished from harmless words (`mask-document.ts`). Those whose key
+ * is missing are left out: nobody was sent them.
  */
 export function secretTexts(secrets: Secrets, document: Document, place: DocumentPlace): string[] {
   const texts: string[] = [];

@@ -18,7 +18,7 @@ export interface Secrets {
   /** With which begins what is sealed with the key that seals now. */
   readonly prefix: string;
   /**
-   * 64 hex digits that tell nothing of the text to who does not have the keys, for low-entropy passwords would be
+   * 64 hex digits that reveal nothing of the text without the keys, for low-entropy passwords would be
    * guessed from a plain hash. The same for all conductors, and as long as the oldest key stays.
    */
   readonly digest: (text: string) => string;
@@ -81,7 +81,7 @@ export function createSecrets(keys: readonly Buffer[]): Secrets {
   };
 }
 
-/** Names a key without telling it. */
+/** Names a key without revealing it. */
 function keyId(key: Buffer): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 16);
 }
@@ -92,7 +92,7 @@ function decrypt(key: KeyObject, bytes: Buffer, place: string): string {
     decipher.setAAD(Buffer.from(place)).setAuthTag(bytes.subarray(-tagBytes));
     return decipher.update(bytes.subarray(nonceBytes, -tagBytes), undefined, 'utf8') + decipher.final('utf8');
   } catch {
-    // Node's words ("unable to authenticate data") tell no more
+    // Node's words ("unable to authenticate data") say no more
     throw new AppError(
       'invalid_argument',
       `${place} can't be opened: it is damaged, or was sealed for another place: write the value again`,

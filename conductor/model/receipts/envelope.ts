@@ -16,11 +16,11 @@ const block = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g;
 export interface PublicKey {
   readonly key: KeyObject;
   readonly fingerprint: string;
-  /** `null`: as far as the file tells, it is in use. */
+  /** `null`: as far as the file says, it is in use. */
   readonly retiredAt: Date | null;
 }
 
-/** A key as a file that others verify with: text before the PEM tells since when it signs nothing any more. */
+/** A key as a file that others verify with: the text before the PEM says since when it signs nothing any more. */
 export function keyFile(key: { readonly public_key: string; readonly retired_at: string | null }): string {
   return key.retired_at === null ? key.public_key : `${retiredWord} ${key.retired_at}\n${key.public_key}`;
 }

@@ -61,12 +61,12 @@ export const WipeReceipt = z.object({
   version: z.literal(receiptVersion),
   id: z.uuid(),
   conductor: z.object({ name: z.string() }),
-  /** What has wiped: versions as the ramdisk's agent tells them. */
+  /** What has wiped: versions as the ramdisk's agent reports them. */
   agent: z
     .object({ version: text, hardware_managers: z.record(z.string(), z.string()) })
     .nullable()
     .default(null),
-  /** What a receipt can't tell. */
+  /** What a receipt can't prove. */
   scope: z.string().default(''),
   node: z.object({
     uuid: z.guid(),

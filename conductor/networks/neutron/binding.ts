@@ -12,7 +12,7 @@ export interface NeutronGroup {
 }
 
 export interface Binding {
-  /** What Neutron is told that the MAC address is. */
+  /** The MAC address that Neutron gets. */
   readonly address: string;
   readonly body: {
     readonly 'binding:vnic_type': 'baremetal';

@@ -78,7 +78,7 @@ export function describePortChange(change: PortChange): string[] {
 
 const unbinding = ({ id }: NeutronPort): string => `port set ${id} --host '' --no-binding-profile`;
 
-/** The node's ports that a change is told of: what is at none of them, of the first. */
+/** The node's ports that a change is shown at: what is at none of them, of the first. */
 export function portsOfChange(change: PortChange, ports: readonly NetworkPort[]): readonly NetworkPort[] {
   if (change.kind === 'bind') return change.wanted.ports;
   const at = ports.filter((port) => isAt(change.port, port));

@@ -208,7 +208,10 @@ export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderT
     test('a VLAN that it has created goes with its last port, where that is wanted', async (ctx) => {
       const { driver, access } = subject;
       const transport = access.endpoint.split(':')[0] ?? '';
-      ctx.skip(!driver.removesVlans?.some((each) => each === transport), 'no VLAN is created, or none can be told');
+      ctx.skip(
+        !driver.removesVlans?.some((each) => each === transport),
+        'no VLAN is created, or none can be recognised',
+      );
       const [removing, strict] = [{ removeVlans: true }, { createVlans: false }].map((more) =>
         driver.connect({ ...access, ...more }),
       );

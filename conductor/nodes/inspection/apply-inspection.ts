@@ -37,7 +37,7 @@ export async function applyInspection(
   found: {
     readonly nodeUuid: string;
     readonly inventory: JsonObject;
-    /** What the ramdisk's collectors told beside the inventory. */
+    /** What the ramdisk's collectors reported beside the inventory. */
     readonly pluginData: JsonObject;
     readonly portIdOf: NetworkConnector['portIdOf'];
     readonly conductor: string;

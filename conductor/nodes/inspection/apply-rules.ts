@@ -30,7 +30,7 @@ const version = 115;
 /**
  * Changes a node and its ports as the operator's rules say (those of the API and of `BATON_INSPECTION_RULES_FILE`), by
  * the inventory that is kept of it. Rules that can't be applied change nothing, and the node's history says why; what a
- * sensitive one says, or what may tell it, is in the conductor's log alone.
+ * sensitive one says, or what may reveal it, is in the conductor's log alone.
  * @throws AppError `agent_error` where a rule says that the inspection fails.
  */
 export async function applyRules(tx: Transaction, context: RulesContext, nodeUuid: string): Promise<void> {
@@ -86,9 +86,9 @@ async function keptWhereRefused(tx: Transaction, work: () => Promise<void>): Pro
   }
 }
 
-const notShown = "why is in the conductor's log alone: a sensitive rule holds, and the reason may tell what it says";
+const notShown = "why is in the conductor's log alone: a sensitive rule holds, and the reason may reveal what it says";
 
-/** What rules would make of a node as it is now, without what sensitive rules say or what may tell it. */
+/** What rules would make of a node as it is now, without what sensitive rules say or what may reveal it. */
 interface RulesPreview {
   readonly applied: readonly string[];
   /** Fields by their paths: values may be secrets. */

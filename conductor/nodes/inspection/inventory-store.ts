@@ -77,7 +77,7 @@ function missingDisks(before: NodeInventoryRow, inventory: JsonObject): readonly
   return matchDisks(earlier, disksOf(inventory).map(marks)).unmet.map(({ reported }) => reported);
 }
 
-/** What holds data of its own: a disk that tells no size any more is as good as gone, volumes go with their members. */
+/** What holds data of its own: a disk that reports no size any more is as good as gone, volumes go with their members. */
 function disksOf(inventory: JsonObject): readonly InventoryDisk[] {
   const disks = InventoryDocument.safeParse(inventory).data?.disks ?? [];
   return disks.filter(({ name, size }) => size !== 0 && !isNoDisk(name) && !name.startsWith('/dev/md'));

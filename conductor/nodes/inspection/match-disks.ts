@@ -4,14 +4,14 @@ export interface DiskMarks {
   readonly serial: string | null;
   readonly wwn: string | null;
   readonly model: string | null;
-  /** Not told by erase steps. */
+  /** Not reported by erase steps. */
   readonly sizeBytes?: number | null;
 }
 
 /**
  * Which of the disks that are known were met: pure, one to one, for namespaces and LUNs share serial numbers. All that
- * both sides tell must agree. The kernel names disks as it likes: names decide between disks that are alike, and alone
- * only where neither serial number nor WWN is told.
+ * both sides report must agree. The kernel names disks as it likes: names decide between disks that are alike, and alone
+ * only where neither serial number nor WWN is reported.
  */
 export function matchDisks<K extends DiskMarks, M extends DiskMarks>(
   known: readonly K[],
@@ -19,7 +19,7 @@ export function matchDisks<K extends DiskMarks, M extends DiskMarks>(
 ): { readonly pairs: ReadonlyMap<M, K>; readonly unmet: readonly K[] } {
   const pairs = new Map<M, K>();
   const open = new Set(known);
-  // the surest first: what tells less takes what is left
+  // the surest first: what identifies less takes what is left
   for (const least of [5, 4, 3, 2, 1]) {
     for (const one of open) {
       const other = met.find((each) => !pairs.has(each) && likeness(one, each) >= least);

@@ -49,7 +49,7 @@ export function atSwitchPort({ switch_id: switchId, port_id: portId }: JsonObjec
   return `switch ${String(switchId)} port ${String(portId)}`;
 }
 
-/** What a port's `local_link_connection` is by LLDP; `{}` where that tells too little. */
+/** What a port's `local_link_connection` is by LLDP; `{}` where that says too little. */
 export function linkConnection(lldp: ParsedLldp | undefined, portIdOf: NetworkConnector['portIdOf']): JsonObject {
   const { switch_chassis_id: switchId, switch_port_id: said, switch_system_name: name } = lldp ?? {};
   const description = lldp?.['switch_port_description'];

@@ -126,7 +126,7 @@ function inspectedProperties(
   { inventory, rootDisk }: Parameters<typeof planInspection>[2],
 ): JsonObject {
   const { cpu, memory, boot } = inventory;
-  // with hints, only who knows them can tell which disk it is; a ramdisk that is inspected has not been told
+  // with hints, only who knows them can find the disk; a ramdisk under inspection does not know them
   const rootBytes = properties['root_device'] === undefined ? (rootDisk?.size ?? smallestDisk(inventory)) : undefined;
   const mode = boot?.current_boot_mode;
   return {

@@ -3,7 +3,7 @@ import type { EraseResult } from '#shared/wire/erase-result.ts';
 
 type ErasedDisk = EraseResult['erased'][number];
 
-/** A disk as the agent tells of it, wiped and proved. */
+/** A disk as the agent reports it, wiped and proved. */
 export function erasedDisk(serial: string, more: Partial<ErasedDisk> = {}): ErasedDisk {
   return {
     device: '/dev/sda',

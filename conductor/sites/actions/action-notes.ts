@@ -40,7 +40,7 @@ export async function addNotes(db: Queryable, actionId: string, notes: readonly 
 /**
  * In the order in which they were written.
  * @param step of one step; null = of the action as a whole; absent = all
- * @param since only those behind the one with this id: whoever writes holds the action's row, so that ids of an action
+ * @param since only those behind the one with this id: anyone who writes holds the action's row, so that ids of an action
  * become visible in their order
  */
 export function listNotes(
@@ -131,7 +131,7 @@ async function readNodeEvents(db: SitesContext['db'], actionId: string): Promise
   return lines;
 }
 
-/** Tells webhooks what has become of an action, in the transaction that made it so. */
+/** Notifies webhooks of what became of an action, in the transaction that made it so. */
 export async function notifyOfAction(
   db: Queryable,
   { id, name, state, error, user, revisionId }: SiteAction,

@@ -46,7 +46,7 @@ interface RunnerOptions {
   readonly operations: SiteOperations;
 }
 
-/** Starts the runner of a conductor that has just come up, woken by whatever is told of site actions. */
+/** Starts the runner of a conductor that has just come up, woken by notifications of site actions. */
 export async function openActionRunner(options: RunnerOptions): Promise<ActionRunner> {
   const { config, database } = options.context;
   await releaseStaleActions(database.db, { holder: config.conductorName, exclusive: database.exclusive });
@@ -126,7 +126,7 @@ async function claimNext(context: SitesContext, parts: RunnerParts): Promise<boo
   return true;
 }
 
-/** Whatever passes is tried again from what is recorded, and told to whoever looks at the action. */
+/** Whatever passes is tried again from what is recorded, and shown to anyone who looks at the action. */
 async function runPersistently(work: ActionWork): Promise<void> {
   const { context, action, signal } = work;
   const errors = createErrorCount();

@@ -18,7 +18,7 @@ const changes = {
 } as const satisfies Record<ControlVerb, FlowChange>;
 
 /**
- * Notes what the operator wants of an action; whoever runs it follows at its next beat (airship.md §4.3). Pause: nothing
+ * Notes what the operator wants of an action; its runner follows at its next beat (airship.md §4.3). Pause: nothing
  * new is begun, and nodes at work end their phase, of a teardown the act that they
  * are at. Stop: nodes at work are broken off, and the action ends.
  * @throws AppError `not_found` (the action, then the verb), `conflict` in a state that has no such verb.

@@ -84,7 +84,7 @@ interface Checked {
 }
 
 /**
- * Makes a site action, once all that can be said against it has been looked at (airship.md §4.1); whoever is free runs it.
+ * Makes a site action, once all that can be said against it has been looked at (airship.md §4.1); a free conductor runs it.
  * @throws AppError `invalid_argument` (name, parameters, no such revision, faults of documents), `conflict` (another
  * action is under way, commits that nobody has looked at lie between, a node that must not be torn down).
  */

@@ -79,7 +79,7 @@ async function reportTeardown(
 /** What the action's flows have done to a node, in the order in which they ran. */
 interface ReportedNode {
   readonly its: readonly ReportedFlow[];
-  /** Of one that owes a wipe now, whoever has had what done to it since. */
+  /** Of one that owes a wipe now, whatever was done to it since. */
   readonly wayToWipe?: string | undefined;
 }
 

@@ -61,7 +61,7 @@ interface Asked {
 
 /**
  * How an action has its nodes torn down; `undefined` = it tears nothing down. Pure.
- * @param clusters as the action's row has them, whoever runs it; `null` = this is asked before there is a row
+ * @param clusters as the action's row has them, no matter who runs it; `null` = this is asked before there is a row
  */
 export function teardownOrder(
   {

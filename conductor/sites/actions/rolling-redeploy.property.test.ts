@@ -133,7 +133,7 @@ function act({ state }: Member, what: NodeAct, beat: number): void {
   if (kind) state.open = { kind, since: beat };
   if (kind === 'deploy') state.provisionState = 'deploying';
   if (kind === 'wipe') {
-    // the release: whoever looks from now on finds nothing of the instance
+    // the release: a look from now on finds nothing of the instance
     Object.assign(state, { provisionState: 'cleaning', instance: undefined, deployed: undefined, isRunning: false });
   } else if (what.kind === 'verb' && what.verb === 'manage') state.provisionState = 'manageable';
   else if (what.kind === 'make available') Object.assign(state, { provisionState: 'available', instance: 'ours' });
@@ -264,7 +264,7 @@ test('whatever joins, fails, dies, pauses or is away: one member out at most, ne
       const ends = members.map(({ name }) => run.nodes.get(name)?.status);
       const firstFailed = ends.findIndex((end) => end !== 'success');
       seen[firstFailed < 0 ? 'succeeded' : 'failed'] += 1;
-      // whoever counts as deployed is in service, and what comes after a failure is not touched
+      // what counts as deployed is in service, and what comes after a failure is not touched
       const deployed = members.filter((_, index) => ends[index] === 'success');
       expect(deployed.filter(({ isIn, state }) => !isIn() || state.deployed?.isAwaited !== false)).toEqual([]);
       const later = members.filter((_, index) => firstFailed >= 0 && index > firstFailed);

@@ -25,7 +25,7 @@ export interface Settled {
   readonly isOver: boolean;
 }
 
-/** Whoever decides answers nothing once its decisions are taken: more rounds are a fault of its. */
+/** The decision function answers nothing once its decisions are applied: more rounds are its fault. */
 const maximumRounds = 100;
 
 /**

@@ -53,7 +53,7 @@ export async function verifySite(work: ActionWork): Promise<StepEnd> {
 }
 
 /**
- * What stands in the way of a teardown now: told at once, for whoever has started it is still there, and waited for by its
+ * What stands in the way of a teardown now: reported at once, since the operator who started it is still there, and waited for by its
  * steps, for it may mend itself.
  */
 async function noteObstacles(work: ActionWork): Promise<Note[]> {

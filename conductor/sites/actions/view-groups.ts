@@ -11,7 +11,7 @@ import type { SitesContext } from '#conductor/sites/context.ts';
 
 const iso = (time: Date | null) => time?.toISOString() ?? null;
 
-/** An action's groups with counts of their nodes: the database counts, whoever looks every second at 10,000 nodes. */
+/** An action's groups with counts of their nodes: the database counts, since a client may look every second at 10,000 nodes. */
 export async function viewGroups(
   db: Queryable,
   action: Pick<SiteAction, 'id' | 'endedAt' | 'held' | 'maxParallelGroups'>,

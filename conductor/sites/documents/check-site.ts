@@ -173,7 +173,7 @@ function emptyReason(selectors: readonly Selector[], index: NodeIndex): string {
   return [...new Set(reasons)].join('; ');
 }
 
-/** Told one by one, with what was probably meant: to look for it among ten thousand names takes its time. */
+/** Reported one by one, with what was probably meant: to look for it among ten thousand names takes its time. */
 const faultTexts = 20;
 
 /** Values in selectors that no node has: mostly misspelt, also where others choose nodes all the same. Pure. */

@@ -83,7 +83,7 @@ const honoured = new Set([
   'etcd_ready_timeout',
 ]);
 
-/** With faults, as much of it as can be told: whether the strategy exists does not depend on a time. */
+/** With faults, as much of it as is known: whether the strategy exists does not depend on a time. */
 export function readConfiguration(document: SiteDocument, faults: SiteFault[]): SiteConfiguration {
   const data = readData(document, ConfigurationData, faults);
   if (!data) {

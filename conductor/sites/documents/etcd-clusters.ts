@@ -6,7 +6,7 @@ import { fieldFault, readData, type SuggestNames, strictly, text } from '#conduc
 import type { SiteDocument } from '#conductor/sites/site.ts';
 
 /**
- * `promenade/EtcdClusters/v1`: which etcd clusters run on the site's nodes, for whoever takes a node out of them
+ * `promenade/EtcdClusters/v1`: which etcd clusters run on the site's nodes, for anyone who takes a node out of them
  * (seed 001; upstream never built it, so the form is ours).
  */
 
@@ -27,7 +27,7 @@ const ClusterData = strictly({
   credential: text.exactOptional(),
   /** Below so many healthy members none is taken out. */
   minimum_members: z.int(expected(memberCount)).min(1, `must be ${memberCount}`),
-  /** Which member runs on which node, where names don't tell. */
+  /** Which member runs on which node, where names don't show it. */
   members: z
     .array(
       strictly({ node: text.exactOptional(), name: text.exactOptional(), address: text.exactOptional() }),

@@ -26,7 +26,7 @@ export type ParseUpload = (text: string) => Promise<ParsedDocuments>;
 /**
  * Reads uploads as `parseDocuments` does, larger ones in a process of their own, which has an end in time and memory: one
  * document of a few MiB can take minutes and gigabytes, and would take the conductor along (so does a thread whose
- * memory ends: V8 then ends the whole process). One after another, whoever sends them.
+ * memory ends: V8 then ends the whole process). One after another, no matter who sends them.
  * @throws AppError `unavailable` when too many wait already
  */
 export function newParseUpload(given: Partial<UploadLimits> = {}): ParseUpload {

@@ -50,7 +50,7 @@ export function readNodes(
       continue;
     }
     const beneath = profile === undefined ? {} : resolve(profile);
-    // what is wrong with the profile has been told
+    // what is wrong with the profile has been reported
     if (!beneath) continue;
     const merged = { document, design: mergeDesigns(design, beneath), drydock: documents.drydock };
     nodes.set(document.name, readSiteNode(merged, faults));
@@ -61,7 +61,7 @@ export function readNodes(
 /** Nobody reads a longer chain; merging each of a thousand profiles with all beneath it would take its time. */
 const longestChain = 16;
 
-/** `undefined` = nothing can be told of it: unknown, in a circle, too deep, or with faults. */
+/** `undefined` = nothing is known of it: unknown, in a circle, too deep, or with faults. */
 function profileResolver(
   {
     profiles,

@@ -26,11 +26,11 @@ import { uploadFaults, usedSchemas } from '#conductor/sites/documents/upload-fau
 import { encryptedTexts, renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';
 import { documentOf, isMapping, passwordIn, type Site, type SiteDocument } from '#conductor/sites/site.ts';
 
-/** So many documents are named for the same fault; what Baton does not do is told once. */
+/** So many documents are named for the same fault; what Baton does not do is reported once. */
 const namedFor = ({ name }: SiteFault): number => (name === 'NotHonoured' ? 1 : 5);
 
 /**
- * One line of a profile is a fault of each of its thousand nodes: the first few are told, and how many more there are.
+ * One line of a profile is a fault of each of its thousand nodes: the first few are reported, and how many more there are.
  * In the order in which they came. Pure.
  */
 export function foldRepeats(faults: readonly SiteFault[]): SiteFault[] {

@@ -14,7 +14,7 @@ export const text = z
   .min(1, 'must not be empty')
   .regex(/^\P{Cc}*$/u, 'must have no control characters');
 
-/** A mapping with these fields and no others; what is unknown is told with the fields there are. */
+/** A mapping with these fields and no others; what is unknown is reported with the fields there are. */
 export function strictly<Shape extends z.core.$ZodLooseShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
   const fields = Object.keys(shape);
   return z.strictObject(shape, {
@@ -63,7 +63,7 @@ function describeGiven(data: unknown, issue: z.core.$ZodIssue): string {
   return isShown && !/\p{Cc}|@/u.test(value) ? ` (given: ${JSON.stringify(value)})` : '';
 }
 
-/** What is wrong within the mapping that a union offers is told, rather than that it is none of its choices. */
+/** What is wrong within the mapping that a union offers is reported, rather than that it is none of its choices. */
 function insideUnions(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue];
   const deeper = issue.errors.find((issues) =>
@@ -150,7 +150,7 @@ type Validate = (data: unknown) => readonly ErrorObject[];
 
 /** Of one schema, for all its documents. */
 const milliseconds = 2000;
-/** Told of one document. */
+/** Reported of one document. */
 const mostFaults = 20;
 
 /**

@@ -14,7 +14,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** Any microversion that knows all characters of a node's name. */
 const nameVersion = 10;
 
-/** Adds a fault of the node; messages have no names of nodes in them, so that equal ones can be told once. */
+/** Adds a fault of the node; messages have no names of nodes in them, so that equal ones can be reported once. */
 export type Report = (path: readonly PropertyKey[], message: string, name: string, level?: SiteFault['level']) => void;
 
 /**

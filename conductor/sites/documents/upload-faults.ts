@@ -20,7 +20,7 @@ export const usedSchemas: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What keeps a document from being stored at all: nobody could tell what it is, or it has a password in it that all
+ * What keeps a document from being stored at all: nobody could know what it is, or it has a password in it that all
  * would see. Pure.
  */
 export function uploadFaults(document: JsonObject, locate: Locate): SiteFault[] {
@@ -98,12 +98,12 @@ function passwordFaults(data: unknown, refuse: Refuse): void {
 const secretRule =
   'which everyone who may read the site would see: it is not kept in documents (a plugin task may fetch it on the node)';
 
-/** What the BMC asks for has its own rule; of `user_data` nobody can tell: the site's check warns of it. */
+/** What the BMC asks for has its own rule; of `user_data` nobody can know: the site's check warns of it. */
 function secretFaults(data: JsonObject, refuse: Refuse): void {
   const isFine = (path: readonly (string | number)[], value: unknown): boolean => {
     const field = path.filter((part) => typeof part === 'string').join('.');
     if (value === '!' || value === mask || field.startsWith('config_drive.user_data')) return true;
-    // misspelt it is told as an unknown field
+    // misspelt it is reported as an unknown field
     if (/^clusters\.credentials?$/.test(field)) return typeof value === 'string' && credentialName.test(value);
     return /^oob\.(account|username|user|password|credential)$/.test(field);
   };

@@ -67,7 +67,7 @@ async function walk(
 
 /**
  * Again and again, each time with a conductor that dies one write later than the last, until one outlives it.
- * @param act `contextNow` is that of whoever is alive
+ * @param act `contextNow` is that of the living conductor
  * @returns how many have died
  */
 async function dieAfterEachWrite(act: (contextNow: () => ConductorContext) => Promise<void>): Promise<number> {

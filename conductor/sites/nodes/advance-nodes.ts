@@ -15,7 +15,7 @@ import { errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts'
 
 /** So many requests at once: more would only wait for the database. */
 const atOnce = 16;
-/** What has not begun within it comes with the next beat, so that nobody waits long to be told what has ended. */
+/** What has not begun within it comes with the next beat, so that nobody waits long to see what has ended. */
 const budgetMs = 1000;
 
 /**
@@ -32,7 +32,7 @@ export async function advanceNodes(
     ...work
   }: SiteWork & {
     readonly orders: readonly NodeOrder[];
-    /** Told how long requests took, in milliseconds; all other time went into looking. */
+    /** Called with how long requests took, in milliseconds; all other time went into looking. */
     readonly onActed?: (ms: number) => void;
   },
 ): Promise<ReadonlyMap<string, NodeOutcome>> {
@@ -83,7 +83,7 @@ async function actOnce(
     await actOnNode(context, work, task, act);
     return ends ?? { state: 'working', doing };
   } catch (error) {
-    // the second: whoever has the action now does it
+    // the second: anyone who has the action now does it
     if (errorCode(error) === 'database_error' || errorCode(error) === 'lease_lost') throw error;
     const reason = errorChain(error);
     if (isRetryable(error)) return { state: 'working', doing: newRemark('trying-again', { doing, error: reason }) };

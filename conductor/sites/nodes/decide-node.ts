@@ -32,7 +32,7 @@ import {
 export const patienceMs = 10 * 60_000;
 
 /**
- * What to do about a node now. The same for the same facts, whoever asks: what an action has done already is told by its
+ * What to do about a node now. The same for the same facts, no matter who asks: what an action has done already is known from its
  * flows, the allocation and `site_nodes` alone. next-moves.md has every case. Pure.
  */
 export function decideNode(given: NodeCase): NodeDecision {

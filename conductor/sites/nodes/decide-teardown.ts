@@ -38,7 +38,7 @@ const releasing: ReadonlySet<ProvisionState> = new Set<ProvisionState>([...inSer
 /**
  * What comes next for a node that is to be torn down, no flow being under way: out of its clusters, its instance
  * released, its disks wiped, out of the cluster's list; then it is prepared as ever, kept, or forgotten. Each is done once
- * by an action, whatever the node's state, and what has been done is told by this action's flows alone. While the action
+ * by an action, whatever the node's state, and what has been done is known from this action's flows alone. While the action
  * is paused nothing is begun. Pure.
  */
 export function decideTeardown(given: NodeCase, node: ObservedNode, teardown: TeardownOrder): NodeDecision {

@@ -111,7 +111,7 @@ async function addPort(
 const reservationWait = 60;
 
 /**
- * Reserves a node for the site, under the node's name where that is free: whoever has taken the name before does not keep
+ * Reserves a node for the site, under the node's name where that is free: anyone who has taken the name before does not keep
  * the site from its own nodes.
  * @throws AppError as `POST /v1/allocations` would
  */
@@ -179,7 +179,7 @@ async function reserve(
   { action, wanted, conductor }: NodeWork & { readonly conductor: string },
 ): Promise<void> {
   const uuid = randomUUID();
-  // whoever has taken the name before does not keep the site from its own nodes
+  // anyone who has taken the name before does not keep the site from its own nodes
   const holders = await tx
     .select({ uuid: allocations.uuid })
     .from(allocations)

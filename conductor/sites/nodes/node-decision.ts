@@ -184,7 +184,7 @@ export function isSites({ facts }: Pick<NodeCase, 'facts'>): 'deployed' | 'reser
   return isReserved ? 'reserved' : undefined;
 }
 
-/** A deploy of a site action that is through, and that no row tells of yet. Pure. */
+/** A deploy of a site action that is through, and that no row records yet. Pure. */
 export function isActionsDeploy({ facts }: Pick<NodeCase, 'facts'>, node: ObservedNode): boolean {
   const { flow } = facts;
   const isDeploy = flow?.kind === 'deploy' && flow.state === 'succeeded' && flow.actionId !== null;

@@ -199,7 +199,7 @@ function step(kind: string, name: string, args: JsonObject = {}): RequestedStep 
   return { interface: kind, step: name, args, priority: 0 };
 }
 
-/** What was built tells a size in place of `MAX`, and names of its own for volumes that had none. */
+/** What was built has a size in place of `MAX`, and names of its own for volumes that had none. */
 function isAsWanted(target: JsonObject, built: JsonObject): boolean {
   const wanted = disksOf(target);
   const found = disksOf(built);

@@ -192,7 +192,7 @@ async function lastDeploy(db: Queryable, nodeUuid: string): Promise<Date | undef
 
 /**
  * Remembers what the cluster has of a node that is about to be deployed, for what joins later must be another. A cluster
- * that can't be asked now holds no deploy up: then the times tell.
+ * that can't be asked now holds no deploy up: then the times decide.
  */
 export async function noteBeforeDeploy(context: SitesContext, { uuid, name }: NodeRow): Promise<void> {
   const { db, database, config, log } = context;

@@ -63,7 +63,7 @@ function accessDiffers({ changes }: NonNullable<ReadNode['design']>): boolean {
 
 /**
  * What a look at a node comes to. What would stop an action is a failure; what is
- * not as documented, whoever may mend it, is told apart. Pure.
+ * not as documented, no matter who may mend it, is listed separately. Pure.
  * @param isWanted a group of the strategy has it deployed
  * @param bmc its answer, or why there is none
  */

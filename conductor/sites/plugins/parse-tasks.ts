@@ -16,7 +16,7 @@ export interface TaskFault {
 }
 
 const maxTasks = 200;
-/** Told at most. */
+/** Reported at most. */
 const maxFaults = 200;
 const maxTimeout = 86_400;
 const types = ['shell', 'step', 'reboot'] as const;
@@ -168,7 +168,7 @@ function readWork(
   return { type, ...work } as TaskWork;
 }
 
-/** Whoever reads plugins and plans reads them. */
+/** They are shown to everyone who may read plugins and plans. */
 function secretFaults(work: Readonly<Record<string, unknown>>): Omit<TaskFault, 'task'>[] {
   return findSecrets(work).map(({ path, kind }) => ({
     field: ['parameters', ...path].join('.'),

@@ -104,7 +104,7 @@ export function renderLayers(documents: readonly SiteDocument[]): RenderedDocume
 const nameKey = ({ schema, name }: { readonly schema: string; readonly name: string }): string =>
   JSON.stringify([schema, name]);
 
-/** A policy that can't be read is told at the policy, and once. */
+/** A policy that can't be read is reported at the policy, and once. */
 function readOrder(
   documents: readonly SiteDocument[],
   errors: Map<SiteDocument, RenderError>,
@@ -121,7 +121,7 @@ function readOrder(
 
 type SourceOf = (substitution: Substitution) => LayeredDocument | undefined;
 
-/** Parents and sources before those that need them; the members of a cycle, and what needs them, are told and left out. */
+/** Parents and sources before those that need them; the members of a cycle, and what needs them, are reported and left out. */
 function orderByNeed(
   layered: readonly LayeredDocument[],
   {
@@ -144,7 +144,7 @@ function orderByNeed(
     }
   }
   const ordered = orderByNeeds(needs);
-  // what is left hangs off a cycle: rendering it tells which of its needs is missing
+  // what is left hangs off a cycle: rendering it shows which of its needs is missing
   return [...new Set([...ordered, ...needs.keys()])].flatMap((index) => layered[index] ?? []);
 }
 

@@ -27,7 +27,7 @@ const textPlace = (hash: string): string => `site text ${hash}`;
 const dataPlace = (digest: string): string => `site document ${digest}`;
 
 /**
- * What is stored of an upload. Of `storagePolicy: encrypted` (Deckhand) `data` becomes its digest, which tells whether it
+ * What is stored of an upload. Of `storagePolicy: encrypted` (Deckhand) `data` becomes its digest, which shows whether it
  * has changed and nothing more, as Deckhand answers it; so does a BMC's password. `sealed` beside it has the data.
  */
 export function sealContent(secrets: Secrets, { text, documents }: Content): StoredContent {
@@ -94,7 +94,7 @@ export function openText(secrets: Secrets, { hash, text, documents }: StoredCont
   return isSealedContent({ documents }) ? secrets.open(text, textPlace(hash)) : text;
 }
 
-/** The same, sealed with the first key. @param onClosed told of what can't be opened, which stays */
+/** The same, sealed with the first key. @param onClosed called for what can't be opened, which stays */
 export function resealContent(
   secrets: Secrets,
   { hash, text, documents }: StoredContent,

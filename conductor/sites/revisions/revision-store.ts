@@ -145,7 +145,7 @@ export async function readCollectionContent(
 }
 
 /**
- * Whoever makes or tags revisions holds it until the end of the transaction: two uploads at once build on each other,
+ * Anyone who makes or tags revisions holds it until the end of the transaction: two uploads at once build on each other,
  * and what is committed is what was looked at.
  */
 export async function lockRevisions(tx: Transaction): Promise<void> {

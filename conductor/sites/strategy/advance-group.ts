@@ -148,7 +148,7 @@ interface MemberSurvey {
   readonly othersPrepare: number;
   readonly othersDeploy: number;
   /**
-   * Are prepared, or more. A deploy that failed takes that only from other groups: whoever deploys nodes as they are
+   * Are prepared, or more. A deploy that failed takes that only from other groups: a group that deploys nodes as they are
    * prepared would else find its prepare missed by its deploys.
    */
   readonly havePrepared: number;

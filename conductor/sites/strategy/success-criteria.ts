@@ -2,9 +2,9 @@ import type { Miss, SuccessCriteria } from '#conductor/model/site-run.ts';
 
 /** How a group's members stand after a phase. */
 export interface Tally {
-  /** All members, whoever acted on them. */
+  /** All members, no matter who acted on them. */
   readonly members: number;
-  /** Those that have the phase behind them. Whoever has not is a failure, also when never attempted. */
+  /** Those that have the phase behind them. One that has not is a failure, also when never attempted. */
   readonly succeeded: number;
 }
 

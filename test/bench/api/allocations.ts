@@ -76,7 +76,7 @@ export interface Damage {
 }
 
 /**
- * One run: requests to both conductors at once, one of which is killed amid them; whoever gets no answer asks the other
+ * One run: requests to both conductors at once, one of which is killed amid them; a client without an answer asks the other
  * with the same UUID. There are more nodes than requests, so that each has to be served.
  */
 export async function allocateThroughDeath(options: {

@@ -26,7 +26,7 @@ test('asks at each boot from disk until something is found, and then no more', a
   expect(await found()).toBe('a system');
 });
 
-test('a look that fails does not keep the machine from booting; whoever asks is told', async () => {
+test('a look that fails does not keep the machine from booting; the caller learns of it', async () => {
   const machine = powerSwitch();
   const found = lookBeforeBoot(machine, () => Promise.reject(new Error('the disk is locked')));
   await machine.powerOn('disk');

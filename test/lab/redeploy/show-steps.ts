@@ -27,7 +27,7 @@ async function follow(
   node: LabNode,
   { show, signal }: { readonly show: (line: string) => void; readonly signal: AbortSignal },
 ): Promise<void> {
-  // the last flow is shown by whoever has followed it
+  // the last flow is shown by its follower
   const state: { flow: FlowView | undefined } = { flow: await getFlow(lab, node) };
   while (!signal.aborted) {
     await systemClock.sleep(everyMs, signal).catch(() => undefined);

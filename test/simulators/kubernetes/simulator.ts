@@ -20,7 +20,7 @@ export interface KubernetesSimulatorOptions {
   readonly tls?: { readonly key: string; readonly cert: string };
   /** The bearer token without which every request is a 401. */
   readonly token?: string;
-  /** With `tls`: users come in by a client's certificate, whoever has signed it. */
+  /** With `tls`: users come in by a client's certificate, no matter who has signed it. */
   readonly clientCertificates?: boolean;
   /** `v1beta1` as in clusters older than 1.22; default `v1`. */
   readonly eviction?: 'v1' | 'v1beta1';

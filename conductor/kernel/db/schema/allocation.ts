@@ -25,7 +25,7 @@ export const allocations = pgTable(
     token: bigint({ mode: 'number' }).notNull().default(1),
     /** Ours: until then it waits for capacity in place of failing. */
     waitUntil: instant(),
-    /** Ours: why it still waits, as told to the operator. */
+    /** Ours: why it still waits, as shown to the operator. */
     waitingFor: text(),
     /** Ours: those asked for together with `count` share it. */
     groupUuid: uuid(),

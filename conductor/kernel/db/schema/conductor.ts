@@ -12,7 +12,7 @@ export const conductors = pgTable('conductors', {
   drivers: jsonb().$type<string[]>().notNull(),
   /** Where clients and nodes reach it. */
   publicUrl: text().notNull(),
-  /** Grows with each start: what an earlier life of the same name wrote can be told. */
+  /** Grows with each start: what an earlier life of the same name wrote can be recognised. */
   generation: bigint({ mode: 'number' }).notNull().default(1),
   /** The newest work that it can do (`conductor-store.ts`). */
   knows: integer().notNull().default(0),

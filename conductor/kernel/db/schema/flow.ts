@@ -121,7 +121,7 @@ export const flowSteps = pgTable(
   },
   (table) => [
     index().on(table.flowUuid, table.position),
-    // how long a step takes is told from its last runs
+    // how long a step takes is estimated from its last runs
     index().on(table.interface, table.step, table.endedAt),
   ],
 );

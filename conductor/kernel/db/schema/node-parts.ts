@@ -36,14 +36,14 @@ export const nodeFirmware = pgTable('node_firmware', {
 export const nodeInventory = pgTable('node_inventory', {
   nodeUuid: ofNode().primaryKey(),
   inventory: jsonb().$type<JsonObject>().notNull(),
-  /** Disks, as the inventories told of them, that were there before and have not been seen since; an inspection ends it. */
+  /** Disks, as inventories reported them, that were there before and have not been seen since; an inspection ends it. */
   missingDisks: jsonb().$type<readonly JsonObject[]>().notNull().default([]),
   pluginData: jsonb().$type<JsonObject>().notNull().default({}),
   collectedAt: instant().notNull().defaultNow(),
 });
 export type NodeInventoryRow = typeof nodeInventory.$inferSelect;
 
-/** A node's BIOS settings as last read, for `GET /v1/nodes/{node}/bios`. What the BMC does not tell is null. */
+/** A node's BIOS settings as last read, for `GET /v1/nodes/{node}/bios`. What the BMC does not report is null. */
 export const biosSettings = pgTable(
   'bios_settings',
   {
@@ -85,7 +85,7 @@ export const nodeVifs = pgTable(
   (table) => [uniqueIndex('one_vif_of_a_name_per_node').on(table.nodeUuid, table.vifId)],
 );
 
-/** A node's object in Kubernetes, as far as it tells one life of a machine from another. */
+/** A node's object in Kubernetes, as far as it distinguishes one life of a machine from another. */
 export interface ClusterRegistration {
   /** `metadata.uid` */
   readonly uid: string;
@@ -95,7 +95,7 @@ export interface ClusterRegistration {
 }
 
 /**
- * What a machine was in its clusters when it was seen there last: what a redeploy has to bring back, and what tells the
+ * What a machine was in its clusters when it was seen there last: what a redeploy has to bring back, and what distinguishes the
  * new instance from the one before.
  */
 export const clusterMemberships = pgTable('cluster_memberships', {

@@ -66,7 +66,7 @@ export const nodes = pgTable(
     instanceCameUp: boolean().notNull().default(false),
     /** A wipe that was asked for, until a receipt proves it: nothing else makes the node available. */
     owedWipe: jsonb().$type<WipeRequest>(),
-    /** As last read from the machine: `uefi` or `bios`; null = never read, or the BMC does not tell. */
+    /** As last read from the machine: `uefi` or `bios`; null = never read, or the BMC does not report. */
     bootMode: text().$type<BootMode>(),
     secureBoot: boolean(),
     /** What an operator has asked for and a conductor still has to set. */
@@ -129,7 +129,7 @@ export const nodeHistory = pgTable(
     event: text().notNull(),
     conductor: text().notNull(),
     user: text(),
-    /** The project of whoever asked for it, when that is bound to one. */
+    /** The project of the caller, when that is bound to one. */
     project: text(),
   },
   (table) => [index().on(table.nodeUuid)],

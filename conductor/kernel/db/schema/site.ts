@@ -84,7 +84,7 @@ export const siteNodes = pgTable('site_nodes', {
     .references(() => nodes.uuid, { onDelete: 'cascade' }),
   /** Of the documents it was deployed from. */
   revisionId: integer().notNull(),
-  /** Of what its deploy depends on: tells whether the documents say something else now. */
+  /** Of what its deploy depends on: shows whether the documents say something else now. */
   designHash: text().notNull(),
   /** `instance_uuid` of that deploy: another one's instance is not the site's. */
   instanceUuid: uuid(),

@@ -19,7 +19,7 @@ export const webhooks = pgTable('webhooks', {
 });
 export type WebhookRow = typeof webhooks.$inferSelect;
 
-/** The outbox: written in the transaction of what it tells, emptied by whichever conductor comes first. */
+/** The outbox: written in the transaction of what it reports, emptied by whichever conductor comes first. */
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',
   {
@@ -36,7 +36,7 @@ export const webhookDeliveries = pgTable(
     state: text().$type<DeliveryState>().notNull().default('pending'),
     attempts: integer().notNull().default(0),
     nextAttemptAt: instant().notNull().defaultNow(),
-    /** A conductor is at it until then; whoever comes later may take it. */
+    /** A conductor is at it until then; another may take it later. */
     claimedUntil: instant(),
     lastStatus: integer(),
     lastError: text(),

@@ -3,7 +3,7 @@ import type { HoldRows, SwitchSnapshot } from '#conductor/networks/switches/comm
 
 /**
  * Ports that a change takes down, as they would be in VLAN 1 amid it. The note in their description outlasts a conductor that
- * is lost meanwhile: whoever finds it ends what was begun. Pure.
+ * is lost meanwhile: anyone who finds it ends what was begun. Pure.
  */
 
 const note = 'baton-shut';

@@ -38,7 +38,7 @@ export interface SwitchTransaction {
   };
 }
 
-/** How VLANs that Baton has created, and nobody has added anything to, are told from others, and removed. */
+/** How VLANs that Baton has created, and nobody has added anything to, are distinguished from others, and removed. */
 export interface VlanRemoval {
   /** Asked only where VLANs are removed. */
   readonly commands: readonly string[];

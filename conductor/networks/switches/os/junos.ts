@@ -6,7 +6,7 @@ import { junosNetconf } from '#conductor/networks/switches/netconf/junos-netconf
 /** What a terminal takes at once for sure. */
 const linesOfBlock = 64;
 
-/** Both switches of a pair are one system to a node; of several bonds the number tells which. */
+/** Both switches of a pair are one system to a node; of several bonds the number says which. */
 const pairSystemId = '02:62:61:74:6f:6e';
 
 /**
@@ -82,7 +82,7 @@ export const junos: SwitchOs = {
         ]),
       );
     },
-    // a pair is one of EVPN: the node's own LACP tells the segment, so that no two pairs of a fabric have the same
+    // a pair is one of EVPN: the node's own LACP identifies the segment, so that no two pairs of a fabric have the same
     make: ({ name, mode, acrossPair }) => [
       `delete interfaces ${name}`,
       `set interfaces ${name} aggregated-ether-options ${mode === 'lacp' ? 'lacp active' : 'minimum-links 1'}`,

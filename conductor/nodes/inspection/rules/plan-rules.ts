@@ -23,7 +23,7 @@ export interface RulesPlan {
   readonly changed: readonly string[];
   readonly traits: { readonly added: readonly string[]; readonly removed: readonly string[] };
   readonly lines: readonly string[];
-  /** How many of these come before the first sensitive rule that holds; what comes after may tell what it says. `undefined` = none is. */
+  /** How many of these come before the first sensitive rule that holds; what comes after may reveal what it says. `undefined` = none is. */
   readonly openLines: number | undefined;
   /** Why the inspection shall fail. */
   readonly failure: string | undefined;
@@ -185,7 +185,7 @@ const unsafeKeys: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'pr
 
 /**
  * `/driver_info/ipmi_username`, `driver_info.ipmi_username`, as Ironic takes them. Only the rule's own text has levels:
- * what a machine has told fills in one key.
+ * what a machine has reported fills in one key.
  */
 function keysOf(path: unknown, subject: RuleSubject, written: unknown): string[] {
   if (Array.isArray(path)) return path.map((key) => textOf(fillIn(key, subject)));

@@ -108,7 +108,7 @@ function destroy({ node, teardown, isFree, isFake }: StepWork): TeardownStepView
       ? simulatedWipe
       : `boots the ramdisk on the cleaning network and erases ${teardown.preserveLocalStorage ? 'the OS disk alone' : 'all local storage'}, read back as proof; powers it off; signs a receipt`,
     timeout: null,
-    on_failure: `the action ends; ${node} is in 'clean failed' and in maintenance, never available; some of its disks may hold data still, which the report and the node's logs tell; ${again}`,
+    on_failure: `the action ends; ${node} is in 'clean failed' and in maintenance, never available; some of its disks may hold data still, which the report and the node's logs show; ${again}`,
   };
   return isFree ? [wipe] : [release, wipe];
 }

@@ -27,7 +27,7 @@ import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 import { nameSome } from '#shared/words.ts';
 
-/** An operator waits for it: what does not answer within it is told as such. Milliseconds. */
+/** An operator waits for it: what does not answer within it is reported as such. Milliseconds. */
 export const lookMs = 5_000;
 
 /** What one kind of cluster, or one cluster, has of each node, by name. */

@@ -24,7 +24,7 @@ export interface Simulated {
 
 const patience = 100_000;
 
-/** Runs a site to its end without a machine: nodes do as told, beat by beat. @throws Error when it does not end */
+/** Runs a site to its end without a machine: nodes do as instructed, beat by beat. @throws Error when it does not end */
 export function simulateSite(start: SiteRun, simulation: Simulation = {}): Simulated {
   const { timeouts = { prepare: 1800, deploy: 3600 }, beatMs = 1000 } = simulation;
   const outcome: NonNullable<Simulation['outcome']> = simulation.outcome ?? (() => ({ state: 'done' }));
