@@ -89,8 +89,8 @@ export async function createNode(
   }
   // a project's nodes wait until somebody has looked at them, whatever its client says
   const state = version >= enrollVersion || caller.project !== undefined ? 'enroll' : 'available';
-  const columns = Object.entries(nodeColumns)
-    .map(([field, column]) => [column, description[field as keyof typeof nodeColumns]] as const)
+  const columns = nodeColumns
+    .map(([field, column]) => [column, description[field]] as const)
     .filter(([, value]) => value !== undefined && value !== null);
   const row: NodeInsert = {
     ...(Object.fromEntries(columns) as Partial<NodeInsert>),

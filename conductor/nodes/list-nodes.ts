@@ -3,11 +3,12 @@ import type { PgColumn } from 'drizzle-orm/pg-core';
 import { conductorOfNode } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { pageOf } from '#conductor/kernel/page-of.ts';
-import type { NodeField } from '#conductor/model/node-words.ts';
+import { pageOf, sortColumn } from '#conductor/kernel/page-of.ts';
+import { type NodeField, nodeFieldVersions } from '#conductor/model/node-words.ts';
 import { type ProvisionState, provisionStates } from '#conductor/model/provision-states.ts';
 import { visibleNodes } from '#conductor/nodes/node-ownership.ts';
 import { readShownNodes, type ShownNode } from '#conductor/nodes/node-surroundings.ts';
+import { sortColumns } from '#conductor/nodes/resources/resource.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Filters of `GET /v1/nodes` (ironic-api.md §3.5); an absent one does not filter. */
@@ -38,38 +39,7 @@ export interface NodeFilter {
   readonly sharded?: boolean | undefined;
 }
 
-/** Columns that a list can be sorted by: all but JSON documents. */
-const sortColumns: Readonly<Record<string, PgColumn>> = {
-  uuid: nodes.uuid,
-  name: nodes.name,
-  driver: nodes.driver,
-  chassis_uuid: nodes.chassisUuid,
-  instance_uuid: nodes.instanceUuid,
-  resource_class: nodes.resourceClass,
-  network_interface: nodes.networkInterface,
-  conductor_group: nodes.conductorGroup,
-  owner: nodes.owner,
-  lessee: nodes.lessee,
-  description: nodes.description,
-  shard: nodes.shard,
-  automated_clean: nodes.automatedClean,
-  protected: nodes.protected,
-  retired: nodes.retired,
-  disable_power_off: nodes.disablePowerOff,
-  provision_state: nodes.provisionState,
-  target_provision_state: nodes.targetProvisionState,
-  provision_updated_at: nodes.provisionUpdatedAt,
-  power_state: nodes.powerState,
-  target_power_state: nodes.targetPowerState,
-  last_error: nodes.lastError,
-  maintenance: nodes.maintenance,
-  maintenance_reason: nodes.maintenanceReason,
-  fault: nodes.fault,
-  inspection_started_at: nodes.inspectionStartedAt,
-  inspection_finished_at: nodes.inspectionFinishedAt,
-  created_at: nodes.createdAt,
-  updated_at: nodes.updatedAt,
-};
+const sortable = sortColumns({ table: nodes, all: Object.keys(nodeFieldVersions) });
 
 /**
  * One page of nodes.
@@ -88,15 +58,11 @@ export function listNodes(
   /** What will be shown; all when absent. */
   fields?: readonly NodeField[],
 ): Promise<ShownNode[]> {
-  const sortBy = sortColumns[page.sortKey];
-  if (!sortBy && page.sortKey !== 'id') {
-    throw new AppError('invalid_argument', `The sort_key value ${page.sortKey} is an invalid field for sorting`);
-  }
   const { order, after } = pageOf({
     table: sql`${nodes}`,
     uuid: nodes.uuid,
     id: nodes.id,
-    sortBy,
+    sortBy: sortColumn(sortable, page.sortKey),
     descending: page.descending,
     marker: page.marker,
   });

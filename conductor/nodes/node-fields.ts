@@ -1,35 +1,19 @@
+import { getTableColumns } from 'drizzle-orm';
 import { z } from 'zod';
-import type { NodeDescription } from '#conductor/api/node-description.ts';
-import type { NodeInsert } from '#conductor/kernel/db/schema/node.ts';
+import { NodeDescription } from '#conductor/api/node-description.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 
-/** The columns behind the writable fields; the rest of them is checked and not kept. */
-export const nodeColumns = {
-  name: 'name',
-  driver: 'driver',
-  driver_info: 'driverInfo',
-  properties: 'properties',
-  extra: 'extra',
-  instance_info: 'instanceInfo',
-  network_data: 'networkData',
-  instance_uuid: 'instanceUuid',
-  instance_name: 'instanceName',
-  resource_class: 'resourceClass',
-  conductor_group: 'conductorGroup',
-  owner: 'owner',
-  lessee: 'lessee',
-  description: 'description',
-  shard: 'shard',
-  automated_clean: 'automatedClean',
-  protected: 'protected',
-  protected_reason: 'protectedReason',
-  retired: 'retired',
-  retired_reason: 'retiredReason',
-  disable_power_off: 'disablePowerOff',
-  maintenance: 'maintenance',
-  chassis_uuid: 'chassisUuid',
-  network_interface: 'networkInterface',
-  deploy_interface: 'deployInterface',
-} as const satisfies Partial<Record<keyof NodeDescription, keyof NodeInsert>>;
+/** The column behind a field of the API: `local_link_connection` → `localLinkConnection`. */
+export function columnName(field: string): string {
+  return field.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+const columns = getTableColumns(nodes);
+
+/** The writable fields that have a column of their own, each with its column; the rest is checked and not kept there. */
+export const nodeColumns = Object.keys(NodeDescription.shape)
+  .map((field) => [field, columnName(field)] as [keyof NodeDescription, keyof typeof columns])
+  .filter(([, column]) => Object.hasOwn(columns, column));
 
 /** Words that stand where a node's name does in the API's paths. */
 const reservedNames = new Set(['states', 'vendor_passthru', 'management', 'maintenance', 'detail', 'validate']);

@@ -1,5 +1,5 @@
 import { eq, inArray, or, type SQL } from 'drizzle-orm';
-import type { PgColumn } from 'drizzle-orm/pg-core';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
@@ -69,31 +69,24 @@ export function notFound(scope: NodeScope, ident: string): AppError {
   return new AppError('not_found', `${words[scope]} ${ident} could not be found.`);
 }
 
+const parts = {
+  port: ports,
+  portgroup: portgroups,
+  'volume connector': volumeConnectors,
+  'volume target': volumeTargets,
+} as const satisfies Partial<Record<NodeScope, PgTable>>;
+
 /** Whose the node is that this thing belongs to; `undefined` = there is none. */
 export async function findOwnership(db: Queryable, scope: NodeScope, ident: string): Promise<Ownership | undefined> {
-  const columns = { owner: nodes.owner, lessee: nodes.lessee };
-  const of = async (table: typeof ports | typeof portgroups | typeof volumeConnectors, which: SQL | undefined) => {
-    const [row] = await db.select(columns).from(nodes).innerJoin(table, eq(table.nodeUuid, nodes.uuid)).where(which);
-    return row;
-  };
-  const uuid = isUuid(ident) ? ident.toLowerCase() : undefined;
-  if (scope === 'portgroup') {
-    return of(portgroups, uuid === undefined ? eq(portgroups.name, ident) : eq(portgroups.uuid, uuid));
+  const owners = db.select({ owner: nodes.owner, lessee: nodes.lessee }).from(nodes).$dynamic();
+  if (scope === 'node' || scope === 'node in query' || scope === 'node in body') {
+    const [node] = await owners.where(isNode(ident));
+    return node;
   }
-  if (scope === 'port') return uuid === undefined ? undefined : of(ports, eq(ports.uuid, uuid));
-  if (scope === 'volume connector') {
-    return uuid === undefined ? undefined : of(volumeConnectors, eq(volumeConnectors.uuid, uuid));
-  }
-  if (scope === 'volume target') {
-    if (uuid === undefined) return undefined;
-    const join = eq(volumeTargets.nodeUuid, nodes.uuid);
-    const [row] = await db
-      .select(columns)
-      .from(nodes)
-      .innerJoin(volumeTargets, join)
-      .where(eq(volumeTargets.uuid, uuid));
-    return row;
-  }
-  const [row] = await db.select(columns).from(nodes).where(isNode(ident));
+  const table = parts[scope];
+  const byName = scope === 'portgroup' ? eq(portgroups.name, ident) : undefined;
+  const which = isUuid(ident) ? eq(table.uuid, ident.toLowerCase()) : byName;
+  if (which === undefined) return undefined;
+  const [row] = await owners.innerJoin(table, eq(table.nodeUuid, nodes.uuid)).where(which);
   return row;
 }

@@ -72,6 +72,7 @@ describe('viewNode', () => {
       expect(Object.keys(view(version))).toEqual(expected.map(([name]) => name));
     }
     expect(view(96)).not.toHaveProperty('instance_name');
+    expect(Object.values(view(104))).not.toContain(undefined);
   });
 
   test('shows no secret', () => {

@@ -4,12 +4,13 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { type NodeField, nodeFieldVersions } from '#conductor/model/node-words.ts';
+import { interfaceKinds, type NodeField, nodeFieldVersions } from '#conductor/model/node-words.ts';
 import type { FoundVlans } from '#conductor/model/port-vlans.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import type { FoundBond } from '#conductor/model/switch-bond.ts';
 import { describePort } from '#conductor/networks/switch-driver.ts';
 import { listMissing } from '#conductor/nodes/driver-info.ts';
+import { columnName } from '#conductor/nodes/node-fields.ts';
 import { interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 
 /** What the API shows of a node beside its row (`node-surroundings.ts` reads it). */
@@ -67,26 +68,12 @@ export function shownState(state: ProvisionState, version: number): ProvisionSta
   return state === 'available' && version < 2 ? null : state;
 }
 
-/** What each field shows: a list asks for few of them, of many nodes. */
-const fieldValues: Readonly<
-  Record<NodeField, (node: NodeRow, surroundings: NodeSurroundings, options: NodeViewOptions) => unknown>
-> = {
-  uuid: (node) => node.uuid,
-  created_at: (node) => apiTime(node.createdAt),
-  updated_at: (node) => apiTime(node.updatedAt),
-  automated_clean: (node) => node.automatedClean,
-  bios_interface: (node) => interfaceOf(node, 'bios'),
-  boot_interface: (node) => interfaceOf(node, 'boot'),
-  boot_mode: (node) => node.bootMode,
+type FieldValue = (node: NodeRow, surroundings: NodeSurroundings, options: NodeViewOptions) => unknown;
+
+/** What shows more than a column, or something else. */
+const special: Readonly<Partial<Record<NodeField, FieldValue>>> = {
   clean_step: (_, { currentStep }) => stepOf(currentStep, 'clean'),
-  conductor_group: (node) => node.conductorGroup,
-  console_enabled: (node) => node.consoleEnabled,
-  console_interface: (node) => interfaceOf(node, 'console'),
-  disable_power_off: (node) => node.disablePowerOff,
-  deploy_interface: (node) => interfaceOf(node, 'deploy'),
   deploy_step: (_, { currentStep }) => stepOf(currentStep, 'deploy'),
-  description: (node) => node.description,
-  driver: (node) => node.driver,
   driver_info: (node) => maskDocument(node.driverInfo),
   driver_internal_info: (node, { agent, differing }) => ({
     ...internalInfo(agent),
@@ -94,54 +81,34 @@ const fieldValues: Readonly<
     ...wipeInfo(node),
     ...missingInfo(node),
   }),
-  extra: (node) => node.extra,
-  fault: (node) => node.fault,
-  firmware_interface: (node) => interfaceOf(node, 'firmware'),
-  inspection_finished_at: (node) => apiTime(node.inspectionFinishedAt),
-  inspection_started_at: (node) => apiTime(node.inspectionStartedAt),
-  inspect_interface: (node) => interfaceOf(node, 'inspect'),
   instance_info: (node) => maskDocument(node.instanceInfo),
-  instance_name: (node) => node.instanceName,
-  instance_uuid: (node) => node.instanceUuid,
-  last_error: (node) => node.lastError,
-  lessee: (node) => node.lessee,
-  maintenance: (node) => node.maintenance,
-  maintenance_reason: (node) => node.maintenanceReason,
-  management_interface: (node) => interfaceOf(node, 'management'),
-  name: (node) => node.name,
-  network_data: (node) => node.networkData,
-  network_interface: (node) => interfaceOf(node, 'network'),
-  owner: (node) => node.owner,
   // Baton has no data for it
   parent_node: () => null,
-  power_interface: (node) => interfaceOf(node, 'power'),
-  power_state: (node) => node.powerState,
   properties: (node) => maskDocument(node.properties),
-  protected: (node) => node.protected,
-  protected_reason: (node) => node.protectedReason,
   provision_state: (node, _, { version }) => shownState(node.provisionState, version),
-  provision_updated_at: (node) => apiTime(node.provisionUpdatedAt),
-  raid_config: (node) => node.raidConfig,
-  raid_interface: (node) => interfaceOf(node, 'raid'),
-  rescue_interface: (node) => interfaceOf(node, 'rescue'),
   reservation: (_, { reservation }) => reservation ?? null,
-  resource_class: (node) => node.resourceClass,
-  retired: (node) => node.retired,
-  retired_reason: (node) => node.retiredReason,
-  secure_boot: (node) => node.secureBoot,
   service_step: () => ({}),
-  shard: (node) => node.shard,
-  storage_interface: (node) => interfaceOf(node, 'storage'),
-  target_power_state: (node) => node.targetPowerState,
-  target_provision_state: (node) => node.targetProvisionState,
-  target_raid_config: (node) => node.targetRaidConfig,
   traits: (_, { traits }) => traits,
-  vendor_interface: (node) => interfaceOf(node, 'vendor'),
   conductor: (node, { reservation }, { conductorOf }) => reservation ?? conductorOf(node) ?? null,
-  allocation_uuid: (node) => node.allocationUuid,
-  chassis_uuid: (node) => node.chassisUuid,
 };
+
+/** An interface's name, or the column of the field's name. */
+function plainValue(field: NodeField): FieldValue {
+  const kind = interfaceKinds.find((each) => field === `${each}_interface`);
+  if (kind) return (node) => interfaceOf(node, kind);
+  const column = columnName(field) as keyof NodeRow;
+  return (node) => {
+    const value = node[column];
+    return value instanceof Date ? apiTime(value) : value;
+  };
+}
+
 const allFields = Object.keys(nodeFieldVersions) as NodeField[];
+
+/** Made once: a list asks for few fields, of many nodes. */
+const fieldValues = Object.fromEntries(
+  allFields.map((field) => [field, special[field] ?? plainValue(field)]),
+) as Readonly<Record<NodeField, FieldValue>>;
 
 function stepOf(current: NodeSurroundings['currentStep'], kind: FlowKindName): JsonObject {
   if (current?.kind !== kind) return {};

@@ -93,7 +93,7 @@ type Description = ReturnType<typeof NodeDescription.parse>;
 
 /** The node as clients write it, its secrets sealed. */
 export function describeNode(node: NodeRow): Record<string, unknown> {
-  const columns = Object.entries(nodeColumns).map(([field, column]) => [field, node[column]]);
+  const columns = nodeColumns.map(([field, column]) => [field, node[column]]);
   const interfaces = Object.entries(nodeInterfaces(node)).map(([kind, name]) => [`${kind}_interface`, name]);
   return { ...Object.fromEntries(columns), ...Object.fromEntries(interfaces), parent_node: null };
 }
@@ -206,8 +206,8 @@ function changedColumns(node: NodeRow, after: FilledDescription): NodeChange {
     properties: keepMasked(after.properties, node.properties),
   };
   requireLoginForNewAddress('driver_info', secretsKept.driver_info, node.driverInfo);
-  const changes = Object.entries(nodeColumns)
-    .map(([field, column]) => [column, secretsKept[field as keyof typeof nodeColumns]] as const)
+  const changes = nodeColumns
+    .map(([field, column]) => [column, secretsKept[field]] as const)
     .filter(([column, value]) => JSON.stringify(value) !== JSON.stringify(node[column]));
   return Object.fromEntries(changes) as NodeChange;
 }

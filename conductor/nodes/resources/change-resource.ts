@@ -4,10 +4,10 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
+import { columnName } from '#conductor/nodes/node-fields.ts';
 import { changeNote, describePatch } from '#conductor/nodes/node-history.ts';
 import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
 import {
-  columnName,
   columnsOf,
   describeRow,
   type Resource,

@@ -6,6 +6,7 @@ import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import { columnName } from '#conductor/nodes/node-fields.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 
 /** A row of any resource: `nodeUuid` where it belongs to a node. */
@@ -60,11 +61,6 @@ export interface Resource<Row extends ResourceRow> extends ResourceFields {
   };
 }
 
-/** The column behind a field: `local_link_connection` → `localLinkConnection`. */
-export function columnName(field: string): string {
-  return field.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-}
-
 export function columnsOf(resource: Pick<Resource<ResourceRow>, 'table'>): Record<string, PgColumn> {
   return getTableColumns(resource.table);
 }
@@ -105,8 +101,11 @@ export function toColumns<Row>(description: Readonly<Record<string, unknown>>): 
 }
 
 /** The column that a list is sorted by, by the field's name; documents are not sorted by. */
-export function sortColumns(resource: ResourceFields & Pick<Resource<ResourceRow>, 'table'>): Record<string, PgColumn> {
-  const columns = columnsOf(resource);
+export function sortColumns(resource: {
+  readonly table: PgTable;
+  readonly all: readonly string[];
+}): Record<string, PgColumn> {
+  const columns = getTableColumns(resource.table);
   const sortable = resource.all.flatMap((field) => {
     const column = columns[columnName(field)];
     return column && column.dataType !== 'json' ? [[field, column] as const] : [];
