@@ -7,12 +7,35 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
+import { type KnownDisk, toKnownDisk } from '#conductor/model/known-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { CommandResult } from '#shared/wire/agent-calls.ts';
 import { HeardLldp, InventoryDocument } from '#shared/wire/inventory.ts';
 import { type AdvertisedStep, AdvertisedSteps, HardwareManagerVersion, type StepKind } from '#shared/wire/step.ts';
 
 /** An agent that listens for LLDP answers when switches have spoken: every 30 s, and some only every other time. */
 const timeoutMs = 120_000;
+
+/** Why the agent has not done it, or has not answered as it should. */
+function reasonOf({ command_error: error }: CommandResult): string | undefined {
+  return error?.details ?? error?.message ?? undefined;
+}
+
+/**
+ * Has the agent do what is done at once, and answers its result.
+ * @param doing for the error: `flush the disks`
+ * @throws AppError `agent_error` with the agent's reason, `unavailable`, `busy`
+ */
+export async function callAgent(
+  agent: AgentClient,
+  doing: string,
+  name: string,
+  params: JsonObject = {},
+): Promise<unknown> {
+  const result = await agent.post({ name, params }, { wait: true });
+  if (result.command_status === 'SUCCEEDED') return result.command_result;
+  throw new AppError('agent_error', `${doing}: ${reasonOf(result) ?? result.command_status}`);
+}
 
 /**
  * What the agent's machine is made of now, whole as the agent reports it.
@@ -23,10 +46,15 @@ export async function askForInventory(agent: AgentClient): Promise<JsonObject> {
   const result = await agent.post({ name, params: {} }, { wait: true, timeoutMs });
   const parsed = InventoryDocument.safeParse(result.command_result);
   if (parsed.success) return result.command_result as JsonObject;
-  const reason = result.command_error?.details ?? result.command_error?.message;
+  const reason = reasonOf(result);
   throw new AppError('agent_error', `ask the agent for the inventory (${name})${reason ? `: ${reason}` : ''}`, {
     cause: reason ? undefined : parsed.error,
   });
+}
+
+/** Its disks. @throws AppError `agent_error`, `unavailable`, `busy` */
+export async function askForDisks(agent: AgentClient): Promise<KnownDisk[]> {
+  return InventoryDocument.parse(await askForInventory(agent)).disks.map(toKnownDisk);
 }
 
 /** What switches have said so far to an agent, which listens from the first question on; Ironic's agent can't. */
@@ -35,7 +63,7 @@ export async function askForHeardLldp(agent: AgentClient): Promise<HeardLldp> {
   const result = await agent.post({ name, params: {} }, { wait: true });
   const parsed = HeardLldp.safeParse(result.command_result);
   if (parsed.success) return parsed.data;
-  const reason = result.command_error?.details ?? result.command_error?.message ?? 'its answer has another form';
+  const reason = reasonOf(result) ?? 'its answer has another form';
   throw new AppError('agent_error', `ask the agent what switches say (${name}): ${reason}`);
 }
 
@@ -71,6 +99,13 @@ export async function saveAgentSteps(
     });
 }
 
+interface AskingContext {
+  readonly agent: () => AgentClient;
+  readonly secrets: Secrets;
+  readonly node: NodeRow;
+  readonly ports: () => Promise<readonly PortRow[]>;
+}
+
 export interface AgentOffer {
   readonly advertised: AdvertisedStep[];
   readonly version: HardwareManagerVersion;
@@ -81,17 +116,13 @@ export interface AgentOffer {
  * that is no error (DESIGN.md).
  * @throws AppError `agent_error`, `unavailable`, `busy`
  */
-export async function askForSteps(
-  agent: AgentClient,
-  kind: StepKind,
-  about: { readonly secrets: Secrets; readonly node: NodeRow; readonly ports: readonly PortRow[] },
-): Promise<AgentOffer> {
+export async function askForSteps({ agent, secrets, node, ports }: AskingContext, kind: StepKind): Promise<AgentOffer> {
   const name = `${kind}.get_${kind}_steps`;
   const params = {
-    node: dumpNode(about.secrets, about.node, { hardwareManagerVersion: null }),
-    ports: dumpPorts(about.ports),
+    node: dumpNode(secrets, node, { hardwareManagerVersion: null }),
+    ports: dumpPorts(await ports()),
   };
-  const result = await agent.post({ name, params }, { wait: true });
+  const result = await agent().post({ name, params }, { wait: true });
   if (result.command_status === 'FAILED' && isMissingExtension(result.command_error?.message)) {
     return { advertised: [], version: {} };
   }
@@ -99,7 +130,7 @@ export async function askForSteps(
   const steps = AdvertisedSteps.safeParse(answer?.[`${kind}_steps`]);
   const version = HardwareManagerVersion.safeParse(answer?.['hardware_manager_version']);
   if (!steps.success || !version.success) {
-    const reason = result.command_error?.details ?? result.command_error?.message ?? 'its answer has another form';
+    const reason = reasonOf(result) ?? 'its answer has another form';
     throw new AppError('agent_error', `ask the agent for its steps (${name}): ${reason}`);
   }
   return { advertised: Object.values(steps.data).flat(), version: version.data };

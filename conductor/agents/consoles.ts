@@ -157,15 +157,7 @@ async function serveOne(
   const hasLeft = closing(operator, 'the connection to the operator was lost');
   const other = await request.open();
   const record = (event: string): Promise<void> =>
-    addHistory(db, {
-      nodeUuid,
-      severity: 'INFO',
-      eventType: 'console',
-      event,
-      conductor: context.conductorName,
-      user,
-      project,
-    });
+    addHistory(db, { nodeUuid, eventType: 'console', event, conductor: context.conductorName, user, project });
   const startedAt = clock.now().getTime();
   const during = request.during === undefined ? '' : ` during ${request.during}`;
   let reason = '';

@@ -5,20 +5,18 @@ import { updateFlow } from '#conductor/flows/flow-store.ts';
 import { isHeld } from '#conductor/flows/hold-flow.ts';
 import { changesNode } from '#conductor/flows/post-step-hooks.ts';
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
-import { type ConductorStepOutcome, loadStepContext } from '#conductor/flows/step-context.ts';
+import { type ConductorStepOutcome, loadStepContext, type Work } from '#conductor/flows/step-context.ts';
 import { recordStepEvents } from '#conductor/flows/step-log.ts';
 import { together } from '#conductor/kernel/db/batches.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { countFlow, countHop } from '#conductor/kernel/metrics/metrics.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
-import { holdLease, type Lease, releaseLease } from '#conductor/nodes/node-lease.ts';
+import { holdLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
 import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
@@ -27,18 +25,6 @@ const retryEveryMs = 5_000;
 
 /** `started` = its start was recorded with the end of the step before. */
 type Mode = 'run' | 'resume' | 'started';
-
-export interface Work {
-  readonly context: EngineContext;
-  readonly lease: Lease;
-  readonly node: NodeRow;
-  readonly flow: FlowRow;
-  readonly session: AgentSessionRow | null;
-  /** Of what was read: `NodeWork.version`. */
-  readonly version: string;
-  readonly ports: () => Promise<readonly PortRow[]>;
-  readonly signal: AbortSignal;
-}
 
 /** The next step, whose start is recorded already, and `NodeWork.version` at that moment, where it is known. */
 export interface Started {

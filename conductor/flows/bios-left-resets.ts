@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listSteps, noteOutput } from '#conductor/flows/flow-store.ts';
+import { noteOutput, stepsOf } from '#conductor/flows/flow-store.ts';
 import { type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { isEnded } from '#conductor/model/flow-states.ts';
@@ -69,7 +69,7 @@ function resetsToo(context: StepContext, step: FlowStepRow): boolean {
  */
 export async function laterReset(context: StepContext): Promise<string | undefined> {
   if (context.flow.abortRequested !== null) return undefined;
-  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
+  const steps = await stepsOf(context);
   let isBehindOthers = false;
   for (const step of steps.slice(steps.findIndex(({ uuid }) => uuid === context.step.uuid) + 1)) {
     if (step.inBand || step.state !== 'pending') return undefined;
@@ -112,7 +112,7 @@ function nextReset(later: readonly FlowStepRow[]): FlowStepRow | undefined {
 
 /** The steps of the flow that have left their reset to others, and whose settings are not known to hold. */
 export async function listLeft(context: StepContext): Promise<readonly LeftStep[]> {
-  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
+  const steps = await stepsOf(context);
   return steps.flatMap((row) => {
     const note = row.state === 'succeeded' && row.interface === 'bios' ? Note.safeParse(row.output).data : undefined;
     return note && note.asked !== 'held' ? [{ row, note }] : [];

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isQuiet } from '#conductor/flows/bios-left-resets.ts';
 import { isUnreadable } from '#conductor/flows/bios-requested-settings.ts';
 import { readBiosSettings } from '#conductor/flows/bios-store.ts';
-import { listSteps } from '#conductor/flows/flow-store.ts';
+import { stepsOf } from '#conductor/flows/flow-store.ts';
 import { type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import {
@@ -69,7 +69,7 @@ export async function applyAhead(context: StepContext, apply: () => Promise<void
 }
 
 async function stepsAhead(context: StepContext): Promise<readonly FlowStepRow[]> {
-  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
+  const steps = await stepsOf(context);
   const next = steps
     .slice(steps.findIndex(({ uuid }) => uuid === context.step.uuid) + 1)
     .filter((each) => each.inBand || !isQuiet(each));

@@ -116,7 +116,6 @@ export async function giveBootSecrets(
   if (await giveAgentSession(db, node.uuid, sealed, client)) {
     await addHistory(db, {
       nodeUuid: node.uuid,
-      severity: 'INFO',
       eventType: 'agent',
       event: `${mac}${source === undefined ? '' : ` at ${source}`} has fetched this boot's token`,
       conductor: context.config.conductorName,

@@ -126,7 +126,6 @@ export async function restBeforeWipe(
   await applyEvent(tx, node, 'cleaned', { conductor, target: null });
   await addHistory(tx, {
     nodeUuid: node.uuid,
-    severity: 'INFO',
     eventType: 'wipe',
     event: `its wipe is not started: site action ${actionId} ${why}`,
     conductor,

@@ -213,7 +213,6 @@ async function noteWipe(
   if (await findReceiptOfFlow(tx, flow.uuid)) return;
   await addHistory(tx, {
     nodeUuid: node.uuid,
-    severity: 'INFO',
     eventType: 'wipe',
     event: `wipe ${simulatedWipe}`,
     conductor: context.config.conductorName,

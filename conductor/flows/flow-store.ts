@@ -14,6 +14,7 @@ import {
   sql,
 } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
+import type { StepContext } from '#conductor/flows/step-context.ts';
 import { together } from '#conductor/kernel/db/batches.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type FlowRow, type FlowStepRow, flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
@@ -66,6 +67,15 @@ const stepsOfNode = selectSteps((uuid) => sql`(SELECT uuid FROM flows WHERE ende
 /** A flow's steps in the order in which they run. */
 export function listSteps(db: Queryable, flowUuid: string): Promise<FlowStepRow[]> {
   return stepsOfFlow(db, { uuid: flowUuid });
+}
+
+/** The flow's steps as they are now. @throws AppError `database_error` */
+export function stepsOf({ ask, db, flow }: Pick<StepContext, 'ask' | 'db' | 'flow'>): Promise<readonly FlowStepRow[]> {
+  return ask(listSteps(db, flow.uuid));
+}
+
+export async function hasSucceeded(context: StepContext, name: string): Promise<boolean> {
+  return (await stepsOf(context)).some(({ step, state }) => step === name && state === 'succeeded');
 }
 
 /** The same of the node's flow that has not ended. */

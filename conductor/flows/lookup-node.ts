@@ -163,7 +163,6 @@ async function issueToken(
   await recordBootEvent(context.db, { nodeUuid: node.uuid }, { event: 'lookup', conductor });
   await addHistory(context.db, {
     nodeUuid: node.uuid,
-    severity: 'INFO',
     eventType: 'agent',
     event: 'ramdisk has looked itself up',
     conductor,

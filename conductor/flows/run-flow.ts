@@ -1,10 +1,11 @@
-import { actOnStep, mayBeFollowed, type Work } from '#conductor/flows/act-on-step.ts';
+import { actOnStep, mayBeFollowed } from '#conductor/flows/act-on-step.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { abortFlow, failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
 import { holdInMaintenance, leaveToOthers } from '#conductor/flows/hold-flow.ts';
 import { nextAction } from '#conductor/flows/next-action.ts';
 import { type FirstWork, readWork } from '#conductor/flows/read-work.ts';
+import type { Work } from '#conductor/flows/step-context.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/model/flow-states.ts';

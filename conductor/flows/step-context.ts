@@ -109,16 +109,21 @@ export async function tryToRead<Read>(
   }
 }
 
+/** What a step is run for. */
+export interface Work {
+  readonly context: EngineContext;
+  readonly lease: Lease;
+  readonly node: NodeRow;
+  readonly flow: FlowRow;
+  readonly session: AgentSessionRow | null;
+  /** Of what was read: `NodeWork.version`. */
+  readonly version: string;
+  readonly ports: () => Promise<readonly PortRow[]>;
+  readonly signal: AbortSignal;
+}
+
 export async function loadStepContext(
-  work: {
-    readonly context: EngineContext;
-    readonly lease: Lease;
-    readonly node: NodeRow;
-    readonly flow: FlowRow;
-    readonly session: AgentSessionRow | null;
-    readonly ports: () => Promise<readonly PortRow[]>;
-    readonly signal: AbortSignal;
-  },
+  work: Work,
   { step, isRepeated }: Pick<StepContext, 'step' | 'isRepeated'>,
 ): Promise<StepContext> {
   const { context, node, signal } = work;

@@ -109,7 +109,6 @@ async function recordFound(
   if (node.fault === nodeFaults.power) {
     await addHistory(tx, {
       nodeUuid: node.uuid,
-      severity: 'INFO',
       eventType: 'maintenance',
       event: 'maintenance off: the BMC answers again',
       conductor,
@@ -119,7 +118,6 @@ async function recordFound(
   if (found === node.powerState) return;
   await addHistory(tx, {
     nodeUuid: node.uuid,
-    severity: 'INFO',
     eventType: 'power',
     event: `found '${found}' where '${node.powerState ?? 'unknown'}' was on record`,
     conductor,

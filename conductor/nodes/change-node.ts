@@ -13,7 +13,7 @@ import { refuseUnknownKeys } from '#conductor/nodes/driver-info.ts';
 import { followNodeChange, forgetAllocation } from '#conductor/nodes/node-allocation.ts';
 import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { requireUnowned } from '#conductor/nodes/node-guards.ts';
-import { actedVia, addHistory, changeNote, describePatch } from '#conductor/nodes/node-history.ts';
+import { addHistory, changeNote, describePatch } from '#conductor/nodes/node-history.ts';
 import {
   checkInterface,
   keptDeployInterface,
@@ -106,12 +106,8 @@ export async function createNode(
     const node = await insertNode(tx, sealNode(context.secrets, row.uuid, row));
     await addHistory(tx, {
       nodeUuid: node.uuid,
-      severity: 'INFO',
       eventType: 'provisioning',
-      event: actedVia(`created in ${state}`, caller),
-      conductor: config.conductorName,
-      user: caller.user,
-      project: caller.project,
+      ...changeNote(context, caller, `created in ${state}`),
     });
     return node;
   });
@@ -187,12 +183,12 @@ export async function setMaintenance(
     if (!maintenance.on) await notifyCapacity(tx, nodeUuid);
     await addHistory(tx, {
       nodeUuid,
-      severity: 'INFO',
       eventType: 'maintenance',
-      event: actedVia(maintenance.on ? `maintenance on${reason ? `: ${reason}` : ''}` : 'maintenance off', caller),
-      conductor: context.config.conductorName,
-      user: caller.user,
-      project: caller.project,
+      ...changeNote(
+        context,
+        caller,
+        maintenance.on ? `maintenance on${reason ? `: ${reason}` : ''}` : 'maintenance off',
+      ),
       notify: { type: 'node.maintenance', data: { maintenance: maintenance.on, reason, fault: null } },
     });
   });

@@ -80,7 +80,6 @@ export async function forgetAllocation(
   await deleteAllocationOfNode(tx, node.uuid);
   await addHistory(tx, {
     nodeUuid: node.uuid,
-    severity: 'INFO',
     eventType: 'allocation',
     event: `released from allocation ${node.allocationUuid}`,
     conductor: by.conductor,

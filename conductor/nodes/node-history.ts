@@ -14,7 +14,8 @@ export interface HistoryEntry {
   /** For `rewriteHistory`. */
   readonly uuid?: string;
   readonly nodeUuid: string;
-  readonly severity: 'INFO' | 'ERROR';
+  /** Default: INFO. */
+  readonly severity?: 'INFO' | 'ERROR';
   /** `provisioning`, `power`, `network` … */
   readonly eventType: string;
   readonly event: string;
@@ -40,16 +41,16 @@ const kept = 300;
  * written right before COMMIT.
  */
 export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<void> {
-  const { nodeUuid, notify, user = null, project = null, uuid = randomUUID(), ...fields } = entry;
+  const { nodeUuid, notify, severity = 'INFO', user = null, project = null, uuid = randomUUID(), ...fields } = entry;
   const event = notify && outboxValues(notify, uuid);
-  await beforeCommit(db, writeNotes, { nodeUuid, entry: { uuid, user, project, ...fields }, event });
+  await beforeCommit(db, writeNotes, { nodeUuid, entry: { uuid, severity, user, project, ...fields }, event });
 }
 
 /** Forgets the node's oldest entries of one type and severity, beyond the newest so many. */
 export async function forgetOldest(
   db: Queryable,
   nodeUuid: string,
-  { eventType, severity, keep }: Pick<HistoryEntry, 'eventType' | 'severity'> & { readonly keep: number },
+  { eventType, severity, keep }: Required<Pick<HistoryEntry, 'eventType' | 'severity'>> & { readonly keep: number },
 ): Promise<void> {
   const ofType = and(
     eq(nodeHistory.nodeUuid, nodeUuid),
@@ -161,7 +162,7 @@ export function changeNote(
 
 /** @param uuid of the entry, where it is written again later */
 export function writeChangeNote(db: Queryable, nodeUuid: string, note: ChangeNote, uuid?: string): Promise<void> {
-  return addHistory(db, { nodeUuid, severity: 'INFO', eventType: 'change', ...note, ...(uuid ? { uuid } : {}) });
+  return addHistory(db, { nodeUuid, eventType: 'change', ...note, ...(uuid ? { uuid } : {}) });
 }
 
 /** More are only counted. */

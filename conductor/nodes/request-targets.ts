@@ -40,12 +40,8 @@ export async function requestPower(
     });
     await addHistory(tx, {
       nodeUuid: node.uuid,
-      severity: 'INFO',
       eventType: 'power',
-      event: `'${request.target}' requested`,
-      conductor: context.config.conductorName,
-      user: request.caller.user,
-      project: request.caller.project,
+      ...changeNote(context, request.caller, `'${request.target}' requested`),
       notify: {
         type: 'node.power_state',
         data: { power_state: node.powerState, target_power_state: request.target, event: 'requested' },
@@ -100,12 +96,8 @@ export async function requestBootMode(
     });
     await addHistory(tx, {
       nodeUuid: node.uuid,
-      severity: 'INFO',
       eventType: 'boot mode',
-      event: `${asked} requested`,
-      conductor: context.config.conductorName,
-      user: caller.user,
-      project: caller.project,
+      ...changeNote(context, caller, `${asked} requested`),
     });
   });
   context.nudge(nodeUuid);

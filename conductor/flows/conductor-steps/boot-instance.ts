@@ -4,8 +4,8 @@ import { dumpNode } from '#conductor/agents/node-dump.ts';
 import { ejectBootMedium, requireVirtualMedia } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import { setPower, switchPower } from '#conductor/flows/conductor-steps/power.ts';
 import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
-import { listSteps, noteOutput } from '#conductor/flows/flow-store.ts';
-import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import { hasSucceeded, noteOutput, stepsOf } from '#conductor/flows/flow-store.ts';
+import type { ConductorStep, ConductorStepOutcome, StepContext, WriteFacts } from '#conductor/flows/step-context.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import { renewBootDevice, setInstanceBootDevice, setOfferedBootDevice } from '#conductor/nodes/boot-device.ts';
 import { checkImageUrls } from '#conductor/nodes/image-info.ts';
@@ -40,7 +40,7 @@ async function powerOnInstance(context: StepContext): Promise<ConductorStepOutco
   const instance = ramdiskInstance({ ...node, instanceInfo });
   const isVirtual = bootsFromVirtualMedia(node) && instance.kind === 'iso';
   if (isVirtual && (await loadDrive(context, instance.url)) === 'runs') {
-    return { kind: 'done', record: () => Promise.resolve({ powerState: 'power on', powerFailures: 0 }) };
+    return { kind: 'done', record: runs };
   }
   // before each start, for a rescue or a service may have had the boot device in between
   const bmc = context.bmc();
@@ -74,14 +74,8 @@ async function loadDrive(context: StepContext, url: string): Promise<'runs' | 'l
 
 /** An instance that boots from a volume may have its data on the disk that an earlier one's image was written to. */
 async function forgetEarlierDisk(context: StepContext): Promise<void> {
-  if (await hasWrittenImage(context)) return;
+  if (await hasSucceeded(context, 'write_image')) return;
   await context.record((tx) => updateNode(tx, context.node.uuid, { osDisk: null }));
-}
-
-/** The flow has written the instance's image. */
-export async function hasWrittenImage(context: StepContext): Promise<boolean> {
-  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
-  return steps.some(({ step, state }) => step === 'write_image' && state === 'succeeded');
 }
 
 /**
@@ -93,6 +87,7 @@ export async function hasWrittenImage(context: StepContext): Promise<boolean> {
 
 const command = 'standby.park_for_kexec';
 const checkEveryMs = 2_000;
+const runs: WriteFacts = () => Promise.resolve({ powerState: 'power on', powerFailures: 0 });
 /** For the agent's clock to be done before ours. */
 const graceMs = 2_000;
 
@@ -139,7 +134,7 @@ function request(context: StepContext): Parameters<typeof sendCommand>[1] {
 /** When the machine is no longer parked, at the latest; `undefined` = it is off. */
 async function parkedUntil(context: StepContext): Promise<Date | undefined> {
   if (!wantsKexec(context)) return undefined;
-  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
+  const steps = await stepsOf(context);
   const tornDown = steps.findLast(({ step, state }) => step === 'tear_down_agent' && state === 'succeeded');
   const parked = Parked.safeParse(tornDown?.output);
   return parked.success ? new Date(parked.data.parked_until) : undefined;
@@ -188,9 +183,5 @@ async function checkDeparture(context: StepContext, until: Date): Promise<Conduc
   if (!isOver || power === undefined) {
     return { kind: 'wait', reason: context.step.waitingFor ?? '', timeoutMs: Infinity, checkEveryMs };
   }
-  return {
-    kind: 'done',
-    output: { deploy_boot: 'kexec' },
-    record: () => Promise.resolve({ powerState: 'power on', powerFailures: 0 }),
-  };
+  return { kind: 'done', output: { deploy_boot: 'kexec' }, record: runs };
 }

@@ -24,7 +24,6 @@ async function noteOtherRamdisk(context: StepContext): Promise<void> {
   await context.record((tx) =>
     addHistory(tx, {
       nodeUuid: node.uuid,
-      severity: 'INFO',
       eventType: 'provisioning',
       event: `Baton's own ramdisk is booted: ${fault}`,
       conductor: config.conductorName,

@@ -1,3 +1,4 @@
+import { callAgent } from '#conductor/agents/ask-agent.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
@@ -10,15 +11,8 @@ export const finalizeRescue: ConductorStep = {
     const hash = openNodeDocument(context.secrets, context.node, 'instanceInfo')['hashed_rescue_password'];
     if (typeof hash !== 'string') throw new AppError('invalid_argument', 'instance_info has no rescue password');
     try {
-      const result = await context
-        .agent()
-        .post({ name: 'rescue.finalize_rescue', params: { rescue_password: hash, hashed: true } }, { wait: true });
-      if (result.command_status !== 'SUCCEEDED') {
-        throw new AppError(
-          'agent_error',
-          `finish the rescue: ${result.command_error?.details ?? result.command_status}`,
-        );
-      }
+      const params = { rescue_password: hash, hashed: true };
+      await callAgent(context.agent(), 'finish the rescue', 'rescue.finalize_rescue', params);
     } catch (error) {
       if (errorCode(error) !== 'unavailable' || !(await hasStoodAside(context))) throw error;
       return { kind: 'done', output: 'the answer was lost; the agent has stopped serving and beating since' };

@@ -1,6 +1,6 @@
 import { askForInventory, askForSteps, saveAgentSteps } from '#conductor/agents/ask-agent.ts';
 import { startWatchingCables } from '#conductor/flows/conductor-steps/watch-cables.ts';
-import { listSteps } from '#conductor/flows/flow-store.ts';
+import { stepsOf } from '#conductor/flows/flow-store.ts';
 import { readPlan, requireSamePlan } from '#conductor/flows/read-plan.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
@@ -37,11 +37,7 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
 }
 
 async function rememberSteps(context: StepContext, kind: StepKind): ReturnType<typeof askForSteps> {
-  const offer = await askForSteps(context.agent(), kind, {
-    secrets: context.secrets,
-    node: context.node,
-    ports: await context.ports(),
-  });
+  const offer = await askForSteps(context, kind);
   await context.record((tx) =>
     saveAgentSteps(tx, {
       nodeUuid: context.node.uuid,
@@ -72,7 +68,7 @@ async function readInventory(context: StepContext): Promise<void> {
 async function stillToRun(context: StepContext, plan: readonly PlannedStep[]): Promise<PlannedStep[]> {
   const { opening } = flowKinds[context.flow.kind];
   if (opening.length > 0) return plan.slice(opening.length);
-  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
+  const steps = await stepsOf(context);
   const through = new Set(steps.filter((step) => isEnded(step.state)).map(stepKey));
   through.add(stepKey(context.step));
   // none of the plugins' tasks stands before the boot, whatever the step that it is has done there

@@ -1,6 +1,7 @@
 import { inArray } from 'drizzle-orm';
 import { z } from 'zod';
 import { saveAgentLogs } from '#conductor/agents/agent-session-store.ts';
+import { callAgent } from '#conductor/agents/ask-agent.ts';
 import { park, wantsKexec } from '#conductor/flows/conductor-steps/boot-instance.ts';
 import { switchPower } from '#conductor/flows/conductor-steps/power.ts';
 import { checkCables } from '#conductor/flows/conductor-steps/watch-cables.ts';
@@ -89,10 +90,7 @@ async function tearDown(context: StepContext, mode: 'run' | 'resume'): Promise<C
   if (mode === 'run') await checkCables(context);
   const parked = wantsKexec(context) ? await park(context, mode) : undefined;
   if (parked && parked.kind !== 'refused') return parked;
-  const result = await context.agent().post({ name: 'standby.sync', params: {} }, { wait: true });
-  if (result.command_status !== 'SUCCEEDED') {
-    throw new AppError('agent_error', `flush the disks: ${result.command_error?.details ?? result.command_status}`);
-  }
+  await callAgent(context.agent(), 'flush the disks', 'standby.sync');
   const output = parked && { deploy_boot: 'reboot', reason: parked.reason };
   return { kind: 'done', output, record: await switchPower(context, 'power off') };
 }

@@ -6,7 +6,7 @@ import { checkBootMedium, insertBootMedium } from '#conductor/flows/conductor-st
 import { setPower } from '#conductor/flows/conductor-steps/power.ts';
 import { bootFrom } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import { connectNode } from '#conductor/flows/conductor-steps/switch-networks.ts';
-import { listSteps } from '#conductor/flows/flow-store.ts';
+import { hasSucceeded, stepsOf } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { BootDevice, PowerTarget } from '#conductor/model/power-and-boot.ts';
@@ -66,7 +66,8 @@ function rebootIntoRamdisk(context: StepContext): Promise<ConductorStepOutcome> 
 async function awaitRamdisk(context: StepContext): Promise<ConductorStepOutcome> {
   if (!hasCalledIn(context)) return waitForAgent(context, comesBack);
   await checkSameRamdisk(context);
-  return (await isBootFromDiskSet(context)) ? bootFrom(context, 'disk') : { kind: 'done' };
+  // that the instance boots from its disk had been set before the reboot, which took the boot device's place
+  return (await hasSucceeded(context, 'prepare_instance_boot')) ? bootFrom(context, 'disk') : { kind: 'done' };
 }
 
 /**
@@ -77,19 +78,12 @@ async function checkSameRamdisk(context: StepContext): Promise<void> {
   const { inBand } = flowKinds[context.flow.kind];
   const planned = context.flow.hardwareManagerVersion;
   if (!inBand || !planned) return;
-  const about = { secrets: context.secrets, node: context.node, ports: await context.ports() };
-  const { version } = await askForSteps(context.agent(), inBand.kind, about);
+  const { version } = await askForSteps(context, inBand.kind);
   if (sameVersions(planned, version)) return;
   throw new AppError(
     'version_mismatch',
     `the agent came back with other hardware managers: ${JSON.stringify(version)}, planned with ${JSON.stringify(planned)}`,
   );
-}
-
-/** That the instance boots from its disk had been set before the reboot, which took the boot device's place. */
-async function isBootFromDiskSet(context: StepContext): Promise<boolean> {
-  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
-  return steps.some(({ step, state }) => step === 'prepare_instance_boot' && state === 'succeeded');
 }
 
 /** Follows a step whose definition says `reboot_requested`. */
@@ -106,7 +100,7 @@ export const rebootRamdisk: ConductorStep = {
 
 /** Steps that an operator may list between others: where the flow has a ramdisk, power comes back with it. */
 async function hasRamdisk(context: StepContext): Promise<boolean> {
-  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
+  const steps = await stepsOf(context);
   return steps.some((step) => step.step === 'boot_ramdisk');
 }
 
@@ -134,10 +128,8 @@ export const reboot = powerStep(
   'On request: reboots the machine, into the ramdisk where the flow runs in one.',
 );
 
-/** What driver's steps share whose changes take effect at a reset. */
-
 /**
- * A cold start: into the ramdisk where the flow has one running, whose agent is then awaited, else as the machine boots
+ * For driver's steps whose changes take effect at a reset. A cold start: into the ramdisk where the flow has one running, whose agent is then awaited, else as the machine boots
  * by itself (before the ramdisk, or without).
  */
 export async function resetMachine(
@@ -167,7 +159,7 @@ async function awaitOrBoot(context: StepContext): Promise<ConductorStepOutcome> 
 
 /** Whether this flow has its ramdisk running: booted, and not yet torn down. */
 export async function ramdiskIsUp(context: StepContext): Promise<boolean> {
-  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
+  const steps = await stepsOf(context);
   const last = steps.findLast(
     ({ interface: stepInterface, step, state }) =>
       stepInterface === 'deploy' &&

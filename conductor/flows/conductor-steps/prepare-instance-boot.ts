@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { hasWrittenImage } from '#conductor/flows/conductor-steps/boot-instance.ts';
+import { callAgent } from '#conductor/agents/ask-agent.ts';
 import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
+import { hasSucceeded } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { setInstanceBootDevice } from '#conductor/nodes/boot-device.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isPartitionImage } from '#conductor/nodes/image-info.ts';
 import { writesNoImage } from '#conductor/nodes/node-interfaces.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';
 
 const PartitionUuids = z.looseObject({
@@ -28,19 +28,16 @@ async function run(context: StepContext): Promise<ConductorStepOutcome> {
   // no agent has run: the node boots from a volume, which iPXE attaches each time
   if (!context.step.inBand) return bootFrom(context, 'pxe');
   // what a custom agent's steps have written is theirs to make bootable
-  if (writesNoImage(node) && !(await hasWrittenImage(context))) return bootFromDisk(context);
-  if (bootMode === 'bios' && !needsBootLoader(node)) return bootFromDisk(context);
+  if (writesNoImage(node) && !(await hasSucceeded(context, 'write_image'))) return bootFrom(context, 'disk');
+  if (bootMode === 'bios' && !needsBootLoader(node)) return bootFrom(context, 'disk');
   const outcome = (await resumeStarted(context, command)) ?? (await installBootloader(context, bootMode));
-  return outcome.kind === 'done' ? bootFromDisk(context) : outcome;
+  return outcome.kind === 'done' ? bootFrom(context, 'disk') : outcome;
 }
 
 async function installBootloader(context: StepContext, bootMode: string): Promise<ConductorStepOutcome> {
   const { node } = context;
-  const asked = await context.agent().post({ name: 'standby.get_partition_uuids', params: {} }, { wait: true });
-  if (asked.command_status !== 'SUCCEEDED') {
-    throw new AppError('agent_error', `ask for the image's partitions: ${asked.command_error?.details ?? 'no answer'}`);
-  }
-  const uuids = PartitionUuids.safeParse(unwrap(asked.command_result)).data ?? {};
+  const found = await callAgent(context.agent(), "ask for the image's partitions", 'standby.get_partition_uuids');
+  const uuids = PartitionUuids.safeParse(unwrap(found)).data ?? {};
   return sendCommand(context, {
     name: command,
     params: {
@@ -70,10 +67,6 @@ function unwrap(result: unknown): unknown {
   return typeof result === 'object' && result !== null && 'result' in result ? result.result : result;
 }
 
-function bootFromDisk(context: StepContext): Promise<ConductorStepOutcome> {
-  return bootFrom(context, 'disk');
-}
-
 /** Sets what the machine boots from, from now on. @throws AppError as the BMC does */
 export async function bootFrom(context: StepContext, device: 'disk' | 'pxe'): Promise<ConductorStepOutcome> {
   const { node, signal } = context;
@@ -89,6 +82,6 @@ export const prepareInstanceBoot: ConductorStep = {
   run,
   resume: async (context) => {
     const outcome = await checkCommand(context, command);
-    return outcome.kind === 'done' ? bootFromDisk(context) : outcome;
+    return outcome.kind === 'done' ? bootFrom(context, 'disk') : outcome;
   },
 };

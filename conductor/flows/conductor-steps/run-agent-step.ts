@@ -70,7 +70,7 @@ export async function sendAgentStep(
   });
 }
 
-function inBandOf({ flow }: StepContext) {
+export function inBandOf({ flow }: StepContext) {
   const { inBand } = flowKinds[flow.kind];
   if (!inBand) throw new AppError('internal', `a ${flow.kind} flow has no in-band steps`);
   return inBand;

@@ -68,7 +68,6 @@ export async function signWipe(context: SignContext): Promise<ReceiptRow> {
     if (row.uuid !== receipt.id) return row;
     await addHistory(tx, {
       nodeUuid: node.uuid,
-      severity: 'INFO',
       eventType: 'receipt',
       event: `receipt ${row.uuid} signed: ${row.disksWiped} disks wiped, ${row.disksLeftAlone} left alone`,
       conductor: config.conductorName,

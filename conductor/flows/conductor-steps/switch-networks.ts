@@ -25,7 +25,6 @@ export async function connectNode(
       await recordSwitchPort(tx, { portUuid: port.uuid, network, vlan, bond });
     await addHistory(tx, {
       nodeUuid: context.node.uuid,
-      severity: 'INFO',
       eventType: 'network',
       event: describeMove(placements),
       conductor: context.config.conductorName,

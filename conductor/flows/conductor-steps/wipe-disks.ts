@@ -1,10 +1,13 @@
 import { z } from 'zod';
-import { askForInventory, askForSteps } from '#conductor/agents/ask-agent.ts';
-import { checkAgentStep, resumeAgentStep, sendAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
+import { askForDisks, askForSteps } from '#conductor/agents/ask-agent.ts';
+import {
+  checkAgentStep,
+  inBandOf,
+  resumeAgentStep,
+  sendAgentStep,
+} from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import { noteOutput } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import { toKnownDisk } from '#conductor/model/known-disk.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
@@ -18,7 +21,6 @@ import {
 } from '#conductor/receipts/compose-receipt.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { EraseArgs, EraseResult, eraseStep, isEvidence, type OsDisk, skipReasons } from '#shared/wire/erase-result.ts';
-import { InventoryDocument } from '#shared/wire/inventory.ts';
 
 /** Its output is a `ProvedWipe`: what a receipt is made from. */
 export const wipeDisks: ConductorStep = {
@@ -49,11 +51,7 @@ function preserves({ flow }: StepContext): boolean {
  * @throws AppError `agent_error`
  */
 async function requireOwnAgent(context: StepContext): Promise<void> {
-  const { inBand } = flowKinds[context.flow.kind];
-  if (!inBand) throw new AppError('internal', `a ${context.flow.kind} flow has no in-band steps`);
-  const { secrets, node } = context;
-  const about = { secrets, node, ports: await context.ports() };
-  const { advertised } = await askForSteps(context.agent(), inBand.kind, about);
+  const { advertised } = await askForSteps(context, inBandOf(context).kind);
   const offered = advertised.find((each) => each.interface === eraseStep.interface && each.step === eraseStep.step);
   if (offered?.argsinfo?.['only'] !== undefined) return;
   const what = offered ? 'has no argument "only", which this release requires' : 'is missing';
@@ -72,8 +70,7 @@ async function requireOwnAgent(context: StepContext): Promise<void> {
 async function chooseOsDisk(context: StepContext): Promise<OsDisk> {
   const { node } = context;
   const recorded = await context.ask(trustedOsDisk(context.db, node));
-  const inventory = InventoryDocument.parse(await askForInventory(context.agent()));
-  const disks = inventory.disks.map(toKnownDisk);
+  const disks = await askForDisks(context.agent());
   const osDisk = recorded ?? osDiskByHints(disks, node.properties);
   requireIdentifiedDisks(disks, osDisk, node.properties);
   return osDisk;

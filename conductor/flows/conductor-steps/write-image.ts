@@ -1,10 +1,9 @@
-import { askForInventory } from '#conductor/agents/ask-agent.ts';
+import { askForDisks } from '#conductor/agents/ask-agent.ts';
 import { checkAgentStep, resumeAgentStep, sendAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { imageOf } from '#conductor/images/kept-chunks.ts';
 import { openConfigDrive, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { toKnownDisk } from '#conductor/model/known-disk.ts';
 import { buildImageInfo, checkImageUrls } from '#conductor/nodes/image-info.ts';
 import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { readConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
@@ -12,7 +11,6 @@ import { osDiskOf, propertiesIn, writtenDevice } from '#conductor/nodes/os-disk.
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
-import { InventoryDocument } from '#shared/wire/inventory.ts';
 
 export const writeImage: ConductorStep = {
   interface: 'deploy',
@@ -65,8 +63,7 @@ function holds(target: OsDisk, recorded: OsDisk['disks']): boolean {
 /** The disk that the agent is about to choose; `null` where it can't be known. */
 async function findTarget(context: StepContext, instanceInfo: JsonObject): Promise<OsDisk | null> {
   try {
-    const { disks } = InventoryDocument.parse(await askForInventory(context.agent()));
-    const known = disks.map(toKnownDisk);
+    const known = await askForDisks(context.agent());
     const properties = propertiesIn(context.flow.kind, context.node);
     const { name } = chooseRootDevice(known, { properties, instance_info: instanceInfo });
     return osDiskOf(known, name) ?? null;
@@ -91,8 +88,8 @@ async function recordOsDisk(context: StepContext, outcome: ConductorStepOutcome)
 async function findOsDisk(context: StepContext, output: unknown): Promise<OsDisk | null> {
   const device = writtenDevice(output);
   try {
-    const { disks } = InventoryDocument.parse(await askForInventory(context.agent()));
-    const found = device && osDiskOf(disks.map(toKnownDisk), device);
+    const disks = await askForDisks(context.agent());
+    const found = device && osDiskOf(disks, device);
     if (found) return found;
     context.log.warn({ device, disks: disks.map(({ name }) => name) }, "the image's disk is not in the inventory");
   } catch (error) {

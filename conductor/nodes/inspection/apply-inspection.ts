@@ -89,7 +89,6 @@ export async function applyInspection(
   };
   await addHistory(tx, {
     nodeUuid,
-    severity: 'INFO',
     eventType: 'inspection',
     event: describe(node, plan.properties, summary),
     conductor,

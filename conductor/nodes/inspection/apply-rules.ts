@@ -59,7 +59,7 @@ export async function applyRules(tx: Transaction, context: RulesContext, nodeUui
     await addHistory(tx, { ...entry, severity: 'ERROR', event });
     return;
   }
-  await addHistory(tx, { ...entry, severity: 'INFO', event: `${names} ${describeChange(plan)}` });
+  await addHistory(tx, { ...entry, event: `${names} ${describeChange(plan)}` });
 }
 
 async function change(tx: Transaction, context: RulesContext, before: Before, plan: RulesPlan): Promise<void> {

@@ -45,7 +45,6 @@ export async function continueInspection(
     await recordInspected(tx, { nodeUuid: node.uuid, inventory: inventory as JsonObject, pluginData });
     await addHistory(tx, {
       nodeUuid: node.uuid,
-      severity: 'INFO',
       eventType: 'inspection',
       event: 'ramdisk has sent what it found',
       conductor: context.config.conductorName,

@@ -62,7 +62,6 @@ export async function enrolDiscovered(
     const enrolled = await getNode(tx, nodeUuid);
     await addHistory(tx, {
       nodeUuid,
-      severity: 'INFO',
       eventType: 'discovery',
       event: `discovered; ${describeMissing(enrolled)}`,
       conductor: config.conductorName,
