@@ -21,6 +21,11 @@ interface PlannedBiosStep {
 
 const ApplyArgs = z.looseObject({ settings: BiosSettingsArgument });
 
+/** @param args of `bios.apply_configuration`; none where they are wrong */
+export function requestedSettings(args: Readonly<Record<string, unknown>>): readonly WantedBiosSetting[] {
+  return ApplyArgs.safeParse(args).data?.settings ?? [];
+}
+
 /**
  * Values that can't be are refused before anything is touched, as far as the settings are known: the BMC's from earlier,
  * EFI variables from everywhere. Other in-band settings have names that the agent knows.
@@ -33,9 +38,7 @@ export async function checkPlannedSettings(
 ): Promise<void> {
   const asked = steps
     .filter((step) => step.interface === 'bios' && step.step === 'apply_configuration')
-    .flatMap(({ inBand, args }) =>
-      (ApplyArgs.safeParse(args).data?.settings ?? []).map((wanted) => ({ ...wanted, inBand })),
-    );
+    .flatMap(({ inBand, args }) => requestedSettings(args).map((wanted) => ({ ...wanted, inBand })));
   const isEfi = ({ name }: WantedBiosSetting): boolean => name.startsWith(inBandPrefix);
   checkSettings(efiSettings, asked.filter(isEfi));
   const wanted = asked.filter((each) => !each.inBand && !isEfi(each));

@@ -1,16 +1,10 @@
-import { z } from 'zod';
 import { isQuiet } from '#conductor/flows/bios-left-resets.ts';
-import { isUnreadable } from '#conductor/flows/bios-requested-settings.ts';
+import { isUnreadable, requestedSettings } from '#conductor/flows/bios-requested-settings.ts';
 import { readBiosSettings } from '#conductor/flows/bios-store.ts';
 import { stepsOf } from '#conductor/flows/flow-store.ts';
 import { type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
-import {
-  type BiosSetting,
-  BiosSettingsArgument,
-  inBandPrefix,
-  type WantedBiosSetting,
-} from '#shared/bios/bios-setting.ts';
+import { type BiosSetting, inBandPrefix, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import { checkSettings, hasValue } from '#shared/bios/check-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -20,8 +14,6 @@ import { AppError } from '#shared/errors/app-error.ts';
  * step itself does, alone; so what goes wrong here costs a reset and no more. Nothing but BIOS settings is asked for ahead of
  * its step: they destroy nothing.
  */
-
-const ApplyArgs = z.looseObject({ settings: BiosSettingsArgument });
 
 /** What the BIOS steps right after this one want beyond `own`, up to the first of which that is not clear. */
 export async function settingsAhead(
@@ -34,7 +26,7 @@ export async function settingsAhead(
   const taken = new Map(own.map(({ name, value }) => [name, value]));
   const ahead: WantedBiosSetting[] = [];
   for (const step of await stepsAhead(context)) {
-    const wanted = ApplyArgs.safeParse(stepArgs({ ...context, step })).data?.settings ?? [];
+    const wanted = requestedSettings(stepArgs({ ...context, step }));
     const isClear = wanted.every(
       ({ name, value }) =>
         !name.startsWith(inBandPrefix) && !isUnreadable(byName.get(name)) && (taken.get(name) ?? value) === value,

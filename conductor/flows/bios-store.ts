@@ -1,10 +1,11 @@
-import { and, asc, eq, sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { BiosInterface } from '#conductor/drivers/interfaces.ts';
 import { type StepContext, tryToRead } from '#conductor/flows/step-context.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type BiosSettingRow, biosSettings } from '#conductor/kernel/db/schema/node-parts.ts';
 import { statement, storableJson } from '#conductor/kernel/db/statement.ts';
+import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
 import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';
 import { sealDocument } from '#conductor/kernel/secrets/sealed-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
@@ -12,9 +13,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import { BiosSetting, holdsPassword, withoutPassword } from '#shared/bios/bios-setting.ts';
 
 /** The settings as last read, by name. */
-export function listBiosSettings(db: Queryable, nodeUuid: string): Promise<BiosSettingRow[]> {
-  return db.select().from(biosSettings).where(eq(biosSettings.nodeUuid, nodeUuid)).orderBy(asc(biosSettings.name));
-}
+export const listBiosSettings = rowsBy(biosSettings, 'nodeUuid', 'name');
 
 /** Names of the settings that are passwords, or say something of one. */
 async function listPasswordSettings(db: Queryable, nodeUuid: string): Promise<ReadonlySet<string>> {

@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { eq } from 'drizzle-orm';
 import { type BootClient, findAgentSession, giveAgentSession } from '#conductor/agents/agent-session-store.ts';
 import type { BootMediumParams } from '#conductor/boot/boot-medium.ts';
 import { type BootAnswer, ramdiskParams } from '#conductor/boot/ipxe-script.ts';
@@ -9,14 +8,14 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow, listSteps } from '#conductor/flows/flow-store.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { nodePlace, openAgentToken, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { bootsByHttp, bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
-import { findNode, getNode, isUuid } from '#conductor/nodes/node-store.ts';
+import { findNode, isUuid } from '#conductor/nodes/node-store.ts';
+import { findNodeByAddresses } from '#conductor/nodes/ports/port-store.ts';
 import { nodeRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
 import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/resources/volume.ts';
@@ -42,9 +41,8 @@ export async function answerBoot(
   mac: string,
 ): Promise<BootAnswer> {
   const { db } = context;
-  const [port] = await db.select({ nodeUuid: ports.nodeUuid }).from(ports).where(eq(ports.address, mac));
-  if (!port) return { kind: 'unknown' };
-  const node = await getNode(db, port.nodeUuid);
+  const node = await findNodeByAddresses(db, [mac]);
+  if (!node) return { kind: 'unknown' };
   const nodeName = node.name ?? node.uuid;
   if ((await readRequiredBoot(db, node)) === 'local disk') {
     if (bootsInstance(node)) {
@@ -107,10 +105,8 @@ export async function giveBootSecrets(
 ): Promise<readonly string[] | undefined> {
   const { db, secrets, log } = context;
   const { mac, source } = client;
-  const [port] = await db.select({ nodeUuid: ports.nodeUuid }).from(ports).where(eq(ports.address, mac));
-  if (!port) return undefined;
-  const node = await getNode(db, port.nodeUuid);
-  if (bootsFromVirtualMedia(node) || (await readRequiredBoot(db, node)) !== 'ramdisk') return undefined;
+  const node = await findNodeByAddresses(db, [mac]);
+  if (!node || bootsFromVirtualMedia(node) || (await readRequiredBoot(db, node)) !== 'ramdisk') return undefined;
   const token = randomBytes(32).toString('base64url');
   const sealed = secrets.seal(token, nodePlace(node.uuid, 'agent_token'));
   if (await giveAgentSession(db, node.uuid, sealed, client)) {
@@ -188,8 +184,7 @@ export async function answerHttpBoot(
   client: BootClient,
 ): Promise<HttpBootAnswer> {
   const { db } = context;
-  const [port] = await db.select({ nodeUuid: ports.nodeUuid }).from(ports).where(eq(ports.address, client.mac));
-  const node = port && (await getNode(db, port.nodeUuid));
+  const node = await findNodeByAddresses(db, [client.mac]);
   if (!node || !bootsByHttp(node)) return { kind: 'iPXE' };
   // an instance without a disk is booted by iPXE's script
   if ((await readRequiredBoot(db, node)) === 'local disk') return { kind: bootsInstance(node) ? 'iPXE' : 'local disk' };

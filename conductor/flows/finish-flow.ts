@@ -4,7 +4,7 @@ import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import { insertSteps, listSteps, updateFlow } from '#conductor/flows/flow-store.ts';
 import { planCleanup } from '#conductor/flows/plan-steps.ts';
 import type { StepRecord } from '#conductor/flows/record-outcome.ts';
-import { recordStepEvent, recordStepEvents } from '#conductor/flows/step-log.ts';
+import { recordStepEvent, recordStepEvents, type StepEventOptions } from '#conductor/flows/step-log.ts';
 import { summarizeTeardown } from '#conductor/flows/summarize-teardown.ts';
 import { together } from '#conductor/kernel/db/batches.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
@@ -50,30 +50,24 @@ export async function failStep(context: EngineContext, record: StepRecord, error
   countStep(context, record, 'failed');
 }
 
+type SkipOptions = Pick<StepEventOptions, 'conductor' | 'now'>;
 const readingSteps = new Set(['management.get_sensors']);
 
 /** Skips what has not run and adds the kind's clean-up steps. */
 async function startCleanup(
   tx: Transaction,
   flow: Pick<FlowRow, 'uuid' | 'kind'>,
-  options: {
-    readonly conductor: string;
-    readonly now: Date;
-    readonly state: 'failing' | 'aborting';
-    readonly error: string;
-  },
+  options: SkipOptions & { readonly state: 'failing' | 'aborting'; readonly error: string },
 ): Promise<void> {
   const steps = await listSteps(tx, flow.uuid);
   await skipPending(tx, steps, options);
   const ran = steps.filter(({ state }) => state !== 'pending' && state !== 'skipped');
   // the instance of a service that has only read runs on, on its networks
   const hasOnlyRead = flow.kind === 'service' && ran.length > 0 && ran.every((step) => readingSteps.has(stepKey(step)));
-  if (hasOnlyRead) {
-    await updateFlow(tx, flow.uuid, { state: options.state, error: options.error, onHold: null, checkInMs: 0 });
-    return;
+  if (!hasOnlyRead) {
+    const from = Math.max(...steps.map((each) => each.position)) + 1;
+    await insertSteps(tx, { flowUuid: flow.uuid, phase: 'cleanup', from, steps: planCleanup(flowKinds[flow.kind]) });
   }
-  const from = Math.max(...steps.map((each) => each.position)) + 1;
-  await insertSteps(tx, { flowUuid: flow.uuid, phase: 'cleanup', from, steps: planCleanup(flowKinds[flow.kind]) });
   await updateFlow(tx, flow.uuid, { state: options.state, error: options.error, onHold: null, checkInMs: 0 });
 }
 
@@ -109,11 +103,7 @@ export async function abortFlow(context: EngineContext, lease: Lease, flow: Flow
   });
 }
 
-export async function skipPending(
-  tx: Transaction,
-  steps: readonly FlowStepRow[],
-  options: { readonly conductor: string; readonly now: Date },
-): Promise<void> {
+export async function skipPending(tx: Transaction, steps: readonly FlowStepRow[], options: SkipOptions): Promise<void> {
   const pending = steps.filter((each) => each.state === 'pending');
   if (pending.length > 0)
     await recordStepEvents(

@@ -2,11 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { findAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { readRequiredBoot } from '#conductor/flows/boot-answers.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
-import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { ports } from '#conductor/kernel/db/schema/port.ts';
-import { isAmong } from '#conductor/kernel/db/statement.ts';
 import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodePlace, openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import { noteBootEvent, recordBootEvent } from '#conductor/nodes/boot-event-store.ts';
@@ -15,6 +12,7 @@ import { addHistory } from '#conductor/nodes/node-history.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { sparing } from '#conductor/nodes/os-disk.ts';
+import { findNodeByAddresses } from '#conductor/nodes/ports/port-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
 
@@ -130,16 +128,6 @@ export async function answerAgent(
       },
     },
   };
-}
-
-async function findNodeByAddresses(db: Queryable, addresses: readonly string[]): Promise<NodeRow | undefined> {
-  const rows = await db
-    .selectDistinct({ nodeUuid: ports.nodeUuid })
-    .from(ports)
-    .where(isAmong(ports.address, addresses));
-  // addresses of two nodes: nobody can say which one this machine is
-  const [row] = rows;
-  return row && rows.length === 1 ? findNode(db, row.nodeUuid) : undefined;
 }
 
 async function issueToken(

@@ -15,7 +15,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { flowKinds, isBesideStates, kindStartedBy } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
 import { nextProvisionState, type VerbEvent } from '#conductor/model/provision-states.ts';
-import { applyEvent } from '#conductor/nodes/apply-event.ts';
+import { type ApplyEventOptions, applyEvent } from '#conductor/nodes/apply-event.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { wipeOf } from '#conductor/nodes/requested-wipe.ts';
 
@@ -31,12 +31,7 @@ export async function startWork(
   node: NodeRow,
   work: ProvisionRequest & { readonly event: VerbEvent; readonly flow: FlowRow | undefined },
 ): Promise<'to do' | 'nothing to do'> {
-  const options = {
-    conductor: context.config.conductorName,
-    user: work.caller.user,
-    project: work.caller.project,
-    via: work.caller.via,
-  };
+  const options = { conductor: context.config.conductorName, ...work.caller };
   const { actionId, actionToken: token } = work;
   const isTeardown = work.isTeardown === true || work.wipe !== undefined;
   if (actionId !== undefined && token !== undefined) await requireAction(tx, { actionId, token, isTeardown });
@@ -116,12 +111,7 @@ export function kindToStart(node: NodeRow, event: VerbEvent, wipe?: WipeRequest)
 interface FlowOfNode {
   readonly node: NodeRow;
   readonly flow: FlowRow;
-  readonly options: {
-    readonly conductor: string;
-    readonly user: string | undefined;
-    readonly project: string | undefined;
-    readonly via: string | undefined;
-  };
+  readonly options: Pick<ApplyEventOptions, 'conductor' | 'user' | 'project' | 'via'>;
 }
 
 /** The flow's own end moves the node, once it is off and isolated; a step that must not be interrupted ends first. */

@@ -16,8 +16,6 @@ export interface CoreStep {
 /** How the agent is asked for this kind's steps, and told to run one (agent-protocol.md §4.1). */
 export interface InBandSteps {
   readonly kind: StepKind;
-  readonly getCommand: string;
-  readonly stepsKey: string;
   readonly executeCommand: string;
   readonly versionKey: string;
   /** In-band priorities outside it are refused, 0 = disabled. */

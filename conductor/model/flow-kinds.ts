@@ -15,8 +15,6 @@ const clusterStep = (step: string): CoreStep => ({ interface: 'cluster', step, p
 
 const inBand = (kind: StepKind, window?: InBandSteps['window']): InBandSteps => ({
   kind,
-  getCommand: `${kind}.get_${kind}_steps`,
-  stepsKey: `${kind}_steps`,
   executeCommand: `${kind}.execute_${kind}_step`,
   versionKey: `${kind}_version`,
   ...(window ? { window } : {}),

@@ -2,6 +2,7 @@ import { and, asc, desc, eq, getTableColumns, inArray, isNotNull, isNull, lt, sq
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type FlowStepRow, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
 import type { ActionName } from '#conductor/model/action-parameters.ts';
 import { requestOf } from '#conductor/model/flow-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -94,13 +95,7 @@ export function listActionSteps(
   return db.select().from(flowSteps).where(inArray(flowSteps.flowUuid, uuids)).orderBy(asc(flowSteps.position));
 }
 
-export function listActionCommands(db: Queryable, actionId: string): Promise<ActionCommandRow[]> {
-  return db
-    .select()
-    .from(siteActionCommands)
-    .where(eq(siteActionCommands.actionId, actionId))
-    .orderBy(asc(siteActionCommands.id));
-}
+export const listActionCommands = rowsBy(siteActionCommands, 'actionId', 'id');
 
 export async function addCommand(
   db: Queryable,

@@ -10,6 +10,7 @@ import {
   siteActions,
 } from '#conductor/kernel/db/schema/site-action.ts';
 import { storableJson } from '#conductor/kernel/db/statement.ts';
+import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
 import type { Remark } from '#conductor/model/remark.ts';
 import { type GroupRun, groupStages, isUnderWay, type NodeRun, type SiteRun } from '#conductor/model/site-run.ts';
@@ -60,13 +61,7 @@ async function isPlanned(db: Queryable, actionId: string): Promise<boolean> {
 }
 
 /** In an order that the dependencies allow. */
-function listGroups(db: Queryable, actionId: string): Promise<SiteActionGroupRow[]> {
-  return db
-    .select()
-    .from(siteActionGroups)
-    .where(eq(siteActionGroups.actionId, actionId))
-    .orderBy(asc(siteActionGroups.position));
-}
+const listGroups = rowsBy(siteActionGroups, 'actionId', 'position');
 
 function listActionNodes(db: Queryable, actionId: string): Promise<SiteActionNodeRow[]> {
   return db

@@ -9,7 +9,7 @@ import {
   runApply,
   wantedSettings,
 } from '#conductor/flows/driver-steps/apply-settings.ts';
-import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
+import { type DriverStep, onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
@@ -18,9 +18,8 @@ import { AppError, errorCode } from '#shared/errors/app-error.ts';
 const pollMs = 5_000;
 
 const offered = {
+  ...onRequest,
   interface: 'bios',
-  abortable: false,
-  priorities: { deploy: 0, clean: 0, service: 0 },
   isOffered: (bmc) => bmc.bios !== undefined,
 } as const satisfies Partial<DriverStep>;
 

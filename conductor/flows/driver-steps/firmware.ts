@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { FirmwareInterface, FirmwareUpdateProgress } from '#conductor/drivers/interfaces.ts';
 import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
-import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
+import { type DriverStep, onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { withFirmwareImage } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
 import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
 import { readFirmware, rememberFirmware } from '#conductor/flows/firmware-store.ts';
@@ -65,12 +65,11 @@ type Update = Done['updates'][number];
 
 /** With `firmware_interface: redfish`; in Ironic's words (its `firmware.update`). */
 export const firmwareUpdate: DriverStep = {
+  ...onRequest,
   interface: 'firmware',
   interfaceName: 'redfish',
   step: 'update',
   description: 'Writes new firmware, one component after the other, then resets the machine once.',
-  abortable: false,
-  priorities: { deploy: 0, clean: 0, service: 0 },
   args: UpdateArgs,
   isOffered: (bmc) => bmc.firmware !== undefined,
   run: (context) => settling(context, goOn),

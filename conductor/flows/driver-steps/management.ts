@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Bmc, FirmwareBootInterface } from '#conductor/drivers/interfaces.ts';
-import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
+import type { Bmc, FirmwareBootInterface, ManagementInterface } from '#conductor/drivers/interfaces.ts';
+import { type DriverStep, onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import { describeSensor } from '#conductor/model/step-note.ts';
 import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/boot-mode.ts';
@@ -32,12 +32,17 @@ type Call = 'resetBmc' | 'clearJobQueue' | 'setBmcClock' | 'resetSecureBootKeys'
 
 const offered = (call: Call) =>
   ({
+    ...onRequest,
     interface: 'management',
-    abortable: false,
-    priorities: { deploy: 0, clean: 0, service: 0 },
     args: z.strictObject({}),
     isOffered: ({ management }: Bmc) => management[call] !== undefined,
   }) as const satisfies Partial<DriverStep>;
+
+/** @throws AppError `not_supported` */
+function callOf<Name extends Call>(context: StepContext, name: Name): Required<ManagementInterface>[Name] {
+  const call = requireOffered(context, ({ management }) => management[name]?.bind(management));
+  return call as Required<ManagementInterface>[Name];
+}
 
 /** In Ironic's words where it has them (`clear_job_queue`, `set_bmc_clock`, `clear_secure_boot_keys`, `reset_secure_boot_keys_to_default`). */
 export const managementSteps: readonly DriverStep[] = [
@@ -46,9 +51,7 @@ export const managementSteps: readonly DriverStep[] = [
     step: 'reset_bmc',
     description: 'Restarts the BMC and waits until it answers again.',
     run: async (context) => {
-      await requireOffered(context, ({ management }) => management.resetBmc?.bind(management))({
-        signal: context.signal,
-      });
+      await callOf(context, 'resetBmc')({ signal: context.signal });
       return comesBack;
     },
     resume: awaitBmc,
@@ -58,9 +61,7 @@ export const managementSteps: readonly DriverStep[] = [
     step: 'clear_job_queue',
     description: "Deletes the jobs that wait in the BMC's queue (Dell).",
     run: async (context) => {
-      await requireOffered(context, ({ management }) => management.clearJobQueue?.bind(management))({
-        signal: context.signal,
-      });
+      await callOf(context, 'clearJobQueue')({ signal: context.signal });
       return { kind: 'done' };
     },
   },
@@ -72,9 +73,7 @@ export const managementSteps: readonly DriverStep[] = [
     run: async (context) => {
       const { target_datetime: given } = ClockArgs.parse(stepArgs(context));
       const now = given === undefined ? context.clock.now() : new Date(given);
-      await requireOffered(context, ({ management }) => management.setBmcClock?.bind(management))(now, {
-        signal: context.signal,
-      });
+      await callOf(context, 'setBmcClock')(now, { signal: context.signal });
       return { kind: 'done' };
     },
   },
@@ -100,9 +99,8 @@ export const managementSteps: readonly DriverStep[] = [
 ];
 
 const firmwareBootStep = {
+  ...onRequest,
   interface: 'management',
-  abortable: false,
-  priorities: { deploy: 0, clean: 0, service: 0 },
   isOffered: ({ firmwareBoot }: Bmc) => firmwareBoot !== undefined,
 } as const satisfies Partial<DriverStep>;
 
@@ -148,9 +146,7 @@ async function setFirmwareBoot(
 /** @throws AppError `bmc_error` naming the sensors that are as bad as `fail_at` */
 async function readSensors(context: StepContext): Promise<ConductorStepOutcome> {
   const { fail_at: limit } = SensorArgs.parse(stepArgs(context));
-  const sensors = await requireOffered(context, ({ management }) => management.getSensors?.bind(management))({
-    signal: context.signal,
-  });
+  const sensors = await callOf(context, 'getSensors')({ signal: context.signal });
   const bad = sensors.filter(({ health }) => limit && (health === 'critical' || health === limit));
   if (bad.length === 0) return { kind: 'done', output: { sensors } };
   throw new AppError('bmc_error', `the BMC says that ${nameSome(bad.map(describeSensor), 5)}`);
@@ -174,8 +170,6 @@ async function awaitBmc(context: StepContext): Promise<ConductorStepOutcome> {
 }
 
 async function resetKeys(context: StepContext, to: 'maker' | 'none'): Promise<ConductorStepOutcome> {
-  await requireOffered(context, ({ management }) => management.resetSecureBootKeys?.bind(management))(to, {
-    signal: context.signal,
-  });
+  await callOf(context, 'resetSecureBootKeys')(to, { signal: context.signal });
   return { kind: 'done' };
 }

@@ -14,7 +14,7 @@ const mayNeedReset: ReadonlySet<string> = new Set(['not_supported', 'invalid_arg
  * yet it does after their reset.
  */
 export async function settling(context: StepContext, act: Act): Promise<ConductorStepOutcome> {
-  const waits = await settleFirst(context);
+  const waits = (await isFirst(context)) ? await settleLeft(context) : undefined;
   if (waits) return waits;
   let outcome: ConductorStepOutcome;
   try {
@@ -33,14 +33,13 @@ export async function settling(context: StepContext, act: Act): Promise<Conducto
 
 /** The same for what a step does when it is asked whether what it waits for has come. */
 export async function settlingLater(context: StepContext, act: Act): Promise<ConductorStepOutcome> {
-  const isFirst = (await listLeft(context)).some(({ note }) => note.first_of === context.step.uuid);
-  if (isFirst) return (await settleLeft(context)) ?? again(context);
+  if (await isFirst(context)) return (await settleLeft(context)) ?? again(context);
   return settled(context, await act(context));
 }
 
-async function settleFirst(context: StepContext): Promise<ConductorStepOutcome | undefined> {
-  const isFirst = (await listLeft(context)).some(({ note }) => note.first_of === context.step.uuid);
-  return isFirst ? settleLeft(context) : undefined;
+/** Whether settings of steps before it get their reset first. */
+async function isFirst(context: StepContext): Promise<boolean> {
+  return (await listLeft(context)).some(({ note }) => note.first_of === context.step.uuid);
 }
 
 async function settled(context: StepContext, outcome: ConductorStepOutcome): Promise<ConductorStepOutcome> {

@@ -1,15 +1,28 @@
 import { and, eq, ne, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { nodeVifs } from '#conductor/kernel/db/schema/node-parts.ts';
 import { type PortRow, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
 import { isAmong } from '#conductor/kernel/db/statement.ts';
 import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
 import { deleteBy } from '#conductor/kernel/db/table-writer.ts';
 import type { Vif } from '#conductor/networks/place-vifs.ts';
+import { findNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A node's ports in order of creation. */
 export const listNodePorts = rowsBy(ports, 'nodeUuid', 'id');
+
+/** The node of the machine with these MAC addresses, in lower case. */
+export async function findNodeByAddresses(db: Queryable, addresses: readonly string[]): Promise<NodeRow | undefined> {
+  const rows = await db
+    .selectDistinct({ nodeUuid: ports.nodeUuid })
+    .from(ports)
+    .where(isAmong(ports.address, addresses));
+  // addresses of two nodes: nobody can say which one this machine is
+  const [row] = rows;
+  return row && rows.length === 1 ? findNode(db, row.nodeUuid) : undefined;
+}
 
 /** MAC addresses of all ports, in order. */
 export async function listPortAddresses(db: Queryable): Promise<string[]> {
