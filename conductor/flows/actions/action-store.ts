@@ -11,7 +11,6 @@ import { AppError } from '#shared/errors/app-error.ts';
 export const siteActionChannel = 'baton_site_action';
 
 export type ActionCommand = (typeof siteActionCommands.$inferSelect)['command'];
-export type ActionCommandRow = typeof siteActionCommands.$inferSelect;
 
 /** On `flows`: the site's own, not one of a node. */
 export const isOfSite = eq(flows.siteActionId, siteActions.id);
