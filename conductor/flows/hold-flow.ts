@@ -1,11 +1,12 @@
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { prolongWaits, updateFlow } from '#conductor/flows/flow-store.ts';
+import type { Work } from '#conductor/flows/step-context.ts';
 import { worksOn } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
-import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
+import { holdLease } from '#conductor/nodes/node-lease.ts';
 
 /** Verbs that are possible in maintenance. */
 const askedFor: ReadonlySet<FlowRow['kind']> = new Set(['teardown', 'restore']);
@@ -22,7 +23,7 @@ export function isHeld({ flow, node }: { readonly flow: FlowRow; readonly node: 
  */
 export async function holdInMaintenance(
   context: EngineContext,
-  { lease, node, flow }: { readonly lease: Lease; readonly node: NodeRow; readonly flow: FlowRow },
+  { lease, node, flow }: Pick<Work, 'lease' | 'node' | 'flow'>,
 ): Promise<'held' | 'released' | 'not held'> {
   const holds = isHeld({ flow, node });
   if (!holds && flow.held === null) return 'not held';
@@ -48,12 +49,7 @@ export async function holdInMaintenance(
  */
 export async function leaveToOthers(
   context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'conductors' | 'log'>,
-  {
-    lease,
-    node,
-    flow,
-    unknown,
-  }: { readonly lease: Lease; readonly node: NodeRow; readonly flow: FlowRow; readonly unknown: string },
+  { lease, node, flow, unknown }: Pick<Work, 'lease' | 'node' | 'flow'> & { readonly unknown: string },
 ): Promise<boolean> {
   const { conductorName, reconcileIntervalMs } = context.config;
   const alive = await context.conductors.live();

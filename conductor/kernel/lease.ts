@@ -1,7 +1,7 @@
 import { eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { statement, type Value } from '#conductor/kernel/db/statement.ts';
+import { statement } from '#conductor/kernel/db/statement.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 
@@ -125,33 +125,6 @@ export interface HeldValues {
   readonly token: number;
 }
 
-export interface Leases<Lease extends Held> {
-  readonly claimed: (claim: Claim) => { holder: string; token: SQL; expiresAt: SQL };
-  /** The lease's row, as long as it is this one. */
-  readonly isHeld: (lease: Lease) => SQL;
-  /** The same for a statement that is built once, asked with `values`. */
-  readonly isHeldBy: (value: Value<HeldValues>) => SQL;
-  readonly values: (lease: Lease) => HeldValues;
-  /** Prolongs the lease; `false` when it is lost. */
-  readonly renew: (db: Queryable, lease: Lease, leaseMs: number) => Promise<boolean>;
-  /** Renews the lease until `stop`, as `keepRenewed`. */
-  readonly keep: (context: KeepContext & { readonly db: Queryable }, lease: Lease, claimedAt: Moment) => KeptLease;
-  /** Does nothing when the lease is lost. */
-  readonly release: (db: Queryable, lease: Lease) => Promise<void>;
-  /**
-   * Locks the lease's row, so that whatever the transaction records is fenced.
-   * @throws AppError `lease_lost` when somebody else has claimed it since.
-   */
-  readonly hold: (tx: Transaction, lease: Lease) => Promise<void>;
-  /** @throws AppError `lease_lost` */
-  readonly lost: (lease: Lease) => never;
-  /** At start: leases that this conductor's former life (or, on an exclusive database, anybody) left behind are void. */
-  readonly releaseStale: (
-    db: Queryable,
-    options: { readonly holder: string; readonly exclusive: boolean },
-  ) => Promise<void>;
-}
-
 /** @param of the row's kind (`site action`) and key, and the name of the key in the log */
 export function leasesOn<Lease extends Held>(
   table: LeaseTable,
@@ -161,11 +134,13 @@ export function leasesOn<Lease extends Held>(
     readonly key: PgColumn;
     readonly keyOf: (lease: Lease) => string;
   },
-): Leases<Lease> {
+) {
   const what = (lease: Lease): string => `${of.kind} ${of.keyOf(lease)}`;
+  /** @throws AppError `lease_lost` */
   const lost = (lease: Lease): never => {
     throw new AppError('lease_lost', `the lease on ${what(lease)} was taken over by another conductor`);
   };
+  /** The lease's row, as long as it is this one; for a statement that is built once, asked with `values`. */
   const isHeldBy = (value: (name: keyof HeldValues) => unknown): SQL =>
     sql`${of.key} = ${value('key')} and ${table.holder} = ${value('holder')} and ${table.token} = ${value('token')}`;
   const values = (lease: Lease): HeldValues => ({ key: of.keyOf(lease), holder: lease.holder, token: lease.token });
@@ -177,18 +152,20 @@ export function leasesOn<Lease extends Held>(
     (value) => sql`update ${table} set holder = null, expires_at = now() where ${isHeldBy(value)}`,
   );
   const hold = statement<HeldValues>((value) => sql`select true from ${table} where ${isHeldBy(value)} for update`);
+  /** Prolongs the lease; `false` when it is lost. */
   const renew = async (db: Queryable, lease: Lease, leaseMs: number): Promise<boolean> => {
     const set = { expiresAt: expiry(leaseMs) };
     const rows = await db.update(table).set(set).where(isHeld(lease)).returning({ token: table.token });
     return rows.length > 0;
   };
   return {
-    claimed: ({ holder, leaseMs }) => ({ holder, token: sql`${table.token} + 1`, expiresAt: expiry(leaseMs) }),
+    claimed: ({ holder, leaseMs }: Claim) => ({ holder, token: sql`${table.token} + 1`, expiresAt: expiry(leaseMs) }),
     isHeldBy,
     values,
     isHeld,
     renew,
-    keep: (context, lease, claimedAt) =>
+    /** Renews the lease until `stop`, as `keepRenewed`. */
+    keep: (context: KeepContext & { readonly db: Queryable }, lease: Lease, claimedAt: Moment): KeptLease =>
       keepRenewed(
         context,
         {
@@ -198,18 +175,25 @@ export function leasesOn<Lease extends Held>(
         },
         claimedAt,
       ),
-    release: async (db, lease) => {
+    /** Does nothing when the lease is lost. */
+    release: async (db: Queryable, lease: Lease): Promise<void> => {
       await release(db, values(lease));
     },
-    hold: async (tx, lease) => {
+    /**
+     * Locks the lease's row, so that whatever the transaction records is fenced.
+     * @throws AppError `lease_lost` when somebody else has claimed it since.
+     */
+    hold: async (tx: Transaction, lease: Lease): Promise<void> => {
       if ((await hold(tx, values(lease))).length === 0) lost(lease);
     },
     lost,
-    releaseStale: async (db, { holder, exclusive }) => {
-      await db
-        .update(table)
-        .set({ holder: null })
-        .where(exclusive ? isNotNull(table.holder) : eq(table.holder, holder));
+    /** At start: leases that this conductor's former life (or, on an exclusive database, anybody) left behind are void. */
+    releaseStale: async (
+      db: Queryable,
+      { holder, exclusive }: { readonly holder: string; readonly exclusive: boolean },
+    ): Promise<void> => {
+      const isStale = exclusive ? isNotNull(table.holder) : eq(table.holder, holder);
+      await db.update(table).set({ holder: null }).where(isStale);
     },
   };
 }

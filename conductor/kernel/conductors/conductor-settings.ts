@@ -28,20 +28,15 @@ export const conductorEnvironment = {
     ),
 };
 
-export interface ConductorSettings {
-  /** In small letters. */
-  readonly conductorGroup: string;
-  readonly conductorHeartbeatMs: number;
-  readonly conductorTimeoutMs: number;
-  readonly shutdownDelayMs: number;
-}
-
 type Environment = {
   readonly [Name in keyof typeof conductorEnvironment]: z.infer<(typeof conductorEnvironment)[Name]>;
 };
 
-export function readConductorSettings(env: Environment): ConductorSettings {
+export type ConductorSettings = Readonly<ReturnType<typeof readConductorSettings>>;
+
+export function readConductorSettings(env: Environment) {
   return {
+    /** In small letters. */
     conductorGroup: env.BATON_CONDUCTOR_GROUP.toLowerCase(),
     conductorHeartbeatMs: env.BATON_CONDUCTOR_HEARTBEAT_INTERVAL * 1000,
     conductorTimeoutMs: env.BATON_CONDUCTOR_TIMEOUT * 1000,

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type ConductorRow, conductors } from '#conductor/kernel/db/schema/conductor.ts';
 import { type PageRequest, pageOf, sortColumn } from '#conductor/kernel/page-of.ts';
@@ -73,22 +73,8 @@ export function listConductorPage(db: Queryable, timeoutMs: number, page: PageRe
 }
 
 function selectConductors(db: Queryable, timeoutMs: number) {
-  return db
-    .select({
-      id: conductors.id,
-      hostname: conductors.hostname,
-      conductorGroup: conductors.conductorGroup,
-      drivers: conductors.drivers,
-      publicUrl: conductors.publicUrl,
-      generation: conductors.generation,
-      knows: conductors.knows,
-      knowsGeneration: conductors.knowsGeneration,
-      createdAt: conductors.createdAt,
-      updatedAt: conductors.updatedAt,
-      stoppedAt: conductors.stoppedAt,
-      alive: sql<boolean>`${isAlive(timeoutMs)}`,
-    })
-    .from(conductors);
+  const alive = sql<boolean>`${isAlive(timeoutMs)}`;
+  return db.select({ ...getTableColumns(conductors), alive }).from(conductors);
 }
 
 /** Writes the conductor's row at its start; answers the generation, by which this life is known from others. */

@@ -3,11 +3,16 @@ import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate } from 'drizzle-orm/node-postgres/migrator';
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
-import { Client } from 'pg';
 import { type InOrder, openConnections } from '#conductor/kernel/db/connections.ts';
 import { watchWrites } from '#conductor/kernel/db/faults.ts';
 import { type PrivateServer, startPrivateServer } from '#conductor/kernel/db/private-server/private-server.ts';
-import { createSessionLocks, keepListening, type SessionLocks, waitForLock } from '#conductor/kernel/db/session.ts';
+import {
+  createSessionLocks,
+  keepListening,
+  type SessionLocks,
+  waitForLock,
+  withClient,
+} from '#conductor/kernel/db/session.ts';
 import { rowsOf } from '#conductor/kernel/db/statement.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Log, silentLog } from '#shared/log.ts';
@@ -143,15 +148,13 @@ async function openUrl(
 /** Several conductors that are started at once migrate one after the other; it may take its time. */
 async function migrateAlone(url: string): Promise<void> {
   const release = await waitForLock(url, 'migration');
-  const client = new Client({ connectionString: url });
-  client.on('error', () => undefined); // the statement fails, too
   try {
-    await client.connect();
-    const db = drizzle(client, { casing: 'snake_case' });
-    await requireKnownMigrations(async (query) => answerOf(await db.execute(query)));
-    await migrate(db, { migrationsFolder });
+    await withClient(url, async (client) => {
+      const db = drizzle(client, { casing: 'snake_case' });
+      await requireKnownMigrations(async (query) => answerOf(await db.execute(query)));
+      await migrate(db, { migrationsFolder });
+    });
   } finally {
-    await client.end();
     await release();
   }
 }

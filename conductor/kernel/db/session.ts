@@ -65,6 +65,20 @@ interface SessionOptions {
   readonly onLost?: () => void;
 }
 
+/** Work on a connection of its own. @throws AppError `unavailable` when there is none */
+export async function withClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: connectMs });
+  client.on('error', () => undefined); // the statement fails, too
+  try {
+    await client.connect().catch((cause: unknown) => {
+      throw new AppError('unavailable', 'connect to the database', { cause });
+    });
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
 /** For what belongs to a connection and not to a statement: locks, `LISTEN`. */
 function openSession(url: string, { answerMs, onOpen, onLost }: SessionOptions): Session {
   const state: { opened?: Promise<Client> | undefined; isClosed: boolean } = { isClosed: false };

@@ -12,26 +12,23 @@ interface HistogramDefinition<Label extends string> extends Definition<'histogra
   readonly buckets: readonly number[];
 }
 
-const counter = <Label extends string = never>(
-  name: string,
-  help: string,
-  labels: readonly Label[] = [],
-): Definition<'counter', Label> => ({ kind: 'counter', name, help, labels });
-
+const define =
+  <Kind extends string>(kind: Kind) =>
+  <Label extends string = never>(
+    name: string,
+    help: string,
+    labels: readonly Label[] = [],
+  ): Definition<Kind, Label> => ({
+    kind,
+    name,
+    help,
+    labels,
+  });
+const counter = define('counter');
 /** Of this process. */
-const gauge = <Label extends string = never>(
-  name: string,
-  help: string,
-  labels: readonly Label[] = [],
-): Definition<'gauge', Label> => ({ kind: 'gauge', name, help, labels });
-
+const gauge = define('gauge');
 /** Read from the database at each scrape: every conductor on one database reports the same, so take `max`, never `sum`. */
-const fleet = <Label extends string = never>(
-  name: string,
-  help: string,
-  labels: readonly Label[] = [],
-): Definition<'fleet', Label> => ({ kind: 'fleet', name, help, labels });
-
+const fleet = define('fleet');
 const histogram = <Label extends string>(
   name: string,
   help: string,
@@ -162,3 +159,12 @@ export const metricTable = {
 } as const;
 
 export type MetricName = keyof typeof metricTable;
+
+/** Figures of the whole database. */
+export type FleetMetric = {
+  [Name in MetricName]: (typeof metricTable)[Name]['kind'] extends 'fleet' ? Name : never;
+}[MetricName];
+
+export const fleetMetrics = (Object.keys(metricTable) as MetricName[]).filter(
+  (name): name is FleetMetric => metricTable[name].kind === 'fleet',
+);

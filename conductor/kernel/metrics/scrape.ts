@@ -3,30 +3,14 @@ import { z } from 'zod';
 import type { KernelContext } from '#conductor/kernel/context.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/statement.ts';
-import { metricTable } from '#conductor/kernel/metrics/metric-table.ts';
+import { fleetMetrics, metricTable } from '#conductor/kernel/metrics/metric-table.ts';
 import { countDatabaseFault, type Metrics } from '#conductor/kernel/metrics/metrics.ts';
 import { transientStates } from '#conductor/model/provision-states.ts';
 
 /** Figures of the whole database, each with the labels of its metric (a null is an empty label). */
 const Fleet = z.array(
   z.object({
-    metric: z.enum([
-      'nodes',
-      'nodeFaults',
-      'nodeStateSecondsMax',
-      'nodesLingering',
-      'flowsOpen',
-      'flowAgeSecondsMax',
-      'siteActions',
-      'siteActionGroups',
-      'siteActionNodes',
-      'allocations',
-      'conductorsAlive',
-      'conductorsKnown',
-      'webhooksPending',
-      'webhookOldestSeconds',
-      'switchPortsDiffering',
-    ]),
+    metric: z.enum(fleetMetrics),
     a: z.string().nullable(),
     b: z.string().nullable(),
     c: z.string().nullable(),
@@ -109,9 +93,7 @@ export async function scrape(context: Pick<KernelContext, 'db' | 'metrics' | 'co
 
 /** What is no longer there must not be reported any more. */
 function setFleet(metrics: Metrics, figures: readonly FleetFigure[]): void {
-  for (const [name, definition] of Object.entries(metricTable)) {
-    if (definition.kind === 'fleet') metrics[name as FleetFigure['metric']].reset();
-  }
+  for (const name of fleetMetrics) metrics[name].reset();
   for (const { metric, a, b, c, value } of figures) {
     const names: readonly string[] = metricTable[metric].labels;
     const labels = Object.fromEntries(names.map((name, index) => [name, [a, b, c][index] ?? '']));

@@ -4,6 +4,7 @@ import { Client } from 'pg';
 import { startPrivateServer } from '#conductor/kernel/db/private-server/private-server.ts';
 import { clusterUrl } from '#conductor/kernel/db/private-server/server-process.ts';
 import { readDatabaseVersion } from '#conductor/kernel/db/private-server/server-programs.ts';
+import { withClient } from '#conductor/kernel/db/session.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { type Run, run, start } from '#shared/process/run.ts';
@@ -159,36 +160,20 @@ async function withPrivateServer<T>(
   }
 }
 
-async function withUrl<T>(
+function withUrl<T>(
   url: string,
   settings: BackupSettings,
   work: (database: ReachedDatabase) => Promise<T>,
 ): Promise<T> {
-  const client = new Client({ connectionString: url });
-  client.on('error', () => undefined); // the statement fails, too
-  try {
-    await client.connect().catch((cause: unknown) => {
-      throw new AppError('unavailable', 'connect to the database', { cause });
-    });
+  return withClient(url, async (client) => {
     const about = `select current_setting('server_version_num')::int / 10000 as major`;
     const { rows } = await client.query<{ major: number }>(about);
     const [{ major: majorVersion } = { major: 0 }] = rows;
     const programs = await findClientPrograms(url, { majorVersion, directory: settings.postgresqlBinDirectory, run });
-    return await work({ url, client, programs });
-  } finally {
-    await client.end();
-  }
+    return work({ url, client, programs });
+  });
 }
 
-async function answers(url: string): Promise<boolean> {
-  const client = new Client({ connectionString: url });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    return true;
-  } catch {
-    return false;
-  } finally {
-    await client.end();
-  }
+function answers(url: string): Promise<boolean> {
+  return withClient(url, () => Promise.resolve(true)).catch(() => false);
 }

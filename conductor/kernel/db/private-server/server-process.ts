@@ -1,8 +1,8 @@
 import { readFile, readlink, realpath, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import type { AsAccount } from '#conductor/kernel/db/private-server/server-account.ts';
 import { type ServerPrograms, superuser } from '#conductor/kernel/db/private-server/server-programs.ts';
+import { withClient } from '#conductor/kernel/db/session.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -55,7 +55,6 @@ const settingsFrom18 = { io_method: 'sync' };
 const maxLogBytes = 4 * 1024 * 1024;
 const lookEveryMs = 20;
 const goneEveryMs = 250;
-const connectMs = 10_000;
 const logEveryMs = 10_000;
 
 /** How clients reach it: by its socket alone. */
@@ -149,15 +148,11 @@ async function takesConnections(cluster: Cluster): Promise<boolean> {
   );
 }
 
-async function askServer(cluster: Cluster, statement: string): Promise<readonly unknown[]> {
-  const client = new Client({ connectionString: clusterUrl(cluster), connectionTimeoutMillis: connectMs });
-  client.on('error', () => undefined); // the statement fails, too
-  try {
-    await client.connect();
-    return (await client.query<Record<string, unknown>>(statement)).rows;
-  } finally {
-    await client.end();
-  }
+function askServer(cluster: Cluster, statement: string): Promise<readonly unknown[]> {
+  return withClient(
+    clusterUrl(cluster),
+    async (client) => (await client.query<Record<string, unknown>>(statement)).rows,
+  );
 }
 
 /** What a conductor that was killed had begun must not be committed behind the back of the next one. */
