@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { planDestroys } from '#conductor/flows/plan-destroys.ts';
-import { planHash } from '#conductor/flows/plan-hash.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
+import { planHash } from '#conductor/flows/read-plan.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { type RequestedStep, stepTitle } from '#conductor/model/planned-step.ts';
 import { parseTasks } from '#conductor/sites/plugins/parse-tasks.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { biosApplyConfiguration } from '#conductor/flows/driver-steps/bios.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
-import { planWarnings } from '#conductor/flows/plan-warnings.ts';
+import { planWarnings } from '#conductor/flows/view-plan.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { OfferedDriverStep, PlanFacts } from '#conductor/model/planned-step.ts';
