@@ -27,7 +27,7 @@ const curves = {
  *
  * Written out in DER here, on Node's own crypto: the X.509 package costs 340 KB of bundle and a Reflect polyfill,
  * for one certificate with one extension.
- * @throws AppError `invalid_argument` when `address` is no IP address.
+ * @throws AppError `invalid_argument` when `address` is not an IP address.
  */
 export function createServerCertificate(options: {
   readonly address: string;

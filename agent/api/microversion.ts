@@ -12,7 +12,7 @@ export const microversions = {
   assumed: 31,
 } as const;
 
-/** `1.115` → 115; `undefined` when it is no version of API 1. */
+/** `1.115` → 115; `undefined` when it is not a version of API 1. */
 export function parseMicroversion(text: unknown): Microversion | undefined {
   const minor = typeof text === 'string' ? /^1\.(\d+)$/.exec(text)?.[1] : undefined;
   return minor === undefined ? undefined : Number(minor);

@@ -53,7 +53,7 @@ describe('stress', () => {
   test('a miscompare fails it, with the place', async () => {
     await expect(withOutput(failed, 1).load(true)).rejects.toThrow(/Hardware Error: miscompare on CPU 0/);
     await expect(withOutput('', 1).load(true)).rejects.toThrow(/exit code 1/);
-    // whatever it says, an exit code of 1 is no success
+    // whatever it says, an exit code of 1 is not a success
     await expect(withOutput(passed, 1).load(true)).rejects.toThrow(/failed under load/);
   });
 });

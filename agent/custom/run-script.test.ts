@@ -9,7 +9,7 @@ test('progress is the text after the mark', () => {
   expect(readProgress(`progress: ${'x'.repeat(500)}`)).toBe('x'.repeat(100));
 });
 
-test('a MiB of spaces is no work', () => {
+test('a MiB of spaces is not work', () => {
   const started = cpuMs();
   expect(readProgress(`progress:${' '.repeat(1024 * 1024)}`)).toBe('');
   // the expression that it was took minutes

@@ -37,7 +37,7 @@ describe('parseScriptFile', () => {
     ],
   ])('%# refuses %j', (wrong, fault) => expect(() => parse(wrong)).toThrow(fault));
 
-  test('names a file that is no YAML', () => {
+  test('names a file that is not YAML', () => {
     expect(() => parseScriptFile('steps: [', 'bad.yaml')).toThrow('bad.yaml is not valid YAML');
   });
 });

@@ -29,7 +29,7 @@ describe('hdparm -I', () => {
     expect(parseAtaSecurity(hdparmIdentify(undefined))).toMatchObject({ supported: false, frozen: false });
   });
 
-  test('of what is no ATA disk', async () => {
+  test('of what is not an ATA disk', async () => {
     expect(parseAtaSecurity('/dev/sr0:\n\nATAPI CD-ROM, with removable media\n')).toBeUndefined();
     const run: Run = () => Promise.reject(new AppError('command_failed', 'hdparm exited with 25'));
     expect(await readAtaSecurity(run, '/dev/sda')).toBeUndefined();

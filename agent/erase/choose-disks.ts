@@ -13,7 +13,7 @@ const busesOfDisks: ReadonlySet<string | null> = new Set(['ata', 'sata', 'sas', 
 
 /**
  * Which disks to erase: pure. Removable ones too: SD cards and disks in hot-plug bays say so of themselves, and hold what
- * the last tenant wrote. What is no disk at all (optical drives, RAM disks, RAID volumes, which go with their
+ * the last tenant wrote. What is not a disk at all (optical drives, RAM disks, RAID volumes, which go with their
  * members) is not mentioned.
  * @param options.skipUnusable a disk without capacity is left out and reported, where less than all is promised
  * @throws AppError `storage_error` naming the disks that can't be erased: read-only ones, unless such are to be

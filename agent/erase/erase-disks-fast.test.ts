@@ -113,7 +113,7 @@ describe('eraseAllMetadata', () => {
     );
   });
 
-  test('leaves out what is no disk to install on', async () => {
+  test('leaves out what is not a disk to install on', async () => {
     const others = [
       disk('/dev/sr0', { type: 'rom' }),
       disk('/dev/sdb', { readOnly: true }),
@@ -151,7 +151,7 @@ describe('eraseAllMetadata', () => {
     expect((await readFile(file))[0]).toBe(0xaa);
   });
 
-  test('a holder that is no RAID array is named', async () => {
+  test('a holder that is not a RAID array is named', async () => {
     await expect(erase([[disk(file, { holders: ['/dev/dm-0'] })]])).rejects.toThrow('in use by /dev/dm-0');
     expect((await readFile(file))[0]).toBe(0xaa);
   });

@@ -42,7 +42,7 @@ describe('what hdparm (9.65) prints', () => {
   });
 });
 
-test('a disk that is no ATA disk is asked no more', async () => {
+test('a disk that is not an ATA disk is asked no more', async () => {
   const commands: string[] = [];
   const run: Run = (_command, args) => {
     commands.push(args.join(' '));

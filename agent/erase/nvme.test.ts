@@ -44,7 +44,7 @@ describe('abilities', () => {
     });
   });
 
-  test('text that is no JSON', () => {
+  test('text that is not JSON', () => {
     expect(() => parseIdentifyController('/dev/nvme0n1', 'NVMe status: invalid')).toThrow(
       "read what /dev/nvme0n1's controller can do",
     );

@@ -127,7 +127,7 @@ export function parseSanitizeLog(
   return { state: sanitizeStates[status] ?? 'failed', share: sprog / 65_536 };
 }
 
-/** `/dev/nvme0` of `/dev/nvme0n1`; the device itself where it is no namespace. */
+/** `/dev/nvme0` of `/dev/nvme0n1`; the device itself where it is not a namespace. */
 export function nvmeController(device: string): string {
   return /^(.*nvme\d+)n\d+$/.exec(device)?.[1] ?? device;
 }

@@ -5,7 +5,7 @@ import type { StorageClaim, StorageSurvey } from '#agent/storage/storage-claims.
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * What stands against erasing disks: something uses them that is no RAID array, or an array that a disk to be kept is
+ * What stands against erasing disks: something uses them that is not a RAID array, or an array that a disk to be kept is
  * in too.
  * @throws AppError `storage_error` naming disk and user.
  */

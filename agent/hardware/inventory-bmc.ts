@@ -23,7 +23,7 @@ export async function readBmc(run: Run): Promise<BmcInfo> {
       if (v4.bmc_address === null && v6 === null) continue;
       return { ...v4, bmc_v6address: v6, baton_bmc_firmware: await readFirmware(run) };
     } catch (error) {
-      // no such channel, or one that is no LAN: the next one may be; without ipmitool or its device none is
+      // no such channel, or one that is not a LAN: the next one may be; without ipmitool or its device none is
       const hasRun = error instanceof AppError && error.details['exitCode'] !== undefined;
       if (!hasRun || /could not open device/i.test(errorChain(error))) break;
     }

@@ -137,7 +137,7 @@ describe('the HTTP API', () => {
     expect(await ask('POST', `/v1/commands/?${token}`, body)).toMatchObject({ status: 400, body: recorded.badBody });
   });
 
-  test('a body that is no JSON is refused', async () => {
+  test('a body that is not JSON is refused', async () => {
     const answer = await ask('POST', `/v1/commands/?${token}`, '{not json');
     expect(answer.status).toBe(400);
     expect(answer.body).toMatchObject({

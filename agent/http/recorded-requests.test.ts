@@ -10,7 +10,7 @@ import { silentLog } from '#shared/log.ts';
 interface Recorded {
   readonly method: string;
   readonly path: string;
-  /** Text: as sent, because it is no JSON. */
+  /** Text: as sent, because it is not JSON. */
   readonly body: unknown;
   readonly status: number;
   readonly faultstring?: string;

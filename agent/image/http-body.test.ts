@@ -48,9 +48,9 @@ async function readBody(url: string): Promise<string> {
 
 describe('framing', () => {
   test.each([
-    ['Content-Length: -5\r\n\r\nabc', 'a Content-Length that is no length'],
-    ['Content-Length: 1e3\r\n\r\nabc', 'a Content-Length that is no length'],
-    ['Content-Length: 9999999999999999999\r\n\r\nabc', 'a Content-Length that is no length'],
+    ['Content-Length: -5\r\n\r\nabc', 'a Content-Length that is not a length'],
+    ['Content-Length: 1e3\r\n\r\nabc', 'a Content-Length that is not a length'],
+    ['Content-Length: 9999999999999999999\r\n\r\nabc', 'a Content-Length that is not a length'],
     ['Content-Length: 3\r\nContent-Length: 5\r\n\r\nabcde', 'two Content-Lengths'],
     ['Transfer-Encoding: chunked\r\n\r\n-1\r\nabc\r\n0\r\n\r\n', 'a chunk without a size'],
     ['Transfer-Encoding: chunked\r\n\r\nxyz\r\nabc\r\n0\r\n\r\n', 'a chunk without a size'],

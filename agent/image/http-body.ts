@@ -33,7 +33,7 @@ const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 /**
  * Sends a GET and reads the head of the answer; redirects are followed (without the authorization once the
  * origin changes: another scheme or port is another server). Each hop is held against the rules.
- * @throws AppError `forbidden` where the rules refuse it, `unavailable` when the connection fails or the answer is no HTTP.
+ * @throws AppError `forbidden` where the rules refuse it, `unavailable` when the connection fails or the answer is not HTTP.
  */
 export async function httpGet(
   url: URL,
@@ -51,7 +51,7 @@ export async function httpGet(
     if (!redirects.has(answer.status) || location === undefined || options.pin !== undefined) return answer;
     answer.close();
     const next = URL.parse(location, target.href);
-    if (!next) throw new AppError('image_error', `${showUrl(url)} redirects to what is no URL`);
+    if (!next) throw new AppError('image_error', `${showUrl(url)} redirects to what is not a URL`);
     target = next;
     if (!['http:', 'https:'].includes(target.protocol)) {
       throw new AppError('image_error', `${showUrl(url)} redirects to ${target.protocol}, not to http or https`);
@@ -170,7 +170,7 @@ function openBody(connection: Connection, headers: ReadonlyMap<string, string>, 
   const length = status === 204 ? '0' : headers.get('content-length');
   if (length === undefined) return { headers, bodyBytes: undefined, read: untilCloseReader(connection), isAtEnd };
   const bytes = /^\d{1,15}$/.test(length) ? Number(length) : undefined;
-  if (bytes === undefined) throw badFraming('a Content-Length that is no length');
+  if (bytes === undefined) throw badFraming('a Content-Length that is not a length');
   return { headers, bodyBytes: bytes, ...countedReader(connection, bytes) };
 }
 

@@ -23,7 +23,7 @@ export async function fileContent(
 
 function decodeBase64(path: string, text: string): Buffer {
   const compact = text.replaceAll(/\s/g, '');
-  // Buffer.from ignores what is no base64
+  // Buffer.from ignores what is not base64
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(compact) || compact.length % 4 === 1) {
     throw new AppError('invalid_argument', `content of ${path} is neither base64 nor a URL`);
   }

@@ -116,5 +116,5 @@ export function partitionOf(
   });
   const [only] = matching;
   if (only && matching.length === 1) return only;
-  throw notUnderstood(`${device} is ${only ? 'more than one partition' : 'no partition'} of the written disk`);
+  throw notUnderstood(`${device} is ${only ? 'more than one partition' : 'not a partition'} of the written disk`);
 }

@@ -205,7 +205,7 @@ function loadsSomething(statements: readonly Statement[]): boolean {
 
 function bootPath({ variables }: Running, text: string): BootPath {
   const [, named, path = ''] = /^(?:\(([^)]*)\))?(\/.*)$/.exec(text) ?? [];
-  if (path === '') throw notUnderstood(`\`${text}\` is no path`);
+  if (path === '') throw notUnderstood(`\`${text}\` is not a path`);
   if (named !== undefined) return { device: named, path };
   if (variables.has('root') && variables.get('root') === undefined) {
     throw notUnderstood(`the partition of ${path} can not be known without GRUB`);

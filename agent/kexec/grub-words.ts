@@ -57,7 +57,7 @@ function compare(words: readonly (string | undefined)[], hasFile: (path: string)
   if (words.length === 2 && left === '-z') return operator === '';
   if (words.length === 2 && left === '-n') return operator !== '';
   if (words.length === 2 && ['-e', '-f', '-s'].includes(left)) return hasFile(operator);
-  // an empty variable without quotes is no word: `[ -n ]`, `[ ]`
+  // an empty variable without quotes is not a word: `[ -n ]`, `[ ]`
   if (words.length === 1 && left.startsWith('-')) return left !== '-n' && left === '-z';
   return words.length < 2 ? left !== '' : undefined;
 }

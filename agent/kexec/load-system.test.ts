@@ -89,7 +89,7 @@ describe('a hostile image', () => {
     await expect(load(root)).rejects.toThrow('boot/grub/grub.cfg of the image is larger than 1048576 bytes');
     await rm(join(disk, 'vda2/boot/grub/grub.cfg'));
     await mkdir(join(disk, 'vda2/boot/grub/grub.cfg'));
-    await expect(load(root)).rejects.toThrow('is no file');
+    await expect(load(root)).rejects.toThrow('is not a file');
   });
 });
 
@@ -107,11 +107,11 @@ describe('refused', () => {
     const other = partition(3, debianUuid, 'swap');
     await expect(load(root, other)).rejects.toThrow(`UUID=${debianUuid} is more than one partition`);
     await put(root, 'boot/grub/grub.cfg', 'menuentry a {\nlinux (hd1,gpt2)/k\n}');
-    await expect(load(root)).rejects.toThrow('hd1,gpt2 is no partition of the written disk');
+    await expect(load(root)).rejects.toThrow('hd1,gpt2 is not a partition of the written disk');
   });
 
   test('for a root file system that the disk does not have; a panic restarts unless the image says otherwise', () => {
-    expect(() => completeCommandLine('ro root=UUID=other', [root])).toThrow('its root=UUID=other is no file system');
+    expect(() => completeCommandLine('ro root=UUID=other', [root])).toThrow('its root=UUID=other is not a file system');
     expect(() => completeCommandLine('a\nb', [root])).toThrow('its command line has control characters');
     expect(completeCommandLine('root=/dev/mapper/a', [root])).toBe('root=/dev/mapper/a panic=30');
     expect(completeCommandLine('panic=0 ro', [root])).toBe('panic=0 ro');

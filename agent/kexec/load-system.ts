@@ -82,7 +82,7 @@ export function completeCommandLine(asked: string, partitions: readonly ProbedPa
   const [, tag, value] = /(?:^|\s)root=(UUID|LABEL)=(\S+)/.exec(asked) ?? [];
   const isRoot = ({ fsUuid, fsLabel }: ProbedPartition): boolean => (tag === 'UUID' ? fsUuid : fsLabel) === value;
   if (tag !== undefined && !partitions.some(isRoot)) {
-    throw notUnderstood(`its root=${tag}=${value} is no file system of the written disk`);
+    throw notUnderstood(`its root=${tag}=${value} is not a file system of the written disk`);
   }
   return /(?:^|\s)panic=/.test(asked) ? asked : `${asked} panic=${panicSeconds}`.trim();
 }

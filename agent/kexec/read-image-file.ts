@@ -46,7 +46,7 @@ export async function appendImageFile(
   return length;
 }
 
-/** @throws AppError `not_found`; `not_supported` for what is no file */
+/** @throws AppError `not_found`; `not_supported` for what is not a file */
 export async function sizeOfImageFile(root: string, path: string): Promise<number> {
   return (await requireFile(root, path, Infinity)).size;
 }
@@ -70,7 +70,8 @@ async function findFile(root: string, path: string, maxBytes: number) {
   try {
     const { size, ...status } = await lstat(inside);
     // a pipe or a device would be waited for without end
-    if ((status.mode & 0o170000) !== 0o100000) throw new AppError('not_supported', `${path} of the image is no file`);
+    if ((status.mode & 0o170000) !== 0o100000)
+      throw new AppError('not_supported', `${path} of the image is not a file`);
     if (size > maxBytes) throw tooLarge(path, maxBytes);
     return { path: inside, size };
   } catch (error) {

@@ -112,7 +112,7 @@ describe('refused', () => {
     ],
     ['where the last one is kept', () => put('loader/loader.conf', 'default @saved'), /default @saved/],
     [
-      'with an entry that is no kernel',
+      'with an entry that is not a kernel',
       () => put('loader/entries/b.conf', 'efi /shell.efi'),
       /b\.conf starts no kernel/,
     ],
@@ -125,7 +125,7 @@ describe('refused', () => {
   });
 
   test.each<[string, Record<string, string> | Buffer, RegExp]>([
-    ['no PE file', Buffer.from('MZ'), /it is no PE file/],
+    ['no PE file', Buffer.from('MZ'), /it is not a PE file/],
     ['no kernel', { '.cmdline': '' }, /it has no section \.linux/],
     ['two kernels', { ...unified, '.linux\0x': 'k' }, /several sections \.linux/],
     ['profiles', { ...unified, '.profile': 'x' }, /section \.profile is not supported/],

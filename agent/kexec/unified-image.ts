@@ -20,7 +20,7 @@ const foreign = ['.profile', '.dtb', '.dtbauto', '.efifw'];
 export function readSections(head: Buffer, fileBytes: number): ReadonlyMap<string, FilePart> {
   const start = head.length >= 64 && head.toString('latin1', 0, 2) === 'MZ' ? head.readUInt32LE(0x3c) : Infinity;
   if (start + 24 > head.length || head.toString('latin1', start, start + 4) !== 'PE\0\0')
-    throw broken('it is no PE file');
+    throw broken('it is not a PE file');
   const count = head.readUInt16LE(start + 6);
   const table = start + 24 + head.readUInt16LE(start + 20);
   if (count > maxSections || table + 40 * count > head.length) throw broken('it has too many sections');

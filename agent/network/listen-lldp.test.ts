@@ -19,7 +19,7 @@ test.each([
   ['a frame cut off in a TLV', frame('020704001122')],
   ['a runt', Buffer.from(header, 'hex')],
   ['nothing', Buffer.alloc(0)],
-])('%s is no LLDP', (_, bytes) => {
+])('%s is not LLDP', (_, bytes) => {
   expect(parseLldpFrame(bytes)).toBeUndefined();
 });
 

@@ -22,7 +22,7 @@ export interface CreateOptions {
 
 /**
  * Makes the arrays of `config`, in its order; what is there already as wanted is left alone, so that a run that broke
- * off is gone on with. What is no part of RAID, and disks that are not in the plan, are never touched.
+ * off is gone on with. What is not a part of RAID, and disks that are not in the plan, are never touched.
  * @throws AppError as `planRaid` and `deleteArrays`; `storage_error` naming the disks with things in the way, before
  * anything is deleted for want of their room, or an array that lacks members.
  */

@@ -59,7 +59,7 @@ const passwdLine = `${rescueUser}:x:0:0:rescue:/root:/bin/sh`;
 /**
  * In `/etc/shadow`.
  * @param password as the conductor sent it: hashed by crypt(3), or in the clear
- * @throws AppError `invalid_argument` for what is no hash, so that nobody is left before a login that takes no password
+ * @throws AppError `invalid_argument` for what is not a hash, so that nobody is left before a login that takes no password
  */
 function shadowLine(password: string, hashed: boolean): string {
   return `${rescueUser}:${hashed ? checkedHash(password) : encrypt(checkedText(password))}:::::::`;

@@ -84,6 +84,6 @@ test('a machine without disks', () => {
   expect(parseLsblk('')).toEqual([]);
 });
 
-test('what is no list of devices', () => {
+test('what is not a list of devices', () => {
   expect(() => parseLsblk('lsblk: bad')).toThrow(/read lsblk's list/);
 });

@@ -150,7 +150,7 @@ export async function listBlockDevices(
   options: { readonly withEmpty?: boolean } = {},
 ): Promise<readonly BlockDevice[]> {
   const listed = await runLsblk(run, [], options);
-  // free loop devices and RAM disks are no disks
+  // free loop devices and RAM disks are not disks
   const devices = listed.filter(({ type, sizeBytes }) => sizeBytes > 0 || type === 'disk');
   // a RAID volume stands under each of its members in the tree: name it once, as a device of its own
   const holders = [...new Set(devices.flatMap((device) => device.holders))];

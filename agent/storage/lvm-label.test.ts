@@ -26,7 +26,7 @@ test('one that begins later, in a member of an array', async () => {
   expect(await readPhysicalVolume(from(recordedVolume(0), at), '/dev/sdb1', at)).toMatchObject({ uuid: lvmUuids[0] });
 });
 
-test('what is no volume, or a broken one', async () => {
+test('what is not a volume, or a broken one', async () => {
   expect(await readPhysicalVolume(from(Buffer.alloc(4096)), '/dev/sdb', 0)).toBeUndefined();
   expect(await readPhysicalVolume(from(Buffer.alloc(0)), '/dev/sdb', 0)).toBeUndefined();
   const cut = recordedVolume(0).subarray(0, 4096);

@@ -40,7 +40,7 @@ test('a GPT', () => {
   });
 });
 
-test('an empty MBR, a table of another kind, no table, and what is no JSON', async () => {
+test('an empty MBR, a table of another kind, no table, and what is not JSON', async () => {
   const dos =
     '{"partitiontable": {"label":"dos", "id":"0x1", "device":"/dev/vda", "unit":"sectors", "sectorsize":512}}';
   expect(parseDiskTable(dos, '/dev/vda')).toEqual({ label: 'msdos', partitions: [] });

@@ -87,7 +87,7 @@ async function look(
   };
 }
 
-/** A member's superblock: which array it belongs to, and where its data begins. `undefined` = it is no member. */
+/** A member's superblock: which array it belongs to, and where its data begins. `undefined` = it is not a member. */
 async function examine(
   run: Run,
   device: string,

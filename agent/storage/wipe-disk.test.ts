@@ -6,7 +6,7 @@ const answer =
   (stdout: string): Run =>
   async () => ({ stdout, stderr: '', exitCode: 0, durationMs: 1 });
 
-test('each signature once, none, and what is no JSON', async () => {
+test('each signature once, none, and what is not JSON', async () => {
   // wipefs 2.38 of a GPT
   const gpt = `{"signatures": [
     {"device": "f", "offset": "0x200", "type": "gpt", "uuid": null, "label": null},

@@ -119,7 +119,7 @@ describe('what a hostile agent may answer', () => {
     expect(result.system_logs.length).toBe(48 * 1024 * 1024);
   });
 
-  test('what is no fault of an agent is not repeated', async () => {
+  test('what is not a fault of an agent is not repeated', async () => {
     expect(await post('a.b', 'root:x:0:0', 500)).toBe('agent_error: send a.b to the agent: it answered 500');
     const long = JSON.stringify({ faultstring: 'x'.repeat(10_000) });
     expect(String(await post('a.b', long, 500)).length).toBeLessThan(600);

@@ -135,7 +135,7 @@ function kindOf(command: string | undefined): PeerKind {
 
 const maxFaultCharacters = 500;
 
-/** What is no fault of an agent's is not repeated: a callback_url may lead to a server that is none. */
+/** What is not a fault of an agent's is not repeated: a callback_url may lead to a server that is none. */
 function parseAnswer<T>(what: string, { status, body }: PeerAnswer, schema: z.ZodType<T>): T {
   if (status >= 400) {
     const fault = AgentFault.safeParse(body).data?.faultstring.slice(0, maxFaultCharacters) ?? '';

@@ -73,7 +73,7 @@ const maximumBytes = 10 * 1024 * 1024;
 
 /**
  * Keeps what the agent handed over, a gzipped tar; of each node the newest five.
- * @throws AppError `invalid_argument` for more than 10 MiB and for what is no gzip: a later reader could do nothing with it.
+ * @throws AppError `invalid_argument` for more than 10 MiB and for what is not gzip: a later reader could do nothing with it.
  */
 export async function saveAgentLogs(
   tx: Transaction,

@@ -113,7 +113,7 @@ export interface AgentOffer {
 
 /**
  * The steps that the agent has for flows of that kind (agent-protocol.md §4.2). An agent without the extension has none;
- * that is no error (DESIGN.md).
+ * that is not an error (DESIGN.md).
  * @throws AppError `agent_error`, `unavailable`, `busy`
  */
 export async function askForSteps({ agent, secrets, node, ports }: AskingContext, kind: StepKind): Promise<AgentOffer> {

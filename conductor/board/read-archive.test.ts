@@ -31,7 +31,7 @@ test('files of an archive, with their names and ends', async () => {
   }
 });
 
-test('what is no archive is said to be damaged', () => {
+test('what is not an archive is said to be damaged', () => {
   expect(() => listFiles(new TextEncoder().encode('x'.repeat(1024)))).toThrow('the archive of the logs is damaged');
   expect(listFiles(new Uint8Array(1024))).toEqual([]);
 });

@@ -17,7 +17,7 @@ const block = 512;
 /** Of each file: more is read in an editor. */
 export const shownBytes = 200_000;
 
-/** @throws Error for what is no gzipped tar */
+/** @throws Error for what is not a gzipped tar */
 export async function readArchive(packed: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<ArchivedFile[]> {
   return listFiles(
     new Uint8Array(await new Response(packed.pipeThrough(new DecompressionStream('gzip'))).arrayBuffer()),

@@ -36,7 +36,7 @@ export type BootAnswer =
   | { readonly kind: 'instance'; readonly instance: BootedInstance; readonly nodeName?: string | undefined }
   | { readonly kind: 'unknown' };
 
-/** An instance that is no disk: URLs of an ISO, or of a kernel and its ramdisk. */
+/** An instance that is not a disk: URLs of an ISO, or of a kernel and its ramdisk. */
 export type BootedInstance =
   | { readonly kind: 'iso'; readonly url: string }
   | { readonly kind: 'kernel'; readonly kernel: string; readonly ramdisk: string; readonly kernelParams: string };

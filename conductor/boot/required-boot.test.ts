@@ -17,7 +17,7 @@ test('a machine that boots a ramdisk boots it in the working state too: the BMC 
   expect(booting.length).toBeGreaterThan(3);
 });
 
-test('an instance is no ramdisk, even while the flow that boots it has not ended', () => {
+test('an instance is not a ramdisk, even while the flow that boots it has not ended', () => {
   for (const provisionState of ['deploying', 'servicing', 'unrescuing'] as const) {
     expect(requiredBoot({ provisionState, currentStep: 'deploy.boot_instance' })).toBe('local disk');
   }

@@ -53,13 +53,13 @@ test('bonds and VLANs are made, each once, where a network stands on them', () =
 const broken = (link: object) => ({ links: [links[0], { id: 'it', ...link }], networks: [{ ...network, link: 'it' }] });
 
 test.each([
-  [{ networks: [network] }, 'network_data.networks.0.link is "nic0", which is no link\'s id'],
+  [{ networks: [network] }, 'network_data.networks.0.link is "nic0", which is not a link\'s id'],
   [
     broken({ type: 'bond', bond_links: ['nic0'], bond_mode: 'lacp' }),
     'links.1.bond_mode must be one of balance-rr, act',
   ],
   [broken({ type: 'bond' }), 'network_data.links.1.bond_links must name the cards of the bond'],
-  [broken({ type: 'bond', bond_links: ['nic0', 'nic9'] }), 'links.1.bond_links.1 is "nic9", which is no link\'s id'],
+  [broken({ type: 'bond', bond_links: ['nic0', 'nic9'] }), 'links.1.bond_links.1 is "nic9", which is not a link\'s id'],
   [broken({ type: 'bond', bond_links: ['it'] }), 'network_data.links.1.bond_links.0 is a bond: it must be a card'],
   [broken({ type: 'vlan', vlan_link: 'nic0' }), 'network_data.links.1.vlan_id must be a number from 1 to 4094'],
   [broken({ type: 'vlan', vlan_link: 'nic0', vlan_id: 4095 }), 'network_data.links.1.vlan_id '],
@@ -69,7 +69,7 @@ test.each([
   [{ links, networks: [{ ...network, ip_address: '192.0.2' }] }, 'networks.0.ip_address must be an ipv4 address'],
   [{ links, networks: [{ ...network, netmask: '255.0.255.0' }] }, 'networks.0.netmask must be a mask such as'],
   [{ links, networks: [{ ...network, netmask: '33' }] }, 'networks.0.netmask must be a mask such as'],
-  [{ links, networks: [{ ...network, gateway: 'a b' }] }, 'networks.0 has "a b", which is no address'],
+  [{ links, networks: [{ ...network, gateway: 'a b' }] }, 'networks.0 has "a b", which is not an address'],
   [{ links: [{ id: 'nic0' }], networks: [network] }, 'networks.0.link needs a link with ethernet_mac_address'],
   [{ networks: 7 }, 'network_data.networks '],
 ])('refuses %j', (data, says) => {

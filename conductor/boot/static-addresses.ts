@@ -67,7 +67,7 @@ export function staticAddresses(networkData: Readonly<Record<string, unknown>>):
     const gateway = gatewayOf(network);
     for (const address of [...dns, ...(gateway === '' ? [] : [gateway])]) {
       if (!isIPv4(address) && !isIPv6(address))
-        throw wrong(place, `has ${JSON.stringify(address)}, which is no address`);
+        throw wrong(place, `has ${JSON.stringify(address)}, which is not an address`);
     }
     return [`baton.address=${[link, addressOf(network, place), gateway, ...dns].join(',')}`];
   });
@@ -88,7 +88,7 @@ function createLinks({ links }: NetworkData) {
   const find = (id: string, place: string, kinds: readonly string[]): string => {
     const index = links.findIndex((link) => link.id === id);
     const link = links[index];
-    if (!link) throw wrong(place, `is ${JSON.stringify(id)}, which is no link's id`);
+    if (!link) throw wrong(place, `is ${JSON.stringify(id)}, which is not a link's id`);
     const kind = link.type === 'bond' || link.type === 'vlan' ? link.type : 'card';
     if (!kinds.includes(kind)) throw wrong(place, `is a ${kind}: it must be a ${kinds.join(' or a ')}`);
     const known = names.get(id);

@@ -70,7 +70,7 @@ export interface ApiClient {
    * @throws AppError with the server's own words.
    */
   call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Json | undefined>;
-  /** What is no JSON. @throws AppError with the server's own words. */
+  /** What is not JSON. @throws AppError with the server's own words. */
   download(path: string): Promise<Download>;
 }
 

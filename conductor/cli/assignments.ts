@@ -17,7 +17,7 @@ export const assignmentHelp =
 const form = /^([a-z_]+(?:\.[^.=:]+)*)(:?=)([\s\S]*)$/;
 
 /**
- * @param notify called with each warning: a secret that is no file's
+ * @param notify called with each warning: a secret that is not a file's
  * @throws AppError `invalid_argument` naming the operand, without its value, which may be a secret
  */
 export async function readAssignments(
@@ -60,7 +60,7 @@ async function readAssignment(operand: string): Promise<Assignment> {
   const path = name.split('.');
   if (operator === ':=') return { path, value: parseJson(name, text) };
   if (!text.startsWith('@')) return { path, value: text };
-  // a file that an editor has written ends with a line feed, which is no part of a password
+  // a file that an editor has written ends with a line feed, which is not a part of a password
   return { path, value: (await readInputFile(name, text.slice(1))).replace(/\r?\n$/, '') };
 }
 

@@ -63,7 +63,7 @@ describe('drawGroups', () => {
     );
   });
 
-  test('a long chain is no staircase, and thousands are drawn', () => {
+  test('a long chain is not a staircase, and thousands are drawn', () => {
     const chain = Array.from({ length: 5000 }, (_, index) => ({
       name: `g${index}`,
       critical: false,

@@ -31,7 +31,7 @@ export function countNodes(count: number): string {
   return count === 1 ? '1 node' : `${count} nodes`;
 }
 
-/** From this depth on a group that alone follows another stands beneath it: one rack after another are no staircase. */
+/** From this depth on a group that alone follows another stands beneath it: one rack after another are not a staircase. */
 const chainDepth = 4;
 
 export interface TreeLine<Group> {

@@ -60,7 +60,7 @@ test('a module that runs slower, and a GPU that is missing, are told once', asyn
   );
 });
 
-test('what a machine says of itself moves no cursor and is no line of its own', async () => {
+test('what a machine says of itself moves no cursor and is not a line of its own', async () => {
   const text = await terminal().run('inventory', 'diff', 'sly', '--reference', 'ref');
   expect(text).toContain('+ cpu.model_name: \uFFFD[2JEPYC node odd: as ref\n');
   expect(text).not.toContain('\u001B');

@@ -11,7 +11,7 @@ test('a step is skipped by its name, the one of that name that may be', async ()
   expect(await terminal.run('skip', 'n1', '--step', 'deploy.burn_in')).toBe('node n1: deploy.burn_in skipped\n');
   expect(terminal.calls.at(-1)).toEqual(['POST /v1/nodes/n1/flow/skip', { step: 's2' }]);
   await expect(terminal.run('skip', 'n1', '--step', 'write_image')).rejects.toThrow(
-    '--step: write_image is no step that may be skipped now; that may: deploy.burn_in',
+    '--step: write_image is not a step that may be skipped now; that may: deploy.burn_in',
   );
   await expect(terminal.run('skip', 'n1')).rejects.toThrow('--step');
 });

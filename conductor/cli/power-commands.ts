@@ -111,7 +111,7 @@ async function findStep({ client }: CommandContext, ident: string, wanted: strin
     throw new AppError('not_found', `--step: no step of its flow may be skipped now${holds}`);
   }
   const names = skippable.map(stepTitle).join(', ');
-  throw new AppError('not_found', `--step: ${wanted} is no step that may be skipped now; that may: ${names}`);
+  throw new AppError('not_found', `--step: ${wanted} is not a step that may be skipped now; that may: ${names}`);
 }
 
 export const flowCommands: readonly Command[] = [

@@ -20,7 +20,7 @@ export function print(
     );
 }
 
-/** `-` for nothing, JSON for what is no text. */
+/** `-` for nothing, JSON for what is not text. */
 export function cell(value: unknown): string {
   if (value === null || value === undefined) return '-';
   return typeof value === 'string' ? value : JSON.stringify(value);

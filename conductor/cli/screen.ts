@@ -49,7 +49,7 @@ function cutLine(line: string, columns: number): string {
   return columns < 2 ? '' : `${cut}…`;
 }
 
-/** As a person counts them: an accent or a joined emoji is no character of its own. */
+/** As a person counts them: an accent or a joined emoji is not a character of its own. */
 function charactersOf(line: string): string[] {
   return Array.from(new Intl.Segmenter().segment(line), ({ segment }) => segment);
 }

@@ -113,7 +113,7 @@ test('it ends well only where the conductor says Success, and etcd is healthy', 
     message: 'drain of n1 has not ended',
   });
   const stranger = () => Promise.resolve({ hello: 'world' });
-  expect((await baton(['drain', 'n1'], { answer: stranger })).failure?.message).toContain('it is no Status object');
+  expect((await baton(['drain', 'n1'], { answer: stranger })).failure?.message).toContain('it is not a Status object');
   const health = [
     { message: 'Healthy', error: false, kind: 'HealthMessage', name: 'kubernetes' },
     { message: 'Unhealthy', error: false, kind: 'HealthMessage', name: 'calico' },

@@ -105,7 +105,8 @@ export const teardownVerbs: readonly TeardownVerb[] = [
   {
     words: 'decommission',
     meaning: 'drain, clear-labels, remove-etcd, wait for etcd, shutdown-kubelet: all that comes before a wipe',
-    details: 'A kubelet that cannot be stopped is reported, and is no failure: powering the machine off stops it too.',
+    details:
+      'A kubelet that cannot be stopped is reported, and is not a failure: powering the machine off stops it too.',
     design: true,
     options: {
       ...designOption,
@@ -238,12 +239,13 @@ function queryOf(input: CommandInput, { design: _design, ...options }: TeardownV
 async function printStatus(context: CommandContext, input: CommandInput, answer: Partial<Status>): Promise<void> {
   const { renderStatus } = await import('#conductor/cli/render-status.ts');
   const text = renderStatus(answer);
-  if (text === undefined) throw new AppError('unavailable', 'read what the conductor answers: it is no Status object');
+  if (text === undefined)
+    throw new AppError('unavailable', 'read what the conductor answers: it is not a Status object');
   if (answer.status !== 'Success') throw new AppError('command_failed', text);
   print(context, input, { json: answer, text: `${text}\n` });
 }
 
-/** An unhealthy cluster is no failure of the question (seed 001), but a script asks to know of it. */
+/** An unhealthy cluster is not a failure of the question (seed 001), but a script asks to know of it. */
 async function etcdHealth(context: CommandContext, input: CommandInput): Promise<void> {
   const query = { design_ref: requiredOption(input, 'design') };
   const path = withQuery(`${airship}/etcd-cluster-health-statuses`, query);

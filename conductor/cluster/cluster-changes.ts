@@ -104,7 +104,7 @@ export function readReport(output: unknown): ClusterReport {
   return parsed.success ? parsed.data : { deeds: [], messages: [] };
 }
 
-/** With deeds that are about to be done, or with what came of them; one that is known already is no news. Pure. */
+/** With deeds that are about to be done, or with what came of them; one that is known already is not news. Pure. */
 export function withRecordedChanges(
   report: ClusterReport,
   deeds: readonly ClusterChange[],

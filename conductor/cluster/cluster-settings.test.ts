@@ -45,7 +45,7 @@ test('a step that may fail holds nothing up, but is told', async () => {
   expect(messages.filter(({ error }) => error)).toHaveLength(2);
 });
 
-test('one that was stopped is no success, even where it may fail', async () => {
+test('one that was stopped is not a success, even where it may fail', async () => {
   const stopped = new AppError('unavailable', 'the conductor is stopping');
   await expect(decommission('n1', [step('kubelet', stopped, { mayFail: true })])).rejects.toMatchObject({
     code: 'unavailable',

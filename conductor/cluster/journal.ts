@@ -51,7 +51,7 @@ export function keepJournal(journal: Journal): KeptJournal {
   };
 }
 
-/** What was done stays so; a refusal may be followed by another request, which of a pod that a budget keeps is no news. */
+/** What was done stays so; a refusal may be followed by another request, which of a pod that a budget keeps is not news. */
 function isNews(before: JournalEntry['result'] | undefined, { change, result }: JournalEntry): boolean {
   if (before === 'refused' && result === 'begun') return change.kind !== 'pod';
   return before !== result && before !== 'done';

@@ -17,7 +17,7 @@ export function checkBmcAddress(driverInfo: Readonly<Record<string, unknown>>, r
     const text = address.trim();
     const host = isIPv6(text) ? `[${text}]` : text;
     const url = text.includes('://') ? text : `https://${host}`;
-    // what is no address at all, the driver refuses in words of its own
+    // what is not an address at all, the driver refuses in words of its own
     if (URL.canParse(url)) checkOutboundUrl(`driver_info.${field}`, url, rules);
   }
 }

@@ -75,7 +75,7 @@ test('a refusal counts when the machine is not there', async () => {
   await expect(refusing.reach('power on')).rejects.toThrow('no');
 });
 
-test('a lost answer is no failure yet, but the cause of one', async () => {
+test('a lost answer is not a failure yet, but the cause of one', async () => {
   const lost = machine({ start: 'power off', refuse: new AppError('unavailable', 'cut', { details: { sent: true } }) });
   await expect(lost.reach('power on')).rejects.toMatchObject({ code: 'timeout', cause: { message: 'cut' } });
 });

@@ -93,7 +93,7 @@ interface Progress {
 }
 
 /**
- * A BMC may refuse an action because the machine got there meanwhile: then the refusal is no error. An action whose
+ * A BMC may refuse an action because the machine got there meanwhile: then the refusal is not an error. An action whose
  * answer was lost may have worked: its error is returned, and the power state decides.
  */
 async function actOrBeThere(change: Change, primitives: PowerPrimitives): Promise<AppError | undefined> {

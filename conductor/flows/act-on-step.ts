@@ -102,7 +102,7 @@ async function act(
   } catch (error) {
     // stopped or taken over: the log still says `started`, so the next one runs the step again
     if (signal.aborted) throw signal.reason;
-    // a database that is away for a moment is no fault of the step: the next period tries again
+    // a database that is away for a moment is not a fault of the step: the next period tries again
     if (errorCode(error) === 'lease_lost' || errorCode(error) === 'database_error') throw error;
     const record = { lease, node, flow, step };
     if (errorCode(error) === 'version_mismatch' && mayRestartFlow(flow)) {

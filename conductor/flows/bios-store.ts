@@ -97,7 +97,7 @@ function wholeBounds(setting: BiosSetting) {
   };
 }
 
-/** Some registries bound an unsigned 64-bit integer with 1.8e19, which is no bound at all. */
+/** Some registries bound an unsigned 64-bit integer with 1.8e19, which is not a bound at all. */
 function whole(bound: number | null): number | null {
   return bound !== null && Number.isSafeInteger(bound) ? bound : null;
 }

@@ -71,7 +71,7 @@ const instanceStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
   'service failed',
 ]);
 
-/** Its instance is no disk, and runs or is about to. */
+/** Its instance is not a disk, and runs or is about to. */
 function bootsInstance(node: NodeRow): boolean {
   return runsFromRamdisk(node) && instanceStates.has(node.provisionState);
 }

@@ -190,7 +190,7 @@ describe('RAID', () => {
     ]);
   });
 
-  test('erased again is no root disk', () => {
+  test('erased again is not a root disk', () => {
     const { by, warnings } = destroys([apply({}), step('deploy.erase_devices_metadata'), write], plain);
     expect(by['sdb']).toBe('raid.apply_configuration deploy.erase_devices_metadata deploy.write_image');
     expect(warnings).toEqual([]);

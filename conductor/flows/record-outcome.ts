@@ -192,7 +192,7 @@ async function recordWait(
 ): Promise<'goes on' | 'waits'> {
   const now = context.clock.now();
   const conductor = context.config.conductorName;
-  // looking again and finding the same is no event: the log would grow with every heartbeat
+  // looking again and finding the same is not an event: the log would grow with every heartbeat
   const unchanged =
     step.state === 'waiting' && step.waitingFor === outcome.reason && step.runAgain === (outcome.kind === 'again');
   const { wait } = flowKinds[flow.kind].events;

@@ -181,7 +181,7 @@ describe('a plan that was read', () => {
     expect(await read()).not.toBe(hash);
   });
 
-  test('is another when somebody has left a config drive; the request’s own is no change', async () => {
+  test('is another when somebody has left a config drive; the request’s own is not a change', async () => {
     await askAgent();
     const hash = await read();
     await saveConfigDrive(api.context.db, node.uuid, sealConfigDrive(testSecrets, node.uuid, 'http://x/theirs'));

@@ -65,7 +65,7 @@ test('is owed from the request on, whatever flows there are, or are no longer', 
   expect((await latest()).kind).toBe('wipe');
 });
 
-test('is no step of a release that no wipe follows', async () => {
+test('is not a step of a release that no wipe follows', async () => {
   await node.set({ provisionState: 'active' });
   expect(await node.ask('deleted')).toMatchObject({ status: 202 });
   expect((await latest()).steps).not.toContain('owe_wipe');

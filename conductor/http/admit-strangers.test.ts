@@ -42,7 +42,7 @@ test('agents that have called in go on, whatever others do behind their address'
   expect(await times(30, () => lookUp('unknown'))).toBe(10);
   expect(await beat('n', 'right')).toBe(202);
   expect(await beat('new', 'right')).toBe(429);
-  // a caller that guesses at a token is no agent any more
+  // a caller that guesses at a token is not an agent any more
   expect(await beat('n', 'wrong')).toBe(400);
   expect(await beat('n', 'right')).toBe(429);
   time.ms += 2000;

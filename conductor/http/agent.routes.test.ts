@@ -31,7 +31,7 @@ const beat = {
   agent_verify_ca: certificate,
 };
 
-/** Verifying is no state that a ramdisk runs in; the engine would have moved the node on. */
+/** Verifying is not a state that a ramdisk runs in; the engine would have moved the node on. */
 async function letRamdiskIn(): Promise<string> {
   await api.context.db.update(nodes).set({ provisionState: 'clean wait' });
   const { body } = await lookup('addresses=52:54:00:AA:BB:01');

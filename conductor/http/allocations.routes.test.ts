@@ -126,7 +126,7 @@ describe('asking', () => {
     });
   });
 
-  test('refuses what is no request, naming the field', async () => {
+  test('refuses what is not a request, naming the field', async () => {
     await desk.addNode('one');
     const refused = async (body: Record<string, unknown>) => {
       const { status, fault } = await api.call('POST', '/v1/allocations', body);

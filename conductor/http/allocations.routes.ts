@@ -172,7 +172,7 @@ export function nodeAllocationRoutes(app: ApiApp, context: HttpContext): void {
     await releaseAllocation(context, uuid, c.get('caller'));
     return c.body(null, 204);
   });
-  // a node has one: what stands behind is no allocation's name, and not "not found" (allocation.md §4)
+  // a node has one: what stands behind is not an allocation's name, and not "not found" (allocation.md §4)
   app.all('/v1/nodes/:node/allocation/*', onlySince({ since: since.resource }), () => {
     throw notAllowed("A node's allocation is shown and deleted without naming it.");
   });

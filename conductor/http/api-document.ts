@@ -141,7 +141,7 @@ const securitySchemes = {
   bearer: { type: 'http', scheme: 'bearer', description: 'A token of POST /v1/tokens (BATON_AUTH).' },
 };
 
-/** Operations that are no JSON API: what machines fetch while they boot, and what watches a conductor. */
+/** Operations that are not JSON API: what machines fetch while they boot, and what watches a conductor. */
 const plainOperations: Readonly<Record<string, string>> = {
   '/openapi.json': 'This document',
   '/board': 'The fleet as a page for people',

@@ -18,7 +18,7 @@ afterAll(() => api.close());
 const upload = (collection: string, text: string, query = '') =>
   api.call('POST', `${airship}/configdocs/${collection}${query}`, text, '', yaml);
 const commit = (query = '') => api.call('POST', `${airship}/commitconfigdocs${query}`, undefined, '');
-/** What is no JSON object. */
+/** What is not JSON object. */
 const get = async (path: string, headers: Record<string, string> = {}) => {
   const answer = await api.request(`${airship}${path}`, { headers });
   return { status: answer.status, type: answer.headers.get('content-type'), text: await answer.text() };
@@ -144,7 +144,7 @@ describe('an upload', () => {
     expect((await api.call('GET', `${airship}/revisions`)).body['count']).toBe(0);
   });
 
-  test('that is no UTF-8 is refused', async () => {
+  test('that is not UTF-8 is refused', async () => {
     const answer = await api.request(`${airship}/configdocs/nodes`, {
       method: 'POST',
       headers: yaml,

@@ -122,7 +122,7 @@ export function answers(
   return { [status]: { description, ...(schema ? { content: { [type]: { schema } } } : {}) } };
 }
 
-/** An answer that is no JSON: text, or a file. */
+/** An answer that is not JSON: text, or a file. */
 export function answersOther(status: 200, description: string, type: string) {
   return answers(status, description, z.string(), type);
 }

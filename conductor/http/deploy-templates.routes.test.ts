@@ -39,7 +39,7 @@ test('create answers the template in the order of its steps', async () => {
   ]);
 });
 
-test('create refuses what is no template, naming the field', async () => {
+test('create refuses what is not a template, naming the field', async () => {
   const uuid = '11111111-1111-4111-8111-111111111111';
   await create({ uuid });
   expect(await create()).toMatchObject({

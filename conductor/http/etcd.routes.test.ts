@@ -97,7 +97,7 @@ describe('POST /nodes/{node_id}/remove-etcd', () => {
       gateway.state.members.push({ ID: '2', name: 'n2' });
       const href = `deckhand+http://api.example/revisions/${revision}/rendered-documents`;
       const answer = await ask('POST', `${prefix}/nodes/n2/remove-etcd?timeout=1`, design(href));
-      // it answers nowhere: without it one of two is no quorum
+      // it answers nowhere: without it one of two is not a quorum
       expect(answer.slice(0, 2)).toEqual([500, 'RemoveEtcdError']);
       expect(answer.at(-1)).toContain('it has no quorum now: 1 of 2 voting members healthy (n2 is unreachable)');
       gateway.state.members.pop();

@@ -332,7 +332,7 @@ test.each([
   [{ actions: [{ op: 'log', args: ['x'] }], priority: 10_000 }, 'priority'],
   [{ actions: [{ op: 'log', args: ['x'] }], scope: 'x' }, 'scope: is not supported'],
   [{ actions: [{ op: 'log', args: ['x'] }], phase: 'later' }, 'phase: must be main'],
-])('what is no rule is refused: %j', async (rule, fault) => {
+])('what is not a rule is refused: %j', async (rule, fault) => {
   expect(await api.call('POST', path, rule)).toMatchObject({
     status: 400,
     fault: expect.stringContaining(fault) as unknown,

@@ -77,7 +77,7 @@ test('a renewed certificate is used by the next connection, and one without its 
   });
 });
 
-test('files that are no pair are named at the start', async () => {
+test('files that are not a pair are named at the start', async () => {
   const other = await makeCertificate(directory, 'stranger');
   const wrong = { certFile: files.certFile, keyFile: other.keyFile };
   await expect(openTlsFiles(wrong, { log: silentLog })).rejects.toThrow(

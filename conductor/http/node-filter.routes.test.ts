@@ -51,7 +51,7 @@ describe('POST /nodefilter', () => {
       400,
       'design_ref: must be a revision: its number, its role, or the address of its documents',
     ],
-    [{ design_ref: 'newest' }, 400, 'design_ref: "newest" is no revision of a site; it must be a number'],
+    [{ design_ref: 'newest' }, 400, 'design_ref: "newest" is not a revision of a site; it must be a number'],
     [
       { design_ref: 'deckhand+http://dh.example/api/v1.0/revisions/2/rendered-documents' },
       400,
@@ -60,7 +60,7 @@ describe('POST /nodefilter', () => {
     [{ design_ref: 99 }, 404, 'Revision 99 could not be found'],
     [{ design_ref: 'successful-site-action' }, 404, 'design_ref: there is no revision that is successful-site-action'],
     [{ design_ref: 1, node_filter: { filter_set: [{ node_tag: ['x'] }] } }, 400, 'node_filter.filter_set[0]: node_tag'],
-    [{ design_ref: 'buffer' }, 400, 'design_ref: the documents of revision 3 are no site'],
+    [{ design_ref: 'buffer' }, 400, 'design_ref: the documents of revision 3 are not a site'],
   ])('%j is refused', async (body, status, text) => {
     const answer = await api.call('POST', `${airship}/nodefilter`, body, '');
     expect([answer.status, answer.body['kind']]).toEqual([status, 'Status']);
@@ -85,7 +85,7 @@ describe('GET /site/groups', () => {
     });
   });
 
-  test('documents that are no site are told with their faults', async () => {
+  test('documents that are not a site are told with their faults', async () => {
     const answer = await api.call('GET', `${airship}/site/groups?version=buffer`, undefined, '');
     expect(answer.status).toBe(400);
     expect(answer.body['details']).toMatchObject({

@@ -93,7 +93,7 @@ describe('upload', () => {
     ]);
   });
 
-  test('a circle within it, a bad name, what is no base64, too much', async () => {
+  test('a circle within it, a bad name, what is not base64, too much', async () => {
     const circle = ['a', 'b']
       .map(
         (id, index) =>

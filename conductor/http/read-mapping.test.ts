@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { readMapping } from '#conductor/http/airship-values.ts';
 
-test.each(['&a [*a]', 'a: &a {b: *a}', '<<: *x', 'a: {<<: 1}', '- 1', '"text"'])('%j is no mapping', (text) => {
+test.each(['&a [*a]', 'a: &a {b: *a}', '<<: *x', 'a: {<<: 1}', '- 1', '"text"'])('%j is not a mapping', (text) => {
   expect(() => readMapping(text)).toThrow('body: it must be a mapping, as JSON or YAML');
 });
 

@@ -114,7 +114,7 @@ export async function requireStorableText(c: Context<ApiEnv>): Promise<void> {
   }
 }
 
-/** `undefined` for text that is no JSON: the route's own schema says so. */
+/** `undefined` for text that is not JSON: the route's own schema says so. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

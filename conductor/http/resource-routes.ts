@@ -23,7 +23,7 @@ export interface ResourcePlace<Row extends ResourceRow> {
   readonly summaries: { readonly create: string; readonly change: string; readonly remove: string };
   /** The word of messages for a UUID that is none, `port_uuid`; absent where names will do. */
   readonly uuidWord?: string;
-  /** Before its microversion what writes is no method of the paths (405), as Ironic has it for its newer resources. */
+  /** Before its microversion what writes is not a method of the paths (405), as Ironic has it for its newer resources. */
   readonly hasNewMethods?: true;
   /** All fields are listed at `/detail`, too. */
   readonly hasDetail?: true;

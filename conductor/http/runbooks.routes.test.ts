@@ -45,7 +45,7 @@ test('a project has its own and the public ones, and changes its own alone', asy
   expect((await stage.as('admin', 'DELETE', `${path}/CUSTOM_OURS`, undefined, latest)).status).toBe(204);
 });
 
-test('what is no runbook is refused, naming the field', async () => {
+test('what is not a runbook is refused, naming the field', async () => {
   expect(await create('admin', 'inner')).toMatchObject({ status: 400, fault: containing('name') });
   expect(await create('admin', 'CUSTOM_A', { steps: [] })).toMatchObject({ status: 400, fault: containing('steps') });
   const [step] = steps;

@@ -73,7 +73,7 @@ test('a session ends with its token', async () => {
   expect(await ask('GET', '/v1/nodes', soon.cookie)).toMatchObject({ status: 401 });
 });
 
-test('what is no session is none, and no session begins with another', async () => {
+test('what is not a session is none, and no session begins with another', async () => {
   for (const value of ['', 'x', 'sealed:v1:0123456789abcdef:AAAA', '"; drop table sessions'])
     expect(await ask('GET', '/v1/nodes', { Cookie: `baton=${value}` })).toMatchObject({ status: 401 });
   expect(await logIn('nonsense')).toMatchObject({ status: 401, given: '' });

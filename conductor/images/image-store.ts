@@ -89,7 +89,7 @@ interface ReadImage {
   readonly index: ChunkIndex | undefined;
 }
 
-/** @returns `undefined` when there is none, or the name is no file's */
+/** @returns `undefined` when there is none, or the name is not a file's */
 export async function readImage(directory: string, name: string): Promise<ReadImage | undefined> {
   if (/[/\0]/.test(name)) return undefined;
   const path = indexPath(directory, name);

@@ -41,7 +41,7 @@ test('nothing where all ports are on one untagged VLAN', () => {
   expect(networkDataOf([move(1, 'blue', 'g')], [group])).toBeUndefined();
 });
 
-test('a port without a network is no link', () => {
+test('a port without a network is not a link', () => {
   expect(networkDataOf([move(1, undefined), move(2, 'blue')], [])).toEqual({
     links: [phy(2, 'port0')],
     networks: [dhcp('port0', 'blue')],
@@ -91,7 +91,7 @@ test('a port group is a bond, with its tagged VLANs', () => {
   });
 });
 
-test('a group whose members are on different networks is no bond', () => {
+test('a group whose members are on different networks is not a bond', () => {
   expect(networkDataOf([move(1, 'trunk', 'g'), move(2, 'blue', 'g')], [group])?.['networks']).toEqual([
     dhcp('port0', 'trunk'),
     dhcp('port1', 'blue'),

@@ -130,7 +130,7 @@ describe('planNetworkMove', () => {
       'port 52:54:00:00:00:01: local_link_connection lacks port_id;',
     ],
     [
-      'a port_id that is no text',
+      'a port_id that is not text',
       [port({ pxeEnabled: false, localLinkConnection: { switch_id: '00:11:22:aa:44:55', port_id: 7 } })],
       'lacks port_id;',
     ],

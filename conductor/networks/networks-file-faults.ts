@@ -86,7 +86,7 @@ function madeBondFaults(
     id !== undefined && one?.switch_id?.toLowerCase() === id.toLowerCase();
   const other = switches.find((each) => same(each, entry.pair));
   const fault = (message: string) => faults.push(`${path}.pair: ${message}`);
-  if (!other) fault(`${entry.pair} is no switch of the file`);
+  if (!other) fault(`${entry.pair} is not a switch of the file`);
   else if (other === entry) fault('is the switch itself');
   else if (!same(entry, other.pair)) fault(`${entry.pair} does not name ${entry.switch_id} as its pair`);
   else if (other.bond_numbers !== entry.bond_numbers)

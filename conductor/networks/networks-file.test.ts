@@ -114,7 +114,7 @@ describe('parseNetworksFile', () => {
       [leaf('a', 'bond_numbers: 1-9, bonds: {bond7: [p1]}')],
       "[0].bonds.bond7: is one of bond_numbers, which are Baton's",
     ],
-    ['a pair that is unknown', [leaf('a', 'pair: b')], '[0].pair: b is no switch of the file'],
+    ['a pair that is unknown', [leaf('a', 'pair: b')], '[0].pair: b is not a switch of the file'],
     ['a pair of one', [leaf('a', 'pair: A')], '[0].pair: is the switch itself'],
     ['a pair one way', [leaf('a', 'pair: b'), leaf('b', '')], '[0].pair: b does not name a as its pair'],
     [

@@ -72,16 +72,16 @@ describe('placeBonds', () => {
 
   test.each([
     [
-      'switches that are no pair',
+      'switches that are not a pair',
       [at('a', one), at('b', leaf('leaf3'))],
       group('4'),
-      'Leaf1, leaf3, which are no pair',
+      'Leaf1, leaf3, which are not a pair',
     ],
     [
       'three switches',
       [at('a', one), at('b', two), at('c', leaf('z'))],
       group('4'),
-      'Leaf1, leaf2, z, which are no pair',
+      'Leaf1, leaf2, z, which are not a pair',
     ],
     [
       'a mode that the driver lacks',

@@ -52,7 +52,7 @@ function placeBond(group: PortGroup, members: readonly SwitchPortMove[]): Switch
   const names = switches.map(({ switchId }) => switchId).join(', ');
   if (!first || more.length > 0 || (second && !isPair(first, second))) {
     return (
-      `${about}: its ports are at switches ${names}, which are no pair: name each as the other's pair in the networks file, ` +
+      `${about}: its ports are at switches ${names}, which are not a pair: name each as the other's pair in the networks file, ` +
       'or give the group mode active-backup'
     );
   }

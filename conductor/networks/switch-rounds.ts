@@ -22,7 +22,7 @@ export interface SwitchRounds {
   /**
    * Plan, apply, read back: a switch that says yes and does nothing must not end in a deploy that looks well. A request
    * that is given up leaves the round that has not begun; when all of a round are, it stops.
-   * @throws AppError what the driver throws; another node's port that the switch refuses is no fault of this one.
+   * @throws AppError what the driver throws; another node's port that the switch refuses is not a fault of this one.
    */
   move(desired: readonly SwitchPortSetting[], signal?: AbortSignal): Promise<void>;
 }

@@ -20,7 +20,7 @@ test.each(['image_source', 'image_checksum', 'image_os_hash_value', 'kernel', 'r
   },
 );
 
-test('what is no URL is somebody else’s business', () => {
+test('what is not a URL is somebody else’s business', () => {
   expect(() => checkImageUrls({ image_checksum: '0af3', configdrive: 'H4sI', kernel: {} }, rules)).not.toThrow();
 });
 

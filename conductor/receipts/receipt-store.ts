@@ -27,7 +27,7 @@ const { envelope: _, ...listed } = {
 /**
  * Newest first.
  * @param filter `node`: uuid or name, of a node that is there or of one that is gone; `before`: a receipt's uuid
- * @throws AppError `invalid_argument` for a marker that is no receipt.
+ * @throws AppError `invalid_argument` for a marker that is not a receipt.
  */
 export async function listReceipts(
   db: Queryable,

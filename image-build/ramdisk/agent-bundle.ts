@@ -17,7 +17,7 @@ export interface AgentBundle {
 }
 
 /**
- * The agent with all it imports as one CommonJS module, as an expression that is its function; a native addon is no part of
+ * The agent with all it imports as one CommonJS module, as an expression that is its function; a native addon is not a part of
  * it and must lie beside it. (For ES modules there is no bytecode, and Node links all of its own modules that they import.)
  * @param customManagers absolute paths of modules of hardware managers
  * @throws AppError `internal` when it can't be bundled, for instance for a native addon, which no single file can hold

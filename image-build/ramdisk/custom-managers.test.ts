@@ -35,7 +35,7 @@ void loadCustomHardware({ modules: customModules, scriptDirectory: '/none', take
 
 test('hardware managers of a directory are in the bundle, with the agent’s own copy of what they import', async () => {
   await writeFile(join(directory, 'outside.ts'), manager);
-  await writeFile(join(directory, 'outside.test.ts'), 'this is no part of it');
+  await writeFile(join(directory, 'outside.test.ts'), 'this is not a part of it');
   await writeFile(join(directory, 'throws.mjs'), 'throw new Error("at import");');
   await writeFile(join(directory, 'entry.js'), entry);
   const modules = await listCustomManagers([directory]);

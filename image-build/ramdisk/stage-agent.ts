@@ -42,7 +42,7 @@ export async function stageAgent(
   if (authorities !== '') await writeFile(join(home, authoritiesFile), authorities);
 }
 
-/** @throws AppError `invalid_argument` naming the file that is no certificate. */
+/** @throws AppError `invalid_argument` naming the file that is not a certificate. */
 export async function readAuthorities(extraDirectories: readonly string[]): Promise<string> {
   const texts = extraDirectories.map(async (directory) => {
     const file = join(directory, authoritiesFile);

@@ -29,6 +29,6 @@ test.each([
   expect(() => readInjectedFiles({}, [file])).toThrow(message);
 });
 
-test('what is no list is named by its source', () => {
+test('what is not a list is named by its source', () => {
   expect(() => readInjectedFiles({ inject_files: 'x' }, [])).toThrow(/^properties.inject_files /);
 });

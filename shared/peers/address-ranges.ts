@@ -6,7 +6,7 @@ export interface AddressRanges {
   readonly size: number;
 }
 
-/** @returns what is no range, for the caller to name, or the ranges. */
+/** @returns what is not a range, for the caller to name, or the ranges. */
 export function parseAddressRanges(entries: readonly string[]): AddressRanges | { readonly wrong: string } {
   const list = new BlockList();
   for (const entry of entries) {

@@ -26,9 +26,9 @@ export interface PeerRequest {
 export interface PeerAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Parsed, whatever the content type says; `undefined` for what is no JSON document. */
+  /** Parsed, whatever the content type says; `undefined` for what is not JSON document. */
   readonly body: unknown;
-  /** As it came, for what is no JSON; made at each call. */
+  /** As it came, for what is not JSON; made at each call. */
   readonly text: () => string;
 }
 

@@ -18,7 +18,7 @@ parentPort.postMessage(value);`;
 /**
  * Parses a text whose depth and values a meter has counted: what is large and mostly text on another thread. What consists
  * of many small values would cost as much to hand over as to parse.
- * @returns `undefined` for what is no JSON
+ * @returns `undefined` for what is not JSON
  */
 export async function parseJson(bytes: Buffer, values: number): Promise<unknown> {
   const isSparse = bytes.length / (values + 1) > sparseBytesPerValue;
@@ -90,7 +90,7 @@ export function createJsonMeter(who: string, limits: Omit<PeerLimits, 'timeoutMs
         state.begun = first !== undefined;
         state.isJson = first === 0x5b || first === 0x7b;
       }
-      // pages and bare words are no documents: nobody parses them
+      // pages and bare words are not documents: nobody parses them
       if (state.isJson) count(chunk);
     },
     bytes: () => state.bytes,

@@ -79,7 +79,7 @@ export function parseOutboundAllowList(text: string): OutboundAllowList {
 /**
  * The URL, if the rules let it be fetched; without a look at the network.
  * @param what the field, as its giver calls it: `instance_info.image_source`.
- * @throws AppError `invalid_argument` for what is no http(s) URL, `forbidden` for one that the rules refuse.
+ * @throws AppError `invalid_argument` for what is not an http(s) URL, `forbidden` for one that the rules refuse.
  */
 export function checkOutboundUrl(what: string, text: string, rules: OutboundRules): URL {
   const url = URL.parse(text);

@@ -97,7 +97,7 @@ function bodiesOf(
   return kinds.length === 0 ? nothing : fc.oneof(...kinds, nothing);
 }
 
-/** A piece cut out or put in: what is no JSON, or another one. */
+/** A piece cut out or put in: what is not JSON, or another one. */
 function damaged({
   type,
   text,

@@ -9,7 +9,7 @@ import * as fc from '#test/fuzz/fast-check.ts';
 import { fuzzRuns } from '#test/fuzz/fuzz-runs.ts';
 import { mutantsOf } from '#test/fuzz/mutants.ts';
 
-/** Answers that are no HTTP, or hardly: both readers come to an end, with the answer or with an error that is meant. */
+/** Answers that are not HTTP, or hardly: both readers come to an end, with the answer or with an error that is meant. */
 
 const samples = [
   'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{"a": [1]}\n',

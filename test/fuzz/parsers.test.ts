@@ -186,7 +186,7 @@ async function collectGarbage(): Promise<void> {
 }
 
 test.each(parsers)('$name: no mutant does harm', async ({ name, samples, runs, parse }) => {
-  // else the samples are no samples
+  // else the samples are not samples
   for (const sample of samples) await parse(sample);
   const before = memoryInUse();
   const most = { ms: 0, growth: 0, mutants: 0 };

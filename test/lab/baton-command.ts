@@ -9,7 +9,7 @@ export interface BatonOptions {
   readonly timeoutMs?: number;
   /** Its standard input. */
   readonly input?: string;
-  /** Exit codes that are no failure; default 0. */
+  /** Exit codes that are not a failure; default 0. */
   readonly okExitCodes?: readonly number[];
 }
 

@@ -50,7 +50,7 @@ export async function deployOntoRaid1(
 ): Promise<DeployReport> {
   const report = hooks.report ?? (() => undefined);
   if (biosChanges.length === 0)
-    report(`${node.name}: no BIOS change: its BMC speaks IPMI, its firmware is no UEFI, so nobody has settings`);
+    report(`${node.name}: no BIOS change: its BMC speaks IPMI, its firmware is not UEFI, so nobody has settings`);
   const deployed = await deployAndProve(lab, node, image, {
     ...hooks,
     deploySteps: [...biosChanges.map(({ step }) => step), raidStep, motdStep],

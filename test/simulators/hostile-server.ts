@@ -61,7 +61,7 @@ export const hostileBehaviours = {
   'announces a negative length': saying(`${json}Content-Length: -5\r\n\r\n{}`),
   'announces a huge length': saying(`${json}Content-Length: 99999999999999999999\r\n\r\n{}`),
   'sends a negative chunk': saying(`${endless}-1\r\nx\r\n0\r\n\r\n`),
-  'sends what is no HTTP': saying(`\0\x01\x02${'\xff'.repeat(500)}`),
+  'sends what is not HTTP': saying(`\0\x01\x02${'\xff'.repeat(500)}`),
   'redirects to metadata': saying(
     'HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest/\r\nContent-Length: 0\r\n\r\n',
   ),

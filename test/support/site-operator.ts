@@ -8,7 +8,7 @@ export interface SiteOperator {
   setCredential(name: string, account: { readonly username: string; readonly password: string }): Promise<void>;
   /** Into the buffer, in place of what it has, and committed. */
   commit(collection: string, yaml: string): Promise<void>;
-  /** Answers its id. What was committed and never acted on, by a test before this one, is no obstacle. */
+  /** Answers its id. What was committed and never acted on, by a test before this one, is not an obstacle. */
   createAction(name: ActionAnswer['name'], parameters?: Readonly<Record<string, unknown>>): Promise<string>;
   action(id: string): Promise<ActionAnswer>;
   actionNodes(id: string): Promise<ActionNodeAnswer[]>;

@@ -58,7 +58,7 @@ export interface TestApi {
     version?: string,
     headers?: Readonly<Record<string, string>>,
   ): Promise<ApiAnswer>;
-  /** As it is, with what is no JSON object, too; a path, or a whole URL. */
+  /** As it is, with what is not JSON object, too; a path, or a whole URL. */
   request(path: string, init?: RequestInit): Promise<Response>;
   /** Of the allocator; `reset` makes it short again. */
   readonly patience: { patienceMs: number; readonly retryMs: number };

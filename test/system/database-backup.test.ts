@@ -106,7 +106,7 @@ test('so is the database of DATABASE_URL', async () => {
   });
 });
 
-test('a password of DATABASE_URL is no argument, and a dump of another program is refused', async () => {
+test('a password of DATABASE_URL is not an argument, and a dump of another program is refused', async () => {
   const from = await makeDatabase('strange');
   const url = from['DATABASE_URL'] ?? '';
   await askPostgresql(url, 'create schema drizzle; create table public.theirs (id int)');
@@ -135,7 +135,7 @@ test('the dump of a newer version is refused, and the database stays empty', asy
   expect(rows).toEqual([]);
 });
 
-test('what is no dump, no database and no new file is named', async () => {
+test('what is not a dump, no database and no new file is named', async () => {
   const to = await makeDatabase('nothing');
   await writeFile(file('text'), 'not a dump');
   const garbage = await baton(['restore', file('text')], to);

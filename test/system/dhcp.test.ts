@@ -206,7 +206,7 @@ test('a conductor that can not answer DHCP says why', async () => {
     };
     return (await run(conductorProgram, [], { env, okExitCodes: [1], timeoutMs: 120_000 })).stderr;
   };
-  expect(await refused({ BATON_DHCP_INTERFACE: 'none0' })).toContain('BATON_DHCP_INTERFACE: none0 is no interface');
+  expect(await refused({ BATON_DHCP_INTERFACE: 'none0' })).toContain('BATON_DHCP_INTERFACE: none0 is not an interface');
   expect(await refused({ BATON_IPXE_DIR: directory })).toContain(`BATON_IPXE_DIR: ${directory} has no undionly.kpxe`);
   const taken = createSocket('udp4');
   await new Promise<void>((resolve) => taken.bind(67, () => resolve()));

@@ -68,7 +68,7 @@ function contextFor(settings: Record<string, unknown> = {}): AgentContext & { re
   };
 }
 
-/** Loop devices are no disks to the agent: here they pass for some, with a serial. */
+/** Loop devices are not disks to the agent: here they pass for some, with a serial. */
 const only = (device: string): MachineDisks => ({
   ...machineDisks,
   list: async () => (await runLsblk(run, [device])).map((each) => ({ ...each, type: 'disk', serial: 'LOOP-1' })),

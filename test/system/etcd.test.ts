@@ -120,7 +120,7 @@ test('a member that answers nobody; without a quorum nothing is done, and with i
     cluster.member('n2').pause();
     cluster.member('n3').pause();
     expect((await rounds.removeFrom(cluster, 'n1')).state).toBe('waiting');
-    expect(reported(await rounds.stable(cluster, 'n1'))).toContain('voting members are no quorum');
+    expect(reported(await rounds.stable(cluster, 'n1'))).toContain('voting members are not a quorum');
     cluster.member('n3').resume();
     await cluster.waitHealthy(['n1', 'n3']);
     expect(await endedRound(() => rounds.removeFrom(cluster, 'n2'))).toMatch(/^done: /);

@@ -202,7 +202,7 @@ describe('with a checksum', () => {
     expect(requests(/UpdateService/)).toEqual([]);
   });
 
-  test('what is no checksum is refused before', async () => {
+  test('what is not a checksum is refused before', async () => {
     const steps = { clean_steps: [update({ ...bios, checksum: 'abc' })], disable_ramdisk: true };
     await expect(operator.provision(name, 'clean', steps)).rejects.toThrow(/checksum.*SHA-256, SHA-512 or SHA-1/);
   });

@@ -50,8 +50,8 @@ describe('an OVSDB server that', () => {
     ['answers an error that is a book', saying(answer('null', `"${'x'.repeat(mebibyte)}"`)), /refused the request: x+/],
     ['answers a result that is a book', saying(answer(`[{"error":"${'x'.repeat(mebibyte)}"}]`)), /refused .*: x+/],
     ['answers half', (socket: Socket) => void socket.end('{"id":1,"res'), /hung up/],
-    ['answers what is no JSON', saying('{"id":1,]}'), /broken JSON/],
-    ['answers what is no object', saying('HTTP/1.1 400 Bad Request\r\n\r\n'), /something else than JSON/],
+    ['answers what is not JSON', saying('{"id":1,]}'), /broken JSON/],
+    ['answers what is not an object', saying('HTTP/1.1 400 Bad Request\r\n\r\n'), /something else than JSON/],
     ['notifies without end', forever('', '{"method":"update","params":[],"id":null}'.repeat(1000)), /did not answer/],
     ['asks for echoes without end', forever('', echo), /did not answer|reads nothing/],
     [
@@ -118,7 +118,7 @@ describe('a NETCONF server that', () => {
     ],
     ['answers deep', '<a>'.repeat(1000), /deeper than 64/],
     ['answers many elements', `<data>${'<a/>'.repeat(1_000_000)}</data>`, /more than 400000 elements/],
-    ['answers what is no XML', '&nbsp;<ok>', /no XML that is read here/],
+    ['answers what is not XML', '&nbsp;<ok>', /no XML that is read here/],
     ['answers without end', `<data>${'x'.repeat(20 * mebibyte)}</data>`, /has more than \d+ bytes/],
   ])('%s', async (_name, reply, says) => {
     const capabilities = ['base:1.0', 'base:1.1', 'capability:candidate:1.0', 'capability:confirmed-commit:1.1'];
@@ -143,7 +143,7 @@ describe('an HTTPS server that', () => {
     ['answers an error that is a book', JSON.stringify({ error: { message: book } }), /refused enable: x+$/],
     ['answers deep', '['.repeat(1000), /deeper than 32/],
     ['answers many values', `{"result":[${'{},'.repeat(500_000)}{}]}`, /more than 400000 values/],
-    ['answers what is no JSON', '<html>', /is not what was asked for: <html>/],
+    ['answers what is not JSON', '<html>', /is not what was asked for: <html>/],
     ['answers without end', `"${'x'.repeat(20 * mebibyte)}"`, /more than \d+ bytes/],
   ])('%s', async (_name, body, says) => {
     const hostile = await startHttpsSwitch(() => ({ body }));

@@ -49,7 +49,7 @@ const words = {
   credential: canary('the password of a credential'),
   oldCredential: canary('the password that a credential had'),
   passphrase: canary('an encrypted document'),
-  broken: canary('a password in a body that is no JSON'),
+  broken: canary('a password in a body that is not JSON'),
 };
 
 /** A site whose BMC's password and user data come of an encrypted document. */

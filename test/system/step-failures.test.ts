@@ -69,7 +69,7 @@ describe('a step fails', () => {
     expect(await deploys.logsAreKept()).toBe(true);
   });
 
-  test('the agent answers what is no JSON when it is sent a step', async () => {
+  test('the agent answers what is not JSON when it is sent a step', async () => {
     await deploys.start({ deploy_steps: [step('hold', { args: {}, priority: 95 })] });
     await deploys.onHold();
     node.machine.agentFaults.inject({ method: 'POST', path: /commands/, body: '<html>' });

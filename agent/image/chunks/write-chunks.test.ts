@@ -14,7 +14,7 @@ import { array, assert, asyncProperty, boolean, integer, nat, tuple } from '#tes
 import { noise } from '#test/support/noise.ts';
 
 const kib = 1024;
-/** Data, a hole of 3 MiB, data again, and an end that is no whole sector. */
+/** Data, a hole of 3 MiB, data again, and an end that is not a whole sector. */
 const image = Buffer.concat([noise('head', 2 * mib + 3), Buffer.alloc(3 * mib), noise('tail', 2 * mib + 100)]);
 const ends = cutAt(image.length, 200_001);
 

@@ -104,7 +104,7 @@ function readOffset(head: Buffer, at: number, what: string): number {
   return Number(value);
 }
 
-/** The error for a file that is no sound qcow2 image. */
+/** The error for a file that is not a sound qcow2 image. */
 export function broken(what: string): AppError {
   return new AppError('image_error', `the qcow2 image is broken: ${what}`);
 }

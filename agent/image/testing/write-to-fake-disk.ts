@@ -11,7 +11,7 @@ import type { Progress } from '#shared/wire/progress.ts';
 export const mib = 1024 * 1024;
 const diskBytes = 8 * mib;
 
-/** Data, a hole of 2.5 MiB with a small island in it, data, and an end that is no whole sector. */
+/** Data, a hole of 2.5 MiB with a small island in it, data, and an end that is not a whole sector. */
 export const image = Buffer.alloc(5 * mib + 100);
 for (let at = 0; at < mib + 5; at += 4) image.writeUInt32LE(((at * 2654435761) % 0xffffffff) >>> 0, at);
 image.fill('island', 2 * mib + 70_000, 2 * mib + 70_100);

@@ -112,7 +112,7 @@ test('names the interfaces that there are', () => {
   expect(find({})).toThrow(
     'BATON_DHCP_INTERFACE: no interface of this machine has the address of http://10.1.0.1:6385: name the one, eth0 or eth1',
   );
-  expect(find({ BATON_DHCP_INTERFACE: 'eth9' })).toThrow('eth9 is no interface of this machine with an address');
+  expect(find({ BATON_DHCP_INTERFACE: 'eth9' })).toThrow('eth9 is not an interface of this machine with an address');
   expect(find({ BATON_DHCP_INTERFACE: 'eth2' })).toThrow('eth2 has no IPv4 address');
   expect(find({ BATON_DHCP_INTERFACE: 'eth0', BATON_DHCP_IPV6_PREFIX: 'fd00:1::' })).toThrow(
     'eth0 has no IPv6 address',

@@ -176,7 +176,7 @@ export function findInterface(config: DhcpConfig, interfaces: Interfaces): DhcpI
   const name = config.interface ?? interfaceOf(config.bootUrl, interfaces);
   const addresses = (interfaces[name] ?? []).filter(({ internal }) => !internal);
   if (addresses.length === 0) {
-    throw wrong(`${name} is no interface of this machine with an address: it must be ${namesOf(interfaces)}`);
+    throw wrong(`${name} is not an interface of this machine with an address: it must be ${namesOf(interfaces)}`);
   }
   const ipv4 = addresses.find(({ address }) => isIPv4(address));
   const ipv6Address = addresses.find(

@@ -43,7 +43,7 @@ const HealthAnswer = z.object({ health: z.enum(['true', 'false']), reason: z.str
 
 const TokenAnswer = z.object({ token: z.string().min(1) });
 
-/** Of calls that act: that it is no error says all. */
+/** Of calls that act: that it is not an error says all. */
 export const AnyAnswer = z.looseObject({});
 
 const ErrorAnswer = z.object({ error: z.string(), code: z.number().optional() });

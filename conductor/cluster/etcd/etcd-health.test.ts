@@ -43,9 +43,9 @@ test('each with its words', () => {
     [
       "m3 is unreachable: https://10.0.0.3:2379 did not answer in time",
       "2 healthy members, and minimum_members is 3",
-      "1 of 2 voting members are no quorum",
+      "1 of 2 voting members are not a quorum",
       "2 at https://10.0.0.2:2380 is unstarted",
-      "1 of 2 voting members are no quorum",
+      "1 of 2 voting members are not a quorum",
       "its members do not agree on a leader",
       "alarm NOSPACE of m1",
       "alarm CORRUPT of a member that is gone",

@@ -23,7 +23,7 @@ interface HealthMessage extends RoundMessage {
 }
 
 /**
- * How each cluster is, in the seed's words ("Check etcd"): one that answers and is not well is no error, one that can't be
+ * How each cluster is, in the seed's words ("Check etcd"): one that answers and is not well is not an error, one that can't be
  * asked is.
  * @throws AppError `command_failed` with `details.reason` `EtcdNotAccessible` when something else than etcd answers for
  * one; `details.messages` has all clusters, that one as what can't be asked
@@ -73,7 +73,7 @@ export function findTroubles(
     .map((member) => `${nameOf(member)} is ${member.state}${member.why === undefined ? '' : `: ${member.why}`}`);
   // those being torn down don't help, but as long as they are members they count
   if (healthy.length < quorumOf(voters.length))
-    troubles.push(`${healthy.length} of ${voters.length} voting members are no quorum`);
+    troubles.push(`${healthy.length} of ${voters.length} voting members are not a quorum`);
   if (healthy.length < minimum) troubles.push(`${healthy.length} healthy members, and minimum_members is ${minimum}`);
   if (leader === undefined) troubles.push('its members do not agree on a leader');
   const named = (id: string): string => {

@@ -75,7 +75,7 @@ async function probe(client: EtcdClient, url: string): Promise<Probe> {
     client.post(url, '/v3/maintenance/status', {}, StatusAnswer),
     client.isHealthy(url),
   ]);
-  // what is no fault of a member's is one of ours: it was told to stop
+  // what is not a fault of a member's is one of ours: it was told to stop
   for (const each of [status, health]) {
     if (each.status === 'rejected' && faultOf(each.reason) === undefined) throw each.reason as Error;
   }

@@ -171,7 +171,7 @@ export function podsOf(node: string): Record<string, string> {
   return { fieldSelector: `spec.nodeName=${node}` };
 }
 
-/** @throws AppError `unavailable`: something that is no API server, or a sick one, has answered */
+/** @throws AppError `unavailable`: something that is not an API server, or a sick one, has answered */
 export function parse<Schema extends z.ZodType>(schema: Schema, { body }: Reply, what: string): z.output<Schema> {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;

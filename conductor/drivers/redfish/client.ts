@@ -31,7 +31,7 @@ export interface RedfishClient {
    * or away even after retries, `timeout`, `aborted`.
    */
   request(options: TransportRequest): Promise<RedfishAnswer>;
-  /** The headers that say who we are, for what is no request of this client. */
+  /** The headers that say who we are, for what is not a request of this client. */
   login(signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
   /** Ends the session; the next request makes a new one. */
   endSession(): Promise<void>;

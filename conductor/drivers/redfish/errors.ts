@@ -8,7 +8,7 @@ const pointsElsewhere = /ExtendedInfo/;
 
 /**
  * The BMC's own words from an error body (DSP0266, error responses): extended messages where they have words, else the
- * error's message, else what identifies them. Of what is no Redfish error nothing is repeated: the server may be none
+ * error's message, else what identifies them. Of what is not Redfish error nothing is repeated: the server may be none
  * that the caller of the API should read.
  */
 export function bmcMessage(body: unknown): string {

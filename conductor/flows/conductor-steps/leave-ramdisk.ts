@@ -123,9 +123,9 @@ async function collect(context: StepContext): Promise<Buffer> {
   }
   const text = logs.data.system_logs;
   const bytes = Buffer.from(text, 'base64');
-  // what is no base64 is skipped; a pattern would take part of a second for tens of MiB
+  // what is not base64 is skipped; a pattern would take part of a second for tens of MiB
   if (bytes.length !== Buffer.byteLength(text, 'base64'))
-    throw new AppError('agent_error', 'collect its logs: they are no base64');
+    throw new AppError('agent_error', 'collect its logs: they are not base64');
   return bytes;
 }
 

@@ -141,7 +141,7 @@ test('a key that is retired meanwhile signs nothing', async () => {
 });
 
 test.each<[string, string, Partial<FlowStepInsert>[], string]>([
-  ['no wipe', '0102', [], "the disks' wipe is no step of the flow"],
+  ['no wipe', '0102', [], "the disks' wipe is not a step of the flow"],
   [
     'a later wipe that is not done',
     '0103',

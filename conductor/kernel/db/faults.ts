@@ -92,7 +92,7 @@ export function watchWrites(log: Log): WriteWatch {
     fault: async (db) => {
       if (state.fault === undefined) return undefined;
       const refused = state.refusals;
-      // whatever else goes wrong, such as a table that this user may not make, is no fault of the disk
+      // whatever else goes wrong, such as a table that this user may not make, is not a fault of the disk
       const hasWritten = await probe(db).then(
         () => true,
         (error: unknown) => databaseFaultClass(error) !== 'connection',

@@ -23,7 +23,7 @@ interface Part {
 }
 const OpenQuery = Query as unknown as new (config: QueryConfig, values?: unknown) => Part;
 
-/** A statement of pg's, to be sent together with others. @throws TypeError for values that are no JSON */
+/** A statement of pg's, to be sent together with others. @throws TypeError for values that are not JSON */
 function partOf(config: unknown, values: unknown, callback: Callback): Part {
   const part = config instanceof Query ? (config as unknown as Part) : new OpenQuery(config as QueryConfig, values);
   part.callback = callback;

@@ -17,8 +17,8 @@ const theKey = 'the key';
 
 /**
  * @param primaryKey by which rows are changed
- * @param computed of a change: what is no column, and what it sets
- * @param only of a change: what is no column, and which rows it changes
+ * @param computed of a change: what is not a column, and what it sets
+ * @param only of a change: what is not a column, and which rows it changes
  * @param also what every change sets besides
  */
 export function tableWriter<Table extends PgTable, Computed = unknown, Only = unknown>(

@@ -106,7 +106,7 @@ export function sealEnvelope(
 
 /**
  * The bytes that one of the keys has signed.
- * @throws AppError `invalid_argument`: it is no receipt, another key's, or was changed.
+ * @throws AppError `invalid_argument`: it is not a receipt, another key's, or was changed.
  */
 export function openEnvelope(
   text: string,

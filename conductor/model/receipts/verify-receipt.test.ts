@@ -93,7 +93,7 @@ test.each([
     [publicKey],
     'not a WipeReceipt of version 1: node.uuid',
   ],
-  ['what is no statement', seal('hello'), [publicKey], 'no kind and version'],
+  ['what is not a statement', seal('hello'), [publicKey], 'no kind and version'],
 ])('%s is refused', (_, text, keys, message) => {
   expect(() => verifyReceipt(text, keys)).toThrow(message);
 });

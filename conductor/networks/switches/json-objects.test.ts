@@ -39,7 +39,7 @@ describe('createJsonObjectSplitter', () => {
     expect(splitter.push(Buffer.from('1}'))).toEqual([{ a: 1 }]);
   });
 
-  test('refuses what is no JSON', () => {
+  test('refuses what is not JSON', () => {
     expect(() => createJsonObjectSplitter().push(Buffer.from('HTTP/1.1 400'))).toThrow('something else than JSON');
     expect(() => createJsonObjectSplitter().push(Buffer.from('{"a":tru}'))).toThrow('broken JSON');
   });

@@ -6,7 +6,7 @@ import { type PeerLimits, peerLimits } from '#shared/peers/peer-limits.ts';
 export interface JsonObjectSplitter {
   /**
    * Takes the next bytes and answers the objects that they complete, parsed.
-   * @throws AppError `switch_error` for bytes that are no JSON object, or an object above the limits.
+   * @throws AppError `switch_error` for bytes that are not JSON object, or an object above the limits.
    */
   push(chunk: Uint8Array): unknown[];
 }

@@ -160,7 +160,7 @@ describe('createOvsdbClient', () => {
     expect(await failure()).toMatchObject({ code: 'switch_error', message: expect.stringContaining(says) });
   });
 
-  test('reports bytes that are no JSON and connects again for the next call', async () => {
+  test('reports bytes that are not JSON and connects again for the next call', async () => {
     script = (_message, socket) => socket.write('HTTP/1.1 400 Bad Request');
     expect(await failure()).toMatchObject({
       code: 'switch_error',

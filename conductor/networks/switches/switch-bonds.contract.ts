@@ -94,7 +94,7 @@ export function testBonds(abilities: BondAbilities, subject: () => BondsUnderTes
       await apply(portVlans(100), lacp);
       const { driver, access } = subject();
       const stranger = driver.connect(access);
-      // at Open vSwitch a member is no port
+      // at Open vSwitch a member is not a port
       const others = portIds.map((portId) => ({ portId, vlans: 'other' }));
       expect([others, 'not_found']).toContainEqual(await read(stranger).catch(errorCode));
       const fault = await stranger.apply(both(isolated)).catch(errorCode);

@@ -47,7 +47,7 @@ test.each([
   ['a MAC address', '03001122334455', '00:11:22:33:44:55'],
   ['a network address', '0401c0000207', '192.0.2.7'],
   ['a local name', `07${text('tap3')}`, 'tap3'],
-  ['an alias that is no UTF-8', '01ff', 'ÿ'],
+  ['an alias that is not UTF-8', '01ff', 'ÿ'],
 ])('a port known by %s', (_, hex, id) => {
   expect(parseLldp([[2, hex]])).toEqual({ switch_port_id: id });
 });

@@ -21,7 +21,7 @@ export interface ResourceChange<Row> {
   /** The whole row; of one that is created what was given of it. Absent when it is deleted. */
   readonly after?: Partial<Row>;
   readonly changed: readonly string[];
-  /** Locked, and not held by any conductor; absent for what is no part of a node. */
+  /** Locked, and not held by any conductor; absent for what is not a part of a node. */
   readonly node?: NodeRow;
   readonly caller: Caller;
 }
@@ -48,7 +48,7 @@ export interface Resource<Row extends ResourceRow> extends ResourceFields {
   readonly admit?: (tx: Transaction, change: ResourceChange<Row>) => Promise<void> | void;
   /** What follows from what was written; the row is the caller's where there is none before. */
   readonly settle?: (after: Partial<Row>, caller: Caller, before?: Row) => Partial<Row>;
-  /** Which rows a project may know of, where they are no part of a node; absent = all. */
+  /** Which rows a project may know of, where they are not a part of a node; absent = all. */
   readonly visible?: (project: string) => SQL | undefined;
   /** A row with what it keeps sealed, as a change finds it. @throws AppError `invalid_argument` naming the key that is missing */
   readonly open?: (secrets: Secrets, row: Row) => Row;

@@ -53,9 +53,9 @@ test('names that lead outside, where what there is is known', () => {
   const faults = faultTexts(text, { credentials: ['bmc', 'other'], networks: ['tenant', 'blue'], drivers: ['ipmi'] });
   expect(faults).toMatchInlineSnapshot(`
     [
-      "Error UnknownCredential BaremetalNode n1 data.oob.credential: credential is no stored credential; there are bmc, other; user and password are kept by \`baton credential set NAME\`; a password needs \`account\` beside it in the same document",
+      "Error UnknownCredential BaremetalNode n1 data.oob.credential: credential is not a stored credential; there are bmc, other; user and password are kept by \`baton credential set NAME\`; a password needs \`account\` beside it in the same document",
       "Error UnknownDriver BaremetalNode n1 data.oob.type: type means driver redfish, which this conductor has not; there is ipmi",
-      "Error UnknownNetwork BaremetalNode n1 data.interfaces.eth0.networks: networks have tennant, which is no network; did you mean tenant?; there are tenant, blue",
+      "Error UnknownNetwork BaremetalNode n1 data.interfaces.eth0.networks: networks have tennant, which is not a network; did you mean tenant?; there are tenant, blue",
     ]
   `);
   expect(faults.join()).not.toContain('Passw0rd');
@@ -93,11 +93,11 @@ test('a group that chooses nobody: which criterion, and what there is', () => {
       "Warning EmptyGroup DeploymentStrategy deployment-strategy data.groups[2].selectors: selectors of group apart choose no node: node_tags and rack_names match, and no node has all of it",
       "Warning EmptyGroup DeploymentStrategy deployment-strategy data.groups[3].selectors: selectors of group label choose no node: node_names and node_labels match none",
       "Warning EmptyGroup DeploymentStrategy deployment-strategy data.groups[4].selectors: selectors of group several choose no node: rack_names matches none; node_names matches none",
-      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[1].selectors[0].node_tags[0]: node_tags[0] contrl is no node's; did you mean control?; there are control, compute",
-      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[3].selectors[0].node_names[0]: node_names[0] n9 is no node's; there are n1, n2",
-      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[3].selectors[0].node_labels[0]: node_labels[0] zone: b is no node's; did you mean zone: a?; there is zone: a",
-      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[4].selectors[0].rack_names[0]: rack_names[0] r3 is no node's; there are r1, r2",
-      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[4].selectors[1].node_names[0]: node_names[0] n9 is no node's; there are n1, n2",
+      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[1].selectors[0].node_tags[0]: node_tags[0] contrl is not a node's; did you mean control?; there are control, compute",
+      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[3].selectors[0].node_names[0]: node_names[0] n9 is not a node's; there are n1, n2",
+      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[3].selectors[0].node_labels[0]: node_labels[0] zone: b is not a node's; did you mean zone: a?; there is zone: a",
+      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[4].selectors[0].rack_names[0]: rack_names[0] r3 is not a node's; there are r1, r2",
+      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[4].selectors[1].node_names[0]: node_names[0] n9 is not a node's; there are n1, n2",
     ]
   `);
   expect(site?.strategy.groups).toHaveLength(5);
@@ -106,7 +106,7 @@ test('a group that chooses nobody: which criterion, and what there is', () => {
 test('a value that nobody has is told in a group that has members, too', () => {
   expect(groupFaults(group('some', '[{node_names: [n1, n2, n3]}]'))).toMatchInlineSnapshot(`
     [
-      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_names[2]: node_names[2] n3 is no node's; there are n1, n2",
+      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_names[2]: node_names[2] n3 is not a node's; there are n1, n2",
     ]
   `);
 });
@@ -116,7 +116,7 @@ test('the twenty first are told one by one', () => {
   const faults = groupFaults(group('some', `[{node_names: [n1, n2, ${names.join(', ')}]}]`));
   expect(faults).toHaveLength(21);
   expect(faults.at(-1)).toBe(
-    "Warning UnmatchedSelector DeploymentStrategy deployment-strategy: 5 more values in selectors are no node's",
+    'Warning UnmatchedSelector DeploymentStrategy deployment-strategy: 5 more values in selectors match no node',
   );
 });
 

@@ -52,7 +52,7 @@ export function checkNodes(
     if (credential !== undefined && sets.credentials && !sets.credentials.has(credential)) {
       // perhaps a password: it is not repeated
       const stored = suggest(credential, known.credentials ?? []);
-      const message = `is no stored credential${stored}; user and password are kept by \`baton credential set NAME\`; a password needs \`account\` beside it in the same document`;
+      const message = `is not a stored credential${stored}; user and password are kept by \`baton credential set NAME\`; a password needs \`account\` beside it in the same document`;
       report(['oob', 'credential'], message, 'UnknownCredential');
     }
     if (node.driver !== '' && sets.drivers && !sets.drivers.has(node.driver)) {
@@ -67,7 +67,7 @@ export function checkNodes(
       const plug = switchPortOf(port);
       if (plug !== undefined) claim(plug, () => [...place(), 'switch_port'], 'DuplicateSwitchPort');
       if (port.network !== undefined && sets.networks && !sets.networks.has(port.network)) {
-        const message = `have ${port.network}, which is no network${suggest(port.network, known.networks ?? [])}`;
+        const message = `have ${port.network}, which is not a network${suggest(port.network, known.networks ?? [])}`;
         report([...place(), 'networks'], message, 'UnknownNetwork');
       }
     }
@@ -189,13 +189,13 @@ function unmatchedSelectors(document: SiteDocument, groups: readonly GroupDefini
     rack_names: [...index.byRack.keys()],
   };
   const faults = unmatched.slice(0, faultTexts).map(({ criterion, value, at, place, nth }) => {
-    const message = `${value} is no node's${namesThereAre(value, there[criterion])}`;
+    const message = `${value} is not a node's${namesThereAre(value, there[criterion])}`;
     const path = ['data', 'groups', place, 'selectors', nth, criterion, at];
     return fieldFault(document, path, message, 'UnmatchedSelector', 'Warning');
   });
   const more = unmatched.length - faultTexts;
   if (more <= 0) return faults;
-  const message = `${more} more ${more === 1 ? 'value in selectors is' : 'values in selectors are'} no node's`;
+  const message = `${more} more ${more === 1 ? 'value in selectors matches' : 'values in selectors match'} no node`;
   return [...faults, documentFault(document, message, 'UnmatchedSelector', 'Warning')];
 }
 

@@ -106,10 +106,10 @@ test('each fault with its message', () => {
       "Error InvalidValue DeploymentConfiguration deployment-configuration data.physical_provisioner.deploy_timeout: deploy_timeout must be a whole number of seconds, 0 or more; leave it out for 3600 (given: -1)",
       "Error UnknownField DeploymentConfiguration deployment-configuration data.physical_provisioner.deploy_strategy: deploy_strategy is not known here; there are deployment_strategy, verify_interval, verify_timeout, prepare_site_interval, prepare_site_timeout, prepare_node_interval, prepare_node_timeout, deploy_interval, deploy_timeout, destroy_interval, destroy_timeout, relabel_nodes_interval, relabel_nodes_timeout, join_wait",
       "Error UnknownField DeploymentConfiguration deployment-configuration data.foo: foo is not known here; there are physical_provisioner, kubernetes, kubernetes_provisioner, armada",
-      "Error UnknownStrategy DeploymentConfiguration deployment-configuration data.physical_provisioner.deployment_strategy: physical_provisioner.deployment_strategy names deployment-strategi, which is no shipyard/DeploymentStrategy/v1; did you mean deployment-strategy?; there is deployment-strategy",
+      "Error UnknownStrategy DeploymentConfiguration deployment-configuration data.physical_provisioner.deployment_strategy: physical_provisioner.deployment_strategy names deployment-strategi, which is not a shipyard/DeploymentStrategy/v1; did you mean deployment-strategy?; there is deployment-strategy",
       "Error InvalidValue DeploymentConfiguration deployment-configuration data.physical_provisioner.deployment_strategy: deployment_strategy must be text: put it into quotes (given: 3)",
       "Error InvalidValue DeploymentConfiguration deployment-configuration data.physical_provisioner.deploy_timeout: deploy_timeout must be a whole number of seconds, 0 or more; leave it out for 3600 (given: "1h")",
-      "Error UnknownStrategy DeploymentConfiguration deployment-configuration data.physical_provisioner.deployment_strategy: physical_provisioner.deployment_strategy names none-such, which is no shipyard/DeploymentStrategy/v1; there is deployment-strategy",
+      "Error UnknownStrategy DeploymentConfiguration deployment-configuration data.physical_provisioner.deployment_strategy: physical_provisioner.deployment_strategy names none-such, which is not a shipyard/DeploymentStrategy/v1; there is deployment-strategy",
       "Error InvalidValue DeploymentConfiguration deployment-configuration data.physical_provisioner: physical_provisioner must be a mapping",
     ]
   `);

@@ -38,7 +38,7 @@ const files = 'the file that it came from still has it in clear';
 
 /**
  * A Warning for each schema with secrets that are kept sealed although the document does not ask for it. Pure.
- * @param names of stored credentials, which are no passwords
+ * @param names of stored credentials, which are not passwords
  */
 export function sealedUnasked(documents: readonly SiteDocument[], names: ReadonlySet<string>): SiteFault[] {
   const bySchema = Map.groupBy(

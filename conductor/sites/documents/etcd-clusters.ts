@@ -82,7 +82,7 @@ function checkAccess({ endpoints, credential, tls }: ClusterData, known: Known, 
   if (tls !== undefined && open >= 0)
     report(['endpoints', open], 'must be https://, since the cluster has tls', 'PlainEndpoint');
   if (credential !== undefined && known.credentials && !known.credentials.has(credential)) {
-    const message = `is no stored credential${known.suggest(credential, known.credentials)}`;
+    const message = `is not a stored credential${known.suggest(credential, known.credentials)}`;
     report(['credential'], message, 'UnknownCredential');
   }
 }
@@ -91,7 +91,7 @@ function checkMembers({ members = [] }: ClusterData, known: Known, report: Repor
   const seen = { names: new Set<string>(), addresses: new Set<string>() };
   for (const [place, { node, name, address }] of members.entries()) {
     if (node !== undefined && known.nodes && !known.nodes.has(node)) {
-      report(['members', place, 'node'], `${node} is no node${known.suggest(node, known.nodes)}`, 'UnknownNode');
+      report(['members', place, 'node'], `${node} is not a node${known.suggest(node, known.nodes)}`, 'UnknownNode');
     }
     if (name === undefined && address === undefined)
       report(['members', place], "must have the member's name, or the address in its peer URL", 'NamelessMember');

@@ -110,7 +110,7 @@ describe('a design reference', () => {
     '%s is none',
     (reference) => {
       expect(() => parseDesignReference(reference, 'design_ref', own)).toThrow(
-        /^design_ref: .* is no revision of a site; it/,
+        /^design_ref: .* is not a revision of a site; it/,
       );
     },
   );

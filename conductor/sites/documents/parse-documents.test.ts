@@ -34,7 +34,7 @@ test('faulty documents are told with their line, and the others are still there'
   `);
 });
 
-test('a merge of what is no mapping is a fault, not a crash', () => {
+test('a merge of what is not a mapping is a fault, not a crash', () => {
   for (const merged of ['<<: 1', 'a: &a 1\nb: {<<: *a}', '<<: [1]']) {
     expect(messages(`schema: s\nmetadata: {name: n}\ndata:\n  ${merged.replace('\n', '\n  ')}`)).toEqual([
       expect.stringMatching(/^Error InvalidYaml document 1: Merge sources must be/),
@@ -42,7 +42,7 @@ test('a merge of what is no mapping is a fault, not a crash', () => {
   }
 });
 
-test('what is no document, each with its message', () => {
+test('what is not a document, each with its message', () => {
   const texts = [
     'b: [',
     'a: b: c',
@@ -73,7 +73,7 @@ test('what is no document, each with its message', () => {
       "Error InvalidValue document 1, line 1, column 4: a is Infinity; it must be a number, or text in quotes",
       "Error InvalidValue document 1, line 1, column 13: a is binary or too large; write it as text",
       "Error InvalidValue document 1, line 2, column 4: b has a NUL character",
-      "Error InvalidValue document 1, line 1, column 12: __proto__ is no usable key",
+      "Error InvalidValue document 1, line 1, column 12: __proto__ is not a usable key",
       "Error InvalidDocument document 1, line 1, column 1: it is a single value; a document is a mapping with schema, metadata and data",
       "Error InvalidDocument document 1, line 1, column 1: schema must be text, such as drydock/BaremetalNode/v1",
       "Error InvalidDocument document 1, line 1, column 9: schema must be text, such as drydock/BaremetalNode/v1",
@@ -111,7 +111,7 @@ test('a few lines that stand for gigabytes are refused', () => {
   `);
 });
 
-test('thousands of keys are no work', () => {
+test('thousands of keys are not work', () => {
   const keys = Array.from({ length: 5000 }, (_, index) => `k${index}: 1`).join('\n');
   expect(parseDocuments(`${keys}\nk7: 2`).faults.map(({ message }) => message)).toEqual([
     'document 1, line 5001, column 1: key k7 is given twice',

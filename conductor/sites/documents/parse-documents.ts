@@ -69,7 +69,7 @@ export interface DocumentLimits {
   /** Of one document. */
   readonly documentValues: number;
   readonly depth: number;
-  /** Reported at most; a file that is no YAML has thousands. */
+  /** Reported at most; a file that is not YAML has thousands. */
   readonly faults: number;
 }
 

@@ -173,7 +173,8 @@ function checkJson(
     }
   } else if (isMapping(value)) {
     for (const key of Object.keys(value)) {
-      if (key.includes('\u0000') || key === '__proto__') return { path: [...path, key], message: 'is no usable key' };
+      if (key.includes('\u0000') || key === '__proto__')
+        return { path: [...path, key], message: 'is not a usable key' };
       const found = checkJson(value[key], [...path, key], budget);
       if (found) return found;
     }

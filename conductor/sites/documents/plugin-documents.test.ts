@@ -31,7 +31,7 @@ test('each fault with its message', () => {
       "Error InvalidValue Plugin a data.version: version must be text: put it into quotes (given: 1.1)",
       "Error InvalidValue Plugin a data.version: version is missing; it must be text",
       "Error UnknownPlugin Plugin a data.version: version 1.2 of plugin monitoring was not uploaded; did you mean 1.0?; there are 1.0, 1.1",
-      "Error UnknownPlugin Plugin a data.name: name monitorin is no plugin that was uploaded; did you mean monitoring?; there is monitoring",
+      "Error UnknownPlugin Plugin a data.name: name monitorin is not a plugin that was uploaded; did you mean monitoring?; there is monitoring",
       "Error DuplicatePlugin Plugin b data.name: name monitoring is named by a already (version 1.0); a plugin runs in one version",
     ]
   `);

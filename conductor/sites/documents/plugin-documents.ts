@@ -45,7 +45,7 @@ export function readPlugins(
         ? fieldFault(
             document,
             ['data', 'name'],
-            `${name} is no plugin that was uploaded${suggest(name, byName.keys())}`,
+            `${name} is not a plugin that was uploaded${suggest(name, byName.keys())}`,
             'UnknownPlugin',
           )
         : fieldFault(

@@ -46,8 +46,8 @@ test('circles and unknown profiles, each told once', () => {
     [
       "Error ProfileCycle HostProfile a data.host_profile: host_profile leads in a circle: a → b → a; one of these profiles must have none beneath it",
       "Error ProfileCycle HostProfile self data.host_profile: host_profile leads in a circle: self → self; one of these profiles must have none beneath it",
-      "Error UnknownProfile HostProfile compute data.host_profile: host_profile bas is no drydock/HostProfile/v1; did you mean base?; there are a, b, self, compute, base",
-      "Error UnknownProfile BaremetalNode n3 data.host_profile: host_profile compte is no drydock/HostProfile/v1; did you mean compute?; there are a, b, self, compute, base",
+      "Error UnknownProfile HostProfile compute data.host_profile: host_profile bas is not a drydock/HostProfile/v1; did you mean base?; there are a, b, self, compute, base",
+      "Error UnknownProfile BaremetalNode n3 data.host_profile: host_profile compte is not a drydock/HostProfile/v1; did you mean compute?; there are a, b, self, compute, base",
     ]
   `);
 });
@@ -122,5 +122,5 @@ test('thousands of names that are none are told, the first with what was meant; 
   const unknown = faults.filter(({ name }) => name === 'UnknownProfile').map(({ message }) => message);
   expect(unknown).toHaveLength(count);
   expect(unknown.filter((message) => message.includes('did you mean'))).toHaveLength(20);
-  expect(unknown[20]).toBe('host_profile profile-numbed-20 is no drydock/HostProfile/v1');
+  expect(unknown[20]).toBe('host_profile profile-numbed-20 is not a drydock/HostProfile/v1');
 });

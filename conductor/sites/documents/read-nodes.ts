@@ -127,7 +127,7 @@ function tooDeep(document: SiteDocument): SiteFault {
 }
 
 function unknownProfile(document: SiteDocument, name: string, others: string): SiteFault {
-  const message = `${name} is no drydock/HostProfile/v1${others}`;
+  const message = `${name} is not a drydock/HostProfile/v1${others}`;
   return fieldFault(document, ['data', 'host_profile'], message, 'UnknownProfile');
 }
 

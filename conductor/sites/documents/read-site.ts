@@ -216,7 +216,7 @@ function chooseStrategy(
   }
   if (configuration?.strategy !== undefined) {
     const names = documents.map(({ name }) => name);
-    const message = `physical_provisioner.deployment_strategy names ${wanted}, which is no shipyard/DeploymentStrategy/v1${namesThereAre(wanted, names)}`;
+    const message = `physical_provisioner.deployment_strategy names ${wanted}, which is not a shipyard/DeploymentStrategy/v1${namesThereAre(wanted, names)}`;
     faults.push({
       level: 'Error',
       name: 'UnknownStrategy',

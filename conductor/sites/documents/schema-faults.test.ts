@@ -52,7 +52,7 @@ test.each([
   ["{$ref: 'http://schemas.example/other'}"],
   ["{$ref: '#/definitions/none'}"],
   ["{properties: {a: {pattern: '('}}}"],
-])('%s is no schema, and hinders nothing', (rules) => {
+])('%s is not a schema, and hinders nothing', (rules) => {
   const [fault, ...others] = faultsOf(schema('drydock/BaremetalNode/v1', rules));
   expect(fault).toContain("Warning InvalidSchema DataSchema drydock/BaremetalNode/v1: the schema can't be used");
   expect(others).toEqual([]);

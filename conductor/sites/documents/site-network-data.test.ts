@@ -226,7 +226,7 @@ ${more}`);
     });
   });
 
-  test('that is not there, or does not know the disk, is no profile', () => {
+  test('that is not there, or does not know the disk, is not a profile', () => {
     expect(faultsOf(of(''))).toMatchInlineSnapshot(`
       [
         "Info NotHonoured BaremetalNode n1 data.hardware_profile: hardware_profile is not used: there is no such drydock/HardwareProfile/v1",

@@ -149,7 +149,7 @@ max_parallel_group: 2
       [
         "Error DuplicateGroup DeploymentStrategy deployment-strategy data.groups[2].name: group b stands here again, after data.groups[1]; each group needs a name of its own",
         "Error SelfDependency DeploymentStrategy deployment-strategy data.groups[3].depends_on[0]: group c depends on itself; it may depend on other groups",
-        "Error UnknownDependency DeploymentStrategy deployment-strategy data.groups[3].depends_on[1]: group c depends on aa, which is no group; there are a, b",
+        "Error UnknownDependency DeploymentStrategy deployment-strategy data.groups[3].depends_on[1]: group c depends on aa, which is not a group; there are a, b",
         "Error DependencyCycle DeploymentStrategy deployment-strategy data.groups[0].depends_on: groups depend on each other in a circle: a → b → a (→ = depends on); one of these dependencies must go",
       ]
     `);

@@ -34,8 +34,8 @@ test('a password is refused before it is stored, and not repeated', () => {
   expect(faultTexts).toMatchInlineSnapshot(`
     [
       "LiteralCredential document 1, line 8, column 15: data.oob.password is not taken: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; or write \`account\` beside the password, as Drydock has it",
-      "LiteralCredential document 1, line 8, column 17: data.oob.credential is no name of a credential: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; or write \`account\` beside the password, as Drydock has it",
-      "LiteralCredential document 1, line 8, column 17: data.oob.credential is no name of a credential: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; or write \`account\` beside the password, as Drydock has it",
+      "LiteralCredential document 1, line 8, column 17: data.oob.credential is not a name of a credential: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; or write \`account\` beside the password, as Drydock has it",
+      "LiteralCredential document 1, line 8, column 17: data.oob.credential is not a name of a credential: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; or write \`account\` beside the password, as Drydock has it",
     ]
   `);
   expect(faultTexts.join()).not.toMatch(/S3cret|12345/);

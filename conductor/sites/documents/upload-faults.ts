@@ -91,7 +91,7 @@ function passwordFaults(data: unknown, refuse: Refuse): void {
   // it is a password, and kept as one (`passwordIn`)
   if (isGiven(oob['account']) && typeof credential === 'string') return;
   if (typeof credential !== 'string' || !credentialName.test(credential)) {
-    refuse('LiteralCredential', ['data', 'oob', 'credential'], `is no name of a credential: ${credentialRule}`);
+    refuse('LiteralCredential', ['data', 'oob', 'credential'], `is not a name of a credential: ${credentialRule}`);
   }
 }
 

@@ -25,7 +25,7 @@ export interface TeardownOrder {
   readonly preserveLocalStorage: boolean;
   /** Seconds for each step of the decommission. */
   readonly timeouts: DecommissionTimeouts;
-  /** A node in service that the cluster does not have is no mistake. */
+  /** A node in service that the cluster does not have is not a mistake. */
   readonly notInClusterOk: boolean;
   /** The last Ready node of a cluster, or of a role, leaves it too. */
   readonly force: boolean;

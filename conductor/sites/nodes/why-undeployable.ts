@@ -236,7 +236,7 @@ async function askKubernetes({ config, database }: Context, leaving: Leaving): P
   return new Map([...last].map(([name, why]) => [name, `${why}: force=true takes it out all the same`]));
 }
 
-/** @throws what is no cluster's silence */
+/** @throws what is not a cluster's silence */
 function forbidsNothing(error: unknown): undefined {
   if (error instanceof AppError || (error instanceof DOMException && error.name === 'TimeoutError')) return undefined;
   throw error;

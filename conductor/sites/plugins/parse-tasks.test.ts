@@ -164,7 +164,7 @@ test('a small text has no megabytes of faults', () => {
   expect(reported.join('').length).toBeLessThan(50_000);
 });
 
-test('thousands of keys are no work', () => {
+test('thousands of keys are not work', () => {
   const keys = Array.from({ length: 7000 }, (_, index) => `k${index}: 1`).join('\n');
   const started = cpuMs();
   expect(faultsOf(keys)).toEqual(['tasks.yaml: it must be a list of 1 to 200 tasks']);

@@ -74,6 +74,6 @@ test.each([
   expect([compare(a, b), compare(b, a)]).toEqual([-1, 1]);
 });
 
-test('what is no decimal number is none', () => {
+test('what is not a decimal number is none', () => {
   for (const text of ['', '+', '1.', '1e1', '1_000', 'Infinity', '1,5']) expect(parseDecimal(text)).toBeUndefined();
 });

@@ -11,7 +11,7 @@ const faultsOf = (paths: readonly string[]) =>
     files: Object.fromEntries(paths.map((path) => [path, { content: '', executable: false }])),
   }).faults.map(({ message }) => message);
 
-test('a file is no folder of another', () => {
+test('a file is not a folder of another', () => {
   expect(faultsOf(['a/b', 'a/b/c', 'a/bc', 'd'])).toEqual(['file a/b: it is the folder of a/b/c too']);
 });
 

@@ -190,7 +190,7 @@ test('a part of a text is substituted', () => {
     /^PatternNotFound user: pattern "x" is not found .*: all of it is used$/,
   );
   expect(part('d', { match_group: 3 })).toMatch(/InvalidPattern user: .* has 0 groups, and match_group is 3/);
-  expect(part('(?i)docker')).toContain('is no regular expression that Baton can read');
+  expect(part('(?i)docker')).toContain('is not a regular expression that Baton can read');
   expect(part('(a+)+$', {}, { image: `${'a'.repeat(50)}!` })).toContain('takes too long');
   expect(part('1', {}, { image: 1 })).toContain('src.pattern is for texts, and .image of a/B/v1 source is none');
   const { documents } = renderLayers(

@@ -7,7 +7,7 @@ import { isMapping } from '#conductor/sites/site.ts';
 /**
  * The part of a source's text that `src.pattern` finds; the value itself without pattern, and where it isn't found. Pure.
  * @param warn is given why the whole text is used
- * @throws RenderError `InvalidDocumentFormat` for a value that is no text
+ * @throws RenderError `InvalidDocumentFormat` for a value that is not text
  */
 export function extractPart(
   value: unknown,
@@ -146,7 +146,7 @@ function compile(pattern: string, flags: 'g' | ''): RegExp {
   try {
     return new RegExp(fromPython(pattern), flags);
   } catch {
-    const message = `pattern ${JSON.stringify(pattern)} is no regular expression that Baton can read`;
+    const message = `pattern ${JSON.stringify(pattern)} is not a regular expression that Baton can read`;
     throw new RenderError('InvalidPattern', message);
   }
 }

@@ -17,7 +17,7 @@ import { AppError } from '#shared/errors/app-error.ts';
  * The site that a design reference means: see `parseDesignReference` for its forms.
  * @param field what the message begins with
  * @param origins of this service, as its clients write it
- * @throws AppError `invalid_argument` for what is no revision, or for one that is no site; `not_found`
+ * @throws AppError `invalid_argument` for what is not a revision, or for one that is not a site; `not_found`
  */
 export async function findDesign(
   context: CheckContext,
@@ -36,7 +36,7 @@ export async function findDesign(
   const errors = errorsIn(faults).length;
   throw new AppError(
     'invalid_argument',
-    `${field}: the documents of revision ${revision} are no site: ${errors === 1 ? '1 fault' : `${errors} faults`}`,
+    `${field}: the documents of revision ${revision} are not a site: ${errors === 1 ? '1 fault' : `${errors} faults`}`,
     {
       details: { faults, reason: 'InvalidDesign' },
     },
@@ -71,7 +71,7 @@ export function parseDesignReference(
   }
   throw new AppError(
     'invalid_argument',
-    `${field}: ${JSON.stringify(reference)} is no revision of a site; it must be a number, one of ${revisionRoles.join(', ')}, or deckhand+http://…/revisions/NUMBER/rendered-documents`,
+    `${field}: ${JSON.stringify(reference)} is not a revision of a site; it must be a number, one of ${revisionRoles.join(', ')}, or deckhand+http://…/revisions/NUMBER/rendered-documents`,
   );
 }
 

@@ -58,7 +58,7 @@ describe('orderGroups', () => {
       [
         'UnknownDependency',
         'data.groups[1].depends_on[0]',
-        'group b depends on nowhere, which is no group; there are a',
+        'group b depends on nowhere, which is not a group; there are a',
       ],
     ]);
   });

@@ -60,7 +60,7 @@ function dependenciesOf(
       faults.push({
         level: 'Error',
         name: 'UnknownDependency',
-        message: `group ${name} depends on ${dependency}, which is no group; there are ${known || 'no others'}`,
+        message: `group ${name} depends on ${dependency}, which is not a group; there are ${known || 'no others'}`,
         path,
       });
     } else found.add(place);

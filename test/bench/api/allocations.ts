@@ -71,7 +71,7 @@ function releaseAll(
 export interface Damage {
   /** Nodes that two allocations call theirs, or whose own word differs from their allocation's. */
   readonly doubles: number;
-  /** Requests that were answered 201, and are no allocation with a node. */
+  /** Requests that were answered 201, and are not an allocation with a node. */
   readonly lost: number;
 }
 

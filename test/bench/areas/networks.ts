@@ -63,7 +63,7 @@ function connectorOf(
   );
 }
 
-/** The drivers log in with the simulations' password; the file of a password is no part of what is measured. */
+/** The drivers log in with the simulations' password; the file of a password is not a part of what is measured. */
 function connectorTo(switches: readonly BenchSwitch[]): NetworkConnector {
   const byEndpoint = new Map(switches.map(({ server }) => [server.endpoint, server]));
   const entries = switches.map(({ id, driver, server }) => ({ id, driver, endpoint: server.endpoint }));

@@ -40,7 +40,7 @@ export function measureSitePlan({ say }: BenchContext): Record<string, Figure> {
 /** Groups that depend on nothing, all of them begun. */
 function allAtWork(documents: readonly SiteDocument[]): SiteRun {
   const { site } = readSite(documents);
-  if (!site) throw new Error('the documents are no site');
+  if (!site) throw new Error('the documents are not a site');
   const groups = site.strategy.groups.map((group) => ({ ...group, depends_on: [] }));
   const run = planSite({ ...site, strategy: { ...site.strategy, groups } });
   return applyDecisions(run, decide(run, 0, timeouts), 0);

@@ -160,7 +160,7 @@ async function showPlan(
   await baton(lab, args, { onLine: show });
 }
 
-/** @throws AppError `agent_error` when the action is no success */
+/** @throws AppError `agent_error` when the action is not a success */
 async function act(
   { lab, node, hooks }: Pick<Story, 'lab' | 'node' | 'hooks'>,
   name: 'deploy_site' | 'redeploy_server',

@@ -10,7 +10,7 @@ export interface TeardownTimes {
   drained?: number;
   /** Without the labels that were added. */
   unlabelled?: number;
-  /** The node's etcd has ended: one that is no member any more does so itself. */
+  /** The node's etcd has ended: one that is not a member any more does so itself. */
   leftEtcd?: number;
   /** The pod that stops its kubelet runs. */
   kubeletStopped?: number;

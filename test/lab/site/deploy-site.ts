@@ -108,7 +108,7 @@ interface WatchedMachine {
   readonly machine: SiteMachine;
   readonly node: LabNode;
   readonly look: () => Promise<readonly Proof[]>;
-  /** When its launcher was told for the first time to power it on; what the conductor says of itself is no proof. */
+  /** When its launcher was told for the first time to power it on; what the conductor says of itself is not a proof. */
   readonly firstPowerOn: () => number | undefined;
 }
 

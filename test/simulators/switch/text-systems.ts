@@ -153,7 +153,7 @@ const os10: TextSystem = {
   },
   vlan: (command) => /^interface (vlan \d+)$/.exec(command)?.[1],
   interfaceCommands: switchport,
-  // a member is no switchport
+  // a member is not a switchport
   channels: {
     section: (number) => `interface port-channel${number}`,
     join: channelGroup,

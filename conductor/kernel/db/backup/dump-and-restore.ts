@@ -49,7 +49,7 @@ export type ReadDump = () => NodeJS.ReadableStream;
 /**
  * Fills an empty database with a dump, all or nothing; the conductor migrates it at its start.
  * @throws AppError `conflict` for a database that is not empty or a dump of a newer version,
- * `unavailable` while a conductor runs on the private database, `invalid_argument` for what is no dump of Baton's
+ * `unavailable` while a conductor runs on the private database, `invalid_argument` for what is not a dump of Baton's
  */
 export function restoreDatabase(settings: BackupSettings, read: ReadDump): Promise<void> {
   return reachForRestore(settings, async (database) => {

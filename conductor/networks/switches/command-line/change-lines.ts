@@ -25,7 +25,7 @@ interface Unit {
  * the same ones together. Pure.
  *
  * @param found What the ports are, and others in their bonds; those that are missing are in no bond.
- * @param inSteps Where a change is no transaction, what is in some network leaves it before any joins another, so that of two
+ * @param inSteps Where a change is not a transaction, what is in some network leaves it before any joins another, so that of two
  * nodes that swap networks neither meets the other half-way. Members of a bond enter and leave it isolated.
  * @param snapshot Of the whole switch, with bonds; default: those that are wanted are not there yet.
  */
@@ -54,7 +54,7 @@ export function changeLines(
     settings.filter(({ bond }) => bond),
     ({ bond }) => bond?.number ?? 0,
   );
-  // of a bond that stays as it is no port moves
+  // of a bond that stays as it is not a port moves
   const made = [...bonded.values()].filter((members) =>
     members.some(({ portId, bond }) => !sameBond(states.get(portId)?.bond, bond)),
   );

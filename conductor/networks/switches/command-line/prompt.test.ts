@@ -11,7 +11,7 @@ test.each([
   ['', undefined],
 ])('the name in %j is %s', (text, name) => expect(promptName(text)).toBe(name));
 
-test('a mode may shorten a long name; another switch is no prompt of this one', () => {
+test('a mode may shorten a long name; another switch is not a prompt of this one', () => {
   const name = 'a-switch-with-a-very-long-name';
   expect(isPrompt('a-switch-with-a-very(config-if)#', name)).toBe(true);
   expect(isPrompt('leaf2#', 'leaf1')).toBe(false);

@@ -6,7 +6,7 @@ const promptForm = /^([\w.@:/~-]+)(?:\([^()\n]*\))?\s?[>#%$] ?$/;
 /** Some switches shorten their name in the prompts of modes. */
 const comparedLength = 15;
 
-/** Of the last line of what came in, or of a whole text; `undefined` when that is no prompt. */
+/** Of the last line of what came in, or of a whole text; `undefined` when that is not a prompt. */
 export function promptName(text: string): string | undefined {
   return promptForm.exec(text.slice(text.lastIndexOf('\n') + 1))?.[1];
 }

@@ -121,7 +121,7 @@ export interface SwitchRows {
   readonly bonds?: BondRows;
   readonly createVlan?: (vlan: number) => readonly string[];
   readonly removeVlan?: VlanRemoval;
-  /** Around the commands of a change that is no transaction: `configure terminal`, `end`. */
+  /** Around the commands of a change that is not a transaction: `configure terminal`, `end`. */
   readonly begin?: readonly string[];
   readonly end?: readonly string[];
   /** Lines of `isolate`, `access`, `trunk` and `bonds` as fewer commands, which may be of several lines each. */

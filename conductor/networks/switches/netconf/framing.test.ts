@@ -33,7 +33,7 @@ describe('messages on a stream', () => {
     expect(unframer.push(Buffer.from('\n#2\nab\n#3\ncde\n##\n'))).toEqual(['abcde']);
   });
 
-  test.each(['ab', '\n#x\n', '\n##x', '\n#0\nab', '\n#99999999999\n'])('%j is no chunk', (text) => {
+  test.each(['ab', '\n#x\n', '\n##x', '\n#0\nab', '\n#99999999999\n'])('%j is not a chunk', (text) => {
     const unframer = createUnframer(100);
     unframer.useChunks();
     expect(() => unframer.push(Buffer.from(text))).toThrow('wrong chunks');

@@ -13,12 +13,12 @@ const maximumDepth = 64;
 /** Each takes some hundred bytes, whatever its text. */
 const maximumElements = 400_000;
 
-/** @throws AppError `switch_error` for what is no XML, for a document type (entities hide what a text costs), too deep, too many. */
+/** @throws AppError `switch_error` for what is not XML, for a document type (entities hide what a text costs), too deep, too many. */
 export function parseXml(text: string): XmlElement {
   const parser = new SaxesParser();
   const open: { name: string; children: XmlElement[]; text: string }[] = [{ name: '', children: [], text: '' }];
   const refuse = (why: string): never => {
-    throw new AppError('switch_error', `the switch's answer is no XML that is read here: ${why}`);
+    throw new AppError('switch_error', `the switch's answer is not XML that is read here: ${why}`);
   };
   parser.on('error', ({ message }) => refuse(message));
   parser.on('doctype', () => refuse('it has a document type'));
