@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { mkdir, rename, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { constants, crc32, zstdCompress } from 'node:zlib';
+import { crc32 } from 'node:zlib';
 import { type Chunk, type ChunkIndex, type ChunkSizes, chunkId, encodeChunkIndex } from '#shared/chunks/chunk-index.ts';
+import { packChunk } from '#shared/chunks/pack-chunk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The file systems' block: what moves in an image moves by these, and disks write no less. */
@@ -53,7 +53,6 @@ export interface StoredImage {
 /** Not casync's default, SHA-512/256: what has instructions for SHA-256, servers since about 2020, takes half its time. */
 const digest = 'sha256';
 const packedAtOnce = 4;
-const compress = promisify(zstdCompress);
 
 /**
  * Cuts a raw image into `FOLDER/default.castr` and writes its index, `FOLDER/NAME.caibx`, as casync and desync read
@@ -130,7 +129,7 @@ async function addChunk(store: string, id: string, bytes: Uint8Array): Promise<n
       () => false,
     );
   if (isThere) return 0;
-  const packed = await compress(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 3 } });
+  const packed = await packChunk(bytes, 3);
   await mkdir(folder, { recursive: true });
   await writeWhole(path, packed);
   return packed.length;

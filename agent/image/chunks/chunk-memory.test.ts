@@ -45,6 +45,23 @@ test('a chunk is unpacked; what is not it is refused, and its memory free again'
   expect(await unpack(memory, bytes)).toEqual(bytes);
 });
 
+test('a chunk of several frames is unpacked, an empty one at its end too', async () => {
+  const memory = createMemory();
+  const unpackFrames = async (...frames: Buffer[]): Promise<Buffer> => {
+    const packed = Buffer.concat(frames.map((frame) => zstdCompressSync(frame)));
+    const unpacked = await memory.unpack(chunk, (into) => Promise.resolve(into.subarray(0, packed.copy(into))));
+    const copy = Buffer.from(unpacked.bytes);
+    unpacked.release();
+    return copy;
+  };
+  const nothing = Buffer.alloc(0);
+  expect(await unpackFrames(bytes, nothing)).toEqual(bytes);
+  expect(await unpackFrames(bytes.subarray(0, 7), nothing, bytes.subarray(7))).toEqual(bytes);
+  await expect(unpackFrames(bytes, Buffer.from('more'))).rejects.toThrow(/unpacked to its 99999 bytes/);
+  await expect(unpackFrames(bytes.subarray(0, 7), nothing)).rejects.toThrow(/unpacked to its 99999 bytes/);
+  expect(await unpackFrames(bytes)).toEqual(bytes);
+});
+
 test('what is read of a disk is the chunk, zeros too, or nothing', async () => {
   const memory = createMemory();
   const read = async (of: Chunk, content: Buffer): Promise<Buffer | undefined> => {

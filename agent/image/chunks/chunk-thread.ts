@@ -79,9 +79,16 @@ function unpackAndHash(): void {
     if (packed) {
       zstd._handle.reset();
       // with room for one byte more: a chunk that is longer is seen by it
-      zstd._handle.writeSync(constants.ZSTD_e_end, all, packed.offset, packed.length, all, offset, length + 1);
-      const [outputLeft, inputLeft] = zstd._writeState;
-      if (outputLeft !== 1 || inputLeft !== 0) state.failure ??= 'it has another length';
+      let left = { output: length + 1, input: packed.length };
+      // frame after frame: a store may have several in a chunk (RFC 8878, 3)
+      for (let isMoving = true; isMoving && left.input > 0 && state.failure === undefined; ) {
+        const [from, to] = [packed.offset + packed.length - left.input, offset + length + 1 - left.output];
+        zstd._handle.writeSync(constants.ZSTD_e_end, all, from, left.input, all, to, left.output);
+        const [output = 0, input = 0] = zstd._writeState;
+        isMoving = input < left.input;
+        left = { output, input };
+      }
+      if (left.output !== 1 || left.input !== 0) state.failure ??= 'it has another length';
     }
     const { failure } = state;
     const chunk = all.subarray(offset, offset + length);

@@ -1,10 +1,8 @@
 import { open } from 'node:fs/promises';
-import { promisify } from 'node:util';
-import { constants, zstdCompress } from 'node:zlib';
 import { type Chunk, type ChunkIndex, chunkId } from '#shared/chunks/chunk-index.ts';
+import { packChunk } from '#shared/chunks/pack-chunk.ts';
 import { limitAtOnce } from '#shared/in-parallel.ts';
 
-const compress = promisify(zstdCompress);
 /** The machine writes to the disk meanwhile. */
 const inTurn = limitAtOnce({ most: 4 });
 
@@ -22,7 +20,7 @@ export function readBack(
       const bytes = Buffer.alloc(length);
       const { bytesRead } = await handle.read(bytes, 0, length, offset);
       if (bytesRead !== length || chunkId(bytes, digest) !== id) return undefined;
-      return await compress(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 1 } });
+      return await packChunk(bytes, 1);
     } catch {
       return undefined; // a bad sector: the neighbour asks another
     } finally {
