@@ -56,6 +56,8 @@ const prefix = prefixOf(process.pid);
 const bridge = `${prefix}br`;
 const sources = import.meta.dirname;
 const base = 'http://10.99.0.1:8080';
+/** As `run-agent` starts it. */
+const asInRamdisk = '--max-semi-space-size=1';
 
 type Started = ReturnType<typeof start>;
 
@@ -87,7 +89,7 @@ export async function buildRack(options: RackOptions): Promise<Rack> {
         numbers.map(async (number) => {
           const disk = join(folder, `disk-${number}`);
           const args = [`10.99.0.${number + 1}`, disk, String(options.imageBytes), base, stored.sha256, `m${number}`];
-          const machine = await begin(`${prefix}${number}`, [join(sources, 'machine.ts'), ...args], {
+          const machine = await begin(`${prefix}${number}`, [asInRamdisk, join(sources, 'machine.ts'), ...args], {
             ...(alone && { ALONE: '1' }),
           });
           return { machine, disk };
