@@ -17,6 +17,7 @@ import { isCleaningUp } from '#conductor/model/flow-states.ts';
 import { stepKey, stepTitle } from '#conductor/model/planned-step.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
+import { writeMaintenance } from '#conductor/nodes/change-node.ts';
 import { addHistory, notifyWebhooks } from '#conductor/nodes/node-history.ts';
 import { holdLease, holdNode, type Lease } from '#conductor/nodes/node-lease.ts';
 import { type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
@@ -238,15 +239,9 @@ async function endInFailure(
   if (fail) await applyEvent(tx, node, fail, { conductor: context.config.conductorName, target: null, lastError });
   else await updateNode(tx, node.uuid, { lastError });
   if (kind.fault && !aborted) {
-    await updateNode(tx, node.uuid, { maintenance: true, maintenanceReason: lastError, fault: kind.fault });
-    await addHistory(tx, {
-      nodeUuid: node.uuid,
-      severity: 'ERROR',
-      eventType: 'maintenance',
-      event: `maintenance on: ${lastError}`,
-      conductor: context.config.conductorName,
-      notify: { type: 'node.maintenance', data: { maintenance: true, reason: lastError, fault: kind.fault } },
-    });
+    const { conductorName: conductor } = context.config;
+    const note = { event: `maintenance on: ${lastError}`, conductor };
+    await writeMaintenance(tx, node.uuid, { on: true, reason: lastError, fault: kind.fault }, note);
   }
 }
 

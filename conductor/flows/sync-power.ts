@@ -7,6 +7,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
 import type { PowerState } from '#conductor/model/power-and-boot.ts';
 import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/boot-mode.ts';
+import { writeMaintenance } from '#conductor/nodes/change-node.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { requireUnlocked } from '#conductor/nodes/node-lock.ts';
 import { findNode, lockNode, updateNode } from '#conductor/nodes/node-store.ts';
@@ -100,20 +101,10 @@ async function recordFound(
     conductor,
   }: { readonly found: PowerState; readonly firmware: FirmwareBootColumns; readonly conductor: string },
 ): Promise<void> {
-  await updateNode(tx, node.uuid, {
-    powerState: found,
-    powerFailures: 0,
-    ...firmware,
-    ...(node.fault === nodeFaults.power ? { fault: null, maintenance: false, maintenanceReason: null } : {}),
-  });
+  await updateNode(tx, node.uuid, { powerState: found, powerFailures: 0, ...firmware });
   if (node.fault === nodeFaults.power) {
-    await addHistory(tx, {
-      nodeUuid: node.uuid,
-      eventType: 'maintenance',
-      event: 'maintenance off: the BMC answers again',
-      conductor,
-      notify: { type: 'node.maintenance', data: { maintenance: false, reason: null, fault: null } },
-    });
+    const event = 'maintenance off: the BMC answers again';
+    await writeMaintenance(tx, node.uuid, { on: false }, { event, conductor });
   }
   if (found === node.powerState) return;
   await addHistory(tx, {
@@ -136,17 +127,8 @@ async function recordFailure(
   const powerFailures = node.powerFailures + 1;
   const gone = powerFailures >= failuresUntilMaintenance && !node.maintenance;
   const reason = `power state unknown after ${powerFailures} tries: ${errorChain(error)}`;
-  await updateNode(tx, node.uuid, {
-    powerFailures,
-    ...(gone ? { maintenance: true, maintenanceReason: reason, fault: nodeFaults.power, powerState: null } : {}),
-  });
+  await updateNode(tx, node.uuid, { powerFailures, ...(gone ? { powerState: null } : {}) });
   if (!gone) return;
-  await addHistory(tx, {
-    nodeUuid: node.uuid,
-    severity: 'ERROR',
-    eventType: 'maintenance',
-    event: `maintenance on: ${reason}`,
-    conductor,
-    notify: { type: 'node.maintenance', data: { maintenance: true, reason, fault: nodeFaults.power } },
-  });
+  const note = { event: `maintenance on: ${reason}`, conductor };
+  await writeMaintenance(tx, node.uuid, { on: true, reason, fault: nodeFaults.power }, note);
 }

@@ -48,11 +48,8 @@ export function isEnded(state: FlowStepState): boolean {
  * after a crash to run the step again (every step is safe to repeat); an illegal order is a programming error.
  */
 
-export const flowStepStates = ['pending', 'running', 'waiting', 'succeeded', 'failed', 'skipped'] as const;
-export type FlowStepState = (typeof flowStepStates)[number];
-
-export const flowEventNames = ['started', 'waiting', 'succeeded', 'failed', 'skipped'] as const;
-export type FlowEvent = (typeof flowEventNames)[number];
+export type FlowStepState = 'pending' | 'running' | 'waiting' | 'succeeded' | 'failed' | 'skipped';
+export type FlowEvent = 'started' | 'waiting' | 'succeeded' | 'failed' | 'skipped';
 
 /** `main` steps do the flow's work, `cleanup` steps make the node safe after a failure. */
 export type FlowStepPhase = 'main' | 'cleanup';

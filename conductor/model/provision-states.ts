@@ -37,28 +37,23 @@ export const provisionStates = [
 ] as const;
 export type ProvisionState = (typeof provisionStates)[number];
 
-/** Events that the conductor raises itself, beside the operators' verbs. */
-const internalEvents = ['wait', 'resume', 'hold', 'done', 'fail', 'cleaned'] as const;
-
 /** What an operator may ask for, under the event names of the table. */
-const verbEvents = [
-  'manage',
-  'provide',
-  'inspect',
-  'clean',
-  'adopt',
-  'deploy',
-  'rebuild',
-  'delete',
-  'rescue',
-  'unrescue',
-  'service',
-  'unhold',
-  'abort',
-] as const;
-
-export type VerbEvent = (typeof verbEvents)[number];
-export type ProvisionEvent = VerbEvent | (typeof internalEvents)[number];
+export type VerbEvent =
+  | 'manage'
+  | 'provide'
+  | 'inspect'
+  | 'clean'
+  | 'adopt'
+  | 'deploy'
+  | 'rebuild'
+  | 'delete'
+  | 'rescue'
+  | 'unrescue'
+  | 'service'
+  | 'unhold'
+  | 'abort';
+/** And what the conductor raises itself. */
+export type ProvisionEvent = VerbEvent | 'wait' | 'resume' | 'hold' | 'done' | 'fail' | 'cleaned';
 
 /**
  * `cleaned` leaves cleaning for manageable (manual cleaning, retired nodes); Ironic calls that event `manage`, which

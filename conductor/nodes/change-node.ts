@@ -13,7 +13,7 @@ import { refuseUnknownKeys } from '#conductor/nodes/driver-info.ts';
 import { followNodeChange, forgetAllocation } from '#conductor/nodes/node-allocation.ts';
 import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { requireUnowned } from '#conductor/nodes/node-guards.ts';
-import { addHistory, changeNote, describePatch } from '#conductor/nodes/node-history.ts';
+import { addHistory, changeNote, describePatch, type HistoryEntry } from '#conductor/nodes/node-history.ts';
 import {
   checkInterface,
   keptDeployInterface,
@@ -165,6 +165,26 @@ export async function changeNode(
   );
 }
 
+/**
+ * Takes the node out of service, or puts it back, with what its history and webhooks say of it.
+ * @param fault a conductor's reason, which the conductor ends: an operator's maintenance has none
+ */
+export async function writeMaintenance(
+  tx: Transaction,
+  nodeUuid: string,
+  { on, reason = null, fault = null }: { on: boolean; reason?: string | null; fault?: string | null },
+  note: Pick<HistoryEntry, 'event' | 'conductor' | 'user' | 'project'>,
+): Promise<void> {
+  await updateNode(tx, nodeUuid, { maintenance: on, maintenanceReason: reason, fault });
+  await addHistory(tx, {
+    nodeUuid,
+    severity: fault === null ? 'INFO' : 'ERROR',
+    eventType: 'maintenance',
+    ...note,
+    notify: { type: 'node.maintenance', data: { maintenance: on, reason, fault } },
+  });
+}
+
 /** Out of service until a person says otherwise; possible at any time, also while a conductor works on the node. */
 export async function setMaintenance(
   context: Pick<NodesContext, 'db' | 'config'> & Nudging,
@@ -174,23 +194,9 @@ export async function setMaintenance(
 ): Promise<void> {
   await context.db.transaction(async (tx) => {
     const reason = maintenance.on ? (maintenance.reason ?? null) : null;
-    await updateNode(tx, nodeUuid, {
-      maintenance: maintenance.on,
-      maintenanceReason: reason,
-      // a fault is a conductor's reason, which the conductor ends: an operator's maintenance has none
-      fault: null,
-    });
     if (!maintenance.on) await notifyCapacity(tx, nodeUuid);
-    await addHistory(tx, {
-      nodeUuid,
-      eventType: 'maintenance',
-      ...changeNote(
-        context,
-        caller,
-        maintenance.on ? `maintenance on${reason ? `: ${reason}` : ''}` : 'maintenance off',
-      ),
-      notify: { type: 'node.maintenance', data: { maintenance: maintenance.on, reason, fault: null } },
-    });
+    const event = maintenance.on ? `maintenance on${reason ? `: ${reason}` : ''}` : 'maintenance off';
+    await writeMaintenance(tx, nodeUuid, { on: maintenance.on, reason }, changeNote(context, caller, event));
   });
   // a flow under way is held, or goes on
   context.nudge(nodeUuid);

@@ -15,7 +15,6 @@ import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { listen, openTlsFiles } from '#conductor/http/listen.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import { collectProcessMetrics } from '#conductor/kernel/metrics/metrics.ts';
-import type { TraceConfig } from '#conductor/kernel/traces/trace-settings.ts';
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/kernel/wake-loop.ts';
 import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import { listPortAddresses } from '#conductor/nodes/ports/port-store.ts';
@@ -102,12 +101,9 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
 
 const traceMs = 5000;
 
-function sendTraces(context: ConductorContext, traces: TraceConfig): PeriodicTask {
-  return { name: 'send traces', periodMs: traceMs, run: (signal) => exportTraces(context, traces, signal) };
-}
-
 function periodicTasks(context: ConductorContext, scheduler: Scheduler): PeriodicTask[] {
   const { config } = context;
+  const { traces } = config;
   return [
     { name: 'reconcile', periodMs: config.reconcileIntervalMs, run: () => scheduler.reconcile() },
     { name: 'allocations', periodMs: config.reconcileIntervalMs, run: () => context.allocator.lookAfter() },
@@ -137,7 +133,15 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
     ...(config.hardwareIntervalMs > 0
       ? [{ name: 'watch hardware', periodMs: config.hardwareIntervalMs, run: createHardwareWatch(context) }]
       : []),
-    ...(config.traces ? [sendTraces(context, config.traces)] : []),
+    ...(traces
+      ? [
+          {
+            name: 'send traces',
+            periodMs: traceMs,
+            run: (signal: AbortSignal) => exportTraces(context, traces, signal),
+          },
+        ]
+      : []),
     { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },
   ];
 }

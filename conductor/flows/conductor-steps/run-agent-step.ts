@@ -88,7 +88,7 @@ export async function resumeStarted(context: StepContext, name: string): Promise
   if (!context.isRepeated) return undefined;
   const list = await context.agent().list();
   // what met another version did nothing: cleaning has restarted since
-  const acted = list.filter(({ command_status: status }) => !isMismatch(status));
+  const acted = list.filter(({ command_status: status }) => !status.endsWith('VERSION_MISMATCH'));
   const known = findCommand(acted, context, name);
   return known && readCommand(context, known);
 }
@@ -173,10 +173,6 @@ function readCommand(context: StepContext, command: CommandResult): ConductorSte
       throw new AppError('agent_error', details ?? message ?? `command ended as ${command.command_status}`);
     }
   }
-}
-
-function isMismatch(status: string): boolean {
-  return status.endsWith('VERSION_MISMATCH');
 }
 
 /** The agent repeats the step, config drive and passwords included: only what the step answered is kept. */

@@ -60,7 +60,8 @@ function planVolume(
 ): PlannedVolume {
   const field = `logical_disks[${index}]`;
   const { raid_level: level, controller: asked, size_gb: size } = wanted;
-  if (!levels[level]) throw invalid(`${field}.raid_level ${level} is none of a controller's: ${names(levels)}`);
+  if (!levels[level])
+    throw invalid(`${field}.raid_level ${level} is none of a controller's: ${Object.keys(levels).join(', ')}`);
   if (wanted.share_physical_disks)
     throw invalid(`${field}.share_physical_disks: each volume has drives of its own here`);
   const able = controllers.filter(({ id }) => asked === undefined || id === asked);
@@ -154,10 +155,6 @@ function hasDrives(volume: RaidVolume, drives: readonly RaidDrive[]): boolean {
 
 function shown(drives: readonly RaidDrive[]): string {
   return drives.map(({ name, sizeBytes }) => `${name} (${Math.floor(sizeBytes / gib)} GiB)`).join(', ') || 'none';
-}
-
-function names(table: object): string {
-  return Object.keys(table).join(', ');
 }
 
 function invalid(message: string): AppError {

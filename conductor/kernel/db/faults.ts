@@ -83,8 +83,8 @@ export function watchWrites(log: Log): WriteWatch {
   const state: { fault: string | undefined; refusals: number } = { fault: undefined, refusals: 0 };
   return {
     onError: (error) => {
-      const fault = describeWriteFault(error);
-      if (fault === undefined) return;
+      if (!isWriteFault(error)) return;
+      const fault = errorChain(error);
       if (fault !== state.fault) log.error({ err: error }, 'the database refuses to write');
       state.fault = fault;
       state.refusals += 1;
@@ -103,10 +103,6 @@ export function watchWrites(log: Log): WriteWatch {
       return undefined;
     },
   };
-}
-
-function describeWriteFault(error: unknown): string | undefined {
-  return isWriteFault(error) ? errorChain(error) : undefined;
 }
 
 /** Whether the error, or what it was caused by, is a refusal to write. */
