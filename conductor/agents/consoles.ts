@@ -188,7 +188,7 @@ async function serveOne(
   }
 }
 
-/** Asks the database, for the flow may be in another conductor's hands. */
+/** Asks the database, for another conductor may be running the flow. */
 function watchRequest(
   { nodeUuid, whyOver, whyForbidden }: ConsoleRequest,
   log: Log,
@@ -226,7 +226,7 @@ function closing(socket: WebSocket, otherwise: string): Promise<string> {
 
 /**
  * The machine's own serial console by its BMC, while it is enabled. Nothing of it outlives its WebSocket, so a conductor
- * that dies leaves no more than a connection that the BMC is told to end when the next one is opened.
+ * that dies leaves only a connection that the BMC ends when the next one is opened.
  * @throws AppError `conflict` while it is disabled, `not_supported`
  */
 export function serialConsole(

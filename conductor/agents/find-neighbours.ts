@@ -148,7 +148,7 @@ export function createNeighbourFinder(
   };
 }
 
-/** Until an agent calls again, where so many share images. */
+/** Until an agent calls again; the more machines share images, the later. */
 export function nextCallMs(machines: number): number {
   return Math.min(mostNextMs, leastNextMs + nextMsEach * machines);
 }

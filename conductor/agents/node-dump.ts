@@ -17,7 +17,7 @@ export function dumpNode(
   node: NodeRow,
   about: { readonly hardwareManagerVersion: Record<string, string> | null; readonly kind?: FlowKindName },
 ): Record<string, unknown> {
-  // files that the node's properties inject are for the agent alone
+  // files that the node's properties inject are only for the agent
   const properties = openNodeDocument(secrets, node, 'properties');
   return {
     uuid: node.uuid,

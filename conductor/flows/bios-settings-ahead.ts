@@ -11,7 +11,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 /**
  * One reset serves several steps: a step that resets the machine has the BMC take the BIOS settings of the steps right
  * after it, too. Each of those looks for itself afterwards what became of them, and asks again for what is missing, as the
- * step itself does, alone; so what goes wrong here costs a reset and no more. Nothing but BIOS settings is asked for ahead of
+ * step itself does; so what goes wrong here costs one more reset. Nothing but BIOS settings is asked for ahead of
  * its step: they destroy nothing.
  */
 

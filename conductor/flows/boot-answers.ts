@@ -178,7 +178,7 @@ export type HttpBootAnswer =
   | { readonly kind: 'local disk' }
   | { readonly kind: 'iPXE' };
 
-/** For nodes with `boot_interface` `http`; their boot's token goes to the first who asks, as over iPXE. */
+/** For nodes with `boot_interface` `http`; the boot's token goes to the first request, as with iPXE. */
 export async function answerHttpBoot(
   context: Pick<EngineContext, 'db' | 'config' | 'secrets' | 'log'>,
   client: BootClient,

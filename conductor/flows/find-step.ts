@@ -24,7 +24,7 @@ export function createStepTable(conductorSteps: readonly ConductorStep[]): StepT
         (step.origin === 'plugin' && known === runPluginTask) ||
         [...kind.sorted, ...kind.opening].some((each) => each.step === step.step);
       if (known && isOurs) return known;
-      // a core step has a part of the conductor's own: the agent alone can't do it
+      // a core step has a part of the conductor's own: the agent can't do all of it
       return step.inBand && step.origin !== 'core' ? runAgentStep : undefined;
     },
   };

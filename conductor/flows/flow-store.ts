@@ -190,7 +190,7 @@ export async function updateFlow(tx: Queryable, flowUuid: string, change: FlowCh
 }
 
 /**
- * At start: heartbeats that found nobody home are not repeated at once, so every open flow is looked at again; but for
+ * At start: heartbeats that no conductor received are not repeated at once, so every open flow is looked at again; but for
  * those that another conductor or a heartbeat is writing of at the moment: waiting for them could be a deadlock.
  */
 export async function makeOpenFlowsDue(db: Queryable): Promise<void> {
@@ -218,7 +218,7 @@ export async function listDueNodes(
   return rows.map((row) => row.nodeUuid);
 }
 
-/** Moves the limits of a flow's waiting steps: the time for which it was held was nobody's. */
+/** Moves the limits of a flow's waiting steps: the time for which it was held does not count. */
 export async function prolongWaits(tx: Transaction, flowUuid: string, ms: number): Promise<void> {
   const longer = sql`make_interval(secs => ${ms / 1000})`;
   await tx

@@ -17,7 +17,7 @@ export function isHeld({ flow, node }: { readonly flow: FlowRow; readonly node: 
 }
 
 /**
- * In maintenance a person may have their hands in the machine: nothing is done and no time runs out, but for what
+ * In maintenance a person may be working on the machine: nothing is done and no time runs out, except for what
  * makes a node safe (clean-up) and what the person has asked for (teardown, bringing an instance back); after a restore
  * of the database nothing goes on.
  */
@@ -44,7 +44,7 @@ export async function holdInMaintenance(
 
 /**
  * During a rolling upgrade a new conductor plans what an old one does not know. As long as somebody else works on the
- * node, the flow is held with the reason, and goes on where it is known; who is alone answers `false`, and fails it.
+ * node, the flow is held with the reason, and goes on where it is known; when there is no other conductor the answer is `false`, and the flow fails.
  * The time until then counts for no limit.
  */
 export async function leaveToOthers(

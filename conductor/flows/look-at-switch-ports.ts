@@ -127,7 +127,7 @@ function seenAtSwitch(look: SwitchPortLook, row: NodePort): SeenPort {
   return { row, found: { vlans: found.vlans, bond: found.bond ?? null }, event };
 }
 
-/** One node after the other: Neutron is asked for its ports alone. */
+/** One node after the other: Neutron lists the ports of one node at a time. */
 async function seeNeutron(context: EngineContext, rows: readonly NodePort[], signal: AbortSignal): Promise<SeenPort[]> {
   const seen: SeenPort[] = [];
   for (const [node, ofNode] of Map.groupBy(rows, ({ node: { uuid } }) => uuid)) {

@@ -143,7 +143,7 @@ function checkArgs(facts: PlanFacts, asker: Asker, step: RequestedStep): void {
 /**
  * The conductor's own steps keep their places: without them, or in another order, a deploy would leave the node on the
  * provisioning network, or boot what has not been written. Only the image may be written earlier or later, as long as
- * the agent runs and the bootloader comes after it; what is written stands in instance_info.
+ * the agent runs and the bootloader comes after it; instance_info says what is written.
  */
 function requireNoCoreOverride(kind: FlowKind, asker: Asker, request: RequestedStep): void {
   const own = [...kind.opening, ...kind.sorted, ...kind.closing, ...kind.cleanup, rebootAfter(request)];

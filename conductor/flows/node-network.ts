@@ -24,7 +24,7 @@ import { listNodePorts, listOthersAt, listVifs } from '#conductor/nodes/ports/po
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 
-/** Who asks waits no longer for a switch, which is reported as a fault of its ports. Milliseconds. */
+/** A switch that takes longer is reported as an error of its ports. Milliseconds. */
 const lookMs = 30_000;
 
 /**

@@ -30,7 +30,7 @@ function hasTarget({ targetPowerState, targetBootMode, targetSecureBoot }: NodeR
 
 /**
  * Does whatever is to be done for one node now, under its lease: the operator's power target, then its flow. Safe to
- * call at any time, from any conductor; who does not get the lease, is of another group, or does not know the driver,
+ * call at any time, from any conductor; a conductor that does not get the lease, is of another group, or does not know the driver,
  * returns at once. `not known here`: its flow needs a conductor of another release.
  */
 export async function workOnNode(

@@ -54,7 +54,7 @@ interface Reach {
 
 type Destroyer = (step: PlannedStep, before: Situation, node: NodeFields) => Reach;
 
-/** What a step does that is said to cost the contents of these. */
+/** By what a step says that it destroys. */
 const destroyers: Readonly<Record<DiskLoss, Destroyer>> = {
   none: (_step, before) => ({ hit: new Set(), after: before }),
   'root disk': writeImage,
@@ -188,7 +188,7 @@ function eraseAll(_step: PlannedStep, before: Situation, node: NodeFields): Reac
   );
 }
 
-/** All disks but the skip list, or those of the operating system alone. */
+/** All disks but the skip list, or only those of the operating system. */
 function wipeDisks(step: PlannedStep, before: Situation, node: NodeFields): Reach {
   if (step.args['preserve_local_storage'] !== true) return eraseAll(step, before, node);
   const osDisk = node.osDisk ?? osDiskByHints(before.disks, node.properties);

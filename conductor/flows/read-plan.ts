@@ -154,7 +154,7 @@ export interface Plan {
   /** When the disks were looked at, if ever. */
   readonly inventoriedAt: Date | undefined;
   readonly facts: PlanFacts;
-  /** The agent's steps are known, be it from an earlier boot, or not needed. */
+  /** The agent's steps are known, maybe from an earlier boot, or not needed. */
   readonly isComplete: boolean;
 }
 
@@ -248,7 +248,7 @@ export async function requireSamePlan(
 }
 
 /**
- * What a plan comes to, by `digest` in 64 hex digits: the steps with their arguments, in order, who runs them, and what they are
+ * The plan's hash, by `digest` in 64 hex digits: the steps with their arguments, in order, what runs them, and what they are
  * about, the disks that lose their contents where these are known. Why a step stands where it does is not part of it.
  * Secrets count in clear: sealed again, they make the same plan.
  */
@@ -272,7 +272,7 @@ export function planHash(
   return digest(JSON.stringify([sorted(subject), rows, ...(destroyedSerials.length > 0 ? [destroyedSerials] : [])]));
 }
 
-/** The order of keys is nobody's decision. */
+/** The order of keys means nothing. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;

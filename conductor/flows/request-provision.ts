@@ -42,7 +42,7 @@ export interface ProvisionRequest {
   /** With `deleted` and `provide`: the disks are wiped in place of automated cleaning, whatever the settings of that. */
   readonly wipe?: WipeRequest | undefined;
   readonly caller: Pick<Caller, 'user' | 'project' | 'via'>;
-  /** Only while the node is nobody's. */
+  /** Only while the node has neither owner nor lessee. */
   readonly isUnowned?: boolean;
   /** The site action that wants it; its flows leave the ramdisk running for each other. */
   readonly actionId?: string | undefined;

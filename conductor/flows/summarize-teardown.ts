@@ -63,7 +63,7 @@ export function summarizeTeardown(node: string, flows: readonly ReportedFlow[], 
 
 type MainStep = ReportedFlow['steps'][number];
 
-/** So many things in the way are reported one by one. */
+/** At most this many obstacles are listed; the rest are counted. */
 const mostReported = 20;
 
 /** A step that may fail ends well all the same, and what it met on its last look is what there is to report. */

@@ -161,7 +161,7 @@ function viewStep(step: PlannedStep, position: number, seconds: number | null): 
   };
 }
 
-/** `/dev/vda1: ext4 "root"`; what is not known is said to be so. */
+/** `/dev/vda1: ext4 "root"`; `not known` where the inventory has nothing. */
 function describeContents(disk: KnownDisk): string[] {
   if (disk.contents === null) return ['not known'];
   return disk.contents.map(

@@ -110,7 +110,7 @@ export function createFleetWatch(context: WatchContext): FleetWatch {
   return {
     start: async (since, onChanges) => {
       const { last } = state;
-      // who joins others needs no reading of its own: the next one is compared with the last
+      // a new watcher needs no reading of its own: the next one is compared with the last
       const { began, ended } = isLooping && last && isFresh(last) && (since ?? 0) <= last.ended ? last : await look();
       watchers.add(onChanges);
       void loop();
@@ -126,7 +126,7 @@ export function createFleetWatch(context: WatchContext): FleetWatch {
 
 const restMs = (tookMs: number): number => Math.max(periodMs, tookMs * restPerRead);
 
-/** One or two periods old; else something is wrong, which who begins is to hear. */
+/** At most two periods old; otherwise reading fails, and a new watcher must get the error. */
 const isFresh = ({ at, tookMs }: Reading): boolean => performance.now() - at < 2 * (restMs(tookMs) + tookMs);
 
 function hasMoved({ before, now }: Change): boolean {

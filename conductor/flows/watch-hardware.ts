@@ -115,7 +115,7 @@ async function addEvents(
 
 /**
  * Those after the last known one, 20 critical ones and 20 others at most; where that has gone from the log, those that are
- * younger. Of a log that was never read the newest entry alone: its past stays with the BMC.
+ * younger. Of a log that was never read only the newest entry: older ones can be read at the BMC.
  */
 export function newEntries(entries: readonly LogEntry[], last: string | undefined): readonly LogEntry[] {
   if (last === undefined) return entries.slice(-1);

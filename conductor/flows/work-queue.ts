@@ -1,7 +1,7 @@
 import type { Clock } from '#shared/clock.ts';
 
 /**
- * Who has nudged for a node: its agent, which stands idle until it is answered; somebody else, who can wait a moment;
+ * What has nudged for a node: its agent, which is idle until it is answered; a user, who can wait a moment;
  * another conductor, whose nudge is not passed on again.
  */
 export type NudgeOrigin = 'agent' | 'operator' | 'another conductor';
@@ -9,7 +9,7 @@ export type NudgeOrigin = 'agent' | 'operator' | 'another conductor';
 /** A timer that is this late says that the process has more to do than it can. */
 const lateMs = 20;
 /**
- * So many at work at once are served in time; anyone who is at it for longer waits for something outside. Where no agent has
+ * How many nodes may be at work at once; work that takes longer only waits for something outside. Where no agent has
  * called for a while nobody stands idle meanwhile: then more begin at once, since they wait for the disk most of the time,
  * and some do however late the timers are, for it may be other processes that keep them late.
  */

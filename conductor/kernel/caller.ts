@@ -3,7 +3,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 export const roles = ['reader', 'member', 'admin'] as const;
 export type Role = (typeof roles)[number];
 
-/** Who asks, on whose behalf. */
+/** Who sends a request, and for which project. */
 export interface Caller {
   /** As history and logs name them; `undefined` where nobody is asked for a name. */
   readonly user: string | undefined;

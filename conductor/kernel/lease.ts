@@ -111,7 +111,7 @@ export interface Held {
 
 export const expiry = (leaseMs: number): SQL => sql`now() + make_interval(secs => ${leaseMs / 1000})`;
 
-/** On a row with a lease: it may be claimed. Where no holder is written, the time alone says so. */
+/** On a row with a lease: it may be claimed. Without a column for the holder only the time decides. */
 export function isFree({ holder, expiresAt }: { readonly holder?: PgColumn; readonly expiresAt: PgColumn }): SQL {
   return sql`(${holder ?? expiresAt} is null or ${expiresAt} < now())`;
 }

@@ -93,7 +93,7 @@ export function parseParameters(
       `parameters.${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is wrong'}`,
     );
   }
-  // of one alone the other may be the site's
+  // when only one is given, the other may come from the site
   if (given['drain-node-timeout'] !== undefined && given['drain-node-grace-period'] !== undefined) {
     requireDrainTimes(parsed.data);
   }

@@ -32,7 +32,7 @@ interface ActionDefinition {
   readonly revision?: TargetRevision;
   /** Takes its target nodes apart, one after another, and then has them deployed, or not. */
   readonly teardown?: 'then deploys' | 'then keeps';
-  /** What who runs it has to know (`conductor-store.ts`); absent = what every release knows. */
+  /** What a conductor must know to run it (`conductor-store.ts`); absent = what every release knows. */
   readonly needs?: number;
   /** `verify_site` asks each node, not only who could work on it, and changes none: it runs beside another action. */
   readonly looksOnly?: boolean;

@@ -4,7 +4,7 @@ import type { InterfaceKind } from '#conductor/model/node-words.ts';
 import type { ProvisionEvent, ProvisionState, VerbEvent } from '#conductor/model/provision-states.ts';
 import type { DiskLoss, StepKind } from '#shared/wire/step.ts';
 
-/** A core step's place: what runs it stands in `conductor-steps/`. */
+/** A core step's place: its code is in `conductor-steps/`. */
 export interface CoreStep {
   readonly interface: 'deploy' | 'power' | 'cluster';
   readonly step: string;
@@ -13,7 +13,7 @@ export interface CoreStep {
   readonly inBand?: { readonly destroys: DiskLoss };
 }
 
-/** How the agent is asked for this kind's steps, and told to run one (agent-protocol.md §4.1). */
+/** How the agent lists this kind's steps, and runs one (agent-protocol.md §4.1). */
 export interface InBandSteps {
   readonly kind: StepKind;
   readonly executeCommand: string;

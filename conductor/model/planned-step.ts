@@ -14,7 +14,7 @@ export interface PlannedStep {
   readonly inBand: boolean;
   readonly abortable: boolean;
   readonly rebootRequested: boolean;
-  /** Of an in-band step: whose contents it ends, by its own word. */
+  /** Of an in-band step: which disks' contents it says that it destroys. */
   readonly destroys?: DiskLoss | undefined;
   /** Why it is there and there, for the operator. */
   readonly reason: string;
@@ -57,7 +57,7 @@ export function stepName(step: Parameters<typeof stepTitle>[0] & { readonly phas
 
 /** A step that the operator, or a template, asks for. */
 export interface RequestedStep {
-  /** Its place is the task's, among the plugins' tasks alone; its priority says nothing. */
+  /** Its place is the task's among the plugins' tasks; its priority has no meaning. */
   readonly plugin?: PluginTaskRef;
   readonly interface: string;
   readonly step: string;

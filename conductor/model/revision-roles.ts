@@ -2,7 +2,7 @@
 export const revisionRoles = ['successful-site-action', 'last-site-action', 'committed', 'buffer'] as const;
 export type RevisionRole = (typeof revisionRoles)[number];
 
-/** Set by Baton alone: roles follow from them. */
+/** Set only by Baton: roles follow from them. */
 export const siteTags = ['committed', 'site-action-success', 'site-action-failure'] as const;
 export type SiteTag = (typeof siteTags)[number];
 

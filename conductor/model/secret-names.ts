@@ -91,7 +91,7 @@ interface FoundSecret {
 /**
  * Where in a document secrets stand in clear: for what is shown to anyone who may read it, and so must have none. What says
  * nothing (`null`, an empty text, true or false) is not a secret. Pure.
- * @param options.most stops after so many
+ * @param options.most how many at most
  * @param options.isFine what may stand there all the same, and says nothing
  */
 export function findSecrets(

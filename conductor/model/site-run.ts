@@ -57,7 +57,7 @@ export interface GroupDefinition {
   readonly depends_on: readonly string[];
   readonly selectors: readonly Selector[];
   readonly success_criteria?: SuccessCriteria;
-  /** Ours: so many of its nodes are at work at a time; absent = all. */
+  /** Ours: how many of its nodes are at work at a time; absent = all. */
   readonly max_parallel_nodes?: number;
   /** Ours: each node is deployed as soon as it is prepared itself. */
   readonly deploy_as_prepared?: boolean;

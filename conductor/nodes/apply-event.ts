@@ -85,7 +85,7 @@ export function impossible(
   );
 }
 
-/** That a flow waits and goes on again stands in its own log. */
+/** Waiting and resuming are in the flow's own log. */
 async function note(
   tx: Transaction,
   { uuid: nodeUuid, provisionState: from }: Pick<NodeRow, 'uuid' | 'provisionState'>,

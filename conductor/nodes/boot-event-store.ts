@@ -6,11 +6,11 @@ import type { NodesContext } from '#conductor/nodes/context.ts';
 
 /** A deploy boots a machine some five times; anybody on the network can have events written. */
 const kept = 60;
-/** Firmware asks on each of its ports, and again: what is the same within so many seconds counts once. */
+/** Firmware asks on each of its ports, and again: equal events within this many seconds count once. */
 const sameWithinSeconds = 2;
 
 /**
- * Keeps what was seen of the machine that has this MAC address, or of the node; of nobody's machine it keeps nothing. The
+ * Keeps what was seen of the machine that has this MAC address, or of the node; of an unknown machine it keeps nothing. The
  * newest 60 of a node stay.
  */
 export async function recordBootEvent(

@@ -38,7 +38,7 @@ export function withDriverDefaults(patch: JsonPatch): JsonPatch {
   return [...interfaceKinds.map(back), ...patch];
 }
 
-/** For a node that gets this driver: its defaults in place of what was nobody's choice, and of what it does not have. */
+/** For a node that gets this driver: its defaults in place of interfaces that nobody chose, and of those that it does not have. */
 export function followDriver(
   driver: string,
   node: Pick<NodeRow, 'driver' | 'networkInterface' | 'deployInterface' | 'interfaces'>,
@@ -133,7 +133,7 @@ export async function changeNode(
   }: {
     readonly version: number;
     readonly caller: Caller;
-    /** Only while it is nobody's. */
+    /** Only while it has neither owner nor lessee. */
     readonly isUnowned?: boolean;
   },
 ): Promise<NodeRow> {
@@ -194,9 +194,9 @@ export async function setMaintenance(
 ): Promise<void> {
   await context.db.transaction(async (tx) => {
     const reason = maintenance.on ? (maintenance.reason ?? null) : null;
-    if (!maintenance.on) await notifyCapacity(tx, nodeUuid);
     const event = maintenance.on ? `maintenance on${reason ? `: ${reason}` : ''}` : 'maintenance off';
     await writeMaintenance(tx, nodeUuid, { on: maintenance.on, reason }, changeNote(context, caller, event));
+    if (!maintenance.on) await notifyCapacity(tx, nodeUuid);
   });
   // a flow under way is held, or goes on
   context.nudge(nodeUuid);

@@ -56,7 +56,7 @@ const driverKeys = drivers.flatMap(({ fields }) => Object.keys(fields));
 const knownKeys: ReadonlySet<string> = new Set([...driverKeys, ...generalKeys, ...ironicKeys]);
 
 /**
- * `driver_info` holds what is known alone: of a key that nobody knows, nobody could say whether it is a secret.
+ * `driver_info` holds only known keys: of any other it would not be clear whether it is a secret.
  * @param before as it is stored: its keys may stay, as those of an older Baton or of Ironic
  * @throws AppError `invalid_argument` naming the key, and the one that was probably meant.
  */

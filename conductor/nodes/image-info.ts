@@ -153,7 +153,7 @@ const fetchedFields = [
 ];
 
 /**
- * Whether the machine may fetch what its instance is made of: it stands in networks that the caller may not.
+ * Whether the machine may fetch what its instance is made of: it can reach networks that the caller must not.
  * @throws AppError `forbidden` naming the field (`BATON_IMAGE_URL_ALLOW`).
  */
 export function checkImageUrls(instanceInfo: JsonObject, rules: OutboundRules): void {

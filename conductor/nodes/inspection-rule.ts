@@ -3,7 +3,7 @@ export interface InspectionRule {
   readonly description: string;
   /** The highest comes first. */
   readonly priority: number;
-  /** What it does is shown to nobody; nor what is said after it, which may reveal it. */
+  /** What it does is never shown; nor what rules after it log, which may reveal it. */
   readonly sensitive: boolean;
   /** All of them must hold. */
   readonly conditions: readonly RuleCall[];

@@ -17,7 +17,7 @@ export function requireUnprotected(node: Pick<NodeRow, 'uuid' | 'protected' | 'p
 
 /**
  * For callers who may work on some nodes only: looked at under the row's lock, since a node may be given away at any time.
- * @throws AppError `conflict` naming whose it is
+ * @throws AppError `conflict` naming owner or lessee
  */
 export function requireUnowned({ uuid, owner, lessee }: Pick<NodeRow, 'uuid' | 'owner' | 'lessee'>): void {
   if (owner !== null) throw new AppError('conflict', `node ${uuid} belongs to ${owner}`);

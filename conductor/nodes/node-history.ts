@@ -46,7 +46,7 @@ export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<vo
   await beforeCommit(db, writeNotes, { nodeUuid, entry: { uuid, severity, user, project, ...fields }, event });
 }
 
-/** Forgets the node's oldest entries of one type and severity, beyond the newest so many. */
+/** Forgets the node's oldest entries of one type and severity, beyond the newest `keep`. */
 export async function forgetOldest(
   db: Queryable,
   nodeUuid: string,

@@ -35,7 +35,7 @@ export async function requireUnreserved(db: Queryable, nodeUuid: string): Promis
 }
 
 /**
- * Acts on the node's BMC for an operator, alone; `signal` aborts when the lock is lost.
+ * Acts on the node's BMC for an operator, under the node's lease; `signal` aborts when the lock is lost.
  * @throws AppError `node_locked` while a conductor works on the node.
  */
 export async function withNodeLock<Result>(
@@ -82,7 +82,7 @@ export function changeUnlocked<Result, Read = undefined>(
     context.db.transaction(async (tx) => {
       // lease before row, the order in which conductors lock them
       const unlocked = requireUnlocked(tx, nodeUuid);
-      // a node that is gone has no lease that could be free: that is said first
+      // a node that is gone has no lease that could be free: its `not_found` comes first
       const [node, , found] = await together([
         lockNode(tx, nodeUuid),
         unlocked,

@@ -25,7 +25,7 @@ export function ofVisibleNodes(db: Queryable, nodeUuid: PgColumn, project: strin
   return inArray(nodeUuid, db.select({ uuid: nodes.uuid }).from(nodes).where(visibleNodes(project)));
 }
 
-/** Whether the caller acts for somebody else than the node's owner, who alone sees how its BMC is reached. */
+/** Whether the caller acts for another project than the node's owner: only the owner sees how its BMC is reached. */
 export function isForeignTo(caller: Pick<Caller, 'project'>, node: Ownership): boolean {
   return caller.project !== undefined && node.owner !== caller.project;
 }

@@ -37,7 +37,7 @@ const surroundingColumns = {
 } as const;
 type SurroundingColumn = keyof typeof surroundingColumns;
 
-/** What these fields are made from; the rest of a node stands in its row. */
+/** What these fields are made from; all others are in the node's row. */
 const columnOfField: Readonly<Partial<Record<NodeField, readonly SurroundingColumn[]>>> = {
   reservation: ['reservation'],
   conductor: ['reservation'],

@@ -77,7 +77,7 @@ interface ReadRamdisk {
   readonly instead?: string;
 }
 
-/** Nodes that came from Ironic may name images of Glance. What is booted stands in a script that anybody may read. */
+/** Nodes that came from Ironic may name images of Glance. What is booted is in a script that anybody may read. */
 function readRamdisk({ config, secrets }: Uses, node: RamdiskNode): ReadRamdisk {
   if (!config.nodeRamdisks || bootsFromVirtualMedia(node) || bootsByHttp(node)) return {};
   const { deploy_kernel, deploy_ramdisk } = node.driverInfo;

@@ -21,7 +21,7 @@ export async function listTraits(db: Queryable, nodeUuids: readonly string[]): P
   return byNode;
 }
 
-/** Who follows the fleet finds changes by when a node's row was written. */
+/** The fleet watch finds changes by when a node's row was written. */
 async function touchNode(db: Queryable, nodeUuid: string): Promise<void> {
   await db.update(nodes).set({ uuid: nodeUuid }).where(eq(nodes.uuid, nodeUuid));
 }

@@ -10,7 +10,7 @@ type Settings = ReturnType<typeof readConfig>;
 
 /**
  * Dumps the database of the conductor's settings into a file that is not there yet; half of a dump is deleted.
- * @returns the file of the keys without which the dump is of no use
+ * @returns the file of the keys without which the dump can't be used
  * @throws AppError saying why there is no dump
  */
 export async function dumpToFile(

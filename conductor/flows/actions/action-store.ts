@@ -62,7 +62,7 @@ interface ActionPage {
   readonly limit: number;
   /** The id of the last one of the page before. */
   readonly before?: string | undefined;
-  /** Those alone that have not ended, or have. */
+  /** Only those that have not ended, or only those that have. */
   readonly open?: boolean | undefined;
 }
 

@@ -165,7 +165,7 @@ function awaitDeparture(why: string): ConductorStepOutcome {
 
 const FellBack = z.object({ deploy_boot: z.literal('reboot'), reason: z.string() });
 
-/** It stands in the flow before it is done: after a crash the machine is on either way. */
+/** Recorded before the machine is switched on: after a crash nothing else shows why it is on. */
 async function fallBack({ step, log, record }: StepContext): Promise<ConductorStepOutcome> {
   log.warn({ step: step.step }, 'kexec: the machine is off, it is started from its disk');
   const reason = 'the machine was off, and so had not gone into its system by kexec';

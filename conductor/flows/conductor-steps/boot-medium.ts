@@ -15,7 +15,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 export async function insertBootMedium(context: StepContext): Promise<void> {
   const { node, signal } = context;
   const media = requireVirtualMedia(context);
-  // before the drive is emptied: its answer would reach the BMC alone
+  // before the drive is emptied: afterwards only the BMC would see the error
   await checkBootMedium(context);
   const token = randomBytes(32).toString('base64url');
   await context.record(async (tx) => {

@@ -13,7 +13,7 @@ import { isFastTracked } from '#conductor/nodes/ramdisk-boot.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { CommandResult } from '#shared/wire/agent-calls.ts';
 
-/** Kinds that may leave the ramdisk running for the next flow, the node being nobody's. */
+/** Kinds that may leave the ramdisk running for the next flow: the node has no instance. */
 const leavesRamdisk: readonly FlowKindName[] = ['inspect', 'clean', 'manual_clean'];
 
 /** Fast track: the flow ends with the ramdisk running, on the network where it is. */
@@ -96,7 +96,7 @@ async function tearDown(context: StepContext, mode: 'run' | 'resume'): Promise<C
 }
 
 const Logs = z.looseObject({ system_logs: z.string() });
-/** Who has failed may fail at this too: the machine is to be made safe soon. */
+/** Short: an agent that has just failed may not answer, and the machine has yet to be made safe. */
 const timeoutMs = 20_000;
 
 async function run(context: StepContext): Promise<ConductorStepOutcome> {

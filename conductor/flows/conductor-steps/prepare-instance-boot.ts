@@ -49,7 +49,7 @@ async function installBootloader(context: StepContext, bootMode: string): Promis
   });
 }
 
-/** Ironic asks `target_raid_config` alone, which a RAID made by a deploy step never had. */
+/** Ironic looks only at `target_raid_config`, which a RAID made by a deploy step never had. */
 function needsBootLoader(node: NodeRow): boolean {
   return (
     hasSoftwareRaid(node.raidConfig) || hasSoftwareRaid(node.targetRaidConfig) || isPartitionImage(node.instanceInfo)

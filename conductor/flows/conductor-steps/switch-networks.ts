@@ -57,7 +57,7 @@ export const switchToTenantNetwork: ConductorStep = {
   step: 'switch_to_tenant_network',
   description: "Moves the node's switch ports to the tenant's networks (its VIFs, or the default).",
   run: async (context) => {
-    // power is off here, so that the ramdisk never sees the tenant's network; with kexec it waits there for its button alone
+    // power is off here, so that the ramdisk never sees the tenant's network; with kexec it only waits for its button
     const vifs = await context.ask(listVifs(context.db, context.node.uuid));
     const { networks } = context.networks;
     const groups = await context.record((tx) => reserveBondNumbers(tx, networks, context.node.uuid));

@@ -64,7 +64,7 @@ async function requireOwnAgent(context: StepContext): Promise<void> {
 
 /**
  * As recorded by the deploy, else as the operator's hints name it. Before anything is touched, all others must be such
- * that the next deploy can be told to spare them.
+ * that the next deploy can skip them.
  * @throws AppError `storage_error`
  */
 async function chooseOsDisk(context: StepContext): Promise<OsDisk> {
@@ -92,7 +92,7 @@ async function demandProof(
   return { kind: 'done', output };
 }
 
-/** A wipe of all has met all disks of which the conductor knows, and left alone what the operator wants left alone. */
+/** A wipe of all disks has met every disk that the conductor knows of, and skipped only what the operator excludes. */
 async function requireComplete({ ask, db, node }: StepContext, result: EraseResult): Promise<void> {
   const inventory = await ask(latestInventory(db, node.uuid));
   const inventoried = inventoriedDisks(inventory?.toMeet ?? [], node.properties);
@@ -101,7 +101,7 @@ async function requireComplete({ ask, db, node }: StepContext, result: EraseResu
 }
 
 /**
- * The agent's answer, when it proves each disk and has left none alone but for an operator's reason: pure.
+ * The agent's answer, when it proves each disk and has skipped none without an operator's reason. Pure.
  * @throws AppError `agent_error` naming the disks.
  */
 export function readProved(output: unknown, preservesLocalStorage: boolean): EraseResult {

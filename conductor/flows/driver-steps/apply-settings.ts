@@ -37,7 +37,7 @@ export const ApplyArgs = z.strictObject({ settings: BiosSettingsArgument });
 
 /**
  * Kept with the step: its settings were asked for with those of the next steps, or before another step's reset, are lost
- * with them, or are asked for alone, which is the last try.
+ * with them, or are requested by themselves, which is the last try.
  */
 const Along = z.object({ asked: z.enum(['along', 'lost', 'alone']) });
 type Asked = z.infer<typeof Along>['asked'];

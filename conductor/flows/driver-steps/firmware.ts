@@ -152,7 +152,7 @@ async function awaitEnd(context: StepContext, done: Done, update: Update): Promi
   return undefined;
 }
 
-/** Some BMCs write at the next reset, but do not say so: what has not begun for a while gets one. */
+/** Some BMCs write at the next reset, but do not say so: an update that does not begin in time gets one. */
 async function resetForUpdate(context: StepContext, done: Done, update: Update): Promise<ConductorStepOutcome> {
   const waits = waiting(`the BMC to begin the update of ${update.component}`);
   const now = context.clock.now().getTime();

@@ -19,7 +19,7 @@ export function worksOn(
 
 /**
  * The one of these conductors that is named for the node, and reads its power state: rendezvous hashing, so that the
- * choice is the same everywhere and a conductor that comes or goes changes it for its own share of the nodes alone.
+ * choice is the same everywhere and a conductor that comes or goes changes it only for its own share of the nodes.
  * `undefined` when none works on the node. Pure; `node-conductor.ts` says the same in SQL.
  */
 export function responsibleConductor(conductors: readonly Worker[], node: NodeWork): string | undefined {

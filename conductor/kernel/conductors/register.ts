@@ -71,7 +71,7 @@ export async function joinRegister(options: RegisterOptions): Promise<Register> 
   const state = { hasLeft: false, known: [] as readonly ConductorRow[] };
   const readLive = async (): Promise<readonly ConductorRow[]> => {
     const all = await listConductors(db, config.conductorTimeoutMs);
-    // who answers is alive, however late its heartbeat
+    // this conductor is alive, however late its heartbeat
     state.known = all.filter((each) => (each.hostname === self.hostname ? !state.hasLeft : each.alive));
     return state.known;
   };

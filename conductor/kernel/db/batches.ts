@@ -4,13 +4,13 @@ export interface BatchOptions {
   readonly maxItems?: number;
   /** A run that takes longer fails (`database_error`), and the next begins: one hung connection must not stop all. */
   readonly deadlineMs?: number;
-  /** Whether a failure may be one item's alone: then each is tried by itself. */
+  /** Whether a failure may be caused by one item: then each is tried by itself. */
   readonly isOneItems?: (error: unknown) => boolean;
 }
 
 /**
  * Gathers what is asked for while a run is under way, and does all of it in the next: the more there is to do, the less
- * each costs. Nothing waits for a timer: who comes when nothing runs is served alone, at once.
+ * each costs. Nothing waits for a timer: an item that comes when nothing runs is served at once.
  * @param run answers one result per item, in their order; when it fails, all of them fail. Safe to repeat: what is given
  * up after the deadline may still be done
  */

@@ -13,7 +13,7 @@ import { start } from '#shared/process/run.ts';
 export async function lockDirectory(directory: string): Promise<{ release(): Promise<void> }> {
   const file = join(directory, 'baton.lock');
   const child = start('flock', ['--exclusive', '--timeout', '5', file, 'cat'], {
-    // its own session: Ctrl-C must reach the conductor alone, which still needs the lock to stop in order
+    // its own session: Ctrl-C must reach only the conductor, which needs the lock until it has stopped
     detached: true,
   });
   child.stdin.on('error', () => undefined); // flock gave up: its exit says so

@@ -88,7 +88,7 @@ function nextName(): { readonly name?: string } {
   return count > maxNamed ? {} : { name: `b${count}` };
 }
 
-/** From so many values on, the table is read once and each row looked up among them; below, each is looked up in it. */
+/** From this many values on, the table is read once and each row looked up among them; below, each is looked up in it. */
 export const manyValues = 100;
 
 /**

@@ -22,7 +22,7 @@ export function keyFileProblems(settings: {
 
 /**
  * The keys of the configuration: those of the file that it names, else the private server's own, made at its first
- * start. Only who has locked the data directory may call it.
+ * start. The caller must hold the lock of the data directory.
  * @throws AppError `invalid_argument` naming file and line.
  */
 export async function loadSecrets(config: {

@@ -29,7 +29,7 @@ const nonceBytes = 12;
 const tagBytes = 16;
 const mark = 'sealed:';
 
-/** A sealed value, alone or as the login of a URL: base64url, since a slash would end that. */
+/** A sealed value, by itself or as the login of a URL: base64url, since a slash would end that. */
 const sealedForm = /sealed:v1:([0-9a-f]{16}):([A-Za-z0-9_-]+)/;
 const wholeSealed = new RegExp(`^${sealedForm.source}$`);
 

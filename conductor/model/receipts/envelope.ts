@@ -155,7 +155,7 @@ function readJson(text: string): unknown {
   }
 }
 
-/** Of several texts that mean the same bytes one alone is taken, so that no byte of a receipt can be another. */
+/** Only the canonical base64 is accepted, so that no byte of a receipt can be changed. */
 function fromBase64(text: string, what: string): Buffer {
   const bytes = Buffer.from(text, 'base64');
   if (bytes.toString('base64') === text && bytes.length > 0) return bytes;

@@ -30,7 +30,7 @@ const version = 115;
 /**
  * Changes a node and its ports as the operator's rules say (those of the API and of `BATON_INSPECTION_RULES_FILE`), by
  * the inventory that is kept of it. Rules that can't be applied change nothing, and the node's history says why; what a
- * sensitive one says, or what may reveal it, is in the conductor's log alone.
+ * sensitive one says, or what may reveal it, is only in the conductor's log.
  * @throws AppError `agent_error` where a rule says that the inspection fails.
  */
 export async function applyRules(tx: Transaction, context: RulesContext, nodeUuid: string): Promise<void> {

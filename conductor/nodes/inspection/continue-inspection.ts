@@ -33,7 +33,7 @@ export async function continueInspection(
       'No lookup information provided: inventory.interfaces[].mac_address must name at least one network card.',
     );
   }
-  // the logs of a machine that is well are of no use, and large
+  // logs of a healthy machine are large, and nobody reads them
   const { inventory, logs: _, ...pluginData } = body;
   const machine = { addresses, bmcAddresses, nodeUuid };
   const node = await findInspectedNode(context.db, machine);

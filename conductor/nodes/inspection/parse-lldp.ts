@@ -9,7 +9,7 @@ export type ParsedLldp = Readonly<Record<string, unknown>>;
 
 /**
  * Reads TLVs (IEEE 802.1AB-2016 §8.5; 802.1Q annex D for 00-80-c2, 802.3 clause 79 for 00-12-0f). Those that are
- * unknown, too short or of no use are left out.
+ * unknown, too short or not useful are left out.
  */
 export function parseLldp(tlvs: readonly LldpTlv[]): ParsedLldp {
   const parsed: Record<string, unknown> = {};

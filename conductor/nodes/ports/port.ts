@@ -67,7 +67,7 @@ async function checkMembership(tx: Transaction, port: Partial<PortRow>): Promise
   const { portgroupUuid, nodeUuid } = port;
   if (!portgroupUuid || nodeUuid === undefined) return;
   const portgroup = await findRow(tx, portgroupResource, portgroupUuid);
-  // one text, Ironic's: whether another project has such a group is nobody's business
+  // one text, Ironic's: it must not show whether another project has such a group
   if (portgroup?.nodeUuid !== nodeUuid) {
     throw new AppError('invalid_argument', `Portgroup ${portgroupUuid} could not be found.`);
   }

@@ -57,7 +57,7 @@ const lookEveryMs = 20;
 const goneEveryMs = 250;
 const logEveryMs = 10_000;
 
-/** How clients reach it: by its socket alone. */
+/** How clients reach it: only by its socket. */
 export function clusterUrl({ directory }: Pick<Cluster, 'directory'>): string {
   // what the conductor's environment says of other servers (PGPORT, PGSSLMODE) does not hold for this one
   return `postgres://${superuser}@/postgres?host=${encodeURIComponent(directory)}&port=${port}&sslmode=disable`;

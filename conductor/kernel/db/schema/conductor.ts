@@ -1,7 +1,7 @@
 import { bigint, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core';
 import { instant, sequence } from '#conductor/kernel/db/schema/columns.ts';
 
-/** The register of conductors: each writes its own row again and again; who has not for a while is dead. */
+/** The register of conductors: each writes its own row periodically; one that has not for a while is dead. */
 export const conductors = pgTable('conductors', {
   id: sequence().notNull().unique(),
   /** `BATON_CONDUCTOR_NAME`. */

@@ -19,7 +19,7 @@ export const portgroups = pgTable(
     mode: text().notNull().default('active-backup'),
     properties: jsonb().$type<JsonObject>().notNull().default({}),
     standalonePortsSupported: boolean().notNull().default(true),
-    /** Of its bond on the switch, kept for it alone. */
+    /** Of its bond on the switch, reserved for this group. */
     bondNumber: integer(),
     extra: jsonb().$type<JsonObject>().notNull().default({}),
     ...times(),

@@ -22,7 +22,7 @@ export const receiptKeys = pgTable(
 );
 export type ReceiptKeyRow = typeof receiptKeys.$inferSelect;
 
-/** Signed statements of what was wiped. They refer to nodes and flows by words alone: those may be gone, receipts stay. */
+/** Signed statements of what was wiped. They have no references to nodes and flows: those may be gone, receipts stay. */
 export const receipts = pgTable(
   'receipts',
   {

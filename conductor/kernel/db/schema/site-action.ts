@@ -28,7 +28,7 @@ export const siteActions = pgTable(
     token: bigint({ mode: 'number' }).notNull().default(0),
     /** Without a holder: when the last one let go. */
     expiresAt: instant(),
-    /** What who runs it has to know (`conductor-store.ts`). */
+    /** What a conductor must know to run it (`conductor-store.ts`). */
     needs: integer().notNull().default(2),
     /** The token of the last claim by a release that looks at `needs`: others can't claim what needs anything. */
     fitToken: bigint({ mode: 'number' }).notNull().default(0),
@@ -86,7 +86,7 @@ export const siteActionNodes = pgTable(
     groupName: text(),
     /** The phase is being broken off (timeout, stop), and why: it ends as a failure. */
     cancelling: text(),
-    /** Since when: who does not come to rest in time is put into maintenance. */
+    /** Since when: a node that does not come to rest in time is put into maintenance. */
     cancelledAt: instant(),
     /** What it does at present: `cleaning: erase_devices 40 %`. */
     doing: remarkColumn(),

@@ -12,7 +12,7 @@ export interface RuleSubject {
 const reference = /\{((?:node|inventory|plugin_data|item)(?:\.\w+|\[[^\][{}]+\])*)\}/g;
 
 /**
- * A value with what it refers to in place of the references; one that is a reference alone becomes what is there, of
+ * A value with what it refers to in place of the references; a value that is only a reference becomes what is there, of
  * whatever type, and `undefined` where nothing is. Pure.
  */
 export function fillIn(value: unknown, subject: RuleSubject): unknown {

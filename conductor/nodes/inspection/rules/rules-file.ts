@@ -52,7 +52,7 @@ function nameArguments(given: z.infer<typeof args>, { required, optional }: Sign
 const Rules = z
   .array(
     z.strictObject({
-      // Ironic's uuid and scope are of no use here: rules of a file have no other
+      // Ironic's uuid and scope mean nothing for rules of a file, and are ignored
       uuid: z.string().optional(),
       scope: z.null().optional(),
       sensitive: z.boolean().default(true),
