@@ -82,7 +82,7 @@ function readWipe(steps: readonly FlowStepRow[]): { readonly result: ProvedWipe;
   if (wipe?.state !== 'succeeded' || wipe.endedAt === null) {
     throw new AppError(
       'storage_error',
-      `no receipt is signed: the disks' wipe is ${wipe?.state ?? 'no step of the flow'}`,
+      `no receipt is signed: the disks' wipe is ${wipe?.state ?? 'not a step of the flow'}`,
     );
   }
   const parsed = ProvedWipe.safeParse(wipe.output);
