@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -57,10 +57,13 @@ interface NeutronState {
   cutAt: { request: number; done: boolean } | undefined;
 }
 
-const newMac = (): string =>
-  `fa:16:3e:${randomBytes(3)
-    .toString('hex')
-    .replace(/(..)(..)(..)/, '$1:$2:$3')}`;
+let macs = 0x80_00_00;
+
+/** A MAC that no other port has, nor a test writes down. */
+function newMac(): string {
+  macs += 1;
+  return `fa:16:3e:${(macs.toString(16).match(/../g) ?? []).join(':')}`;
+}
 
 class Refusal extends Error {
   readonly status: number;

@@ -81,12 +81,12 @@ describe('XML', () => {
   });
 
   test.each([
-    ['', 'no XML'],
-    ['<a>', 'no XML'],
-    ['<a></b>', 'no XML'],
-    ['hello', 'no XML'],
+    ['', 'not XML'],
+    ['<a>', 'not XML'],
+    ['<a></b>', 'not XML'],
+    ['hello', 'not XML'],
     ['<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', 'document type'],
-    ['<a>&unknown;</a>', 'no XML'],
+    ['<a>&unknown;</a>', 'not XML'],
     ['<a>'.repeat(1000), 'deeper than 64'],
   ])('%j is refused', (text, why) => {
     expect(() => parseXml(text)).toThrow(why);
