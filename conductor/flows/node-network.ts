@@ -150,6 +150,6 @@ export async function warnOfCables(
   const kept = await findInventory(db, node.uuid);
   const inventory = InventoryDocument.safeParse(kept?.inventory);
   if (!kept || !inventory.success) return [];
-  const moved = movedCablesIn(inventory.data, await listNodePorts(db, node.uuid), networks.portIdOf);
+  const moved = movedCablesIn(inventory.data, await listNodePorts(db, node.uuid), networks.placeOf);
   return moved.map((cable) => `${describeMovedCable(cable)} (as inventoried ${kept.collectedAt.toISOString()}).`);
 }

@@ -1,5 +1,6 @@
 import { isolated } from '#conductor/model/port-vlans.ts';
 import type { SwitchBond } from '#conductor/model/switch-bond.ts';
+import { findHeardSwitch, type LldpNeighbour, type PlaceOf, placeHeard } from '#conductor/networks/hear-switches.ts';
 import {
   type Destination,
   type NetworkPort,
@@ -9,21 +10,20 @@ import {
   type SwitchPortMove,
   type SwitchPortTarget,
 } from '#conductor/networks/network-interfaces.ts';
-import { findSwitch, type Networks } from '#conductor/networks/networks-file.ts';
+import type { Networks, SwitchEntry } from '#conductor/networks/networks-file.ts';
 import type { NeutronGroup } from '#conductor/networks/neutron/binding.ts';
 import { createNeutronConnector, type NeutronConnector } from '#conductor/networks/neutron/connect-by-neutron.ts';
 import type { PortGroup } from '#conductor/networks/place-bonds.ts';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
 import { type OpenCredential, switchAccess } from '#conductor/networks/switch-access.ts';
 import {
-  type LldpPort,
   type SwitchConnection,
   type SwitchDriver,
   type SwitchPortSetting,
   type SwitchPortState,
 } from '#conductor/networks/switch-driver.ts';
 import { createSwitchRounds, type OneWriter, type SwitchRounds } from '#conductor/networks/switch-rounds.ts';
-import { AppError, isRetryable } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
 import { limitAtOnce } from '#shared/in-parallel.ts';
 
 /** Where a port was read back to be. */
@@ -49,8 +49,10 @@ export interface NetworkConnector {
   readonly networks: Networks;
   /** `undefined` = the networks file has none. */
   readonly neutron: NeutronConnector | undefined;
-  /** What `port_id` is for a port of the switch, from what the switch says of it by LLDP. */
-  readonly portIdOf: (switchId: string, said: LldpPort) => string;
+  /** Where a card is plugged in, by what its switch says; asks no switch. */
+  readonly placeOf: PlaceOf;
+  /** The same for these; switches are asked for their ports' names where these can't be told otherwise. */
+  askPlaces(heard: readonly LldpNeighbour[], signal?: AbortSignal): Promise<PlaceOf>;
   /**
    * Moves a node's switch ports, reads back, and answers where they are: none for `noop` and `flat`.
    * @throws AppError `invalid_argument`, `switch_error`, `unavailable`, `not_found`.
@@ -99,7 +101,7 @@ export function createNetworkConnector(
   onVlansKept?: (switchId: string, vlans: readonly number[], error: unknown) => void,
 ): NetworkConnector {
   const switches = new Map<string, KnownSwitch>();
-  const switchOf = ({ switchEntry }: SwitchPortTarget): KnownSwitch => {
+  const switchOf = ({ switchEntry }: Pick<SwitchPortTarget, 'switchEntry'>): KnownSwitch => {
     const { switchId, driver } = switchEntry;
     const known = switches.get(switchId);
     if (known) return known;
@@ -110,12 +112,22 @@ export function createNetworkConnector(
     return opened;
   };
   const neutron = networks.neutron && createNeutronConnector(networks.neutron);
+  const driverOf = ({ driver }: SwitchEntry): SwitchDriver => switchDriver(driver);
+  const placesAt = { switches: networks.switches, driverOf };
   return {
     networks,
     neutron,
-    portIdOf: (switchId, said) => {
-      const entry = findSwitch(networks, switchId);
-      return (entry && switchDriver(entry.driver).portIdOf?.(said)) ?? said.portId;
+    placeOf: (neighbour) => placeHeard(neighbour, placesAt),
+    askPlaces: async (heard, signal) => {
+      const unclear = heard.filter((each) => placeHeard(each, placesAt).unclear !== undefined);
+      const entries = new Set(unclear.flatMap((each) => findHeardSwitch(networks.switches, each) ?? []));
+      const names = await Promise.all(
+        [...entries].map(async (switchEntry) => {
+          const { connection } = switchOf({ switchEntry });
+          return [switchEntry, await namesAt(switchEntry, connection, oneWriter, signal)] as const;
+        }),
+      );
+      return (neighbour) => placeHeard(neighbour, { ...placesAt, names: new Map(names) });
     },
     connect: async ({ nodeUuid, networkInterface, ports, destination, groups = [], signal }) => {
       const name = parseNetworkInterface(networkInterface);
@@ -155,6 +167,26 @@ export function createNetworkConnector(
       await neutron?.close();
     },
   };
+}
+
+/** An inspection waits no longer for a switch. Milliseconds. */
+const namesWithinMs = 30_000;
+
+/** The switch's own names of its ports, or why they were not told. */
+async function namesAt(
+  { switchId }: SwitchEntry,
+  connection: SwitchConnection,
+  oneWriter: OneWriter,
+  signal: AbortSignal | undefined,
+): Promise<ReadonlyMap<string, string> | { readonly failure: string }> {
+  if (!connection.readPortNames) return new Map<string, string>();
+  const limit = AbortSignal.any([AbortSignal.timeout(namesWithinMs), ...(signal ? [signal] : [])]);
+  try {
+    return await oneWriter(switchId, limit, async (held) => connection.readPortNames?.(held) ?? new Map());
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    return { failure: errorChain(error) };
+  }
 }
 
 /** Others' changes may be under way on the switch, and are not waited for longer either. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { networkPurposes } from '#conductor/model/network-purposes.ts';
 import type { Bonds } from '#conductor/networks/bonds.ts';
+import { sameSwitch } from '#conductor/networks/hear-switches.ts';
 import { loginFaults } from '#conductor/networks/login-faults.ts';
 import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
 
@@ -15,6 +16,7 @@ const Legible = z
         z
           .looseObject({
             switch_id: legibleText,
+            lldp_ids: z.array(z.string()).optional().catch(undefined),
             driver: legibleText,
             username: legibleText,
             bonds: z.record(z.string(), z.array(z.string())).optional().catch(undefined),
@@ -42,6 +44,7 @@ export function findCrossFaults(document: unknown, knownDrivers: readonly KnownD
     if (entry.driver !== undefined) faults.push(...driverFaults(path, entry.driver, entry, knownDrivers));
     faults.push(...bondsFaults(`${path}.bonds`, entry.bonds ?? {}));
     faults.push(...madeBondFaults(path, entry, file.switches, knownDrivers));
+    faults.push(...lldpIdFaults(`${path}.lldp_ids`, entry, file.switches));
     if (entry.switch_id === undefined) continue;
     const id = entry.switch_id.toLowerCase();
     const earlier = seen.get(id);
@@ -62,6 +65,17 @@ export function findCrossFaults(document: unknown, knownDrivers: readonly KnownD
 }
 
 type LegibleSwitch = Legible['switches'][number];
+
+/** An identity that two switches have would put machines at the wrong one. */
+function lldpIdFaults(path: string, entry: LegibleSwitch, switches: readonly LegibleSwitch[]): string[] {
+  const idsOf = ({ switch_id: id, lldp_ids: more = [] }: LegibleSwitch) => [...(id === undefined ? [] : [id]), ...more];
+  const others = switches.filter((each) => each !== entry);
+  return (entry.lldp_ids ?? []).flatMap((id) => {
+    const other = others.findIndex((each) => idsOf(each).some((same) => sameSwitch(same, id)));
+    const at = switches.indexOf(others[other] ?? entry);
+    return other === -1 ? [] : [`${path}: ${id} is also what switches[${at}] goes by`];
+  });
+}
 
 /** Of bonds that Baton is to make. */
 function madeBondFaults(

@@ -302,6 +302,13 @@ describe('parseNetworksFile', () => {
     expect(() => parse(good.replace('\nnetworks:', second))).toThrow(
       'switches[1].switch_id: 00:11:22:aa:44:55 is already switches[0]',
     );
+    const leaf = (ids: string) => second.replace('00:11:22:aa:44:55", ', `b", lldp_ids: ${ids}, `);
+    const parsed = parse(good.replace('\nnetworks:', leaf('[leaf2, "0011.22aa.4456"]')));
+    expect(parsed.switches[1]?.lldpIds).toEqual(['leaf2', '0011.22aa.4456']);
+    expect(() => parse(good.replace('\nnetworks:', leaf('["0011.22aa.4455"]')))).toThrow(
+      'switches[1].lldp_ids: 0011.22aa.4455 is also what switches[0] goes by',
+    );
+    expect(() => parse(good.replace('\nnetworks:', leaf('[]')))).toThrow(/switches\[1\]\.lldp_ids: /);
   });
 
   test('lists all faults at once', () => {

@@ -12,6 +12,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 export interface SwitchEntry extends BondRules {
   /** As written; compared without regard to case. */
   readonly switchId: string;
+  /** What else the switch says of itself by LLDP: further chassis ids, its name, a management address. */
+  readonly lldpIds?: readonly string[] | undefined;
   /** A name in the switch driver table. */
   readonly driver: string;
   readonly endpoint: string;
@@ -102,6 +104,7 @@ const noRange = 'must be a range of numbers such as "101-148"';
 
 const SwitchInFile = z.strictObject({
   switch_id: words,
+  lldp_ids: z.array(words).min(1).optional(),
   driver: z.string(),
   endpoint: z.string().min(1, 'must not be empty'),
   credential: words.optional(),
@@ -178,6 +181,7 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
   return {
     switches: parsed.data.switches.map((entry) => ({
       switchId: entry.switch_id,
+      lldpIds: entry.lldp_ids,
       driver: entry.driver,
       endpoint: entry.endpoint,
       credential: entry.credential,

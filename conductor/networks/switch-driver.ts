@@ -62,6 +62,8 @@ export interface SwitchConnection {
    * @param found the ports as they were read
    */
   describe(settings: readonly SwitchPortSetting[], found: readonly SwitchPortState[]): readonly string[];
+  /** What the switch calls its ports in LLDP → their port ids: for names that can't be told from what it says. */
+  readPortNames?(signal?: AbortSignal): Promise<ReadonlyMap<string, string>>;
   close(): Promise<void>;
 }
 
@@ -141,6 +143,8 @@ export interface SwitchDriver {
   readonly removesVlans?: readonly SwitchTransport[];
   /** The port's name in the driver's form; `undefined` when nothing that the switch says is one. Default: the id as it is. */
   readonly portIdOf?: (said: LldpPort) => string | undefined;
+  /** Matches the system descriptions of switches whose chassis id in LLDP is another at each port. */
+  readonly chassisIdPerPort?: RegExp | undefined;
   /** Connects when it is first used. */
   connect(access: SwitchAccess): SwitchConnection;
 }

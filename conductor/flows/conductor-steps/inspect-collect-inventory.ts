@@ -4,7 +4,9 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import { applyInspection } from '#conductor/nodes/inspection/apply-inspection.ts';
 import { applyRules } from '#conductor/nodes/inspection/apply-rules.ts';
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
+import { neighboursOf } from '#conductor/nodes/inspection/moved-cables.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { InventoryDocument } from '#shared/wire/inventory.ts';
 
 async function run(context: StepContext): Promise<ConductorStepOutcome> {
   const { inventory, pluginData } = (await deliveredInventory(context)) ?? {
@@ -19,10 +21,13 @@ async function run(context: StepContext): Promise<ConductorStepOutcome> {
     );
   }
   const found = { nodeUuid: context.node.uuid, inventory, pluginData };
+  // before the transaction: a switch may take its time
+  const document = InventoryDocument.safeParse(inventory);
+  const placeOf = await context.networks.askPlaces(document.success ? neighboursOf(document.data) : [], context.signal);
   const output = await context.record(async (tx) => {
     const summary = await applyInspection(tx, {
       ...found,
-      portIdOf: context.networks.portIdOf,
+      placeOf,
       conductor: context.config.conductorName,
       now: context.clock.now(),
     });

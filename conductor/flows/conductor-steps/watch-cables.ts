@@ -2,7 +2,7 @@ import { askForHeardLldp } from '#conductor/agents/ask-agent.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { networkInterfaces, parseNetworkInterface } from '#conductor/networks/network-interfaces.ts';
-import { describeMovedCable, movedCablesIn } from '#conductor/nodes/inspection/moved-cables.ts';
+import { describeMovedCable, movedCablesIn, neighboursOf } from '#conductor/nodes/inspection/moved-cables.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { HeardLldp } from '#shared/wire/inventory.ts';
@@ -21,8 +21,9 @@ export async function startWatchingCables(context: StepContext): Promise<void> {
 export async function checkCables(context: StepContext): Promise<void> {
   const heard = await hearSwitches(context);
   if (heard === undefined) return;
-  const { networks, portIdOf } = context.networks;
-  const moved = movedCablesIn(heard, await context.ports(), portIdOf).map(describeMovedCable);
+  const { networks } = context.networks;
+  const placeOf = await context.networks.askPlaces(neighboursOf(heard), context.signal);
+  const moved = movedCablesIn(heard, await context.ports(), placeOf).map(describeMovedCable);
   if (moved.length > 0 && networks.movedCables === 'refuse') {
     throw new AppError('conflict', `no port is moved: ${moved.join('; ')}`);
   }

@@ -15,7 +15,7 @@ import { ovsDriver } from '#conductor/networks/switches/ovs.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Every operating system of switches that is a table of commands. */
-const switchOperatingSystems: readonly SwitchOs[] = [
+export const switchOperatingSystems: readonly SwitchOs[] = [
   linux,
   sonic,
   cumulus,

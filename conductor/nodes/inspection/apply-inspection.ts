@@ -4,7 +4,7 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
+import type { PlaceOf } from '#conductor/networks/hear-switches.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { atSwitchPort, describeMovedCable } from '#conductor/nodes/inspection/moved-cables.ts';
 import { planInspection } from '#conductor/nodes/inspection/plan-inspection.ts';
@@ -39,7 +39,7 @@ export async function applyInspection(
     readonly inventory: JsonObject;
     /** What the ramdisk's collectors reported beside the inventory. */
     readonly pluginData: JsonObject;
-    readonly portIdOf: NetworkConnector['portIdOf'];
+    readonly placeOf: PlaceOf;
     readonly conductor: string;
     readonly now: Date;
   },
@@ -52,10 +52,10 @@ export async function applyInspection(
   const plan = planInspection(node, ports, {
     inventory,
     rootDisk: typeof rootDisk === 'object' && rootDisk !== null ? rootDisk : undefined,
-    portIdOf: found.portIdOf,
+    placeOf: found.placeOf,
   });
 
-  const warnings = plan.movedCables.map(describeMovedCable);
+  const warnings = [...plan.movedCables.map(describeMovedCable), ...plan.unclear];
   const learned: Record<string, string> = {};
   const added: string[] = [];
   for (const { port, change } of plan.portChanges) {

@@ -56,8 +56,9 @@ export async function enrolDiscovered(
     await insertNode(tx, describeNode(nodeUuid, machine, found.document, config));
     const { inventory, pluginData } = found;
     const now = context.clock.now();
-    const { portIdOf } = context.networks;
-    await applyInspection(tx, { nodeUuid, inventory, pluginData, portIdOf, conductor: config.conductorName, now });
+    // asks no switch: anybody on the network may say that a machine hears one
+    const { placeOf } = context.networks;
+    await applyInspection(tx, { nodeUuid, inventory, pluginData, placeOf, conductor: config.conductorName, now });
     await applyRules(tx, context, nodeUuid);
     const enrolled = await getNode(tx, nodeUuid);
     await addHistory(tx, {

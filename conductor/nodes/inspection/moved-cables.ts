@@ -1,6 +1,12 @@
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
+import {
+  type HeardPlace,
+  type LldpNeighbour,
+  type PlaceOf,
+  sameSwitch,
+  sameSwitchPort,
+} from '#conductor/networks/hear-switches.ts';
 import { type ParsedLldp, parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 import type { HeardLldp } from '#shared/wire/inventory.ts';
@@ -11,60 +17,87 @@ type PluggedPort = Pick<PortRow, 'address' | 'localLinkConnection'>;
 
 export interface MovedCable {
   readonly port: PluggedPort;
-  /** As a `local_link_connection`. */
-  readonly heard: JsonObject;
+  readonly heard: HeardPlace;
 }
 
-/** @param heardBy what the port's card has heard; `{}` = nothing */
+/** @param heardBy what the port's card has heard */
 export function findMovedCables<Port extends PluggedPort>(
   ports: readonly Port[],
-  heardBy: (port: Port) => JsonObject,
+  heardBy: (port: Port) => HeardPlace | undefined,
 ): MovedCable[] {
   return ports.flatMap((port) => {
     const heard = heardBy(port);
-    return isElsewhere(port.localLinkConnection, heard) ? [{ port, heard }] : [];
+    return heard && isElsewhere(port.localLinkConnection, heard) ? [{ port, heard }] : [];
   });
 }
 
 /** The same from an inventory, or what an agent has heard. */
-export function movedCablesIn(
-  { interfaces }: HeardLldp,
-  ports: readonly PluggedPort[],
-  portIdOf: NetworkConnector['portIdOf'],
-): MovedCable[] {
+export function movedCablesIn(heard: HeardLldp, ports: readonly PluggedPort[], placeOf: PlaceOf): MovedCable[] {
   return findMovedCables(ports, ({ address }) => {
-    const card = interfaces.find(({ mac_address: mac }) => parseMacAddress(mac ?? '') === address);
-    return linkConnection(card?.lldp ? parseLldp(card.lldp) : undefined, portIdOf);
+    const card = heard.interfaces.find(({ mac_address: mac }) => parseMacAddress(mac ?? '') === address);
+    const neighbour = card?.lldp ? neighbourIn(parseLldp(card.lldp)) : undefined;
+    return neighbour && placeOf(neighbour);
   });
 }
 
+/** What every card of an inventory hears. */
+export function neighboursOf({ interfaces }: HeardLldp): LldpNeighbour[] {
+  return interfaces.flatMap(({ lldp }) => (lldp ? (neighbourIn(parseLldp(lldp)) ?? []) : []));
+}
+
 export function describeMovedCable({ port: { address, localLinkConnection }, heard }: MovedCable): string {
+  const { switchId, portId } = heard;
   return (
-    `${address} is plugged into ${atSwitchPort(heard)}, but its local_link_connection says ` +
+    `${address} is plugged into ${atSwitchPort({ switch_id: switchId, port_id: portId })}, but its local_link_connection says ` +
     `${atSwitchPort(localLinkConnection)}, whose switch port would be moved: correct it, or the cable`
   );
 }
 
 export function atSwitchPort({ switch_id: switchId, port_id: portId }: JsonObject): string {
-  return `switch ${String(switchId)} port ${String(portId)}`;
+  return `switch ${String(switchId)}${typeof portId === 'string' ? ` port ${portId}` : ''}`;
 }
 
-/** What a port's `local_link_connection` is by LLDP; `{}` where that says too little. */
-export function linkConnection(lldp: ParsedLldp | undefined, portIdOf: NetworkConnector['portIdOf']): JsonObject {
-  const { switch_chassis_id: switchId, switch_port_id: said, switch_system_name: name } = lldp ?? {};
-  const description = lldp?.['switch_port_description'];
-  if (typeof switchId !== 'string' || typeof said !== 'string') return {};
-  const portId = portIdOf(switchId, {
-    portId: said,
-    description: typeof description === 'string' ? description : undefined,
-  });
-  return { switch_id: switchId, port_id: portId, ...(typeof name === 'string' ? { switch_info: name } : {}) };
+/** The switch that speaks; `undefined` where it says too little. */
+export function neighbourIn(lldp: ParsedLldp | undefined): LldpNeighbour | undefined {
+  const text = (name: string): string | undefined => {
+    const value = lldp?.[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  const chassisId = text('switch_chassis_id');
+  const portId = text('switch_port_id');
+  if (chassisId === undefined || portId === undefined) return undefined;
+  const addresses = lldp?.['switch_mgmt_addresses'];
+  return {
+    chassisId,
+    portId,
+    description: text('switch_port_description'),
+    systemName: text('switch_system_name'),
+    systemDescription: text('switch_system_description'),
+    managementAddresses: Array.isArray(addresses) ? addresses.filter((each) => typeof each === 'string') : [],
+  };
 }
 
-/** Both name a switch port, and not the same; case is ignored. */
-function isElsewhere(recorded: JsonObject, heard: JsonObject): boolean {
-  return ['switch_id', 'port_id'].some((key) => {
-    const [one, other] = [recorded[key], heard[key]];
-    return typeof one === 'string' && typeof other === 'string' && one.toLowerCase() !== other.toLowerCase();
-  });
+/** What a port's `local_link_connection` is by LLDP; `{}` unless both its switch and its port are known. */
+export function linkConnection(neighbour: LldpNeighbour | undefined, placeOf: PlaceOf): JsonObject {
+  if (!neighbour) return {};
+  const { switchId, portId } = placeOf(neighbour);
+  if (switchId === undefined || portId === undefined) return {};
+  const { systemName } = neighbour;
+  return { switch_id: switchId, port_id: portId, ...(systemName === undefined ? {} : { switch_info: systemName }) };
+}
+
+/** Both name a switch, or a port, and not the same. */
+function isElsewhere({ switch_id: switchId, port_id: portId }: JsonObject, heard: HeardPlace): boolean {
+  if (isOther(switchId, heard.switchId, sameSwitch)) return true;
+  // a listed switch has its driver's names; of others nobody knows how their ports are written
+  const samePort = heard.isListed ? sameText : sameSwitchPort;
+  return isOther(portId, heard.portId, samePort);
+}
+
+function isOther(recorded: unknown, heard: string | undefined, isSame: typeof sameText): boolean {
+  return typeof recorded === 'string' && heard !== undefined && !isSame(recorded, heard);
+}
+
+function sameText(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
 }

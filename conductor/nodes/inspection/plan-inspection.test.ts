@@ -37,8 +37,12 @@ const bare = { properties: {} };
 const planInspection = (
   node: Parameters<typeof planWith>[0],
   ports: readonly PortRow[],
-  report: Omit<Parameters<typeof planWith>[2], 'portIdOf'>,
-) => planWith(node, ports, { portIdOf: (_switchId, { portId }) => portId, ...report });
+  report: Omit<Parameters<typeof planWith>[2], 'placeOf'>,
+) =>
+  planWith(node, ports, {
+    placeOf: ({ chassisId, portId }) => ({ switchId: chassisId, portId, isListed: false }),
+    ...report,
+  });
 
 describe('properties', () => {
   test('cpus, memory, the smallest disk that can be a root, boot mode', () => {
@@ -102,7 +106,9 @@ describe('ports', () => {
   test('a cable that is elsewhere than recorded is named; one at the same port in other letters is not', () => {
     const recorded = (portId: string) => port({ localLinkConnection: { ...link, port_id: portId } });
     const moved = (portId: string) => planInspection(bare, [recorded(portId)], { inventory: inventory() }).movedCables;
-    expect(moved('tap2')).toEqual([{ port: recorded('tap2'), heard: link }]);
+    expect(moved('tap2')).toEqual([
+      { port: recorded('tap2'), heard: { switchId: link.switch_id, portId: link.port_id, isListed: false } },
+    ]);
     expect(moved('TAP1')).toEqual([]);
     expect(planInspection(bare, [port({})], { inventory: inventory() }).movedCables).toEqual([]);
   });

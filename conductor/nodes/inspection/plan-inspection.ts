@@ -1,9 +1,14 @@
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
+import type { PlaceOf } from '#conductor/networks/hear-switches.ts';
 import { withCapability } from '#conductor/nodes/boot-mode.ts';
-import { findMovedCables, linkConnection, type MovedCable } from '#conductor/nodes/inspection/moved-cables.ts';
+import {
+  findMovedCables,
+  linkConnection,
+  type MovedCable,
+  neighbourIn,
+} from '#conductor/nodes/inspection/moved-cables.ts';
 import { type ParsedLldp, parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
@@ -28,6 +33,8 @@ export interface InspectionPlan {
   }[];
   /** Ports that are plugged in elsewhere than their `local_link_connection` says; what it says stays. */
   readonly movedCables: readonly MovedCable[];
+  /** Why ports without a `local_link_connection` get none from what they hear. */
+  readonly unclear: readonly string[];
   /** Under the names of Ironic's hooks. */
   readonly pluginData: {
     readonly all_interfaces: Readonly<Record<string, InspectedInterface>>;
@@ -50,7 +57,7 @@ export function planInspection(
   report: {
     readonly inventory: InventoryDocument;
     readonly rootDisk?: { readonly size?: unknown } | undefined;
-    readonly portIdOf: NetworkConnector['portIdOf'];
+    readonly placeOf: PlaceOf;
   },
 ): InspectionPlan {
   const { inventory } = report;
@@ -59,15 +66,24 @@ export function planInspection(
   const parsedLldp = Object.fromEntries(
     all.filter(({ lldp }) => lldp && lldp.length > 0).map((nic) => [nic.name, parseLldp(nic.lldp ?? [])]),
   );
-  const linkOf = (nic: InspectedInterface | undefined): JsonObject =>
-    linkConnection(nic && parsedLldp[nic.name], report.portIdOf);
+  const { placeOf } = report;
+  const heardBy = (nic: InspectedInterface | undefined) => neighbourIn(nic && parsedLldp[nic.name]);
+  const linkOf = (nic: InspectedInterface | undefined): JsonObject => linkConnection(heardBy(nic), placeOf);
+  const placeBy = (nic: InspectedInterface | undefined) => {
+    const neighbour = heardBy(nic);
+    return neighbour && placeOf(neighbour);
+  };
   const nicOf = (port: PortRow) => all.find((each) => each.mac_address === port.address);
   const known = new Set(ports.map((port) => port.address));
+  const added = valid.filter((nic) => !known.has(nic.mac_address));
+  const unlinked = [...ports.filter((port) => isEmpty(port.localLinkConnection)).map(nicOf), ...added];
   return {
     properties: { ...node.properties, ...inspectedProperties(node, report) },
-    newPorts: valid
-      .filter((nic) => !known.has(nic.mac_address))
-      .map((nic) => ({ address: nic.mac_address, pxeEnabled: nic.pxe_enabled, localLinkConnection: linkOf(nic) })),
+    newPorts: added.map((nic) => ({
+      address: nic.mac_address,
+      pxeEnabled: nic.pxe_enabled,
+      localLinkConnection: linkOf(nic),
+    })),
     portChanges: ports.flatMap((port) => {
       const nic = nicOf(port);
       const change = {
@@ -79,7 +95,11 @@ export function planInspection(
       };
       return isEmpty(change) ? [] : [{ port, change }];
     }),
-    movedCables: findMovedCables(ports, (port) => linkOf(nicOf(port))),
+    movedCables: findMovedCables(ports, (port) => placeBy(nicOf(port))),
+    unclear: unlinked.flatMap((nic) => {
+      const unclear = placeBy(nic)?.unclear;
+      return nic && unclear !== undefined ? `${nic.mac_address} ${unclear}` : [];
+    }),
     pluginData: { all_interfaces: byName(all), valid_interfaces: byName(valid), parsed_lldp: parsedLldp },
   };
 }

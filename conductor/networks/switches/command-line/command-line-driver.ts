@@ -54,11 +54,15 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
       transports: transports.filter((each) => (os.rowsOver?.[each] ?? os).bonds),
     },
     removesVlans: transports.filter((each) => (os.rowsOver?.[each] ?? os).removeVlan),
-    portIdOf: ({ portId, description }) =>
-      [portId, description ?? ''].map((said) => os.portName?.(said) ?? said).find((name) => os.portId.test(name)),
+    portIdOf:
+      os.portIdOf ??
+      (({ portId, description }) =>
+        [portId, description ?? ''].map((said) => os.portName?.(said) ?? said).find((name) => os.portId.test(name))),
+    chassisIdPerPort: os.chassisIdPerPort,
     connect: (access) => {
       const { transport } = requireEndpoint(access.endpoint, transports);
       const rows = os.rowsOver?.[transport] ?? os;
+      const { lldpNames } = os;
       const logins = createLogins(os.transports[transport] as OpenCommandLine, rows.transaction, access);
       const switchAt: ConnectedSwitch = { os, rows, access, logins, unsaved: [], saved: new Map(), latest: undefined };
       return {
@@ -80,6 +84,13 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
             const isSaved = settings.every((each) => switchAt.saved.get(each.portId) === describePort(each));
             if (!isSaved) await saveAll(switchAt, settings, [], signal);
           }),
+        ...(lldpNames && {
+          readPortNames: (signal) =>
+            inTurn(access.endpoint, async () => {
+              requireWanted(signal);
+              return lldpNames.parse(await (await logins.current(signal)).run(lldpNames.commands, signal));
+            }),
+        }),
         describe: (settings, found) => changeLines(rows, settings, found, !rows.transaction, switchAt.latest),
         close: () => inTurn(access.endpoint, async () => logins.close()),
       } satisfies SwitchConnection;

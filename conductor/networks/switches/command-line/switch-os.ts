@@ -1,6 +1,6 @@
 import type { FoundVlans, PortVlans } from '#conductor/model/port-vlans.ts';
 import type { BondMode, FoundBond, SwitchBond } from '#conductor/model/switch-bond.ts';
-import type { DownAmidChange, SwitchTransport } from '#conductor/networks/switch-driver.ts';
+import type { DownAmidChange, LldpPort, SwitchTransport } from '#conductor/networks/switch-driver.ts';
 import type { OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
 
 export interface SwitchSnapshot {
@@ -96,6 +96,16 @@ export interface SwitchOs extends SwitchRows {
   readonly portId: RegExp;
   /** A port's name in LLDP → its `port_id`, where they differ. */
   readonly portName?: (name: string) => string;
+  /** What LLDP says of a port → its `port_id`, where `portId` and `portName` don't say it all. */
+  readonly portIdOf?: (said: LldpPort) => string | undefined;
+  /** Asked where LLDP's name of a port can't be told from what LLDP says. */
+  readonly lldpNames?: {
+    readonly commands: readonly string[];
+    /** Name in LLDP → `port_id`. */
+    readonly parse: (outputs: readonly string[]) => ReadonlyMap<string, string>;
+  };
+  /** Matches the system descriptions of those that send another chassis id at each port. */
+  readonly chassisIdPerPort?: RegExp;
   /** Rows in place of these, for a transport that takes other words than the command line. */
   readonly rowsOver?: Readonly<Partial<Record<SwitchTransport, SwitchRows>>>;
 }

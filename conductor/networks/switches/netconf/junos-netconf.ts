@@ -9,6 +9,7 @@ import { AppError } from '#shared/errors/app-error.ts';
  */
 const operations: readonly (readonly [RegExp, (match: RegExpExecArray) => readonly string[]])[] = [
   [/^show interfaces terse$/, () => ['<get-interface-information format="text"><terse/></get-interface-information>']],
+  [/^show interfaces \| match /, () => ['<get-interface-information format="text"/>']],
   [
     /^show configuration (\w+) \| display set$/,
     ([, part]) => [

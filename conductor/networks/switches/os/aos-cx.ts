@@ -22,7 +22,7 @@ export const aosCx: SwitchOs = {
     https: restSession(aosCxBase),
   },
   rowsOver: { https: aosCxRest },
-  portId: /^(\d+\/\d+\/\d+|lag\d+)$/,
+  portId: /^(\d+\/\d+\/\d+(:\d+)?|lag\d+)$/,
   read: {
     commands: ['show running-config', 'show interface brief'],
     parse: ([config = '', brief = '']) => {

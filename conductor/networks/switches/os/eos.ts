@@ -55,7 +55,7 @@ export const eos: SwitchOs = {
     ssh: shell({ setUp: ['enable', 'terminal length 0', 'terminal width 511'], errors: /^% /m }),
     https: eapi,
   },
-  portId: /^(Ethernet\d+(\/\d+){0,2}|Port-Channel\d+)$/,
+  portId: /^(Ethernet\d+(\/\d+){0,3}|Port-Channel\d+)$/,
   read: {
     commands: ['show interfaces switchport | json', 'show vlan | json'],
     parse: ([switchports, vlans]) => ({

@@ -23,6 +23,7 @@ import {
 
 /** What LLDP's short names stand for: `Gi1/0/1` is `GigabitEthernet1/0/1`. */
 const longNames: Readonly<Record<string, string>> = {
+  Et: 'Ethernet',
   Fa: 'FastEthernet',
   Gi: 'GigabitEthernet',
   Tw: 'TwoGigabitEthernet',
@@ -30,9 +31,16 @@ const longNames: Readonly<Record<string, string>> = {
   Te: 'TenGigabitEthernet',
   Twe: 'TwentyFiveGigE',
   Fo: 'FortyGigabitEthernet',
+  Fif: 'FiftyGigE',
   Hu: 'HundredGigE',
+  Fou: 'FourHundredGigE',
+  FH: 'FourHundredGigE',
+  Ap: 'AppGigabitEthernet',
   Po: 'Port-channel',
 };
+
+/** Letters of a short name; one that is not listed is no port's name. */
+const longestShort = 4;
 
 const isolate = (portIds: readonly string[]): string[] => ranges(portIds).flatMap(isolateLines);
 const channels: ChannelWords = { name: (number) => `Port-channel${number}`, opens: ranges, isolate };
@@ -46,8 +54,9 @@ export const iosXe: SwitchOs = {
       errors: /^(% ?(?!VLAN|Access VLAN)[A-Z]|Command rejected|%Error)/m,
     }),
   },
-  portId: /^([A-Z][A-Za-z]+\d+(\/\d+){1,2}|Port-channel\d+)$/,
-  portName: (name) => name.replace(/^[A-Z][a-z]+(?=\d)/, (short) => longNames[short] ?? short),
+  portId: /^([A-Z][A-Za-z]+\d+(\/\d+){1,3}|Port-channel\d+)$/,
+  portName: (name) =>
+    name.replace(/^[A-Z][A-Za-z]+(?=\d)/, (kind) => longNames[kind] ?? (kind.length > longestShort ? kind : '?')),
   read: {
     commands: ['show running-config | section ^interface', 'show vlan brief'],
     parse: ([config = '', vlans = '']) => {

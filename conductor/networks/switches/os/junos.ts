@@ -23,9 +23,13 @@ export const junos: SwitchOs = {
     }),
     netconf: junosNetconf,
   },
-  portId: /^((ge|mge|xe|et)-\d+\/\d+\/\d+(:\d)?|ae\d+)$/,
+  portId: /^((ge|mge|xe|et)-\d+\/\d+\/\d+(:\d+)?|ae\d+)$/,
   // the port id in LLDP is a number of SNMP's, and the description names the port's unit, if not the port
   portName: (name) => name.replace(/\.0$/, ''),
+  lldpNames: {
+    commands: ['show interfaces | match "^Physical interface|SNMP ifIndex"'],
+    parse: ([text = '']) => namesByIndex(text),
+  },
   read: {
     commands: [
       'show interfaces terse',
@@ -131,6 +135,20 @@ export const junos: SwitchOs = {
   },
   save: () => [],
 };
+
+/** SNMP's numbers of ports, and of their units, which older versions send. */
+function namesByIndex(text: string): Map<string, string> {
+  const names = new Map<string, string>();
+  let port = '';
+  for (const line of text.split('\n')) {
+    port = /^Physical interface: ([^\s,]+)/.exec(line)?.[1] ?? port;
+    const index = /^\s+(?:Interface index: \d+,|Logical interface \S+ \(Index \d+\) \() ?SNMP ifIndex:? (\d+)/.exec(
+      line,
+    )?.[1];
+    if (index !== undefined && port !== '') names.set(index, port);
+  }
+  return names;
+}
 
 function withoutVlans(portId: string): string[] {
   return [`delete interfaces ${portId} native-vlan-id`, `delete interfaces ${portId} unit 0 family ethernet-switching`];

@@ -39,6 +39,9 @@ export const nxos: SwitchOs = {
     https: nxApi,
   },
   portId: /^(Ethernet\d+(\/\d+){1,2}|port-channel\d+)$/,
+  portName: (name) => name.replace(/^Eth(?=\d)/, 'Ethernet'),
+  // but for `lldp chassis-id switch`, from 10.2(3)F on
+  chassisIdPerPort: /\bNX-OS\b/,
   read: {
     commands: ['show running-config interface', 'show interface switchport', 'show vlan brief'],
     parse: ([config = '', switchports = '', vlans = '']) => {

@@ -34,7 +34,7 @@ const channels: ChannelWords = {
 export const os10: SwitchOs = {
   name: 'os10',
   transports: { ssh: shell({ setUp: ['terminal length 0'], errors: /^(%? ?Error:|% )/m }) },
-  portId: /^(ethernet\d+\/\d+\/\d+(:\d)?|port-channel\d+)$/,
+  portId: /^(ethernet\d+\/\d+\/\d+(:\d+)?|port-channel\d+)$/,
   read: {
     commands: ['show running-configuration interface', 'show vlan'],
     parse: ([config = '', vlans = '']) => ({

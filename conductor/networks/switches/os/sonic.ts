@@ -21,10 +21,22 @@ const Database = z.object({
 });
 type Database = z.infer<typeof Database>;
 
+const portId = /^(Ethernet|PortChannel)\d+$/;
+
 export const sonic: SwitchOs = {
   name: 'sonic',
   transports: { ssh: programs },
-  portId: /^(Ethernet|PortChannel)\d+$/,
+  portId,
+  // the port id in LLDP is an alias, which may look like another port's name; the description is the name unless one is set
+  portIdOf: ({ description = '' }) => (portId.test(description) ? description : undefined),
+  lldpNames: {
+    commands: ['sonic-cfggen -d --print-data'],
+    parse: ([text]) => {
+      const ports = Object.entries(parseAnswer(Database, text).PORT);
+      const aliases = ports.flatMap(([name, { alias }]) => (typeof alias === 'string' ? [[alias, name] as const] : []));
+      return new Map([...ports.map(([name]) => [name, name] as const), ...aliases]);
+    },
+  },
   read: {
     commands: ['sonic-cfggen -d --print-data'],
     parse: ([text]) => {

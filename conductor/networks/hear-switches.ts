@@ -1,0 +1,116 @@
+import type { LldpPort, SwitchDriver } from '#conductor/networks/switch-driver.ts';
+
+/** Where a card is plugged in, by the LLDP that it hears. Pure. */
+
+/** A neighbour as it describes itself. */
+export interface LldpNeighbour extends LldpPort {
+  readonly chassisId: string;
+  readonly systemName?: string | undefined;
+  readonly systemDescription?: string | undefined;
+  readonly managementAddresses: readonly string[];
+}
+
+/** `undefined` = not known: it is neither recorded nor compared. */
+export interface HeardPlace {
+  /** An entry's where the networks file has the switch, else the chassis id. */
+  readonly switchId: string | undefined;
+  /** In the form of the switch's driver; where the networks file lacks the switch, as it was said. */
+  readonly portId: string | undefined;
+  /** Whether the networks file has the switch. */
+  readonly isListed: boolean;
+  /** Why the one or the other is not known, and what to do. */
+  readonly unclear?: string;
+}
+
+export type PlaceOf = (neighbour: LldpNeighbour) => HeardPlace;
+
+interface HeardSwitch {
+  readonly switchId: string;
+  readonly lldpIds?: readonly string[] | undefined;
+  readonly driver: string;
+  readonly endpoint: string;
+}
+
+/**
+ * The switch of the networks file that a neighbour is: by its chassis id, else by what `lldp_ids` says of it, else as the
+ * only one with a management address of it as endpoint.
+ */
+export function findHeardSwitch<Switch extends HeardSwitch>(
+  switches: readonly Switch[],
+  { chassisId, systemName, managementAddresses }: LldpNeighbour,
+): Switch | undefined {
+  const byId = switches.find(({ switchId }) => sameSwitch(switchId, chassisId));
+  if (byId) return byId;
+  const said = [chassisId, ...(systemName === undefined ? [] : [systemName]), ...managementAddresses];
+  const listed = switches.filter(({ lldpIds = [] }) => lldpIds.some((id) => said.some((each) => sameSwitch(id, each))));
+  const candidates =
+    listed.length > 0 ? listed : switches.filter(({ endpoint }) => managementAddresses.includes(hostOf(endpoint)));
+  return candidates.length === 1 ? candidates[0] : undefined;
+}
+
+/**
+ * Tells where a neighbour's port is.
+ * @param names what a switch calls its ports in LLDP → their port ids, where it was asked for that
+ */
+export function placeHeard<Switch extends HeardSwitch>(
+  neighbour: LldpNeighbour,
+  options: {
+    readonly switches: readonly Switch[];
+    readonly driverOf: (entry: Switch) => SwitchDriver;
+    readonly names?: ReadonlyMap<Switch, ReadonlyMap<string, string> | { readonly failure: string }>;
+  },
+): HeardPlace {
+  const { switches, driverOf, names } = options;
+  const { chassisId, portId: said, description, systemName, systemDescription = '' } = neighbour;
+  const entry = findHeardSwitch(switches, neighbour);
+  if (!entry) {
+    const driver = switches.map(driverOf).find(({ chassisIdPerPort }) => chassisIdPerPort?.test(systemDescription));
+    if (!driver) return { switchId: chassisId, portId: said, isListed: false };
+    const name = systemName === undefined ? 'that shows no name' : `that calls itself ${systemName}`;
+    const unclear =
+      `hears a switch ${name}, port ${said}, with the chassis id ${chassisId}: its system (${driver.name}) sends one for ` +
+      'each port, so add its name to the lldp_ids of its switch in the networks file';
+    return { switchId: undefined, portId: undefined, isListed: false, unclear };
+  }
+  const driver = driverOf(entry);
+  const known = names?.get(entry);
+  const asked = known instanceof Map ? (known.get(said) as string | undefined) : undefined;
+  const portId = asked ?? (driver.portIdOf ? driver.portIdOf(neighbour) : said);
+  if (portId !== undefined) return { switchId: entry.switchId, portId, isListed: true };
+  const about = description === undefined ? '' : ` (description ${description})`;
+  const why = known && 'failure' in known ? `, and asking it failed (${known.failure})` : '';
+  const unclear =
+    `hears switch ${entry.switchId} call its port ${said}${about}, which driver ${driver.name} can't tell the port of${why}: ` +
+    'set port_id by hand';
+  return { switchId: entry.switchId, portId: undefined, isListed: true, unclear };
+}
+
+/** Compares identities of switches: case, and the way in which a MAC address is written, don't count. */
+export function sameSwitch(one: string, other: string): boolean {
+  return identity(one) === identity(other);
+}
+
+const macForms = /^(?:[0-9a-f]{2}([:-]))(?:[0-9a-f]{2}\1){4}[0-9a-f]{2}$|^[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}$/;
+
+function identity(text: string): string {
+  const lower = text.toLowerCase();
+  return macForms.test(lower) ? lower.replaceAll(/[.:-]/g, '') : lower;
+}
+
+/** Compares names of ports: `Gi1/0/1` is `GigabitEthernet1/0/1`. */
+export function sameSwitchPort(one: string, other: string): boolean {
+  const [short, long] = [one.toLowerCase(), other.toLowerCase()].sort((a, b) => a.length - b.length);
+  if (short === long) return true;
+  const [brief, full] = [partsOf(short ?? ''), partsOf(long ?? '')];
+  return brief !== undefined && full?.number === brief.number && full.kind.startsWith(brief.kind);
+}
+
+function partsOf(name: string): { readonly kind: string; readonly number: string } | undefined {
+  const [, kind, number] = /^([a-z]+(?:-[a-z]+)*) ?(\d[\d/:.]*)$/.exec(name) ?? [];
+  return kind === undefined || number === undefined ? undefined : { kind, number };
+}
+
+/** The host of `ssh:192.0.2.1`, `https://192.0.2.1:443`, `netconf:[2001:db8::1]:830`. */
+function hostOf(endpoint: string): string {
+  return /^[a-z]+:(?:\/\/)?(?:\[([^\]]+)\]|([^:/]+))/.exec(endpoint)?.slice(1).find(Boolean)?.toLowerCase() ?? '';
+}
