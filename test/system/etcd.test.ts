@@ -154,6 +154,13 @@ test('unstarted members and learners, found by the address in the document', asy
     expect(await removal('n4')).toMatch(
       /nothing says on which node [0-9a-f]+ at https:\/\/192\.0\.2\.4:2380 runs: name it in the members/,
     );
+    // an entry that names the node and is no member's excuses nobody: the vote would stay when the machine is wiped
+    for (const entry of [{ name: 'n4' }, { address: '192.0.2.44' }]) {
+      expect(await removal('n4', { members: [{ node: 'n4', ...entry }] })).toMatch(
+        /nothing says on which node [0-9a-f]+ at https:\/\/192\.0\.2\.4:2380 runs \(no member has the (name n4|address 192\.0\.2\.44) that members gives for n4\): name it/,
+      );
+    }
+    expect((await listed(cluster)).filter((name) => name === '')).toHaveLength(1);
     const members = [{ node: 'n4', address: '192.0.2.4' }];
     await expect
       .poll(async () => reported(await rounds.stable(cluster, 'n1', { members })))

@@ -99,18 +99,20 @@ async function probeMembers(client: EtcdClient, members: readonly Listed[], know
   return Promise.all([...new Set(urls)].map((url) => probe(client, url)));
 }
 
-function describeMember(
-  { ID: id, name, peerURLs: peerUrls, clientURLs, isLearner }: Listed,
-  probes: readonly Probe[],
-): ClusterMember {
+/** Added, and never seen running: it gets its name and its client URLs with its first start. */
+export function isUnstarted({ name, clientURLs }: Pick<Listed, 'name' | 'clientURLs'>): boolean {
+  return name === '' && clientURLs.length === 0;
+}
+
+function describeMember(listed: Listed, probes: readonly Probe[]): ClusterMember {
+  const { ID: id, name, peerURLs: peerUrls, clientURLs, isLearner } = listed;
   const base = { id, name, peerUrls, isLearner };
   const own = probes.filter(({ status }) => status?.header.member_id === id);
   const found = own.find(({ isHealthy }) => isHealthy) ?? own[0];
   if (!found?.status) {
-    const isUnstarted = name === '' && clientURLs.length === 0;
     const failure = probes.find(({ url, error }) => error !== undefined && clientURLs.includes(url));
     const why = failure ? { why: errorChain(failure.error) } : {};
-    const state: MemberState = isUnstarted ? 'unstarted' : 'unreachable';
+    const state: MemberState = isUnstarted(listed) ? 'unstarted' : 'unreachable';
     return { ...base, state, ...why, raftIndex: 0n };
   }
   const { status, url } = found;

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest';
-import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
-import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
+import type { ClusterMember, EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
+import {
+  describeUnclear,
+  describeUnmatched,
+  findUnmatched,
+  matchMembers,
+} from '#conductor/cluster/etcd/match-members.ts';
 
 const nodes = new Set(['n1', 'n2', 'n3']);
 const member = (name: string, peer: string) => ({ name, peerUrls: [`https://${peer}:2380`] });
@@ -39,8 +44,6 @@ test('members of which nothing says where they run', () => {
   expect(matched(strangers)).toEqual({ own: [], unclear: ['etcd-0', 'etcd-1', 'https://10.0.0.9:2380'] });
   const elsewhere = [{ name: 'etcd-0' }, { name: 'etcd-1' }, { address: '10.0.0.9' }];
   expect(matched(strangers, elsewhere)).toEqual({ own: [], unclear: [] });
-  // the document says which is this node's, also when it is gone already
-  expect(matched(strangers, [{ node: 'n1', name: 'etcd-7' }])).toEqual({ own: [], unclear: [] });
   // it says two things
   const both = [
     { node: 'n2', name: 'etcd-0' },
@@ -49,4 +52,33 @@ test('members of which nothing says where they run', () => {
     { address: '10.0.0.9' },
   ];
   expect(matched(strangers, both)).toEqual({ own: [], unclear: ['etcd-0'] });
+});
+
+test.each([
+  ['a name', { node: 'n1', name: 'etcd-7' }],
+  ['an address', { node: 'n1', address: '10.0.0.91' }],
+])('an entry that names the node by %s that no member has excuses none of the others', (_what, entry) => {
+  const members = [member('n2', '10.0.0.2'), member('', '10.0.0.9')];
+  expect(matched(members, [entry])).toEqual({ own: [], unclear: ['https://10.0.0.9:2380'] });
+  expect(findUnmatched(members, [entry, { node: 'n2', address: '10.0.0.2' }])).toEqual([entry]);
+});
+
+test('the host of a peer URL that two nodes may have, and one that is an address', () => {
+  const names = (peer: string, all: readonly string[]) =>
+    all.filter((node) => matchMembers([member('etcd-0', peer)], { members: [] }, node, new Set(all)).own.length > 0);
+  expect(names('n1.example.org', ['n1', 'n1.example.org'])).toEqual(['n1.example.org']);
+  expect(names('N1', ['n1', 'N1'])).toEqual([]);
+  expect(names('10.0.0.1', ['10', 'n1'])).toEqual([]);
+});
+
+test('it is said which entry of the node is no member', () => {
+  const members = [{ id: '16', name: '', peerUrls: ['https://10.0.0.9:2380'] }] as unknown as ClusterMember[];
+  const entries = [{ node: 'n1', name: 'etcd-1', address: '10.0.0.91' }, { node: 'n2', name: 'etcd-2' }, { name: 'x' }];
+  expect(describeUnclear({ unclear: members, members, entries }, 'n1')).toBe(
+    'nothing says on which node 10 at https://10.0.0.9:2380 runs ' +
+      '(no member has the name etcd-1 or the address 10.0.0.91 that members gives for n1)',
+  );
+  expect(describeUnmatched(findUnmatched(members, entries.slice(2)))).toBe(
+    'no member has the name x that members gives',
+  );
 });

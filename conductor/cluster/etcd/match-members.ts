@@ -1,10 +1,15 @@
-import type { ClusterMember, EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
+import { type ClusterMember, type EtcdCluster, nameOf } from '#conductor/cluster/etcd/etcd-cluster.ts';
+import { literalAddress } from '#shared/peers/address-ranges.ts';
 
 type Matched = Pick<ClusterMember, 'name' | 'peerUrls'>;
+type Entry = EtcdCluster['members'][number];
 
 export interface MemberMatch<Member> {
   readonly own: readonly Member[];
-  /** Those of which nothing says where they run: any might be the node's. */
+  /**
+   * Those of which nothing says where they run: any might be the node's. An entry that names the node and matches no
+   * member excuses none of them: it may be mistyped.
+   */
   readonly unclear: readonly Member[];
 }
 
@@ -20,31 +25,69 @@ export function matchMembers<Member extends Matched>(
   nodes: ReadonlySet<string>,
 ): MemberMatch<Member> {
   const places = members.map((member) => ({ member, place: placeOf(member, entries, nodes) }));
-  // where the document says which member is the node's, it need not say whose the others are
-  const isReported = entries.some((entry) => entry.node === node);
   return {
     own: places.filter(({ place }) => place === node).map(({ member }) => member),
-    unclear: isReported ? [] : places.filter(({ place }) => place === undefined).map(({ member }) => member),
+    unclear: places.filter(({ place }) => place === undefined).map(({ member }) => member),
   };
 }
 
-/** A node's name; `null` = on none of the site's; `undefined` = nothing, or no one thing, says it. */
-function placeOf(
-  { name, peerUrls }: Matched,
-  entries: EtcdCluster['members'],
-  nodes: ReadonlySet<string>,
-): string | null | undefined {
-  const hosts = peerUrls.map(hostOf);
-  const reported = entries.filter(
-    (entry) =>
-      (entry.name !== undefined && entry.name === name) ||
-      (entry.address !== undefined && hosts.includes(hostOf(`http://${bracketed(entry.address)}`))),
+/** `nothing says on which node etcd-0 runs`, and which entries that name the node are no member's; for people. Pure. */
+export function describeUnclear(
+  { unclear, members, entries }: UnclearMembers,
+  node: string,
+  nameMember: (member: ClusterMember) => string = nameOf,
+): string {
+  const unmatched = findUnmatched(
+    members,
+    entries.filter((entry) => entry.node === node),
   );
-  const [first] = reported;
-  if (first) return reported.every((entry) => entry.node === first.node) ? (first.node ?? null) : undefined;
-  if (nodes.has(name)) return name;
-  const named = hosts.flatMap((host) => [host, host.split('.')[0] ?? host]);
-  return [...nodes].find((node) => named.includes(node.toLowerCase()));
+  const remark = unmatched.length === 0 ? '' : ` (${describeUnmatched(unmatched)})`;
+  return `nothing says on which node ${unclear.map(nameMember).join(', ')} runs${remark}`;
+}
+
+interface UnclearMembers {
+  readonly unclear: readonly ClusterMember[];
+  readonly members: readonly Matched[];
+  readonly entries: readonly Entry[];
+}
+
+/** Entries of the document that are no member's: mistyped, or their member is gone or not there yet. Pure. */
+export function findUnmatched(members: readonly Matched[], entries: readonly Entry[]): readonly Entry[] {
+  return entries.filter((entry) => !members.some((member) => isMeant(entry, member)));
+}
+
+/** `no member has the name etcd-a or the address 192.0.2.1 that members gives for n1`; for people. Pure. */
+export function describeUnmatched(entries: readonly Entry[]): string {
+  return entries
+    .map(({ node, name, address }) => {
+      const marks = [
+        ...(name === undefined ? [] : [`the name ${name}`]),
+        ...(address === undefined ? [] : [`the address ${address}`]),
+      ];
+      return `no member has ${marks.join(' or ')} that members gives${node === undefined ? '' : ` for ${node}`}`;
+    })
+    .join('; ');
+}
+
+/** A node's name; `null` = on none of the site's; `undefined` = nothing, or no one thing, says it. */
+function placeOf(member: Matched, entries: readonly Entry[], nodes: ReadonlySet<string>): string | null | undefined {
+  const [first, ...others] = entries.filter((entry) => isMeant(entry, member));
+  if (first) return others.every((entry) => entry.node === first.node) ? (first.node ?? null) : undefined;
+  if (nodes.has(member.name)) return member.name;
+  const hosts = member.peerUrls.map(hostOf);
+  const labels = hosts.flatMap((host) => (literalAddress(host) === undefined ? host.split('.').slice(0, 1) : []));
+  // n1.example.org may be a node's whole name, and n1 another's
+  return oneOf(nodes, hosts) ?? oneOf(nodes, labels);
+}
+
+function isMeant({ name, address }: Entry, member: Matched): boolean {
+  if (name !== undefined && name === member.name) return true;
+  return address !== undefined && member.peerUrls.map(hostOf).includes(hostOf(`http://${bracketed(address)}`));
+}
+
+function oneOf(nodes: ReadonlySet<string>, hosts: readonly string[]): string | undefined {
+  const [found, ...others] = [...nodes].filter((node) => hosts.includes(node.toLowerCase()));
+  return others.length === 0 ? found : undefined;
 }
 
 function hostOf(url: string): string {

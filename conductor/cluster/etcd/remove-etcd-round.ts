@@ -5,7 +5,7 @@ import { type ClusterView, type EtcdCluster, nameOf } from '#conductor/cluster/e
 import { mayPass } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { etcdStableRound } from '#conductor/cluster/etcd/etcd-health.ts';
 import { firstAnswer, lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
-import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
+import { describeUnclear, matchMembers } from '#conductor/cluster/etcd/match-members.ts';
 import { aloneWithCluster, type EtcdContext, withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import { planRemoval, type RemovalPlan } from '#conductor/cluster/etcd/plan-removal.ts';
 import type { Journal } from '#conductor/cluster/journal.ts';
@@ -74,13 +74,13 @@ async function lookFor(client: EtcdClient, cluster: EtcdCluster, { node, site }:
   const view = await lookAtCluster(client, cluster);
   const { own, unclear } = matchMembers(view.members, cluster, node, new Set(site.nodes.keys()));
   if (unclear.length > 0) {
-    const names = unclear
-      .map((each) => (each.name === '' ? nameOf(each) : `${each.name} (${each.peerUrls.join(', ')})`))
-      .join(', ');
+    const why = describeUnclear({ unclear, members: view.members, entries: cluster.members }, node, (each) =>
+      each.name === '' ? nameOf(each) : `${each.name} (${each.peerUrls.join(', ')})`,
+    );
     throw refused(node, [
       inTheWay(
         cluster.name,
-        `nothing says on which node ${names} runs: name it in the members of the promenade/EtcdClusters/v1 document, without a node when it is none of the site's`,
+        `${why}: name it in the members of the promenade/EtcdClusters/v1 document, without a node when it is none of the site's`,
       ),
     ]);
   }

@@ -3,6 +3,7 @@ import { fieldText } from '#conductor/drivers/call-deadline.ts';
 import type { DriverField } from '#conductor/drivers/driver-definition.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
+import { isHost } from '#shared/peers/is-host.ts';
 
 const privilegeLevels = ['ADMINISTRATOR', 'CALLBACK', 'OPERATOR', 'USER'] as const;
 
@@ -48,7 +49,7 @@ const DriverInfo = z.looseObject({
     .string({ error: 'is required: the IP address or hostname of the BMC' })
     .trim()
     // ipmitool would take a leading dash for an option
-    .regex(/^[^\s-][^\s]*$/, { error: 'must be an IP address or hostname' }),
+    .refine(isHost, { error: 'must be an IP address or hostname, without scheme and port (ipmi_port)' }),
   ipmi_port: wholeNumber(1, 65_535),
   ipmi_username: z.coerce.string().nullish(),
   // passwords of digits only arrive as numbers

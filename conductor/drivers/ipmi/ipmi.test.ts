@@ -175,5 +175,7 @@ test('driver_info faults are all named', () => {
   expect(() => type.connect({ ipmi_port: 'x', ipmi_priv_level: 'king' })).toThrow(
     /ipmi_address: is required.*ipmi_port: must be a whole number.*ipmi_priv_level: must be one of/,
   );
-  expect(() => type.connect({ ipmi_address: '-oProxyCommand' })).toThrow(/ipmi_address: must be/);
+  for (const ipmi_address of ['-oProxyCommand', 'not an address', 'http://bmc', '192.0.2.999', '192.0.2.1:623']) {
+    expect(() => type.connect({ ipmi_address })).toThrow(/ipmi_address: must be/);
+  }
 });

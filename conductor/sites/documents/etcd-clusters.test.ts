@@ -54,6 +54,12 @@ test('each fault with its message', () => {
       .faultTexts,
     ...read(`clusters:
   - {name: b, endpoints: ['https://a:1'], minimum_members: 1, tls: ../etc}`).faultTexts,
+    ...['127.0.0.1:23804', 'http://127.0.0.1', '192.0.2.999', '[fd00::1]', 'n1.example.org'].flatMap(
+      (address) =>
+        read(
+          `clusters: [{name: c, endpoints: ['https://a:1'], minimum_members: 1, members: [{node: n1, address: '${address}'}]}]`,
+        ).faultTexts,
+    ),
   ]).toMatchInlineSnapshot(`
     [
       "Error InvalidValue EtcdClusters d0 data.clusters: clusters is missing; it must be a list of clusters",
@@ -69,6 +75,9 @@ test('each fault with its message', () => {
       "Error NamelessMember EtcdClusters d0 data.clusters[0].members[0]: members[0] must have the member's name, or the address in its peer URL",
       "Error DuplicateMember EtcdClusters d0 data.clusters[0].members[2]: members[2] names a member that stands there already",
       "Error InvalidValue EtcdClusters d0 data.clusters[0].tls: tls must be the name of a directory below BATON_ETCD_TLS_DIR, of letters, digits, _ . and - (given: "../etc")",
+      "Error InvalidValue EtcdClusters d0 data.clusters[0].members[0].address: address must be the host in the member's peer URL: an IP address or a host name, without scheme and port (given: "127.0.0.1:23804")",
+      "Error InvalidValue EtcdClusters d0 data.clusters[0].members[0].address: address must be the host in the member's peer URL: an IP address or a host name, without scheme and port (given: "http://127.0.0.1")",
+      "Error InvalidValue EtcdClusters d0 data.clusters[0].members[0].address: address must be the host in the member's peer URL: an IP address or a host name, without scheme and port (given: "192.0.2.999")",
     ]
   `);
 });

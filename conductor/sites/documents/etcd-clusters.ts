@@ -4,6 +4,7 @@ import { expected } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site-report.ts';
 import { fieldFault, readData, type SuggestNames, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/site.ts';
+import { isHost } from '#shared/peers/is-host.ts';
 
 /**
  * `promenade/EtcdClusters/v1`: which etcd clusters run on the site's nodes, for anyone who takes a node out of them
@@ -12,6 +13,10 @@ import type { SiteDocument } from '#conductor/sites/site.ts';
 
 const endpoint = text.refine((url) => /^https?:\/\/[^/\s]+\/?$/.test(url) && URL.canParse(url), {
   error: 'must be http:// or https:// with host and port, such as https://192.0.2.1:2379',
+});
+/** One that could never be in a peer URL's place of the host would match nothing. */
+const memberAddress = text.refine((address) => isHost(address.replace(/^\[(.*)\]$/, '$1')), {
+  error: "must be the host in the member's peer URL: an IP address or a host name, without scheme and port",
 });
 const memberCount = 'a number of members, 1 or more';
 
@@ -30,7 +35,7 @@ const ClusterData = strictly({
   /** Which member runs on which node, where names don't show it. */
   members: z
     .array(
-      strictly({ node: text.exactOptional(), name: text.exactOptional(), address: text.exactOptional() }),
+      strictly({ node: text.exactOptional(), name: text.exactOptional(), address: memberAddress.exactOptional() }),
       expected('a list of members with their nodes'),
     )
     .exactOptional(),

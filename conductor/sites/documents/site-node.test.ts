@@ -125,7 +125,7 @@ metadata: {boot_mac: '52:54:00:00:00:01'}`),
         "Error InvalidValue BaremetalNode n1 data.oob.port: port is nothing that type redfish has; it has address, system_id, verify_ca, auth_type and credential",
         "Error InvalidValue BaremetalNode n1 data.oob: oob can't be used: driver_info for redfish: redfish_address: must be scheme and authority, such as https://192.0.2.1; redfish_auth_type: must be basic, session or auto",
         "Error InvalidValue BaremetalNode n1 data.oob.system_id: system_id is nothing that type ipmi has; it has address, port, cipher_suite, priv_level and credential",
-        "Error InvalidValue BaremetalNode n1 data.oob: oob can't be used: driver_info for ipmi: ipmi_address: must be an IP address or hostname; ipmi_port: must be a whole number from 1 to 65535; ipmi_priv_level: must be one of ADMINISTRATOR, CALLBACK, OPERATOR, USER",
+        "Error InvalidValue BaremetalNode n1 data.oob: oob can't be used: driver_info for ipmi: ipmi_address: must be an IP address or hostname, without scheme and port (ipmi_port); ipmi_port: must be a whole number from 1 to 65535; ipmi_priv_level: must be one of ADMINISTRATOR, CALLBACK, OPERATOR, USER",
       ]
     `);
   });

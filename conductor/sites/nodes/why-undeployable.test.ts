@@ -42,6 +42,20 @@ test('a member of which nothing says where it runs forbids it, a cluster that is
   expect(await find(1, ['n1'], false, 'http://127.0.0.1:9')).toEqual({});
 });
 
+test('an entry that names the node and is no member forbids it as none would', async () => {
+  gateway.state.members = [
+    { ID: '1', name: 'n2' },
+    { ID: '18', name: '' },
+  ];
+  const members = [{ node: 'n1', name: 'n1' }];
+  const cluster = { name: 'main', endpoints: [gateway.url], members, minimumMembers: 1 };
+  const site = { nodes: new Set(['n1', 'n2', 'n3']), etcdClusters: [cluster] };
+  const leaving = { names: ['n1'], staysOut: false, force: false, kubernetes: false };
+  expect(Object.fromEntries(await findImpossible(api.context, site, leaving))).toEqual({
+    n1: 'etcd cluster main: nothing says on which node 12 at https://.example:2380 runs (no member has the name n1 that members gives for n1)',
+  });
+});
+
 test('an account without the rights can take no node of the cluster out; one that is in none needs none', async () => {
   const small = await startSmallCluster();
   const own = await openTestApi({ settings: { BATON_KUBECONFIG: small.kubeconfigFile } });

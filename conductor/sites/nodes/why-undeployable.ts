@@ -1,6 +1,6 @@
-import { type EtcdCluster, nameOf } from '#conductor/cluster/etcd/etcd-cluster.ts';
+import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
-import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
+import { describeUnclear, matchMembers } from '#conductor/cluster/etcd/match-members.ts';
 import { withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
 import type { EtcdWork } from '#conductor/cluster/etcd/remove-etcd-round.ts';
@@ -204,14 +204,16 @@ async function findTooSmall(
   ).catch(forbidsNothing);
   const found = new Map<string, string>();
   const gone = new Set<string>();
-  for (const name of view ? names : []) {
-    const { own, unclear } = matchMembers(view?.members ?? [], cluster, name, all);
+  if (!view) return found;
+  for (const name of names) {
+    const { own, unclear } = matchMembers(view.members, cluster, name, all);
     const about = `etcd cluster ${cluster.name}`;
     if (unclear.length > 0) {
-      found.set(name, `${about}: nothing says on which node ${unclear.map(nameOf).join(', ')} runs`);
+      const why = describeUnclear({ unclear, members: view.members, entries: cluster.members }, name);
+      found.set(name, `${about}: ${why}`);
       continue;
     }
-    if (!view || own.length === 0) continue;
+    if (own.length === 0) continue;
     const leaving = new Set([...(staysOut ? gone : []), ...own.map(({ id }) => id)]);
     const plan = planRemoval(view, leaving, cluster.minimumMembers);
     if (plan.act === 'refuse' && !plan.mayPass) found.set(name, `${about}: ${plan.reason}`);

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startGateway } from '#conductor/cluster/etcd/testing/gateway.ts';
 import { lookAtClusters } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
 import { makeSite } from '#conductor/sites/actions/testing/site-world.ts';
 import { teardownOrder } from '#conductor/sites/nodes/testing/node-cases.ts';
@@ -56,6 +57,26 @@ test('an etcd that takes the request and never answers is reported, and holds no
   silent.closeAllConnections();
   silent.close();
   expect(found.wrong).toEqual([expect.stringContaining("etcd cluster silent can't be asked now")]);
+});
+
+test('members of which nothing says where they run are told, and entries that are no member', async () => {
+  const gateway = await startGateway(['n1', '']);
+  const members = [{ node: 'x1', name: 'etcd-x1' }, { name: 'genesis' }];
+  const cluster = { name: 'main', endpoints: [gateway.url], members, minimumMembers: 1 };
+  const { nodes: found, wrong } = await lookAtClusters(
+    api.context,
+    { ...site, etcdClusters: [cluster] },
+    { names: ['x1'], teardown: { ...teardownOrder, kubernetes: false } },
+  );
+  await gateway.close();
+  expect(found.get('x1')?.wrong).toEqual([
+    expect.stringMatching(
+      /^etcd cluster main: nothing says on which node 2 at .* runs \(no member has the name etcd-x1 that members gives for x1\)$/,
+    ),
+  ]);
+  expect(wrong).toContain(
+    'etcd cluster main: no member has the name etcd-x1 that members gives for x1; no member has the name genesis that members gives',
+  );
 });
 
 test('a server that does not answer is asked for one of them, and told once', async () => {

@@ -2,7 +2,12 @@ import type { EtcdLook, KubernetesLook } from '#conductor/api/teardown-plan.ts';
 import { type EtcdCluster, nameOf } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { findTroubles } from '#conductor/cluster/etcd/etcd-health.ts';
 import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
-import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
+import {
+  describeUnclear,
+  describeUnmatched,
+  findUnmatched,
+  matchMembers,
+} from '#conductor/cluster/etcd/match-members.ts';
 import { withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
 import {
@@ -80,13 +85,19 @@ async function lookAtEtcd(
       const { own, unclear } = matchMembers(view.members, cluster, name, all);
       const plan = planRemoval(view, new Set(own.map(({ id }) => id)), cluster.minimumMembers);
       const wrong = [
-        ...(unclear.length > 0 ? [`${about}: nothing says on which node ${unclear.map(nameOf).join(', ')} runs`] : []),
+        ...(unclear.length > 0
+          ? [`${about}: ${describeUnclear({ unclear, members: view.members, entries: cluster.members }, name)}`]
+          : []),
         ...(plan.act === 'refuse' ? [`${about}: ${plan.reason}`] : []),
       ];
       return [name, { found: { cluster: cluster.name, members: own.map(nameOf) }, wrong }] as const;
     });
-    const troubles = findTroubles(view, cluster.minimumMembers).map((trouble) => `${about}: ${trouble}`);
-    return { nodes: new Map(looks), wrong: troubles };
+    const unmatched = findUnmatched(view.members, cluster.members);
+    const troubles = [
+      ...findTroubles(view, cluster.minimumMembers),
+      ...(unmatched.length === 0 ? [] : [describeUnmatched(unmatched)]),
+    ];
+    return { nodes: new Map(looks), wrong: troubles.map((trouble) => `${about}: ${trouble}`) };
   } catch (error) {
     const why = whyNotAsked(error);
     const nobody = { found: { cluster: cluster.name, members: null }, wrong: [] };
