@@ -45,6 +45,15 @@ test.each([
   expect(names({ node: off })).toEqual([...verbs, 'power-on', 'rebooting', 'maintenance']);
 });
 
+test('of a node from a dump it is said what it is, and nothing else is offered that would touch it', () => {
+  const restored = node({ maintenance: true, fault: 'restored' });
+  for (const flow of [open, ended, undefined]) {
+    expect(names({ node: restored, flow, onHold: 'a word' })).toEqual(['adopt', 'manage', 'maintenance']);
+  }
+  const { adopt } = actionsFor({ node: restored, flow: open, onHold: null });
+  expect(adopt?.request.body).toEqual({ target: 'adopt' });
+});
+
 test('what destroys something has a plan', () => {
   const actions = actionsFor({ node: node({ provision_state: 'active' }), flow: ended, onHold: null });
   expect(actions['rebuild']?.plan).toEqual({ target: 'rebuild', isBinding: true });

@@ -1,6 +1,7 @@
 import type { FlowSummaryView, FlowView } from '#conductor/api/flows.ts';
 import type { ApiRequest } from '#conductor/board/ask-api.ts';
 import type { BoardNode, BoardRow } from '#conductor/board/render-board.ts';
+import { nodeFaults } from '#conductor/model/node-words.ts';
 import { legalVerbs, type ProvisionVerb, provisionStates } from '#conductor/model/provision-states.ts';
 
 /** What an operator may do, in one request a node. Pure. */
@@ -57,6 +58,18 @@ const verbs: Partial<Record<ProvisionVerb, Verb>> = {
   },
 };
 
+/** Of a node from a dump: what its machine is, for Baton has not seen it since. */
+const wordsOnRestored = {
+  adopt: {
+    title: 'Adopt as it runs',
+    meaning: 'An instance runs on the machine: the node becomes active. The machine is not touched.',
+  },
+  manage: {
+    title: 'Manage as it is',
+    meaning: 'No instance runs on the machine: the node becomes manageable. The machine is not touched.',
+  },
+} as const;
+
 const powerTargets = {
   'power on': { title: 'Power on', meaning: 'The BMC switches the machine on.' },
   'power off': { title: 'Power off', meaning: 'The machine loses its power at once, whatever runs on it.' },
@@ -73,11 +86,16 @@ export function actionsFor({ node, flow, onHold }: Subject): Readonly<Record<str
   });
   const isOpen = flow !== undefined && flow.ended_at === null;
   const actions: Record<string, BoardAction> = {};
-  if (isOpen && onHold !== null) {
+  const isRestored = node.fault === nodeFaults.restored;
+  if (isRestored) {
+    for (const [verb, described] of Object.entries(wordsOnRestored)) {
+      actions[verb] = { ...described, request: provision(verb) };
+    }
+  } else if (isOpen && onHold !== null) {
     const meaning = `It rests for ${onHold}. The ${flow.kind} goes on.`;
     actions['unhold'] = { title: 'Go on', meaning, request: provision('unhold') };
   }
-  if (isOpen) {
+  if (isOpen && !isRestored) {
     Object.assign(actions, pushesOf(path, flow));
     actions['abort'] = {
       title: `Abort the ${flow.kind}`,
@@ -85,7 +103,7 @@ export function actionsFor({ node, flow, onHold }: Subject): Readonly<Record<str
         'Steps that have not begun are skipped, and the machine is made safe. What is done is not undone: a disk that was being written stays half-written.',
       request: provision('abort'),
     };
-  } else {
+  } else if (!isRestored) {
     const known = provisionStates.find((each) => each === node.provision_state);
     const legal = known ? legalVerbs(known) : [];
     for (const [verb, described] of Object.entries(verbs)) {

@@ -13,7 +13,7 @@ const closed = 2;
 
 const againMs = 2000;
 const fields =
-  'uuid,name,provision_state,power_state,maintenance,maintenance_reason,last_error,resource_class,driver,conductor_group,owner,traits,properties,extra';
+  'uuid,name,provision_state,power_state,maintenance,maintenance_reason,fault,last_error,resource_class,driver,conductor_group,owner,traits,properties,extra';
 
 /** Nodes and flows as they are now, by UUID. */
 export interface Fleet {

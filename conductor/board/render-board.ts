@@ -11,6 +11,7 @@ export interface BoardNode {
   readonly power_state: string | null;
   readonly maintenance: boolean;
   readonly maintenance_reason: string | null;
+  readonly fault: string | null;
   readonly last_error: string | null;
   readonly resource_class: string | null;
   readonly driver: string;

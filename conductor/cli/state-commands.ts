@@ -115,13 +115,21 @@ function watch(words: string): Command {
 }
 
 export const stateCommands: readonly Command[] = [
-  verb('manage', 'manage', "check a node's BMC and take it under control"),
+  verb(
+    'manage',
+    'manage',
+    "check a node's BMC and take it under control; of a restored node, say that no instance runs on it",
+  ),
   verb('inspect', 'inspect', 'boot the ramdisk of a manageable node and store what it finds'),
   stepsVerb('clean', 'run steps on a manageable node'),
   wipingVerb('provide', 'provide', 'clean a manageable node and make it available', true),
   stepsVerb('service', 'run steps on an active node'),
   wipingVerb('undeploy', 'deleted', 'take the instance away and clean'),
-  verb('adopt', 'adopt', 'take a manageable node under control together with the instance that runs on it'),
+  verb(
+    'adopt',
+    'adopt',
+    'take a manageable node under control together with the instance that runs on it; of a restored node, say that one does',
+  ),
   rescue,
   verb('unrescue', 'unrescue', 'boot the instance of a rescued node again'),
   verb('abort', 'abort', 'stop the flow under way, at the next step that may be interrupted'),

@@ -31,6 +31,7 @@ const NodeState = z.object({
   power_state: z.string().nullable(),
   maintenance: z.boolean(),
   maintenance_reason: z.string().nullable(),
+  fault: z.string().nullable(),
   last_error: z.string().nullable(),
   resource_class: z.string().nullable(),
   driver: z.string(),
@@ -86,8 +87,8 @@ async function readSince(
         )
         select now.*, case when changed.uuid is null then null else to_jsonb(changed) end as node
         from now left join (
-          select uuid, name, provision_state, power_state, maintenance, maintenance_reason, last_error, resource_class, owner,
-            lessee, driver, conductor_group, coalesce(${rackColumn}) as rack, ${traitsColumn} as traits
+          select uuid, name, provision_state, power_state, maintenance, maintenance_reason, fault, last_error, resource_class,
+            owner, lessee, driver, conductor_group, coalesce(${rackColumn}) as rack, ${traitsColumn} as traits
           from ${nodes} where ${known ? sql`age(xmin) <= ${since}` : sql`true`}
         ) changed on true`),
     ),

@@ -19,13 +19,20 @@ import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { flowKinds, kindStartedBy } from '#conductor/model/flow-kinds.ts';
 import type { WipeRequest } from '#conductor/model/flow-states.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
-import { legalVerbs, type ProvisionVerb, provisionVerbs, type VerbEvent } from '#conductor/model/provision-states.ts';
+import {
+  isWordOnRestored,
+  legalVerbs,
+  type ProvisionVerb,
+  provisionVerbs,
+  type VerbEvent,
+} from '#conductor/model/provision-states.ts';
 import { impossible } from '#conductor/nodes/apply-event.ts';
 import { checkFetched, checkStepUrls } from '#conductor/nodes/image-info.ts';
 import { requireUnowned, requireUnprotected } from '#conductor/nodes/node-guards.ts';
 import { changeUnlocked, requireUnreserved } from '#conductor/nodes/node-lock.ts';
 import { saveConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { requireNoOwedWipe, requireWipingVerb, wipeOf } from '#conductor/nodes/requested-wipe.ts';
+import { requireKnownMachine } from '#conductor/nodes/restored-node.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface ProvisionRequest {
@@ -70,6 +77,7 @@ export async function requestProvision(
   const { event } = provisionVerbs[request.verb];
   const kind = kindStartedBy(event);
   const stopped = `stopped by the operator's '${request.verb}'`;
+  requireKnownMachine(node, request.verb);
   // such a flow leaves the node in a state in which there is nothing to abort
   if (event === 'abort' && (await abortTeardown(context, node.uuid, stopped))) return;
   requireWipingVerb(request);
@@ -79,7 +87,7 @@ export async function requestProvision(
   requirePermitted(node, request);
   await lookForConductor(context, node);
   requireLiveConductor(context, node);
-  const checked = wipeOf(node, request) ? 'wipe' : kind;
+  const checked = wipeOf(node, request) ? 'wipe' : isWordOnRestored(node, event) ? undefined : kind;
   const needs = checked ? (flowKinds[checked].needs ?? []) : [];
   await requireValid(
     context,
@@ -94,6 +102,7 @@ export async function requestProvision(
   const rescueHash = rescuePassword === undefined ? undefined : encrypt(rescuePassword);
   const startOn = async (tx: Transaction, current: NodeRow, flow: FlowRow | undefined) => {
     if (request.isUnowned) requireUnowned(current);
+    requireKnownMachine(current, request.verb);
     requirePossible(current, request.verb);
     requirePermitted(current, request);
     requireUnsealed(request.steps ?? []);
@@ -125,7 +134,7 @@ function changedInstanceInfo(
 }
 
 function isPossible(node: NodeRow, verb: ProvisionVerb): boolean {
-  return legalVerbs(node.provisionState).includes(verb);
+  return legalVerbs(node.provisionState, node.fault).includes(verb);
 }
 
 function requirePossible(node: NodeRow, verb: ProvisionVerb): void {
@@ -147,7 +156,7 @@ function requirePermitted(node: NodeRow, request: Pick<ProvisionRequest, 'verb' 
       `The ${verb} operation can't be performed on node ${node.uuid} because it is retired.`,
     );
   }
-  if (node.maintenance && !possibleInMaintenance.has(event)) {
+  if (node.maintenance && !possibleInMaintenance.has(event) && !isWordOnRestored(node, event)) {
     throw new AppError('invalid_argument', `Node ${node.uuid} is in maintenance: '${verb}' is not possible.`);
   }
 }

@@ -1,10 +1,11 @@
-import { and, isNull, notExists, notInArray, sql } from 'drizzle-orm';
+import { and, eq, isNull, notExists, notInArray, or, sql } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { responsibleConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import { nodeFaults } from '#conductor/model/node-words.ts';
 import { ofGroup } from '#conductor/nodes/node-lease.ts';
 
 /** Flows that leave the machine to its instance, for hours. */
@@ -29,13 +30,21 @@ export async function listResting(
         ofGroup(conductorGroup),
         sql`${nodes.provisionState} not in ('enroll', 'verifying')`,
         isNull(nodes.targetPowerState),
-        notExists(
-          context.db
-            .select({ one: sql`1` })
-            .from(flows)
-            .where(
-              and(sql`${flows.nodeUuid} = ${nodes.uuid}`, isNull(flows.endedAt), notInArray(flows.kind, leavesMachine)),
-            ),
+        or(
+          // its flow is a dump's, and nobody runs it
+          eq(nodes.fault, nodeFaults.restored),
+          notExists(
+            context.db
+              .select({ one: sql`1` })
+              .from(flows)
+              .where(
+                and(
+                  sql`${flows.nodeUuid} = ${nodes.uuid}`,
+                  isNull(flows.endedAt),
+                  notInArray(flows.kind, leavesMachine),
+                ),
+              ),
+          ),
         ),
       ),
     );

@@ -14,9 +14,9 @@ import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { flowKinds, isBesideStates, kindStartedBy } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
-import { nextProvisionState, type VerbEvent } from '#conductor/model/provision-states.ts';
+import { isWordOnRestored, nextProvisionState, type VerbEvent } from '#conductor/model/provision-states.ts';
 import { type ApplyEventOptions, applyEvent } from '#conductor/nodes/apply-event.ts';
-import { updateNode } from '#conductor/nodes/node-store.ts';
+import { type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
 import { wipeOf } from '#conductor/nodes/requested-wipe.ts';
 
 /**
@@ -43,8 +43,11 @@ export async function startWork(
   }
   if (flow) {
     const isKnown = Object.hasOwn(flowKinds, flow.kind);
-    if (isKnown && isBesideStates(flowKinds[flow.kind])) requireNoFlow(node, flow, work.verb);
-    const error = `stopped by the operator's '${work.verb}'`;
+    const isWord = isWordOnRestored(node, work.event);
+    if (isKnown && !isWord && isBesideStates(flowKinds[flow.kind])) requireNoFlow(node, flow, work.verb);
+    const error = isWord
+      ? `ended by the operator's '${work.verb}' after a restore of the database: nothing was done to the machine`
+      : `stopped by the operator's '${work.verb}'`;
     if (work.event === 'abort') {
       await abort(context, tx, { node, flow, error, options });
       return 'to do';
@@ -65,6 +68,7 @@ export async function startWork(
     target: kind ? flowKinds[kind].target : null,
     ...(kind ? { lastError: null } : {}),
     ...(isSkipped ? { arrives: 'done' } : {}),
+    ...(isWordOnRestored(node, work.event) ? { lastError: null, change: changeByWord(work.event) } : {}),
   });
   if (!kind || !plan || isSkipped) {
     await moves;
@@ -84,6 +88,11 @@ export async function startWork(
   return 'to do';
 }
 
+/** As after an adoption by a flow: which disk holds the system nobody has seen. */
+function changeByWord(event: VerbEvent): NodeChange {
+  return event === 'adopt' ? { instanceCameUp: true, osDisk: null } : {};
+}
+
 /** What the request would have done, as the node now is. */
 export function planRequested(
   context: EngineContext,
@@ -101,6 +110,7 @@ export function planRequested(
 
 /** `undefined`: no flow. @param wipe see `wipeOf` */
 export function kindToStart(node: NodeRow, event: VerbEvent, wipe?: WipeRequest): FlowKindName | undefined {
+  if (isWordOnRestored(node, event)) return undefined;
   // the instance comes back whose service had failed
   if (event === 'abort') return node.provisionState === 'service failed' ? 'restore' : undefined;
   // manageable again needs no proof: the BMC was proven when the node left enroll

@@ -80,7 +80,7 @@ async function recordIfUntouched(
         now.powerState === node.powerState &&
         now.targetPowerState === null &&
         now.updatedAt?.getTime() === node.updatedAt?.getTime() &&
-        !isAtWork(await findOpenFlow(tx, node.uuid));
+        (now.fault === nodeFaults.restored || !isAtWork(await findOpenFlow(tx, node.uuid)));
       if (untouched) await record(tx);
     });
   } catch (error) {

@@ -163,7 +163,7 @@ export function nodeStateRoutes(app: ApiApp, context: HttpContext): void {
       throw new AppError(
         'invalid_argument',
         `The requested action "${body.target}" can not be performed on node "${node.uuid}" while it is in state ` +
-          `"${node.provisionState}". Possible now: ${legalVerbs(node.provisionState).join(', ')}.`,
+          `"${node.provisionState}". Possible now: ${legalVerbs(node.provisionState, node.fault).join(', ')}.`,
       );
     }
     checkProvisionKeys(body, body.target, c.get('version'));

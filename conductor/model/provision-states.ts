@@ -1,3 +1,5 @@
+import { nodeFaults } from '#conductor/model/node-words.ts';
+
 /**
  * THE provision-state table (ironic-api.md §3.8). State strings are Ironic's, to the letter. `apply-event.ts` is the
  * only writer of the column; everything that asks "may this happen now?" asks this table.
@@ -112,10 +114,28 @@ export const provisionTransitions = {
   },
 } as const satisfies Record<ProvisionState, Partial<Record<ProvisionEvent, ProvisionState>>>;
 
-/** The state that `event` leads to, or `undefined` when it is not possible in `state`. */
-export function nextProvisionState(state: ProvisionState, event: ProvisionEvent): ProvisionState | undefined {
+/**
+ * Where an operator's word leads a node whose row is of a dump, in whatever state that has it: nobody else knows what has
+ * become of its machine since. Nothing is asked of the machine, nor done to it.
+ */
+const restoredTransitions: Partial<Record<ProvisionEvent, ProvisionState>> = { adopt: 'active', manage: 'manageable' };
+
+/** Whether a verb says what a restored node is. Pure. */
+export function isWordOnRestored({ fault }: { readonly fault: string | null }, event: ProvisionEvent): boolean {
+  return fault === nodeFaults.restored && restoredTransitions[event] !== undefined;
+}
+
+/**
+ * The state that `event` leads to, or `undefined` when it is not possible in `state`.
+ * @param fault the node's
+ */
+export function nextProvisionState(
+  state: ProvisionState,
+  event: ProvisionEvent,
+  fault: string | null = null,
+): ProvisionState | undefined {
   const transitions: Partial<Record<ProvisionEvent, ProvisionState>> = provisionTransitions[state];
-  return transitions[event];
+  return isWordOnRestored({ fault }, event) ? restoredTransitions[event] : transitions[event];
 }
 
 /** The targets of `PUT states/provision` and the event each one raises; values are the microversions since which. */
@@ -138,9 +158,13 @@ export const provisionVerbs = {
 } as const satisfies Record<string, { event: VerbEvent; since: number }>;
 export type ProvisionVerb = keyof typeof provisionVerbs;
 
-/** The verbs that an operator may send in this state: `deploy failed` → active, deploy, rebuild, deleted, undeploy. */
-export function legalVerbs(state: ProvisionState): ProvisionVerb[] {
+/**
+ * The verbs that an operator may send in this state: `deploy failed` → active, deploy, rebuild, deleted, undeploy. Of a
+ * restored node (`fault`) only those that say what it is.
+ */
+export function legalVerbs(state: ProvisionState, fault: string | null = null): ProvisionVerb[] {
   return (Object.keys(provisionVerbs) as ProvisionVerb[]).filter((verb) => {
+    if (fault === nodeFaults.restored) return isWordOnRestored({ fault }, provisionVerbs[verb].event);
     const next = nextProvisionState(state, provisionVerbs[verb].event);
     return next !== undefined && !(state === 'deleting' || state === 'cleaning');
   });

@@ -45,7 +45,7 @@ const mover = tableWriter<typeof nodes, unknown, { readonly from: ProvisionState
  */
 export async function applyEvent(
   tx: Transaction,
-  node: Pick<NodeRow, 'uuid' | 'provisionState' | 'targetProvisionState' | 'lastError'>,
+  node: Pick<NodeRow, 'uuid' | 'provisionState' | 'targetProvisionState' | 'lastError' | 'fault'>,
   event: ProvisionEvent,
   options: ApplyEventOptions,
 ): Promise<NodeRow> {
@@ -64,24 +64,24 @@ export async function applyEvent(
 type Move = Pick<NodeRow, 'provisionState' | 'targetProvisionState' | 'lastError'>;
 
 function moveBy(
-  node: Move & Pick<NodeRow, 'uuid'>,
+  node: Move & Pick<NodeRow, 'uuid' | 'fault'>,
   event: ProvisionEvent,
   { target = node.targetProvisionState, lastError = node.lastError }: Partial<ApplyEventOptions>,
 ): Move {
-  const next = nextProvisionState(node.provisionState, event);
+  const next = nextProvisionState(node.provisionState, event, node.fault);
   if (!next) throw impossible(node, event);
   return { provisionState: next, targetProvisionState: target, lastError };
 }
 
 /** The refusal of a verb or an event that the node's state does not have, with those that it has. */
 export function impossible(
-  { uuid, provisionState }: Pick<NodeRow, 'uuid' | 'provisionState'>,
+  { uuid, provisionState, fault }: Pick<NodeRow, 'uuid' | 'provisionState' | 'fault'>,
   action: string,
 ): AppError {
   return new AppError(
     'invalid_argument',
     `The requested action '${action}' can not be performed on node '${uuid}' while it is in state '${provisionState}'. ` +
-      `Possible now: ${legalVerbs(provisionState).join(', ') || 'nothing, until the work under way ends'}.`,
+      `Possible now: ${legalVerbs(provisionState, fault).join(', ') || 'nothing, until the work under way ends'}.`,
   );
 }
 

@@ -7,7 +7,7 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { chassis, type NodeInsert, type NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
-import { type InterfaceKind, interfaceKinds } from '#conductor/model/node-words.ts';
+import { type InterfaceKind, interfaceKinds, nodeFaults } from '#conductor/model/node-words.ts';
 import type { NodesContext, Nudging } from '#conductor/nodes/context.ts';
 import { refuseUnknownKeys } from '#conductor/nodes/driver-info.ts';
 import { followNodeChange, forgetAllocation } from '#conductor/nodes/node-allocation.ts';
@@ -22,9 +22,10 @@ import {
   supportedInterfaces,
 } from '#conductor/nodes/node-interfaces.ts';
 import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
-import { getNode, insertNode, updateNode } from '#conductor/nodes/node-store.ts';
+import { getNode, insertNode, lockNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { mayBringCapacity, notifyCapacity } from '#conductor/nodes/notify-capacity.ts';
 import { planNodePatch } from '#conductor/nodes/plan-node-patch.ts';
+import { requireAgentSinceRestore } from '#conductor/nodes/restored-node.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The interfaces that the patch does not name are the driver's defaults again. @throws AppError `invalid_argument`. */
@@ -150,6 +151,7 @@ export async function changeNode(
         defaultNetworkInterface: context.config.defaultNetworkInterface,
         knownDrivers: context.drivers.hardwareTypes.map((type) => type.name),
       });
+      if (asked.maintenance === false) await requireAgentSinceRestore(tx, node);
       const { change, releases } = await followNodeChange(tx, node, asked);
       const { driver = node.driver, conductorGroup = node.conductorGroup } = change;
       const isMoved = driver !== node.driver || conductorGroup !== node.conductorGroup;
@@ -193,9 +195,15 @@ export async function setMaintenance(
   caller: Caller,
 ): Promise<void> {
   await context.db.transaction(async (tx) => {
+    const node = await lockNode(tx, nodeUuid);
     const reason = maintenance.on ? (maintenance.reason ?? null) : null;
+    if (!maintenance.on) await requireAgentSinceRestore(tx, node);
+    // it stays so until its maintenance ends
+    const fault = maintenance.on && node.fault === nodeFaults.restored ? node.fault : null;
+    if (node.maintenance === maintenance.on && node.maintenanceReason === reason && node.fault === fault) return;
     const event = maintenance.on ? `maintenance on${reason ? `: ${reason}` : ''}` : 'maintenance off';
-    await writeMaintenance(tx, nodeUuid, { on: maintenance.on, reason }, changeNote(context, caller, event));
+    const note = changeNote(context, caller, event);
+    await writeMaintenance(tx, nodeUuid, { on: maintenance.on, reason, fault }, note);
     if (!maintenance.on) await notifyCapacity(tx, nodeUuid);
   });
   // a flow under way is held, or goes on

@@ -2,7 +2,7 @@ import { NodeDescription } from '#conductor/api/node-description.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { applyJsonPatch, type JsonPatch, parsePatched, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { keepMasked } from '#conductor/kernel/secrets/mask-document.ts';
-import { interfaceKinds } from '#conductor/model/node-words.ts';
+import { interfaceKinds, nodeFaults } from '#conductor/model/node-words.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { refuseUnknownKeys, requireLoginForNewAddress } from '#conductor/nodes/driver-info.ts';
 import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
@@ -222,11 +222,12 @@ export function requireNoTransition(node: NodeRow): void {
   );
 }
 
-/** Maintenance that an operator sets has no fault, so that no conductor ends it. */
+/** Maintenance that an operator sets has no fault, so that no conductor ends it; a restored node stays one until it ends. */
 function maintenanceChange(patch: JsonPatch, node: NodeRow, after: FilledDescription): NodeChange {
   if (!patchRoots(patch).includes('maintenance')) return {};
+  const staysRestored = after.maintenance && node.fault === nodeFaults.restored;
   return {
-    ...(node.fault === null ? {} : { fault: null }),
+    ...(node.fault === null || staysRestored ? {} : { fault: null }),
     ...(node.maintenance && !after.maintenance ? { maintenanceReason: null } : {}),
   };
 }

@@ -8,6 +8,7 @@ export const boardNode = (changes: Partial<BoardNode> = {}): BoardNode => ({
   power_state: 'power on',
   maintenance: false,
   maintenance_reason: null,
+  fault: null,
   last_error: null,
   resource_class: null,
   driver: 'fake-hardware',

@@ -105,6 +105,8 @@ function breakOff(given: NodeCase, reason: string): NodeDecision {
   const { node, flow, allocation } = facts;
   if (node && flow?.isOpen && flow.actionId === actionId) {
     if (cancelledMs > patienceMs) return giveUp(node, flow, reason);
+    // nothing goes on there, nor is stopped, before somebody says what the machine is
+    if (node.fault === nodeFaults.restored) return failed(whyMaintained(node));
     const doing = remarkOnFlow(flow);
     if (isCleaningUp(flow.state)) return working(newRemark('breaking-off', { doing }));
     if (flow.abortRequested !== null) return working(newRemark('breaking-off-later', { doing }));
