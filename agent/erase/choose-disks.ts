@@ -1,7 +1,7 @@
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { isVirtualMedium } from '#shared/disks/disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
+import { type DiskMarks, type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
 
 export interface ChosenDisks {
   readonly disks: readonly BlockDevice[];
@@ -47,8 +47,12 @@ export function chooseDisks(
 
 /** A disk and why it was left alone, for the step's result. */
 export function leftAlone(disk: BlockDevice, reason: string): SkippedDisk {
-  const { name: device, serial, wwn, model } = disk;
-  return { device, serial, wwn, model, reason };
+  return { ...identityOf(disk), reason };
+}
+
+/** By what the disk is known again, for the step's result. */
+export function identityOf({ name: device, serial, wwn, model, serials, wwns }: BlockDevice): DiskMarks {
+  return { device, serial, wwn, model, serials, wwns };
 }
 
 /** Device and serial, as messages name a disk. */

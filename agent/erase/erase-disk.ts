@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { AgentContext } from '#agent/context.ts';
 import { eraseAta, readAtaSecurity } from '#agent/erase/ata-security.ts';
+import { identityOf } from '#agent/erase/choose-disks.ts';
 import {
   describeMethod,
   type EraseAbilities,
@@ -74,14 +75,10 @@ export async function eraseDisk(
       const proof = await prove(services, disk, method, before, options);
       const seconds = (services.clock.now().getTime() - startedAt) / 1000;
       onErased(name, disk.sizeBytes, disk.sizeBytes);
-      const { name: device, serial, wwn, model, sizeBytes: bytes } = disk;
       return {
-        device,
-        serial,
-        wwn,
-        model,
+        ...identityOf(disk),
         method: name,
-        bytes,
+        bytes: disk.sizeBytes,
         seconds,
         proof,
         ...(tried.length > 0 ? { tried } : {}),

@@ -1,5 +1,5 @@
 import type { AgentContext } from '#agent/context.ts';
-import { nameDisk } from '#agent/erase/choose-disks.ts';
+import { identityOf, nameDisk } from '#agent/erase/choose-disks.ts';
 import { type EraseServices, eraseDisk, type OnErased, readAbilities } from '#agent/erase/erase-disk.ts';
 import { createProgress, eraseEach } from '#agent/erase/erase-disks.ts';
 import { planErase } from '#agent/erase/erase-methods.ts';
@@ -48,10 +48,7 @@ async function eraseFast(
   await eraseMetadata(services.run, disk);
   onErased('metadata', disk.sizeBytes, disk.sizeBytes);
   return {
-    device: disk.name,
-    serial: disk.serial,
-    wwn: disk.wwn,
-    model: disk.model,
+    ...identityOf(disk),
     method: 'metadata',
     bytes: 0,
     seconds: (services.clock.now().getTime() - startedAt) / 1000,

@@ -78,9 +78,10 @@ describe("only the operating system's disk", () => {
     const { disks, kept, skipped } = await prepared;
     expect(disks).toEqual([os]);
     expect(kept).toEqual([data, more]);
+    const silent = { wwn: null, serials: [], wwns: [] };
     expect(skipped).toEqual([
-      { device: '/dev/sdb', serial: 'DATA', wwn: null, model: 'BIG', reason: 'local storage is preserved' },
-      { device: '/dev/sdc', serial: 'MORE', wwn: null, model: null, reason: 'local storage is preserved' },
+      { device: '/dev/sdb', serial: 'DATA', model: 'BIG', reason: 'local storage is preserved', ...silent },
+      { device: '/dev/sdc', serial: 'MORE', model: null, reason: 'local storage is preserved', ...silent },
     ]);
     expect(changes).toEqual(['stop arrays on /dev/sda']);
   });
@@ -97,7 +98,7 @@ describe("only the operating system's disk", () => {
   });
 
   test('by another path they are refused', async () => {
-    const twin = { ...more, wwn: '0x5' };
+    const twin = { ...more, serial: null, wwn: '0x5' };
     const { prepared, changes } = prepare([{ ...os, wwn: '0x5' }, twin]);
     await expect(prepared).rejects.toThrow('/dev/sda (serial OS) would be erased and is the same disk as /dev/sdc');
     expect(changes).toEqual([]);

@@ -6,7 +6,9 @@ const lun = { serial: 'L1', model: 'Array', wwn: '0x6005', wwnWithExtension: '0x
 
 describe('a disk that has two paths', () => {
   test.each([
-    ['by WWN', lun, { ...lun, serial: 'other' }],
+    ['by WWN', lun, { ...lun, serial: null }],
+    ['by WWN, written otherwise', lun, { ...lun, wwnWithExtension: 'naa.60050000' }],
+    ['by one of its serial numbers', lun, { ...lun, serial: 'other', serials: ['other', 'L1'] }],
     ['by serial, size and model', { serial: 'S', model: 'M' }, { serial: 'S', model: 'M' }],
     ['by serial where one has no WWN', { serial: 'S', model: 'M', wwn: '0x5' }, { serial: 'S', model: 'M' }],
   ])('is not erased by the second while the first is kept: %s', (_name, first, second) => {
@@ -20,10 +22,25 @@ describe('a disk that has two paths', () => {
     ['volumes of one array', lun, { ...lun, wwnWithExtension: '0x60050001' }],
     ['disks that say nothing', {}, {}],
     ['of other sizes', { serial: 'S' }, { serial: 'S', sizeBytes: 1 }],
+    ['one WWN in a batch of disks', lun, { ...lun, serial: 'L2' }],
+    ['one WWN in disks of two models', lun, { ...lun, model: 'Other' }],
+    ['one WWN in disks of two sizes', lun, { ...lun, sizeBytes: 1 }],
+    ['zeros for a serial number', { serial: '0000000000', model: 'M' }, { serial: '0000000000', model: 'M' }],
+    ['the WWN of an enclosure', { wwn: '0x5000000000000001' }, { wwn: '0x5000000000000001' }],
+    ['zeros for a WWN', { wwn: 'eui.0000000000000000' }, { wwn: 'eui.0000000000000000' }],
     ['slots of a card reader', { serial: 'S', tran: 'usb' }, { serial: 'S', tran: 'usb' }],
   ])('is not what these are: %s', (_name, first, second) => {
     const [kept, disk] = [testDevice({ name: '/dev/sda', ...first }), testDevice({ name: '/dev/sdb', ...second })];
     expect(() => requireNoTwins([disk], [kept])).not.toThrow();
+  });
+
+  test.each([
+    ['volumes of one array', lun, { ...lun, wwnWithExtension: '0x60050001' }],
+    ['disks that say nothing', {}, {}],
+    ['slots of a card reader', { serial: 'S', tran: 'usb' }, { serial: 'S', tran: 'usb' }],
+    ['zeros for a WWN', { wwn: '0x0000000000000000' }, { wwn: '0x0000000000000000' }],
+  ])('is no one piece of hardware: %s', (_name, first, second) => {
+    const [kept, disk] = [testDevice({ name: '/dev/sda', ...first }), testDevice({ name: '/dev/sdb', ...second })];
     expect(diskKey(kept)).not.toBe(diskKey(disk));
   });
 

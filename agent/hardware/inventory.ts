@@ -43,6 +43,13 @@ export interface DiskInfo {
   readonly logical_sectors: number;
   readonly physical_sectors: number;
   readonly tran: string | null;
+  /** Baton's own: all that the disk is known by, of which the fields above show one each. */
+  readonly baton_serials: readonly string[];
+  readonly baton_wwns: readonly string[];
+  /** Below `/dev/disk/by-path` and `/dev/disk/by-id`. */
+  readonly baton_links: readonly string[];
+  /** Why these could not be read in full; `null`: they were. */
+  readonly baton_unread: string | null;
   /** Baton's own. */
   readonly baton_removable: boolean;
   /** Baton's own: what stands on it; `null` when it can't be read. */
@@ -144,6 +151,10 @@ function toDiskInfo(device: BlockDevice, contents: readonly DiskContent[] | null
     logical_sectors: device.logicalSectorBytes,
     physical_sectors: device.physicalSectorBytes,
     tran: device.tran,
+    baton_serials: device.serials,
+    baton_wwns: device.wwns,
+    baton_links: device.links,
+    baton_unread: device.unread ?? null,
     baton_removable: device.removable,
     baton_contents: contents,
     baton_firmware: saying.firmware,

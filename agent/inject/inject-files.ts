@@ -9,7 +9,8 @@ import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { probePartitions } from '#agent/storage/partition-table.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
-import { chooseRootDevice, readSkipList } from '#shared/disks/choose-root-device.ts';
+import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import { type InjectedFile } from '#shared/in-band/injected-file.ts';
 

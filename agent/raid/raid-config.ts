@@ -3,7 +3,7 @@ import { volumeName } from '#agent/raid/plan-raid.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import type { MdArray } from '#agent/storage/mdadm.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
-import { readSkipList } from '#shared/disks/choose-root-device.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
 import type { Run } from '#shared/process/run.ts';
 import { isRaidCandidate, type LogicalDisk, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 

@@ -2,8 +2,9 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { addIdentity, byPathFromSysPath, parseUdevProperties } from '#agent/storage/device-identity.ts';
+import { addIdentity, byPathsFromSysPath, parseUdevProperties } from '#agent/storage/device-identity.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
+import { ranWell } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
@@ -24,38 +25,89 @@ test("udev's properties", () => {
   expect(parseUdevProperties(recorded)).toEqual({
     model: 'PERC_H730_Mini',
     vendor: 'DELL',
-    serial: '6d0946603d2e8f00229ff5b80a4b8d5c',
-    wwn: '0x6d0946603d2e8f00',
+    labels: [],
+    serials: ['6d0946603d2e8f00229ff5b80a4b8d5c', '36d0946603d2e8f00229ff5b80a4b8d5c'],
+    wwns: ['0x6d0946603d2e8f00', '0x6d0946603d2e8f00229ff5b80a4b8d5c'],
     wwnWithExtension: '0x6d0946603d2e8f00229ff5b80a4b8d5c',
     wwnVendorExtension: '0x229ff5b80a4b8d5c',
-    byPath: '/dev/disk/by-path/pci-0000:03:00.0-scsi-0:2:0:0',
+    links: [
+      '/dev/disk/by-id/wwn-0x6d0946603d2e8f00229ff5b80a4b8d5c',
+      '/dev/disk/by-path/pci-0000:03:00.0-scsi-0:2:0:0',
+    ],
+    idPath: null,
   });
 });
 
 test("an array's UUID is its WWN", () => {
   const array = 'DEVNAME=/dev/md127\nMD_LEVEL=raid1\nMD_UUID=3aaa0122:29827cfa:5331ad66:ca767371\nMD_NAME=any:md0\n';
-  expect(parseUdevProperties(array).wwn).toBe('3aaa0122:29827cfa:5331ad66:ca767371');
+  expect(parseUdevProperties(array).wwns).toEqual(['3aaa0122:29827cfa:5331ad66:ca767371']);
+});
+
+test('names after contents are not among the links: tenants choose them', () => {
+  const links = ['by-label/KEEP', 'by-uuid/a', 'by-id/lvm-pv-uuid-a', 'by-diskseq/1', 'by-id/ata-A', 'by-path/pci-1'];
+  const properties = `DEVLINKS=${links.map((link) => `/dev/disk/${link}`).join(' ')}\n`;
+  expect(parseUdevProperties(properties).links).toEqual(['/dev/disk/by-id/ata-A', '/dev/disk/by-path/pci-1']);
 });
 
 test.each([
-  ['/sys/devices/pci0000:00/0000:00:02.0/virtio1/block/vda', 'pci-0000:00:02.0'],
-  ['/sys/devices/pci0000:00/0000:00:01.2/0000:02:00.0/nvme/nvme0/nvme0n1', 'pci-0000:02:00.0-nvme-1'],
-  ['/sys/devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0/block/sda', 'pci-0000:00:1f.2-ata-3'],
+  ['/sys/devices/pci0000:00/0000:00:02.0/virtio1/block/vda', ['pci-0000:00:02.0', 'virtio-pci-0000:00:02.0']],
+  ['/sys/devices/pci0000:00/0000:00:01.2/0000:02:00.0/nvme/nvme0/nvme0n1', ['pci-0000:02:00.0-nvme-1']],
+  [
+    '/sys/devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0/block/sda',
+    ['pci-0000:00:1f.2-ata-3.0', 'pci-0000:00:1f.2-ata-3'],
+  ],
+  ['/sys/devices/pci0000:00/0000:00:1f.1/ata1/host0/target0:0:1/0:0:1:0/block/sdb', ['pci-0000:00:1f.1-ata-1.1']],
+  ['/sys/devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:4:0/2:4:0:0/block/sde', ['pci-0000:00:1f.2-ata-3.4.0']],
+  [
+    '/sys/devices/pci0000:00/0000:00:05.0/virtio2/host2/target2:0:1/2:0:1:0/block/sda',
+    ['pci-0000:00:05.0-scsi-0:0:1:0'],
+  ],
   [
     '/sys/devices/pci0000:00/0000:00:02.2/0000:03:00.0/host0/target0:2:0/0:2:0:0/block/sda',
-    'pci-0000:03:00.0-scsi-0:2:0:0',
+    ['pci-0000:03:00.0-scsi-0:2:0:0'],
   ],
-])('by-path of %s', (sysPath, name) => {
-  expect(byPathFromSysPath(sysPath)).toBe(`/dev/disk/by-path/${name}`);
+])('by-path of %s', (sysPath, names) => {
+  expect(byPathsFromSysPath(sysPath)).toEqual(names.map((name) => `/dev/disk/by-path/${name}`));
 });
 
-test('no by-path for what is not on PCI', () => {
-  expect(byPathFromSysPath('/sys/devices/virtual/block/loop0')).toBeNull();
+test.each([
+  '/sys/devices/virtual/block/loop0',
+  '/sys/devices/pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host2/target2:0:0/2:0:0:0/block/sdd',
+])('no by-path for what is not known: %s', (path) => {
+  expect(byPathsFromSysPath(path)).toEqual([]);
+});
+
+describe('udev that does not answer', () => {
+  const roots = { sys: '/nowhere', dev: '/nowhere' };
+  const slow = new AppError('timeout', 'udevadm info took longer than 30000 ms');
+
+  test('is asked again', async () => {
+    let asked = 0;
+    const run: Run = () => {
+      asked += 1;
+      return asked < 3 ? Promise.reject(slow) : Promise.resolve(ranWell(recorded));
+    };
+    const device = await addIdentity(run, testDevice(), roots);
+    expect(device.wwn).toBe('0x6d0946603d2e8f00');
+    expect(device.unread).toBeUndefined();
+  });
+
+  test.each([
+    ['in time', () => Promise.reject(slow), 'took longer than 30000 ms'],
+    ['with success', () => Promise.reject(new AppError('command_failed', 'udevadm exited with 1')), 'exited with 1'],
+    // what it prints of a device from /sys alone
+    ['of its own', () => Promise.resolve(ranWell('DEVPATH=/a\nDEVNAME=/dev/vda\n')), 'has not looked at /dev/vda'],
+  ] as const)('leaves the disk unread when it never answers %s', async (_how, run, why) => {
+    const device = await addIdentity(run, testDevice({ serial: 'of-lsblk' }), roots);
+    expect(device).toMatchObject({ serial: 'of-lsblk', links: [] });
+    expect(device.unread).toContain(why);
+  });
 });
 
 describe('without udev', () => {
   const roots = { sys: '', dev: '' };
-  const noUdev: Run = () => Promise.reject(new AppError('command_failed', 'udevadm could not be started'));
+  const cause = Object.assign(new Error('spawn udevadm ENOENT'), { code: 'ENOENT' });
+  const noUdev: Run = () => Promise.reject(new AppError('command_failed', 'udevadm could not be started', { cause }));
   beforeEach(async () => {
     const folder = await mkdtemp(join(tmpdir(), 'baton-sys-'));
     Object.assign(roots, { sys: join(folder, 'sys'), dev: join(folder, 'dev') });
@@ -70,6 +122,7 @@ describe('without udev', () => {
   test("the kernel's files answer", async () => {
     const device = await addIdentity(noUdev, testDevice(), roots);
     expect(device).toMatchObject({ serial: 'disk-1', byPath: '/dev/disk/by-path/pci-0000:00:05.0', wwn: null });
+    expect(device.unread).toBeUndefined();
   });
 
   test('links in /dev/disk/by-path go before the path made from /sys', async () => {

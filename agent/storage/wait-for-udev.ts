@@ -51,6 +51,6 @@ export async function updatePartitions(run: Run, device: string): Promise<void> 
   await waitForUdev(run);
 }
 
-function isMissingProgram(error: unknown): boolean {
+export function isMissingProgram(error: unknown): boolean {
   return error instanceof Error && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
 }

@@ -2,9 +2,10 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { type PlannedStep, stepKey, stepTitle } from '#conductor/model/planned-step.ts';
 import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
-import { chooseRootDevice, readSkipList } from '#shared/disks/choose-root-device.ts';
+import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { isVirtualMedium } from '#shared/disks/disk.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import {
   chooseRaidDisks,

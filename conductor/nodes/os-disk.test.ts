@@ -35,7 +35,9 @@ describe('what was written to', () => {
         {
           name: '/dev/nvme0n1',
           serial: 'N',
+          serials: [],
           wwn: 'eui.01',
+          wwns: [],
           wwn_with_extension: null,
           wwn_vendor_extension: null,
           model: 'FAST',

@@ -5,10 +5,10 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { isNoDisk, type KnownDisk, type SparedDisk } from '#conductor/model/known-disk.ts';
-import { readSkipList } from '#shared/disks/choose-root-device.ts';
 import { isVirtualMedium } from '#shared/disks/disk.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
 import { mismatches, parseHints } from '#shared/disks/root-device-hints.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type DiskIdentity, OsDisk, type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
 
@@ -33,6 +33,8 @@ function identify(disk: KnownDisk): DiskIdentity {
     name: disk.name,
     serial: disk.serial,
     wwn: disk.wwn,
+    serials: disk.serials,
+    wwns: disk.wwns,
     wwn_with_extension: disk.wwnWithExtension,
     wwn_vendor_extension: disk.wwnVendorExtension,
     model: disk.model,

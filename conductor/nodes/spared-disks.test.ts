@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { propertiesIn, sparedDisks, sparing } from '#conductor/nodes/os-disk.ts';
-import { readSkipList } from '#shared/disks/choose-root-device.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
 import { testDisk } from '#shared/disks/testing/test-disk.ts';
 
 const skipped = (serial: string | null, reason: string, wwn: string | null = null) => ({

@@ -15,8 +15,8 @@ import {
 } from '#conductor/model/receipts/verify-receipt.ts';
 import { findInventory, latestInventory, marksOf } from '#conductor/nodes/inspection/inventory-store.ts';
 import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
-import { readSkipList } from '#shared/disks/choose-root-device.ts';
 import { isVirtualMedium } from '#shared/disks/disk.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { EraseResult, isEvidence, skipReasons } from '#shared/wire/erase-result.ts';
 

@@ -111,6 +111,15 @@ describe('the skip list', () => {
     );
   });
 
+  test('may name a disk that could not be read, which is left alone then', () => {
+    const unread = [disk('/dev/sda', 10, { unread: 'udevadm took too long' }), disk('/dev/sdb', 20)];
+    expect(chooseRootDevice(unread, node({ skip_block_devices: skip })).name).toBe('/dev/sdb');
+    expect(() => chooseRootDevice(unread.slice(0, 1), node({ skip_block_devices: skip }))).toThrow(
+      /names \/dev\/sda is not known \(udevadm took too long\)/,
+    );
+    expect(chooseRootDevice(unread, node()).name).toBe('/dev/sda');
+  });
+
   test('one that is not understood stops it', () => {
     expect(() => chooseRootDevice(disks, node({ skip_block_devices: 'sda' }))).toThrow(
       /skip_block_devices must be a list/,

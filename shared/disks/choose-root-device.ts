@@ -1,33 +1,7 @@
-import { z } from 'zod';
 import type { Disk } from '#shared/disks/disk.ts';
 import { mismatches, parseHints, type RootDeviceHints } from '#shared/disks/root-device-hints.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-const source = 'properties.skip_block_devices';
-const SkipList = z.array(z.record(z.string(), z.unknown())).nullish();
-
-/**
- * Whether the operator asked to leave a disk alone: `properties.skip_block_devices`, a list of hint objects
- * (agent-protocol.md §6.6). Missing: `volume_name`, by which Ironic's agent leaves RAID volumes alone. A list that can't
- * be understood stops everything: a wipe can't be undone.
- * @throws AppError `invalid_argument` or `not_supported` naming the entry.
- */
-export function readSkipList(properties: Readonly<Record<string, unknown>>): (disk: Disk) => boolean {
-  const parsed = SkipList.safeParse(properties['skip_block_devices']);
-  if (!parsed.success) {
-    throw new AppError('invalid_argument', `${source} must be a list of objects of root device hints`);
-  }
-  const entries = (parsed.data ?? []).map((hints, index) => {
-    if ('volume_name' in hints) {
-      throw new AppError(
-        'not_supported',
-        `${source}[${index}]: this agent can't leave out RAID volumes by volume_name`,
-      );
-    }
-    return parseHints(hints, `${source}[${index}]`);
-  });
-  return (disk) => entries.some((hints) => mismatches(disk, hints).length === 0);
-}
 
 const gib = 1024 ** 3;
 /** Without hints, smaller disks are taken for SD cards and the like. */
@@ -48,14 +22,15 @@ interface NodeFields {
 export function chooseRootDevice<D extends Disk>(devices: readonly D[], node: NodeFields): D {
   const { hints, source } = readHints(node);
   const tests = hints === undefined ? [] : parseHints(hints, source);
-  const isSkipped = readSkipList(node.properties);
+  const skipList = readSkipList(node.properties);
+  const skipped = new Map(devices.map((device) => [device, whySkipped(device, skipList)]));
   // a volume on a disk that must be left alone would be written through to it
-  const skippedBelow = new Set(devices.filter(isSkipped).flatMap(({ holders }) => holders));
+  const skippedBelow = new Set(devices.filter((device) => skipped.get(device)).flatMap(({ holders }) => holders));
   const judged = devices.filter(isDisk).map((device) => ({
     device,
     reasons: [
       ...unusable(device),
-      ...(isSkipped(device) ? ['it is on the skip list'] : []),
+      ...(skipped.get(device) ?? []),
       ...(skippedBelow.has(device.name) ? ['it stands on a disk on the skip list'] : []),
       ...(hints === undefined ? unlikely(device) : []),
       ...mismatches(device, tests),
@@ -70,6 +45,16 @@ export function chooseRootDevice<D extends Disk>(devices: readonly D[], node: No
     'storage_error',
     `no disk can be the root device (${wanted}): ${listed.join(', ') || 'the machine has no disk'}`,
   );
+}
+
+/** A disk of which the skip list may speak is left alone too; the others can still be chosen. */
+function whySkipped(device: Disk, isSkipped: (disk: Disk) => boolean): readonly [string] | undefined {
+  try {
+    return isSkipped(device) ? ['it is on the skip list'] : undefined;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return [error.message];
+  }
 }
 
 function readHints(node: NodeFields): { readonly hints: RootDeviceHints | undefined; readonly source: string } {

@@ -1,7 +1,8 @@
 /**
  * A disk, RAID volume or other whole block device, as far as its identity and use are concerned: what the choice of
  * disks is made from, by the agent on the machine and by the conductor from an inventory. Text fields are `null` where
- * the hardware is silent.
+ * the hardware is silent. A disk has several names, serial numbers and WWNs: the lists have all of them, and the single
+ * fields the one that is shown.
  */
 export interface Disk {
   /** `/dev/nvme0n1` */
@@ -15,6 +16,14 @@ export interface Disk {
   readonly wwn: string | null;
   readonly wwnWithExtension: string | null;
   readonly wwnVendorExtension: string | null;
+  /** The label's, udev's and the kernel's; no placeholders. */
+  readonly serials: readonly string[];
+  /** As udev and the kernel write them, with and without extension; no placeholders. */
+  readonly wwns: readonly string[];
+  /** Below `/dev/disk/by-path` and `/dev/disk/by-id`. */
+  readonly links: readonly string[];
+  /** Why serial numbers, WWNs and links could not be read in full: what is missing is then not known, and not none. */
+  readonly unread?: string | undefined;
   /** SCSI address, `0:0:1:0`. */
   readonly hctl: string | null;
   /** `/dev/disk/by-path/pci-0000:00:05.0` */

@@ -20,6 +20,31 @@ test('by serial number and WWN, whatever the disk is called now', () => {
   ]);
 });
 
+test('by a serial number and a WWN that an older release has written otherwise', () => {
+  const disks = [
+    testDisk({
+      name: '/dev/sda',
+      serial: 'KJGATM4R',
+      serials: ['KJGATM4R', '5000cca0541ae674'],
+      wwn: '0x5000cca0541ae674',
+    }),
+    testDisk({ name: '/dev/sdb', serial: 'KJGATM5S' }),
+  ];
+  const by = recorded({
+    serial: '5000cca0541ae674',
+    wwn: 'naa.5000cca0541ae674',
+    wwn_with_extension: '0x5000cca0541ae674',
+  });
+  expect(findOsDisks(disks, by).map(({ name }) => name)).toEqual(['/dev/sda']);
+});
+
+test.each([{ serial: '0000000000' }, { wwn: '0x5000000000000001' }, { wwn_with_extension: 'eui.0000000000000000' }])(
+  'a placeholder identifies nothing: %j',
+  (identity) => {
+    expect(() => findOsDisks([testDisk(identity)], recorded(identity))).toThrow('neither serial number nor WWN');
+  },
+);
+
 test('two namespaces of a controller have one serial number', () => {
   const disks = ['eui.01', 'eui.02'].map((wwn, index) =>
     testDisk({ name: `/dev/nvme0n${index + 1}`, serial: 'S', wwn }),

@@ -1,4 +1,5 @@
 import type { Disk } from '#shared/disks/disk.ts';
+import { canonicalWwn, isPlaceholder, isPlaceholderWwn } from '#shared/disks/placeholders.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
 
@@ -10,7 +11,7 @@ import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
  */
 export function findOsDisks<D extends Disk>(disks: readonly D[], { disks: recorded }: OsDisk): readonly D[] {
   const found = recorded.map((identity) => {
-    if (identity.serial === null && identity.wwn === null && identity.wwn_with_extension === null) {
+    if (!isIdentifying(identity)) {
       throw refusal(`it has neither serial number nor WWN by which it could be known again`, identity, disks);
     }
     const matching = disks.filter((disk) => isSame(disk, identity));
@@ -26,15 +27,25 @@ export function findOsDisks<D extends Disk>(disks: readonly D[], { disks: record
   return found;
 }
 
-function isSame(disk: Disk, identity: DiskIdentity): boolean {
-  const known: readonly (readonly [string | null, string | null])[] = [
-    [identity.serial, disk.serial],
-    [identity.wwn, disk.wwn],
-    [identity.wwn_with_extension, disk.wwnWithExtension],
-    [identity.wwn_vendor_extension, disk.wwnVendorExtension],
-  ];
+/** An older release has recorded placeholders too. */
+function isIdentifying({ serial, wwn, wwn_with_extension: extended }: DiskIdentity): boolean {
   return (
-    known.every(([wanted, actual]) => wanted === null || wanted === actual) &&
+    (serial !== null && !isPlaceholder(serial)) ||
+    [wwn, extended].some((each) => each !== null && !isPlaceholderWwn(each))
+  );
+}
+
+/** An older release has recorded as serial number what is now one of several. */
+function isSame(disk: Disk, identity: DiskIdentity): boolean {
+  const serials = [disk.serial, ...disk.serials];
+  const wwns = [disk.wwn, disk.wwnWithExtension, ...disk.wwns].map((wwn) => wwn && canonicalWwn(wwn));
+  const hasWwn = (wwn: string | null): boolean =>
+    wwn === null || isPlaceholderWwn(wwn) || wwns.includes(canonicalWwn(wwn));
+  return (
+    (identity.serial === null || isPlaceholder(identity.serial) || serials.includes(identity.serial)) &&
+    hasWwn(identity.wwn) &&
+    hasWwn(identity.wwn_with_extension) &&
+    (identity.wwn_vendor_extension === null || identity.wwn_vendor_extension === disk.wwnVendorExtension) &&
     (identity.size === null || identity.size === disk.sizeBytes)
   );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Disk } from '#shared/disks/disk.ts';
-import { mismatches, parseHints } from '#shared/disks/root-device-hints.ts';
+import { mismatches, parseHints, protects } from '#shared/disks/root-device-hints.ts';
 import { testDisk } from '#shared/disks/testing/test-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import {
@@ -110,6 +110,73 @@ describe('texts', () => {
   ])('%j is refused', (hint, message) => {
     expect(() => parseHints({ model: hint }, 'properties.root_device')).toThrow(message);
   });
+});
+
+describe('a disk of several names', () => {
+  const sas: Partial<Disk> = {
+    serial: 'KJGATM4R',
+    serials: ['KJGATM4R', '5000cca0541ae674', '35000cca0541ae674'],
+    wwn: '0x5000cca0541ae674',
+    wwns: ['0x5000cca0541ae674', '0x5000cca0541ae6740000000000000001'],
+    links: [
+      '/dev/disk/by-path/pci-1-ata-1',
+      '/dev/disk/by-path/pci-1-ata-1.0',
+      '/dev/disk/by-id/wwn-0x5000cca0541ae674',
+    ],
+    byPath: '/dev/disk/by-path/pci-1-ata-1.0',
+  };
+
+  test.each([
+    { serial: 'kjgatm4r' },
+    { serial: '5000cca0541ae674' },
+    { serial: '<or> other <or> 35000CCA0541AE674' },
+    { wwn: '0x5000cca0541ae674' },
+    { wwn: '5000CCA0541AE674' },
+    { wwn: 's== naa.5000cca0541ae674' },
+    { wwn: '0x5000cca0541ae6740000000000000001' },
+    { wwn_with_extension: '5000cca0541ae6740000000000000001' },
+    { by_path: '/dev/disk/by-path/pci-1-ata-1' },
+    { by_path: '/dev/disk/by-path/pci-1-ata-1.0' },
+    { name: '/dev/disk/by-id/wwn-0x5000cca0541ae674' },
+    { name: '/dev/disk/by-path/pci-1-ata-1' },
+  ])('%j: one is enough', (hints) => {
+    expect(matches(hints, sas)).toBe(true);
+    expect(protects(testDisk(sas), parseHints(hints, 'skip'))).toBe(true);
+  });
+
+  test('what must not be so must hold for each when a disk is chosen, and for one when it is protected', () => {
+    const hints = { serial: 's!= 5000cca0541ae674' };
+    expect(matches(hints, sas)).toBe(false);
+    expect(matches(hints, { serial: 'other' })).toBe(true);
+    expect(protects(testDisk(sas), parseHints(hints, 'skip'))).toBe(true);
+  });
+
+  test('what has not been read may be: it is not chosen, and protected is not known', () => {
+    const unread = testDisk({ name: '/dev/sda', unread: 'udevadm took too long' });
+    const unsure = [{ serial: 'A' }, { wwn: '0xa' }, { by_path: '/dev/disk/by-path/a' }, { name: '/dev/disk/by-id/a' }];
+    for (const hints of [...unsure, { serial: 's!= A' }, { serial: 'none' }]) {
+      expect(matches(hints, unread)).toBe(false);
+      expect(protects(unread, parseHints(hints, 'skip'))).toBeUndefined();
+    }
+    for (const hints of [{ size: '> 5000' }, { hctl: '1:0:0:0' }, { name: '/dev/sdb' }]) {
+      expect(protects(unread, parseHints(hints, 'skip'))).toBe(false);
+    }
+    expect(protects(unread, parseHints({ name: '/dev/sda' }, 'skip'))).toBe(true);
+    expect(protects(unread, parseHints({ serial: 'A', size: '> 5000' }, 'skip'))).toBe(false);
+  });
+});
+
+test.each([
+  ['serial', '0000000000'],
+  ['serial', 's== To be filled by O.E.M.'],
+  ['serial', '<or> A <or> 0123456789ABCDEF'],
+  ['wwn', '0x0000000000000000'],
+  ['wwn', '0x5000000000000001'],
+  ['wwn_with_extension', 'eui.0000000000000000'],
+])('%s %s is a placeholder, and names no disk', (field, value) => {
+  expect(() => parseHints({ [field]: value }, 'properties.root_device')).toThrow(
+    /properties.root_device.\w+ is ".*", which makers put where a disk has no (serial number|WWN) of its own/,
+  );
 });
 
 test.each<[unknown, boolean, boolean]>([

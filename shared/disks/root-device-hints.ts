@@ -1,4 +1,5 @@
 import type { Disk } from '#shared/disks/disk.ts';
+import { canonicalWwn, isPlaceholder, isPlaceholderWwn } from '#shared/disks/placeholders.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Root device hints in Ironic's grammar (agent-protocol.md §6.5): pure. */
@@ -7,32 +8,48 @@ export type RootDeviceHints = Readonly<Record<string, unknown>>;
 type Value = string | number | boolean | null;
 
 interface HintField {
-  readonly kind: 'text' | 'number' | 'boolean';
-  /** All values that may satisfy the hint: one is enough. */
+  readonly kind: 'text' | 'wwn' | 'number' | 'boolean';
+  /** All values that the disk has; `null` for one that it lacks. */
   readonly read: (device: Disk) => readonly Value[];
+  /** Read of udev's database; without it, what is missing is not known. */
+  readonly isIdentity?: boolean;
 }
 
 const gib = 1024 ** 3;
 
+const wwns: HintField = {
+  kind: 'wwn',
+  read: (device) => [device.wwn, device.wwnWithExtension, ...device.wwns],
+  isIdentity: true,
+};
+
 const fields: Readonly<Record<string, HintField>> = {
   size: { kind: 'number', read: (device) => [device.sizeBytes / gib] },
   rotational: { kind: 'boolean', read: (device) => [device.rotational] },
-  model: { kind: 'text', read: (device) => [device.model] },
-  vendor: { kind: 'text', read: (device) => [device.vendor] },
-  serial: { kind: 'text', read: (device) => [device.serial] },
-  wwn: { kind: 'text', read: (device) => [device.wwn] },
-  wwn_with_extension: { kind: 'text', read: (device) => [device.wwnWithExtension] },
-  wwn_vendor_extension: { kind: 'text', read: (device) => [device.wwnVendorExtension] },
-  name: { kind: 'text', read: (device) => [device.name] },
+  model: { kind: 'text', read: (device) => [device.model], isIdentity: true },
+  vendor: { kind: 'text', read: (device) => [device.vendor], isIdentity: true },
+  serial: { kind: 'text', read: (device) => [device.serial, ...device.serials], isIdentity: true },
+  wwn: wwns,
+  wwn_with_extension: wwns,
+  wwn_vendor_extension: { kind: 'wwn', read: (device) => [device.wwnVendorExtension], isIdentity: true },
+  name: { kind: 'text', read: (device) => [device.name, ...device.links], isIdentity: true },
   hctl: { kind: 'text', read: (device) => [device.hctl] },
-  by_path: { kind: 'text', read: (device) => [device.byPath] },
+  by_path: { kind: 'text', read: (device) => [device.byPath, ...device.links.filter(isByPath)], isIdentity: true },
   tran: { kind: 'text', read: (device) => [device.tran] },
 };
+
+export function isByPath(link: string): boolean {
+  return link.startsWith('/dev/disk/by-path/');
+}
 
 /** One hint, parsed: whether a device's value satisfies it. */
 export interface HintTest {
   readonly field: string;
   readonly wanted: string;
+  /** Asks that something is not so: `s!= x`. */
+  readonly isNegated: boolean;
+  readonly isIdentity: boolean;
+  /** All values of the disk, `null` alone where it has none; empty where they are not known. */
   readonly read: (device: Disk) => readonly Value[];
   readonly matches: (value: Value) => boolean;
 }
@@ -48,20 +65,71 @@ export function parseHints(hints: RootDeviceHints, source: string): readonly Hin
     if (field === undefined) {
       throw bad(`${source}.${name}`, `is not a known hint; hints are ${Object.keys(fields).join(', ')}`);
     }
+    requireNoPlaceholder(name, wanted, `${source}.${name}`);
     return {
       field: name,
       wanted: String(wanted),
-      read: field.read,
+      isNegated: /^\s*s?!=/.test(String(wanted)),
+      isIdentity: field.isIdentity ?? false,
+      read: (device) => valuesOf(device, field),
       matches: parseTest(field.kind, wanted, `${source}.${name}`),
     };
   });
 }
 
-/** Why a device does not satisfy the hints, one reason for each; empty when it does. */
+function valuesOf(device: Disk, { read, isIdentity }: HintField): readonly Value[] {
+  const known = new Set(read(device).filter((value) => value !== null));
+  if (known.size > 0) return [...known];
+  return isIdentity && device.unread !== undefined ? [] : [null];
+}
+
+/** One that a whole batch of disks bears, or each disk without one, would name whichever comes first. */
+function requireNoPlaceholder(name: string, wanted: unknown, source: string): void {
+  const isEmpty = { serial: isPlaceholder, wwn: isPlaceholderWwn, wwn_with_extension: isPlaceholderWwn }[name];
+  // "none" asks for a disk without
+  const texts = String(wanted)
+    .replace(/^\s*s==/, '')
+    .split('<or>')
+    .map((text) => text.trim())
+    .filter((text) => text !== '' && text.toLowerCase() !== 'none');
+  const found = texts.find((text) => isEmpty?.(text));
+  if (found === undefined) return;
+  throw bad(
+    source,
+    `is "${found}", which makers put where a disk has no ${name === 'serial' ? 'serial number' : 'WWN'} of its own: ` +
+      'name the disk by another of its identifiers, or by by_path',
+  );
+}
+
+/**
+ * Why a device does not satisfy the hints, one reason for each; empty when it does. One of its values is enough; that
+ * something is not so must hold for each of them, and be known.
+ */
 export function mismatches(device: Disk, hints: readonly HintTest[]): readonly string[] {
   return hints
-    .filter((hint) => !hint.read(device).some((value) => hint.matches(value)))
-    .map((hint) => `${hint.field} is ${hint.read(device).map(show).join(' or ')}, wanted ${hint.wanted}`);
+    .filter((hint) => !isMet(device, hint))
+    .map((hint) => `${hint.field} is ${show(hint.read(device))}, wanted ${hint.wanted}`);
+}
+
+function isMet(device: Disk, hint: HintTest): boolean {
+  const values = hint.read(device);
+  if (!hint.isNegated) return values.some((value) => hint.matches(value));
+  return !isUnsure(device, hint) && values.every((value) => hint.matches(value));
+}
+
+/**
+ * Whether hints that protect a device meet it: any of its values is enough, also for what must not be so, as in Ironic:
+ * too much is protected rather than too little. `undefined` = they may: what could tell has not been read.
+ */
+export function protects(device: Disk, hints: readonly HintTest[]): boolean | undefined {
+  const missed = hints.filter((hint) => !hint.read(device).some((value) => hint.matches(value)));
+  if (missed.length === 0) return true;
+  return missed.every((hint) => isUnsure(device, hint)) ? undefined : false;
+}
+
+function isUnsure(device: Disk, { isIdentity, field, wanted }: HintTest): boolean {
+  // a device's own name is always known
+  return isIdentity && device.unread !== undefined && (field !== 'name' || wanted.includes('/disk/'));
 }
 
 function parseTest(kind: HintField['kind'], wanted: unknown, field: string): HintTest['matches'] {
@@ -74,7 +142,8 @@ function parseTest(kind: HintField['kind'], wanted: unknown, field: string): Hin
     throw bad(field, `must be a text or a number, not ${JSON.stringify(wanted)}${instead}`);
   }
   if (String(wanted).trim() === '') throw bad(field, 'is empty: leave the hint out, or give it a value');
-  return kind === 'number' ? parseNumberTest(String(wanted), field) : parseTextTest(String(wanted), field);
+  if (kind === 'number') return parseNumberTest(String(wanted), field);
+  return parseTextTest(String(wanted), field, kind === 'wwn' ? canonicalWwn : (text) => text);
 }
 
 const numberOperators: Readonly<Record<string, (actual: number, wanted: number) => boolean>> = {
@@ -132,13 +201,15 @@ const textOperators: Readonly<Record<string, (actual: string, wanted: string) =>
   '<in>': (actual, wanted) => actual.includes(wanted),
 };
 
-function parseTextTest(text: string, field: string): HintTest['matches'] {
+/** @param canonical what is left of a value without what only says how it is written */
+function parseTextTest(text: string, field: string, canonical: (value: string) => string): HintTest['matches'] {
   const wanted = text.trim().toLowerCase();
+  const asText = (value: Value): string => plain(value, canonical);
   if (wanted.startsWith('<or>')) {
     const choices = wanted
       .split('<or>')
       .slice(1)
-      .map((choice) => choice.trim());
+      .map((choice) => canonical(choice.trim()));
     if (choices.includes('')) throw bad(field, `is "${text}": each <or> must stand before a value`);
     return (actual) => choices.includes(asText(actual));
   }
@@ -152,7 +223,7 @@ function parseTextTest(text: string, field: string): HintTest['matches'] {
     return (actual) => words.every((word) => asText(actual).includes(word));
   }
   const operator = /^(<[a-z-]+>|s[=!<>]=?)(?=\s|$)/.exec(wanted)?.[1] ?? /^(s==|s!=|s<=|s>=|<in>)/.exec(wanted)?.[1];
-  if (operator === undefined) return (actual) => asText(actual) === wanted;
+  if (operator === undefined) return (actual) => asText(actual) === canonical(wanted);
   const compare = textOperators[operator];
   const operand = wanted.slice(operator.length).trim();
   if (compare === undefined || operand === '') {
@@ -161,7 +232,7 @@ function parseTextTest(text: string, field: string): HintTest['matches'] {
       `is "${text}": operators for text are ${Object.keys(textOperators).join(', ')}, <or> and <all-in>, each before a value`,
     );
   }
-  return (actual) => compare(asText(actual), operand);
+  return (actual) => compare(asText(actual), canonical(operand));
 }
 
 function parseBoolean(wanted: unknown, field: string): boolean {
@@ -172,13 +243,16 @@ function parseBoolean(wanted: unknown, field: string): boolean {
 }
 
 /** A missing attribute compares as the text "none", as in Ironic. */
-function asText(value: Value): string {
-  return value === null ? 'none' : String(value).trim().toLowerCase();
+function plain(value: Value, canonical: (value: string) => string): string {
+  return value === null ? 'none' : canonical(String(value).trim().toLowerCase());
 }
 
-function show(value: Value): string {
-  if (typeof value === 'number') return `${Math.round(value * 100) / 100} GiB`;
-  return value === null ? 'unknown' : String(value);
+function show(values: readonly Value[]): string {
+  const shown = values.map((value) => {
+    if (typeof value === 'number') return `${Math.round(value * 100) / 100} GiB`;
+    return value === null ? 'unknown' : String(value);
+  });
+  return shown.join(' or ') || 'not read';
 }
 
 function bad(field: string, text: string): AppError {

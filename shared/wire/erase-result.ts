@@ -22,7 +22,13 @@ const identity = {
   serial: text,
   wwn: text,
   model: text,
+  /** All of them, of which the fields above show one each; absent from an older agent. */
+  serials: z.array(z.string()).readonly().optional(),
+  wwns: z.array(z.string()).readonly().optional(),
 };
+
+const DiskMarks = z.object(identity);
+export type DiskMarks = Readonly<z.infer<typeof DiskMarks>>;
 
 /** What was read back: evidence that the erase did something. */
 export const EraseProof = z.object({
@@ -78,6 +84,8 @@ export const DiskIdentity = z.object({
   name: z.string(),
   serial: text,
   wwn: text,
+  serials: identity.serials,
+  wwns: identity.wwns,
   wwn_with_extension: text,
   wwn_vendor_extension: text,
   model: text,

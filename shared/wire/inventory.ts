@@ -101,6 +101,13 @@ export const InventoryDisk = z.looseObject({
   by_path: text,
   tran: text,
   rotational: flag,
+  /** Baton's own: all that the disk is known by, of which the fields above show one each. */
+  baton_serials: z.array(z.string()).nullish().catch(null),
+  baton_wwns: z.array(z.string()).nullish().catch(null),
+  /** Below `/dev/disk/by-path` and `/dev/disk/by-id`. */
+  baton_links: z.array(z.string()).nullish().catch(null),
+  /** Baton's own: why these could not be read in full. */
+  baton_unread: text,
   /** Baton's own; what can be pulled out is neither erased nor chosen as root disk unnamed. */
   baton_removable: flag,
   /** Baton's own; `null` or absent: not looked at, or it can't be read. */

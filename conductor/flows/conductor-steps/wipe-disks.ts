@@ -133,7 +133,14 @@ export function readProved(output: unknown, preservesLocalStorage: boolean): Era
 
 /** @throws AppError `agent_error` when other disks were wiped than the agent was sent for. */
 function requireOnlyChosenErased({ erased }: EraseResult, only: OsDisk | undefined): void {
-  const wanted = (only?.disks ?? []).map(({ name: device, serial, wwn, model }) => ({ device, serial, wwn, model }));
+  const wanted = (only?.disks ?? []).map(({ name: device, serial, serials, wwn, wwns, model }) => ({
+    device,
+    serial,
+    serials,
+    wwn,
+    wwns,
+    model,
+  }));
   const { pairs, unmet } = matchDisks(wanted, erased);
   if (unmet.length === 0 && pairs.size === erased.length && wanted.length > 0) return;
   throw new AppError(

@@ -50,10 +50,12 @@ async function keepOnlySameDisk(context: StepContext, instanceInfo: JsonObject):
 }
 
 function holds(target: OsDisk, recorded: OsDisk['disks']): boolean {
-  const marks = ({ name: device, serial, wwn, model, size: sizeBytes }: DiskIdentity) => ({
+  const marks = ({ name: device, serial, serials, wwn, wwns, model, size: sizeBytes }: DiskIdentity) => ({
     device,
     serial,
+    serials,
     wwn,
+    wwns,
     model,
     sizeBytes,
   });

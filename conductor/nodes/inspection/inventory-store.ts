@@ -84,8 +84,8 @@ function disksOf(inventory: JsonObject): readonly InventoryDisk[] {
 }
 
 /** By what a disk of an inventory is known again. */
-export function marksOf({ name, serial, wwn, model, sizeBytes }: KnownDisk): DiskMarks {
-  return { device: name, serial, wwn, model, sizeBytes: sizeBytes === 0 ? null : sizeBytes };
+export function marksOf({ name, serial, serials, wwn, wwns, model, sizeBytes }: KnownDisk): DiskMarks {
+  return { device: name, serial, serials, wwn, wwns, model, sizeBytes: sizeBytes === 0 ? null : sizeBytes };
 }
 
 export interface KnownDisks {

@@ -1,9 +1,14 @@
+import { canonicalWwn, isPlaceholder, isPlaceholderWwn } from '#shared/disks/placeholders.ts';
+
 /** By what a disk is known again; `null` where the hardware is silent. */
 export interface DiskMarks {
   readonly device: string;
   readonly serial: string | null;
   readonly wwn: string | null;
   readonly model: string | null;
+  /** All of them, where the agent reports these. */
+  readonly serials?: readonly string[] | undefined;
+  readonly wwns?: readonly string[] | undefined;
   /** Not reported by erase steps. */
   readonly sizeBytes?: number | null;
 }
@@ -33,7 +38,7 @@ export function matchDisks<K extends DiskMarks, M extends DiskMarks>(
 
 /** 0 = another disk; each identifier that agrees counts 2, the name 1. */
 function likeness(one: DiskMarks, other: DiskMarks): number {
-  const identifiers = [agree(one.serial, other.serial), agree(one.wwn, other.wwn)];
+  const identifiers = [share(serialsOf(one), serialsOf(other)), shareWwns(wwnsOf(one), wwnsOf(other))];
   if (identifiers.includes(false)) return 0;
   const sameName = one.device === other.device;
   const agreeing = identifiers.filter(Boolean).length;
@@ -43,8 +48,29 @@ function likeness(one: DiskMarks, other: DiskMarks): number {
   return sameName && !alike.includes(false) ? 1 : 0;
 }
 
-function isNamed({ serial, wwn }: DiskMarks): boolean {
-  return serial !== null || wwn !== null;
+function isNamed(disk: DiskMarks): boolean {
+  return serialsOf(disk).length + wwnsOf(disk).length > 0;
+}
+
+/** An older agent's inventory has one, which may be another than the one that is shown now. */
+function serialsOf({ serial, serials = [] }: DiskMarks): readonly string[] {
+  return [...(serial === null ? [] : [serial]), ...serials].filter((each) => !isPlaceholder(each));
+}
+
+function wwnsOf({ wwn, wwns = [] }: DiskMarks): readonly string[] {
+  return [...(wwn === null ? [] : [wwn]), ...wwns].filter((each) => !isPlaceholderWwn(each)).map(canonicalWwn);
+}
+
+/** `undefined` = one of them is silent. */
+function share(one: readonly string[], other: readonly string[]): boolean | undefined {
+  return one.length === 0 || other.length === 0 ? undefined : one.some((each) => other.includes(each));
+}
+
+/** Volumes of a disk array have one WWN, and each its own extension of it. */
+function shareWwns(one: readonly string[], other: readonly string[]): boolean | undefined {
+  const extended = (wwns: readonly string[]) =>
+    wwns.filter((wwn) => wwns.some((base) => base !== wwn && wwn.startsWith(base)));
+  return share(one, other) === true && share(extended(one), extended(other)) === false ? false : share(one, other);
 }
 
 /** `undefined` = one of them is silent. */

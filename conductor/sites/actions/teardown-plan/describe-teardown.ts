@@ -7,7 +7,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
-import { readSkipList } from '#shared/disks/choose-root-device.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
 
@@ -235,6 +235,8 @@ function skipListOf(properties: JsonObject) {
   }
 }
 
-function marksOf({ name, serial, wwn, model }: DiskIdentity | KnownDisk): DiskMarks {
-  return { device: name, serial, wwn, model };
+function marksOf(disk: DiskIdentity | KnownDisk): DiskMarks {
+  const { name, serial, wwn, model } = disk;
+  const all = 'serials' in disk ? { serials: disk.serials, wwns: disk.wwns } : {};
+  return { device: name, serial, wwn, model, ...all };
 }

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { protectedDevices, readSkipList, warnOfUnmetEntries } from '#shared/disks/skip-list.ts';
+import { testDisk } from '#shared/disks/testing/test-disk.ts';
+
+const skipping = (...entries: unknown[]) => ({ skip_block_devices: entries });
+
+test.each([
+  [{ skip_block_devices: 'sda' }, 'must be a list'],
+  [{ skip_block_devices: ['sda'] }, 'must be a list'],
+  [skipping({ colour: 'red' }), 'skip_block_devices[0].colour is not a known hint'],
+  [skipping({ serial: 'A' }, {}), 'skip_block_devices[1] is empty, and would name every disk'],
+  [skipping({ serial: '' }), 'skip_block_devices[0].serial is empty'],
+  [skipping({ serial: '0000000000' }), 'which makers put where a disk has no serial number'],
+  [skipping({ volume_name: 'root' }), 'name each member by serial, wwn or by_path'],
+])('%j is refused', (properties, why) => {
+  expect(() => readSkipList(properties)).toThrow(why);
+  expect(() => protectedDevices(properties, [])).toThrow(why);
+});
+
+test('each entry, what it protects, and a warning for one that protects nothing', () => {
+  const disks = [
+    testDisk({
+      name: '/dev/sda',
+      serial: 'A',
+      links: ['/dev/disk/by-path/pci-1-ata-1', '/dev/disk/by-path/pci-1-ata-1.0'],
+    }),
+    testDisk({ name: '/dev/sdb', serial: 'B', holders: ['/dev/md0'] }),
+    testDisk({ name: '/dev/sdc', serial: 'C', holders: ['/dev/md0'] }),
+    testDisk({ name: '/dev/md0', type: 'raid1', wwn: 'a:b' }),
+  ];
+  const properties = skipping({ by_path: '/dev/disk/by-path/pci-1-ata-1' }, { wwn: 'a:b' }, { serial: 'GONE' });
+  const protection = protectedDevices(properties, disks);
+  expect(protection.map(({ devices }) => devices)).toEqual([['/dev/sda'], ['/dev/md0', '/dev/sdb', '/dev/sdc'], []]);
+  expect(warnOfUnmetEntries(protection)).toEqual([
+    'properties.skip_block_devices[2] {"serial":"GONE"} names no disk of this machine: nothing is protected by it',
+  ]);
+});
+
+test('a disk that could not be read is neither protected nor free', () => {
+  const unread = testDisk({ name: '/dev/sda', unread: 'udevadm took longer than 30000 ms' });
+  expect(() => readSkipList(skipping({ name: '/dev/sdb' }, { serial: 'A' }))(unread)).toThrow(
+    'whether properties.skip_block_devices[1] {"serial":"A"} names /dev/sda is not known (udevadm took longer',
+  );
+  // another entry says enough
+  expect(readSkipList(skipping({ serial: 'A' }, { name: '/dev/sda' }))(unread)).toBe(true);
+  expect(readSkipList(skipping({ size: '> 5000' }))(unread)).toBe(false);
+  expect(readSkipList({})(unread)).toBe(false);
+});
