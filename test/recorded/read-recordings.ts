@@ -53,5 +53,5 @@ async function readRecording<Reading>(
     .extend({ reading: readingSchema })
     .safeParse(parse(await readFile(path, 'utf8'), { strict: true }));
   if (!result.success) throw new Error(`${relative(root, path)}: ${z.prettifyError(result.error)}`);
-  return { ...result.data, reading: result.data.reading as Reading, name: file.slice(0, -'.yaml'.length) };
+  return { ...result.data, name: file.slice(0, -'.yaml'.length) };
 }

@@ -11,10 +11,10 @@ const subjects = (await readdir(import.meta.dirname, { withFileTypes: true }))
 
 test.each(subjects)('%s: each recording names source, system and reading', async (subject) => {
   const recordings = await readRecordings(subject, z.unknown());
-  for (const { name, outputs, reading } of recordings) {
-    expect(Object.keys(outputs), name).not.toEqual([]);
-    expect(reading, name).not.toBeUndefined();
-  }
+  const lacking = recordings.filter(
+    ({ outputs, reading }) => Object.keys(outputs).length === 0 || reading === undefined,
+  );
+  expect(lacking.map(({ name }) => name)).toEqual([]);
 });
 
 test('a folder without recordings is a mistake, not none', async () => {
