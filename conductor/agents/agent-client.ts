@@ -135,13 +135,31 @@ function kindOf(command: string | undefined): PeerKind {
 
 const maxFaultCharacters = 500;
 
+/** Two texts that every release of ironic-python-agent has, whichever library serves it. */
+const missingExtension = /\bextension with id (\S+) not found/i;
+const missingCommand = /\bunknown command: (\S+)/i;
+
+function lacksOf(status: number, fault: string): string | undefined {
+  const pattern = status === 404 ? missingExtension : status === 400 ? missingCommand : undefined;
+  return pattern?.exec(fault)?.[1];
+}
+
+/** Whether an agent has refused a command because it has no such extension, or no such command in it. */
+export function saysItLacks(error: unknown, name: string): boolean {
+  return error instanceof AppError && error.details['lacks'] === name;
+}
+
 /** What is not a fault of an agent's is not repeated: a callback_url may lead to a server that is none. */
 function parseAnswer<T>(what: string, { status, body }: PeerAnswer, schema: z.ZodType<T>): T {
   if (status >= 400) {
     const fault = AgentFault.safeParse(body).data?.faultstring.slice(0, maxFaultCharacters) ?? '';
     const busy = status === 409 || /agent is busy/i.test(fault);
-    throw new AppError(busy ? 'busy' : 'agent_error', `${what}: it answered ${status}${fault && `: ${fault}`}`);
+    const lacks = lacksOf(status, fault);
+    throw new AppError(busy ? 'busy' : 'agent_error', `${what}: it answered ${status}${fault && `: ${fault}`}`, {
+      details: lacks === undefined ? {} : { lacks },
+    });
   }
+  if (body === undefined) throw new AppError('agent_error', `${what}: unexpected answer: ${status}, not in JSON`);
   const parsed = schema.safeParse(body);
   if (!parsed.success) throw new AppError('agent_error', `${what}: unexpected answer`, { cause: parsed.error });
   return parsed.data;

@@ -1,5 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm';
-import type { AgentClient } from '#conductor/agents/agent-client.ts';
+import { type AgentClient, saysItLacks } from '#conductor/agents/agent-client.ts';
 import { dumpNode, dumpPorts } from '#conductor/agents/node-dump.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type AgentStepsRow, agentSteps } from '#conductor/kernel/db/schema/agent.ts';
@@ -8,8 +8,8 @@ import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type KnownDisk, toKnownDisk } from '#conductor/model/known-disk.ts';
-import { AppError } from '#shared/errors/app-error.ts';
-import { CommandResult } from '#shared/wire/agent-calls.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import type { CommandRequest, CommandResult } from '#shared/wire/agent-calls.ts';
 import { HeardLldp, InventoryDocument } from '#shared/wire/inventory.ts';
 import { type AdvertisedStep, AdvertisedSteps, HardwareManagerVersion, type StepKind } from '#shared/wire/step.ts';
 
@@ -109,11 +109,13 @@ interface AskingContext {
 export interface AgentOffer {
   readonly advertised: AdvertisedStep[];
   readonly version: HardwareManagerVersion;
+  /** The agent has no steps of this kind because it has no such extension. */
+  readonly lacksExtension?: true;
 }
 
 /**
- * The steps that the agent has for flows of that kind (agent-protocol.md §4.2). An agent without the extension has none;
- * that is not an error (DESIGN.md).
+ * The steps that the agent has for flows of that kind (agent-protocol.md §4.2). One without the extension has none, which
+ * is no error: Ironic's of before 2020 lack `deploy`, those of before 2023 `service`.
  * @throws AppError `agent_error`, `unavailable`, `busy`
  */
 export async function askForSteps({ agent, secrets, node, ports }: AskingContext, kind: StepKind): Promise<AgentOffer> {
@@ -122,10 +124,8 @@ export async function askForSteps({ agent, secrets, node, ports }: AskingContext
     node: dumpNode(secrets, node, { hardwareManagerVersion: null }),
     ports: dumpPorts(await ports()),
   };
-  const result = await agent().post({ name, params }, { wait: true });
-  if (result.command_status === 'FAILED' && isMissingExtension(result.command_error?.message)) {
-    return { advertised: [], version: {} };
-  }
+  const result = await postUnlessLacking(agent(), { name, params }, kind);
+  if (result === undefined) return { advertised: [], version: {}, lacksExtension: true };
   const answer = result.command_result as Record<string, unknown> | null;
   const steps = AdvertisedSteps.safeParse(answer?.[`${kind}_steps`]);
   const version = HardwareManagerVersion.safeParse(answer?.['hardware_manager_version']);
@@ -136,8 +136,37 @@ export async function askForSteps({ agent, secrets, node, ports }: AskingContext
   return { advertised: Object.values(steps.data).flat(), version: version.data };
 }
 
-function isMissingExtension(message: string | null | undefined): boolean {
-  return /extension with id .* not found/i.test(message ?? '');
+/** @returns `undefined` from an agent that has no such extension */
+async function postUnlessLacking(
+  agent: AgentClient,
+  command: CommandRequest,
+  extension: string,
+): Promise<CommandResult | undefined> {
+  try {
+    return await agent.post(command, { wait: true });
+  } catch (error) {
+    if (!saysItLacks(error, extension)) throw error;
+    if (await lacksExtension(agent, extension)) return undefined;
+    throw new AppError(
+      'agent_error',
+      `the agent has the extension ${extension}, whose command fails there (its log has a KeyError): correct the ramdisk's hardware managers`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * Whether the extension is missing. Ironic's agent says so as well when a command of one that it has fails with a
+ * KeyError (agent-protocol.md §4); but a command that none has is refused in other words by an extension that is there.
+ */
+async function lacksExtension(agent: AgentClient, extension: string): Promise<boolean> {
+  try {
+    await agent.post({ name: `${extension}.is_there`, params: {} }, { wait: true });
+    return false;
+  } catch (error) {
+    if (errorCode(error) !== 'agent_error') throw error;
+    return saysItLacks(error, extension);
+  }
 }
 
 /** Whether two boots' hardware managers are the same ones. */

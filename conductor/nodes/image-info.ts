@@ -52,6 +52,16 @@ export function buildImageInfo(node: ImageNode): Record<string, unknown> {
   };
 }
 
+/**
+ * The same for an agent that takes every `checksum` for an MD5: those of before 2022 know the others as a pair only.
+ */
+export function withHashPair(imageInfo: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { checksum: value, ...others } = imageInfo;
+  const algorithm = typeof value === 'string' ? { 64: 'sha256', 128: 'sha512' }[value.length] : undefined;
+  if (algorithm === undefined || !/^[0-9a-f]+$/i.test(String(value))) return imageInfo;
+  return { ...others, os_hash_algo: algorithm, os_hash_value: value };
+}
+
 /** What a root file system image needs besides: how its disk is to be laid out. */
 function partitionFields(node: ImageNode): Record<string, unknown> {
   const info = node.instanceInfo;

@@ -1,4 +1,4 @@
-import { askForInventory, askForSteps, saveAgentSteps } from '#conductor/agents/ask-agent.ts';
+import { type AgentOffer, askForInventory, askForSteps, saveAgentSteps } from '#conductor/agents/ask-agent.ts';
 import { startWatchingCables } from '#conductor/flows/conductor-steps/watch-cables.ts';
 import { stepsOf } from '#conductor/flows/flow-store.ts';
 import { readPlan, requireSamePlan } from '#conductor/flows/read-plan.ts';
@@ -16,7 +16,7 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
   const kind = flowKinds[flow.kind];
   // who cleans or inspects has time to learn what the next deploy's plan will be made from
   const others: readonly StepKind[] = ['clean', 'inspect', 'manual_clean', 'wipe'].includes(flow.kind) ? stepKinds : [];
-  for (const each of others) if (each !== kind.inBand?.kind) await rememberSteps(context, each);
+  for (const each of others) if (each !== kind.inBand?.kind) await rememberOthers(context, each);
   // what was read is compared with the disks that are there now
   // and what is to be wiped must be known
   if (flow.planHash !== null || flow.kind === 'wipe') await readInventory(context);
@@ -24,20 +24,38 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
   else if (others.length > 0 && flow.kind !== 'inspect') await rememberInventory(context);
   await startWatchingCables(context);
   if (!kind.inBand) return { kind: 'done' };
-  const { advertised, version } = await rememberSteps(context, kind.inBand.kind);
+  const { advertised, version, lacksExtension } = await rememberSteps(context, kind.inBand.kind);
   const request = { kind: flow.kind, requested: flow.requestedSteps, wipe: flow.wipe ?? undefined };
   const plan = await context.ask(readPlan(context, node, request, advertised));
   await requireSamePlan(plan, flow.planHash, { disksAreNew: true });
   return {
     kind: 'done',
-    output: { agent_steps: advertised.map(stepKey) },
+    output: {
+      agent_steps: advertised.map(stepKey),
+      ...(lacksExtension ? { agent_lacks_extension: kind.inBand.kind } : {}),
+    },
     plan: await stillToRun(context, plan.steps),
     hardwareManagerVersion: version,
   };
 }
 
-async function rememberSteps(context: StepContext, kind: StepKind): ReturnType<typeof askForSteps> {
+/** This flow needs no list of another kind: one that can't be had is left as it was known. */
+async function rememberOthers(context: StepContext, kind: StepKind): Promise<void> {
+  const offer = await askForSteps(context, kind).catch((error: unknown) => {
+    if (context.signal.aborted) throw error;
+    context.log.warn({ err: error }, `the agent's ${kind} steps are not known`);
+  });
+  if (offer) await keepSteps(context, kind, offer);
+}
+
+async function rememberSteps(context: StepContext, kind: StepKind): Promise<AgentOffer> {
   const offer = await askForSteps(context, kind);
+  if (offer.lacksExtension) context.log.warn(`the agent has no extension ${kind}, so no ${kind} steps`);
+  await keepSteps(context, kind, offer);
+  return offer;
+}
+
+async function keepSteps(context: StepContext, kind: StepKind, offer: AgentOffer): Promise<void> {
   await context.record((tx) =>
     saveAgentSteps(tx, {
       nodeUuid: context.node.uuid,
@@ -46,7 +64,6 @@ async function rememberSteps(context: StepContext, kind: StepKind): ReturnType<t
       hardwareManagerVersion: offer.version,
     }),
   );
-  return offer;
 }
 
 /** What is on the disks before they are cleaned; a machine that can't list them is cleaned all the same. */

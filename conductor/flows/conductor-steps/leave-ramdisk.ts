@@ -53,7 +53,7 @@ export async function ramdiskRuns(context: StepContext): Promise<boolean> {
  */
 export function isTraceless(commands: readonly CommandResult[]): boolean {
   return commands.every(({ command_name: name, command_status: status }) =>
-    name.startsWith('execute_') ? status === 'SUCCEEDED' : name !== 'install_bootloader',
+    name.startsWith('execute_') ? status === 'SUCCEEDED' : name !== 'install_bootloader' && name !== 'prepare_image',
   );
 }
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { saysItLacks } from '#conductor/agents/agent-client.ts';
 import { callAgent } from '#conductor/agents/ask-agent.ts';
 import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
-import { hasSucceeded } from '#conductor/flows/flow-store.ts';
+import { hasSucceeded, stepsOf } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { setInstanceBootDevice } from '#conductor/nodes/boot-device.ts';
@@ -17,6 +18,9 @@ const PartitionUuids = z.looseObject({
 });
 
 const command = 'image.install_bootloader';
+
+/** Ironic's agent of before 2020-06 answers only when its GRUB is installed. */
+const installTimeoutMs = 300_000;
 
 /**
  * The agent installs boot loaders where more is to be done than to boot from the disk (agent-protocol.md §6.4): on
@@ -36,17 +40,41 @@ async function run(context: StepContext): Promise<ConductorStepOutcome> {
 
 async function installBootloader(context: StepContext, bootMode: string): Promise<ConductorStepOutcome> {
   const { node } = context;
-  const found = await callAgent(context.agent(), "ask for the image's partitions", 'standby.get_partition_uuids');
-  const uuids = PartitionUuids.safeParse(unwrap(found)).data ?? {};
-  return sendCommand(context, {
-    name: command,
-    params: {
-      root_uuid: rootUuidOf(node) ?? uuids['root uuid'] ?? null,
-      efi_system_part_uuid: uuids['efi system partition uuid'] ?? null,
-      prep_boot_part_uuid: uuids['PReP Boot partition uuid'] ?? null,
-      target_boot_mode: bootMode,
+  const uuids = await readPartitionUuids(context);
+  return sendCommand(
+    context,
+    {
+      name: command,
+      params: {
+        root_uuid: rootUuidOf(node) ?? uuids['root uuid'] ?? null,
+        efi_system_part_uuid: uuids['efi system partition uuid'] ?? null,
+        prep_boot_part_uuid: uuids['PReP Boot partition uuid'] ?? null,
+        target_boot_mode: bootMode,
+      },
     },
-  });
+    installTimeoutMs,
+  );
+}
+
+async function readPartitionUuids(context: StepContext): Promise<z.infer<typeof PartitionUuids>> {
+  try {
+    const found = await callAgent(context.agent(), "ask for the image's partitions", 'standby.get_partition_uuids');
+    return PartitionUuids.safeParse(unwrap(found)).data ?? {};
+  } catch (error) {
+    // what was known before 2020-06 is in the answer to the write
+    if (!saysItLacks(error, 'get_partition_uuids')) throw error;
+    const written = (await stepsOf(context)).findLast(({ step }) => step === 'write_image')?.output;
+    return uuidsIn(typeof written === 'string' ? written : '');
+  }
+}
+
+/** `image (demo) written to device /dev/sda root_uuid=… efi_system_partition_uuid=…` */
+export function uuidsIn(written: string): z.infer<typeof PartitionUuids> {
+  const uuidOf = (name: string): string | null => {
+    const uuid = new RegExp(`\\b${name}=(\\S+)`).exec(written)?.[1];
+    return uuid === undefined || uuid === 'None' || /^0x0+$/.test(uuid) ? null : uuid;
+  };
+  return { 'root uuid': uuidOf('root_uuid'), 'efi system partition uuid': uuidOf('efi_system_partition_uuid') };
 }
 
 /** Ironic looks only at `target_raid_config`, which a RAID made by a deploy step never had. */

@@ -131,4 +131,5 @@ test('fast track takes over no ramdisk whose commands could be taken for those o
   expect(isTraceless([...listed, failed])).toBe(false);
   expect(isTraceless([...listed, answer('RUNNING')])).toBe(false);
   expect(isTraceless([...listed, answer('SUCCEEDED', { command_name: 'install_bootloader' })])).toBe(false);
+  expect(isTraceless([...listed, answer('SUCCEEDED', { command_name: 'prepare_image' })])).toBe(false);
 });

@@ -76,8 +76,14 @@ export function inBandOf({ flow }: StepContext) {
   return inBand;
 }
 
-export async function sendCommand(context: StepContext, command: CommandRequest): Promise<ConductorStepOutcome> {
-  return readCommand(context, await context.agent().post(command, { wait: false }));
+/** @param timeoutMs for the answer, of a command that some agents end before they answer */
+export async function sendCommand(
+  context: StepContext,
+  command: CommandRequest,
+  timeoutMs?: number,
+): Promise<ConductorStepOutcome> {
+  const options = timeoutMs === undefined ? {} : { timeoutMs };
+  return readCommand(context, await context.agent().post(command, { wait: false, ...options }));
 }
 
 /**
@@ -130,7 +136,7 @@ function giveUp(context: StepContext, cause: unknown): AppError {
  * This step's command: by its id; from a real ironic-python-agent, which makes up its own ids, by the step that it
  * repeats in its result. A command that runs or has failed repeats nothing: there the last one of that name is meant,
  * since an agent runs one command at a time and a failure ends the flow. Commands that run no step
- * (`install_bootloader`) are known by name only. An agent's list begins with its boot, which may be an earlier flow's:
+ * (`install_bootloader`, `prepare_image`) are known by name only. An agent's list begins with its boot, which may be an earlier flow's:
  * fast track takes over none that has such commands in its list (`isTraceless`).
  */
 function findCommand(
@@ -178,7 +184,7 @@ function readCommand(context: StepContext, command: CommandResult): ConductorSte
 /** The agent repeats the step, config drive and passwords included: only what the step answered is kept. */
 function ownResult(result: unknown): unknown {
   if (typeof result !== 'object' || result === null) return null;
-  const own = Object.entries(result).find(([key]) => key.endsWith('_result'));
+  const own = Object.entries(result).find(([key]) => key === 'result' || key.endsWith('_result'));
   return own ? own[1] : null;
 }
 

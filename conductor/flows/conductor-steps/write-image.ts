@@ -1,16 +1,27 @@
-import { askForDisks } from '#conductor/agents/ask-agent.ts';
-import { checkAgentStep, resumeAgentStep, sendAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
+import { askForDisks, findAgentSteps } from '#conductor/agents/ask-agent.ts';
+import {
+  checkAgentStep,
+  checkCommand,
+  resumeAgentStep,
+  resumeStarted,
+  sendAgentStep,
+  sendCommand,
+} from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { imageOf } from '#conductor/images/kept-chunks.ts';
 import { openConfigDrive, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { buildImageInfo, checkImageUrls } from '#conductor/nodes/image-info.ts';
+import { stepKey } from '#conductor/model/planned-step.ts';
+import { buildImageInfo, checkImageUrls, withHashPair } from '#conductor/nodes/image-info.ts';
 import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { readConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { osDiskOf, propertiesIn, writtenDevice } from '#conductor/nodes/os-disk.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
+
+/** What a deploy step is made of in an agent that is older than deploy steps, or than this one. */
+const oldCommand = 'standby.prepare_image';
 
 export const writeImage: ConductorStep = {
   interface: 'deploy',
@@ -22,17 +33,28 @@ export const writeImage: ConductorStep = {
     const instanceInfo = openNodeDocument(secrets, node, 'instanceInfo');
     // also what was patched in after the deploy was asked for
     checkImageUrls(instanceInfo, context.config.outbound.images);
-    const started = await resumeAgentStep(context);
+    const isOld = await hasNoWriteStep(context);
+    const started = await (isOld ? resumeStarted(context, oldCommand) : resumeAgentStep(context));
     if (started) return recordOsDisk(context, started);
     await keepOnlySameDisk(context, instanceInfo);
-    const outcome = await sendAgentStep(context, {
-      image_info: buildImageInfo({ ...node, instanceInfo }),
-      configdrive: openConfigDrive(secrets, node.uuid, sealed) ?? null,
-    });
+    const image = buildImageInfo({ ...node, instanceInfo });
+    const configdrive = openConfigDrive(secrets, node.uuid, sealed) ?? null;
+    const outcome = isOld
+      ? await sendCommand(context, { name: oldCommand, params: { image_info: withHashPair(image), configdrive } })
+      : await sendAgentStep(context, { image_info: image, configdrive });
     return recordOsDisk(context, outcome);
   },
-  resume: async (context) => recordOsDisk(context, await checkAgentStep(context)),
+  resume: async (context) => {
+    const outcome = await checkAgentStep(context);
+    return recordOsDisk(context, outcome.kind === 'again' ? await checkCommand(context, oldCommand) : outcome);
+  },
 };
+
+/** By the list that this boot's agent has given: every one that has the step advertises it. */
+async function hasNoWriteStep({ ask, db, node }: StepContext): Promise<boolean> {
+  const offered = await ask(findAgentSteps(db, node.uuid, 'deploy'));
+  return offered !== undefined && !offered.steps.some((each) => stepKey(each) === stepKey(writeImage));
+}
 
 /**
  * Before anything is written. A write that breaks off must not leave an earlier record behind that names another disk: that

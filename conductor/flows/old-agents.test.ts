@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { silentLog } from '#shared/log.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
+import { createOldAgent, type OldAgent } from '#test/simulators/node/old-agent.ts';
+import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
+import { createOperator, isAtRest, type Operator } from '#test/support/operator.ts';
+
+/** Whole flows of machines whose ramdisk has an agent without this or that extension. */
+
+let conductor: ConductorInProcess;
+let operator: Operator;
+const machines: SimulatedNode[] = [];
+
+beforeAll(async () => {
+  conductor = await startConductorInProcess({
+    log: silentLog,
+    settings: { BATON_REQUIRE_AGENT_TLS: 'false', BATON_HEARTBEAT_TIMEOUT: '2' },
+  });
+  operator = createOperator(conductor.url);
+});
+afterAll(async () => {
+  for (const machine of machines) await machine.close();
+  await conductor.close();
+});
+
+interface Stage {
+  readonly name: string;
+  readonly agent: OldAgent;
+  readonly machine: SimulatedNode;
+  /** Asks for a verb; answers the state in which the node then rests, and its last error. */
+  readonly ask: (verb: string, more?: Record<string, unknown>) => Promise<{ state: unknown; error: string }>;
+}
+
+async function open(name: string, agent: OldAgent): Promise<Stage> {
+  const machine = await startSimulatedNode({
+    conductorUrl: () => conductor.url,
+    mac: `52:54:00:00:0a:${(machines.length + 16).toString(16)}`,
+    plainHttp: true,
+    startProxy: agent.startProxy,
+    serviceSteps: [{ step: 'check' }],
+  });
+  machines.push(machine);
+  await enrolSimulatedNode(operator, machine, name);
+  const ask: Stage['ask'] = async (verb, more = {}) => {
+    await operator.provision(name, verb, more);
+    const node = await waitUntil(
+      `${verb} to end`,
+      async () => {
+        const seen = await operator.node(name);
+        return isAtRest(seen) ? seen : undefined;
+      },
+      { timeoutMs: 240_000, everyMs: 50 },
+    );
+    return { state: node['provision_state'], error: String(node['last_error']) };
+  };
+  return { name, agent, machine, ask };
+}
+
+const namesOf = ({ sent }: OldAgent): string[] => sent.map(({ name }) => name);
+const setAutomatedClean = (name: string, value: boolean) =>
+  operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/automated_clean', value }]);
+
+describe.each([
+  ['deploy', ['deploy']],
+  ['clean', ['clean']],
+  ['service', ['service']],
+  ['rescue', ['rescue']],
+  ['all of them', ['deploy', 'clean', 'service', 'rescue']],
+])('an agent without %s', (what, lacks) => {
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await open(`lacks-${what.replaceAll(' ', '-')}`, await createOldAgent(lacks));
+  });
+
+  test('is inspected', async () => {
+    await stage.ask('manage');
+    expect(await stage.ask('inspect')).toMatchObject({ state: 'manageable', error: 'null' });
+  });
+
+  test('is cleaned by the steps that it has', async () => {
+    await setAutomatedClean(stage.name, true);
+    expect(await stage.ask('provide')).toMatchObject({ state: 'available', error: 'null' });
+    expect(stage.machine.disk).toEqual(lacks.includes('clean') ? [] : ['erase_devices_metadata']);
+    await setAutomatedClean(stage.name, false);
+  });
+
+  test('deploys, with a config drive', async () => {
+    const configdrive = { meta_data: { hostname: 'one' } };
+    const before = stage.machine.disk.length;
+    expect(await stage.ask('active', { configdrive })).toMatchObject({ state: 'active', error: 'null' });
+    expect(stage.machine.state()).toEqual({ power: 'on', runs: 'instance' });
+    const isOld = lacks.includes('deploy');
+    const byItself = ['prepare_disks', 'write_image demo.raw with config drive', 'tune_image'];
+    expect(stage.machine.disk.slice(before)).toEqual(isOld ? [] : byItself);
+    expect(namesOf(stage.agent).filter((name) => /prepare_image|execute_deploy/.test(name))).toEqual(
+      isOld ? ['standby.prepare_image'] : byItself.map(() => 'deploy.execute_deploy_step'),
+    );
+    const prepared = {
+      image_info: expect.objectContaining({
+        id: 'demo.raw',
+        urls: [demoInstance.image_source],
+        os_hash_algo: 'sha256',
+        os_hash_value: demoInstance.image_os_hash_value,
+      }) as unknown,
+      configdrive: expect.stringMatching(/^H4sI/) as unknown,
+    };
+    expect(stage.agent.sent.find(({ name }) => name === 'standby.prepare_image')?.params).toEqual(
+      isOld ? prepared : undefined,
+    );
+  });
+
+  test('is serviced by the conductor’s steps, and by its own if it has any', async () => {
+    const reboot = { interface: 'power', step: 'reboot' };
+    expect(await stage.ask('service', { service_steps: [reboot] })).toMatchObject({ state: 'active' });
+    const check = { interface: 'deploy', step: 'check' };
+    const serviced = await stage.ask('service', { service_steps: [check] });
+    const lacking = lacks.includes('service');
+    expect(serviced.state).toBe(lacking ? 'service failed' : 'active');
+    const refusal = 'no step deploy.check: neither the conductor nor the agent has it';
+    expect(serviced.error).toMatch(lacking ? new RegExp(refusal) : /^null$/);
+    if (serviced.state !== 'service failed') return;
+    await stage.ask('abort');
+    await operator.call('DELETE', `/v1/nodes/${stage.name}/maintenance`);
+  });
+
+  test('is rescued only if it can set a password', async () => {
+    const rescued = await stage.ask('rescue', { rescue_password: 'a-password-of-some-length' });
+    const lacking = lacks.includes('rescue');
+    expect(rescued.state).toBe(lacking ? 'rescue failed' : 'rescue');
+    expect(rescued.error).toMatch(lacking ? /Extension with id rescue not found/ : /^null$/);
+  });
+});
+
+test('an old agent is told where the partitions are that it has just written', async () => {
+  const { name, agent, ask } = await open('partitions', await createOldAgent(['deploy']));
+  const image = { image_type: 'partition', root_gb: 5, image_checksum: 'a'.repeat(64) };
+  await operator.call('PATCH', `/v1/nodes/${name}`, [
+    { op: 'add', path: '/instance_info', value: { image_source: demoInstance.image_source, ...image } },
+  ]);
+  expect(await ask('active')).toMatchObject({ state: 'active', error: 'null' });
+  const sent = Object.fromEntries(agent.sent.map((each) => [each.name, each.params]));
+  // it would take the digest for an MD5
+  expect(sent['standby.prepare_image']?.['image_info']).toMatchObject({ os_hash_algo: 'sha256' });
+  expect(sent['image.install_bootloader']).toMatchObject({ root_uuid: '0x1d2c3b4a', target_boot_mode: 'bios' });
+});
+
+test('a step that the old agent does not have is refused before anything is written', async () => {
+  const { agent, ask } = await open('asked-for-more', await createOldAgent(['deploy']));
+  const deploySteps = [{ interface: 'deploy', step: 'prepare_disks', priority: 90, args: {} }];
+  const refused = await ask('active', { deploy_steps: deploySteps });
+  expect(refused).toMatchObject({ state: 'deploy failed' });
+  expect(refused.error).toContain('no step deploy.prepare_disks: neither the conductor nor the agent has it');
+  expect(namesOf(agent)).not.toContain('standby.prepare_image');
+});
+
+describe('an agent whose hardware manager fails with a KeyError', () => {
+  test('has clean steps that nobody knows: the machine does not count as cleaned', async () => {
+    const { name, machine, ask } = await open('key-error-clean', await createOldAgent([], ['clean']));
+    await ask('manage');
+    await setAutomatedClean(name, true);
+    const cleaned = await ask('provide');
+    expect(cleaned).toMatchObject({ state: 'clean failed' });
+    expect(cleaned.error).toContain('the agent has the extension clean, whose command fails there');
+    expect(machine.disk).toEqual([]);
+  });
+
+  test('in a list that the flow does not need, is no failure of the flow', async () => {
+    const { ask } = await open('key-error-service', await createOldAgent([], ['service', 'clean']));
+    await ask('manage');
+    expect(await ask('inspect')).toMatchObject({ state: 'manageable', error: 'null' });
+  });
+});
