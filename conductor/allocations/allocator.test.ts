@@ -217,13 +217,14 @@ describe('whose', () => {
     expect(answer.refused.map(({ name }) => name)).toEqual(['leased']);
   });
 
-  test("errors name no node of another project's, asked for or not", async () => {
+  test("errors neither name nor count nodes of another project's, asked for or not", async () => {
     const other = await addNode('other', { owner: 'p2' });
+    await addNode('busy', { owner: 'p2', provisionState: 'active', instanceUuid: crypto.randomUUID() });
     const request = (more: object) => createAllocations(api.context, { resource_class: 'big', ...more }, options);
     await request({});
     const [row] = await members();
     expect(row?.lastError).toBe(
-      'no available nodes match the resource class big (1 nodes of the class: 1 neither owned by nor leased to the owner)',
+      'no available nodes match the resource class big (0 nodes of the class that belong or are leased to the owner)',
     );
     // in the words for a node that is not there
     const uuid = crypto.randomUUID();

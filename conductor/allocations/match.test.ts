@@ -133,6 +133,16 @@ describe('a shortage in words', () => {
       '1 of 3 nodes of resource class big are available (2 nodes of the class: 1 in maintenance)',
     );
   });
+
+  test('an owner reads of its own nodes only', () => {
+    const owned = { ...requirements, owner: 'p1' };
+    expect(describeShortage(owned, [], 1)).toBe(
+      'no available nodes match the resource class big (0 nodes of the class that belong or are leased to the owner)',
+    );
+    expect(describeShortage(owned, [candidate({ owner: 'p1', maintenance: true })], 1)).toBe(
+      'no available nodes match the resource class big (1 nodes of the class that belong or are leased to the owner: 1 in maintenance)',
+    );
+  });
 });
 
 const inRack = fc.record({ id: fc.uuid(), rack: fc.constantFrom('a', 'b', 'c', 'd', undefined) });

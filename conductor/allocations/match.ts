@@ -170,8 +170,10 @@ export function describeShortage(requirements: Requirements, nodes: readonly Can
     .map((kind) => ({ kind, number: reasons.filter((kinds) => kinds.includes(kind)).length }))
     .filter(({ number }) => number > 0)
     .map(({ kind, number }) => `${number} ${shortageWords[kind]}`);
-  const total = `${nodes.length} ${requirements.candidateNodes.length > 0 ? 'candidates' : 'nodes of the class'}`;
-  return counted.length === 0 ? words : `${words} (${total}: ${counted.join(', ')})`;
+  const whose = requirements.owner === null ? '' : ' that belong or are leased to the owner';
+  const total = `${nodes.length} ${requirements.candidateNodes.length > 0 ? 'candidates' : 'nodes of the class'}${whose}`;
+  if (counted.length > 0) return `${words} (${total}: ${counted.join(', ')})`;
+  return whose !== '' && nodes.length === 0 ? `${words} (${total})` : words;
 }
 
 /** A lock counts where nothing else does. */

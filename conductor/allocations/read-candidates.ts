@@ -83,13 +83,18 @@ function fits(requirements: Requirements): SQL | undefined {
   );
 }
 
-/** Nodes that a shortage is explained with: the candidates, or those of the resource class. */
+/**
+ * Nodes that a shortage is explained with: the candidates, or those of the resource class. What an owner reads counts none
+ * of other projects.
+ */
 export function readNamed(db: Queryable, requirements: Requirements): Promise<Candidate[]> {
+  const { candidateNodes, owner, resourceClass } = requirements;
   return readWhere(
     db,
-    requirements.candidateNodes.length === 0
-      ? eq(nodes.resourceClass, requirements.resourceClass)
-      : isAmong(nodes.uuid, requirements.candidateNodes),
+    and(
+      candidateNodes.length === 0 ? eq(nodes.resourceClass, resourceClass) : isAmong(nodes.uuid, candidateNodes),
+      visibleNodes(owner ?? undefined),
+    ),
   );
 }
 

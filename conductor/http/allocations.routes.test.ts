@@ -77,7 +77,12 @@ describe('asking', () => {
       { maintenance: true },
       'no available nodes match the resource class big (1 nodes of the class: 1 in maintenance)',
     ],
-    ['of another owner', { owner: 'p2' }, { owner: 'p1' }, '1 neither owned by nor leased to the owner'],
+    [
+      'of another owner',
+      { owner: 'p2' },
+      { owner: 'p1' },
+      '(0 nodes of the class that belong or are leased to the owner)',
+    ],
     [
       'without the traits',
       { traits: [traitA, traitB] },
