@@ -19,7 +19,7 @@ import {
   stepArgs,
 } from '#conductor/flows/step-context.ts';
 import { valueWithout } from '#conductor/kernel/secrets/mask-document.ts';
-import type { ProvisionState } from '#conductor/model/provision-states.ts';
+import { deployedStates } from '#conductor/model/provision-states.ts';
 import { remarkOf } from '#conductor/model/remark.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
@@ -132,15 +132,6 @@ function reportedFailure(log: StepContext['log'], report: ClusterReport, reason:
   log.warn({ reason }, 'step has not come about, which holds nothing up');
   return { kind: 'done', output: { ...report, messages: [{ message: reason, error: true }] } };
 }
-
-/** States in which an instance is deployed, which is a node of some cluster if the site's nodes are. */
-const deployedStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
-  'active',
-  'rescue',
-  'rescue failed',
-  'unrescue failed',
-  'service failed',
-]);
 
 function notInCluster(
   { node }: StepContext,

@@ -39,6 +39,15 @@ export const provisionStates = [
 ] as const;
 export type ProvisionState = (typeof provisionStates)[number];
 
+/** States in which an instance is deployed, which is a node of some cluster if the site's nodes are. */
+export const deployedStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
+  'active',
+  'rescue',
+  'rescue failed',
+  'unrescue failed',
+  'service failed',
+]);
+
 /** What an operator may ask for, under the event names of the table. */
 export type VerbEvent =
   | 'manage'

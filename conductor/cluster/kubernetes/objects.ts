@@ -130,7 +130,7 @@ export async function readNode(cluster: Cluster, name: string, signal?: AbortSig
   }
 }
 
-function unknownNode(cluster: Cluster, name: string): AppError {
+export function unknownNode(cluster: Cluster, name: string): AppError {
   const remark = newRemark('unknown-in-cluster', { server: cluster.server, node: name });
   return remarkError('not_found', remark);
 }

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
-import { findUnfit } from '#conductor/sites/actions/foresee-failures.ts';
+import { findUnfit, requireTeardownPossible } from '#conductor/sites/actions/foresee-failures.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
+import { startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';
 import { newSiteNode, siteOf } from '#test/support/fake-site.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -83,4 +84,32 @@ test('a checksum that is missing, or an image that machines may not fetch, is to
   expect(await why(realNode({ instanceInfo: unchecked }))).toEqual([
     expect.stringContaining('instance_info needs image_os_hash_algo'),
   ]);
+});
+
+test('the request is refused for what the dry run tells: a deployed node that Kubernetes does not have', async () => {
+  const small = await startSmallCluster();
+  const own = await openTestApi({ settings: { BATON_KUBECONFIG: small.kubeconfigFile } });
+  const given = ['n1', 'stray', 'new'].map((name) => newSiteNode({ name }));
+  for (const { name } of given) {
+    const deployed = { provisionState: 'active' } as const;
+    await addAvailableNode(own.context.db, name, name === 'new' ? {} : deployed);
+  }
+  const site = siteOf(given);
+  const etcd = { etcdClusters: [], nodes: new Set(site.nodes.keys()), remarks: [] };
+  const request = (more: object) =>
+    requireTeardownPossible(own.context, {
+      name: 'redeploy_server',
+      parameters: { target_nodes: given.map(({ name }) => name), force: true, ...more },
+      site,
+      etcd,
+    });
+  await expect(request({})).rejects.toMatchObject({
+    code: 'conflict',
+    details: {
+      reason: 'NodesNotForTeardown',
+      nodes: { stray: expect.stringMatching(/has no node "stray" \(--param not-in-cluster-ok=true/) as unknown },
+    },
+  });
+  await expect(request({ 'not-in-cluster-ok': true })).resolves.toBeUndefined();
+  await Promise.all([own.close(), small.close()]);
 });

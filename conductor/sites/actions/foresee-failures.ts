@@ -5,6 +5,7 @@ import { isAmong } from '#conductor/kernel/db/statement.ts';
 import type { ActionName, ActionParameters } from '#conductor/model/action-parameters.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
+import { deployedStates } from '#conductor/model/provision-states.ts';
 import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
 import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';
@@ -100,6 +101,7 @@ export async function findImpossibleOf(
   const kubernetes = context.config.kubeconfigFile !== undefined;
   const impossible = await findImpossible(context, etcd, {
     names,
+    mustBeIn: parameters['not-in-cluster-ok'] === true ? new Set() : await namesInClusters(context.db, names),
     staysOut: actionTable[name].teardown === 'then keeps',
     force,
     kubernetes,
@@ -110,6 +112,14 @@ export async function findImpossibleOf(
   const are = out.length === 1 ? 'is' : 'are';
   const why = `${nameSome(out, namedAtMost)} ${are} not back in service: update_site waits for that; force=true goes on without`;
   return new Map(names.map((each) => [each, [impossible.get(each), why].filter(Boolean).join('; ')]));
+}
+
+/** Of nodes with an instance, those that are not out of their clusters still: as the step `cluster.drain` sees it. */
+async function namesInClusters(db: SitesContext['db'], names: readonly string[]): Promise<ReadonlySet<string>> {
+  const [observed, deployed] = await Promise.all([readObserved(db, names), readDeployed(db, names)]);
+  const isIn = ([name, { node }]: [string, { readonly node: ObservedNode }]): boolean =>
+    deployedStates.has(node.provisionState) && deployed.get(name)?.isAwaited !== true;
+  return new Set([...observed].filter(isIn).map(([name]) => name));
 }
 
 /** Why nodes must not be torn down, by name; those that may be are absent. */

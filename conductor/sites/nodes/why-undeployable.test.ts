@@ -62,6 +62,9 @@ test('an account without the rights can take no node of the cluster out; one tha
   const site = { nodes: new Set(['n1', 'n9']), etcdClusters: [] };
   const leaving = { names: ['n1', 'n9'], staysOut: false, force: true, kubernetes: true };
   expect(await findImpossible(own.context, site, leaving)).toEqual(new Map());
+  const stray = expect.stringMatching(/has no node "n9" \(--param not-in-cluster-ok=true/) as unknown;
+  const mustBeIn = new Set(['n1', 'n9']);
+  expect(Object.fromEntries(await findImpossible(own.context, site, { ...leaving, mustBeIn }))).toEqual({ n9: stray });
   small.simulator.access.deny({ right: 'patch nodes' });
   expect(Object.fromEntries(await findImpossible(own.context, site, leaving))).toEqual({
     n1: expect.stringContaining('the account of BATON_KUBECONFIG may not patch nodes') as unknown,

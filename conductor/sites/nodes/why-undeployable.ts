@@ -5,7 +5,7 @@ import { withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
 import type { EtcdWork } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import { findLastReady, findMissingNodeRights } from '#conductor/cluster/kubernetes/guard-changes.ts';
-import { ClusterNode, listAll, nodesPath } from '#conductor/cluster/kubernetes/objects.ts';
+import { ClusterNode, listAll, nodesPath, unknownNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { rightsError } from '#conductor/cluster/kubernetes/rights.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { requireBootable } from '#conductor/flows/validate-node.ts';
@@ -160,6 +160,8 @@ export interface Leaving {
   /** Leaves out the guard for the last Ready node. */
   readonly force: boolean;
   readonly kubernetes: boolean;
+  /** Those that the Kubernetes cluster must have. */
+  readonly mustBeIn?: ReadonlySet<string>;
 }
 
 /**
@@ -226,16 +228,30 @@ async function askKubernetes({ config, database }: Context, leaving: Leaving): P
   const signal = AbortSignal.timeout(lookMs);
   const seen = await withSharedCluster(database, config.kubeconfigFile, async (cluster) => {
     const nodes = await listAll(cluster, nodesPath, ClusterNode, { what: 'nodes', signal });
-    const names = leaving.names.filter((name) => nodes.some(({ metadata }) => metadata.name === name));
-    return { nodes, names, missing: await findMissingNodeRights(cluster, { drained: names, deletes: true }, signal) };
+    const known = new Set(nodes.map(({ metadata }) => metadata.name));
+    const names = leaving.names.filter((name) => known.has(name));
+    const strangers = leaving.names.filter((name) => leaving.mustBeIn?.has(name) && !known.has(name));
+    const absent = strangers.map((name) => [name, whyNotInCluster(errorChain(unknownNode(cluster, name)))] as const);
+    return {
+      nodes,
+      names,
+      absent,
+      missing: await findMissingNodeRights(cluster, { drained: names, deletes: true }, signal),
+    };
   }).catch(forbidsNothing);
   if (!seen) return new Map();
   if (seen.missing.length > 0) {
     const { message } = rightsError('take it out of Kubernetes', seen.missing);
-    return new Map(seen.names.map((name) => [name, message]));
+    return new Map([...seen.absent, ...seen.names.map((name) => [name, message] as const)]);
   }
   const last = leaving.force ? [] : findLastReady(seen.nodes, leaving);
-  return new Map([...last].map(([name, why]) => [name, `${why}: force=true takes it out all the same`]));
+  const kept = [...last].map(([name, why]) => [name, `${why}: force=true takes it out all the same`] as const);
+  return new Map([...seen.absent, ...kept]);
+}
+
+/** @param why the cluster has no such node */
+export function whyNotInCluster(why: string): string {
+  return `${why} (--param not-in-cluster-ok=true, if it was never part of it)`;
 }
 
 /** @throws what is not a cluster's silence */

@@ -23,6 +23,7 @@ import { type Cluster, withSharedCluster } from '#conductor/cluster/kubernetes/s
 import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import { whyNotInCluster } from '#conductor/sites/nodes/why-undeployable.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 import { nameSome } from '#shared/words.ts';
@@ -131,8 +132,8 @@ function describe(
   { shared, order: { notInClusterOk } }: { readonly shared: Shared | undefined; readonly order: LookOrder },
 ): { readonly found: KubernetesLook; readonly wrong: readonly string[] } {
   if (!seen.isMember) {
-    const hint = `${seen.why} (--param not-in-cluster-ok=true, if it was never part of it)`;
-    return { found: { ...unknownInKubernetes, is_member: false }, wrong: notInClusterOk ? [] : [hint] };
+    const wrong = notInClusterOk ? [] : [whyNotInCluster(seen.why)];
+    return { found: { ...unknownInKubernetes, is_member: false }, wrong };
   }
   const { ready, cordoned, pods } = seen;
   const plan = shared && planDrain(pods, shared.hasDaemonSet, shared.budgets ?? []);
