@@ -75,11 +75,15 @@ function valueSchema(arg: ScriptArg): z.ZodType {
   }
 }
 
-function textSchema(arg: Extract<ScriptArg, { readonly type: 'string' }>): z.ZodType {
-  const pattern = arg.pattern === undefined ? undefined : new RegExp(`^(?:${arg.pattern})$`, 'u');
-  return text
-    .refine((value) => arg.enum?.includes(value) ?? true, `it must be one of ${arg.enum?.join(', ')}`)
-    .refine((value) => pattern?.test(value) ?? true, `it must match ${arg.pattern}`);
+function textSchema({ enum: values, pattern }: Extract<ScriptArg, { readonly type: 'string' }>): z.ZodType {
+  const matching =
+    pattern === undefined ? text : text.regex(new RegExp(`^(?:${pattern})$`, 'u'), `it must match ${pattern}`);
+  // told to the conductor, as far as JSON Schema can tell it
+  return values === undefined
+    ? matching
+    : matching
+        .meta({ enum: values })
+        .refine((value) => values.includes(value), `it must be one of ${values.join(', ')}`);
 }
 
 function isPattern(pattern: string): boolean {

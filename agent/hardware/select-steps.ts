@@ -1,7 +1,8 @@
 import type { ActiveHardware, ActiveManager } from '#agent/hardware/active-hardware.ts';
 import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
+import { argRules } from '#shared/steps/arg-rules.ts';
 import { argsInfo } from '#shared/steps/define-step.ts';
-import type { ArgsInfo, DiskLoss, StepKind } from '#shared/wire/step.ts';
+import type { ArgRules, ArgsInfo, DiskLoss, StepKind } from '#shared/wire/step.ts';
 
 /** A step as this agent writes it on the wire. */
 export interface WireStep {
@@ -12,8 +13,9 @@ export interface WireStep {
   /** Not sent with deploy steps: a deploy is aborted whole. */
   readonly abortable?: boolean;
   readonly argsinfo?: ArgsInfo;
-  /** Ours: Ironic keeps it, and makes nothing of it. */
+  /** Ours: Ironic keeps them, and makes nothing of them. */
   readonly baton_destroys?: DiskLoss;
+  readonly baton_args?: ArgRules;
 }
 
 /**
@@ -78,6 +80,7 @@ function beats(a: Contender, b: Contender, kind: StepKind): boolean {
 
 function toWire(step: AgentStep, kind: StepKind): WireStep {
   const argsinfo = argsInfo(step.args);
+  const rules = argRules(step.args);
   return {
     step: step.step,
     priority: priorityOf(step, kind),
@@ -85,6 +88,7 @@ function toWire(step: AgentStep, kind: StepKind): WireStep {
     reboot_requested: step.rebootRequested,
     ...(kind === 'deploy' ? {} : { abortable: step.abortable }),
     ...(argsinfo ? { argsinfo } : {}),
+    ...(rules ? { baton_args: rules } : {}),
     ...(step.destroys === 'unknown' ? {} : { baton_destroys: step.destroys }),
   };
 }

@@ -99,6 +99,8 @@ function applyRequest(
   const known = merged.get(key);
   const asked = { priority: step.priority, args: step.args, origin: asker.origin };
   checkArgs(facts, asker, step);
+  // among equals those that were asked for come last, in the order in which they were (Ironic's steps.py)
+  merged.delete(key);
   if (known) {
     // reboot_requested and abortable stay the step's own: Ironic loses them here
     const overrides = `; overrides: ${known.reason}`;
@@ -131,7 +133,7 @@ function checkArgs(facts: PlanFacts, asker: Asker, step: RequestedStep): void {
     else if (driver) {
       if (step.priority > 0) parseStepArgs(driver, step.args);
     } else if (advertised && step.step !== 'write_image') {
-      checkArgsInfo(step, advertised.argsinfo, { mayBeDisabled: true });
+      checkArgsInfo(step, advertised.argsinfo, { mayBeDisabled: true, rules: advertised.baton_args });
     } else if (!advertised && step.priority > 0) {
       checkValues(step);
     }

@@ -142,6 +142,74 @@ describe('a deploy', () => {
   });
 });
 
+test('an argument of the wrong type is refused before anything runs, where the agent tells the types', () => {
+  const rules = { argsinfo: { note: {} }, baton_args: { note: { types: ['string'] } } };
+  const advertised = [advertise('stamp', 0, rules)];
+  const stamp = (note: unknown) => ({ interface: 'deploy', step: 'stamp', priority: 50, args: { note } });
+  const refusal = 'deploy.stamp: note must be a text, not an object';
+  const plan = (kind: 'deploy' | 'manual_clean', isStale: boolean, note: unknown) =>
+    planSteps(flowKinds[kind], { advertised, isStale, requested: [stamp(note)] });
+  expect(() => plan('deploy', true, { deep: [1] })).toThrow(`deploy_steps: ${refusal}`);
+  expect(() => plan('deploy', false, { deep: [1] })).toThrow(refusal);
+  expect(() => plan('manual_clean', true, { deep: [1] })).toThrow(refusal);
+  expect(() => plan('deploy', false, 'a text')).not.toThrow();
+  const templates = [{ name: 'CUSTOM_STAMP', steps: [stamp([1])] }];
+  expect(() => planSteps(flowKinds.deploy, { advertised, requested: [], templates })).toThrow(
+    'template CUSTOM_STAMP: deploy.stamp: note must be a text, not a list',
+  );
+});
+
+describe('steps of one priority', () => {
+  const own = (name: string) => ({ interface: 'deploy', step: name, priority: 70, args: {} });
+
+  test.each([
+    ['the request', { requested: [own('b'), own('a')] }],
+    ['a template', { requested: [], templates: [{ name: 'CUSTOM_BA', steps: [own('b'), own('a')] }] }],
+    [
+      'two templates',
+      {
+        requested: [],
+        templates: [
+          { name: 'CUSTOM_B', steps: [own('b')] },
+          { name: 'CUSTOM_A', steps: [own('a')] },
+        ],
+      },
+    ],
+    [
+      'the request, one of which a template has',
+      { requested: [own('b'), own('a')], templates: [{ name: 'CUSTOM_A', steps: [own('a')] }] },
+    ],
+  ])('run in the order of %s, whatever that of the agent', (_, facts) => {
+    const advertised = [advertise('a', 0), advertise('own', 70), advertise('b', 0)];
+    const between = names(planSteps(flowKinds.deploy, { ...facts, advertised })).slice(2, -4);
+    expect(between).toEqual(['deploy.own', 'deploy.b', 'deploy.a']);
+  });
+});
+
+describe('a reboot that a step asks for', () => {
+  const flash = advertise('flash', 50, { reboot_requested: true });
+
+  test('is left out where the machine is powered off and on anyway', () => {
+    const plan = planSteps(flowKinds.deploy, { advertised: [flash], requested: [] });
+    expect(names(plan)).toEqual(decomposed.toSpliced(3, 0, 'deploy.flash'));
+    const asked = [{ interface: 'deploy', step: 'flash', priority: 0, args: {} }];
+    expect(names(planSteps(flowKinds.service, { advertised: [flash], requested: asked })).slice(0, 3)).toEqual([
+      'deploy.boot_ramdisk',
+      'deploy.flash',
+      'deploy.tear_down_agent',
+    ]);
+  });
+
+  test.each([
+    ['something in-band follows', flowKinds.deploy, { advertised: [flash, advertise('check', 45)] }],
+    ['the written system is booted by kexec', flowKinds.deploy, { kexec: { asked: 'kexec', refused: undefined } }],
+    ['the ramdisk may run on', flowKinds.clean, {}],
+  ] as const)('comes where %s', (_, kind, facts) => {
+    const plan = names(planSteps(kind, { advertised: [flash], requested: [], ...facts }));
+    expect(plan[plan.indexOf('deploy.flash') + 1]).toBe('deploy.reboot_ramdisk');
+  });
+});
+
 test('cleaning opens and closes around the agent’s steps, whatever their priority', () => {
   const advertised = [advertise('erase_devices_metadata', 99), advertise('burn_in', 0), advertise('vendor', 1000)];
   expect(names(planSteps(flowKinds.clean, { advertised, requested: [] }))).toEqual([

@@ -3,6 +3,7 @@ import { placePluginSteps } from '#conductor/flows/place-plugin-steps.ts';
 import { checkArgsInfo, checkReservedArgs, checkValues, reservedInterface } from '#conductor/flows/step-args.ts';
 import type { FlowKind } from '#conductor/model/flow-kind.ts';
 import {
+  isPowerCycle,
   type PlanFacts,
   type PlannedStep,
   plannedAdvertised,
@@ -24,11 +25,17 @@ export function planSteps(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
   const main = kind.asRequested ? inRequestedOrder(kind, facts) : byPriority(kind, facts);
   const plan = [
     ...kind.opening.map((step) => plannedCore(step)),
-    ...main.flatMap((step) => (step.rebootRequested ? [step, rebootAfter(step)] : [step])),
+    ...main.flatMap((step, index) => (wantsReboot(kind, facts, main, index) ? [step, rebootAfter(step)] : [step])),
     ...kind.closing.map((step) => withWipeArgs(plannedCore(step), facts)),
     ...(facts.wipe ? (kind.beforeWipe ?? []) : []).map((step) => plannedCore(step, 'a wipe follows')),
   ];
   return facts.withoutAgent === undefined ? withKexec(plan, facts) : withoutAgent(plan, facts.withoutAgent, facts);
+}
+
+function wantsReboot(kind: FlowKind, { kexec }: PlanFacts, main: readonly PlannedStep[], index: number): boolean {
+  if (main[index]?.rebootRequested !== true) return false;
+  const usesKexec = kexec !== undefined && kexec.refused === undefined;
+  return usesKexec || !isPowerCycle([...main.slice(index + 1), ...kind.closing]);
 }
 
 /** The steps that part with the ramdisk say how. */
@@ -113,7 +120,7 @@ function inRequestedOrder(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
     }
     const advertised = facts.advertised?.find((step) => stepKey(step) === stepKey(request));
     if (advertised) {
-      checkArgsInfo(request, advertised.argsinfo, { mayBeDisabled: false });
+      checkArgsInfo(request, advertised.argsinfo, { mayBeDisabled: false, rules: advertised.baton_args });
       return { ...plannedAdvertised(advertised, false), ...place };
     }
     if ((facts.advertised && !facts.isStale) || !kind.inBand) throw unknownStep(request, facts);

@@ -107,7 +107,8 @@ async function readTemplates(
   if (foreign.length > 0) {
     throw new AppError('invalid_argument', `instance_info.traits: the node does not have ${foreign.join(', ')}`);
   }
-  return (await listTemplatesNamed(db, wanted)).map((template) => openTemplate(secrets, template));
+  const templates = (await listTemplatesNamed(db, wanted)).map((template) => openTemplate(secrets, template));
+  return templates.toSorted((a, b) => wanted.indexOf(a.name) - wanted.indexOf(b.name));
 }
 
 function instanceTraits(node: NodeRow): string[] {

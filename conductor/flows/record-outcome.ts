@@ -12,7 +12,7 @@ import { hideSecrets, valueWithout } from '#conductor/kernel/secrets/mask-docume
 import { nodeSecretTexts } from '#conductor/kernel/secrets/node-secrets.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
-import { type PlannedStep, rebootAfter, stepTitle } from '#conductor/model/planned-step.ts';
+import { isPowerCycle, type PlannedStep, rebootAfter, stepTitle } from '#conductor/model/planned-step.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { holdLease, holdNode, type Lease } from '#conductor/nodes/node-lease.ts';
@@ -130,7 +130,7 @@ async function recordSuccess(
     const pending = steps.filter((each) => each.state === 'pending');
     // a reboot before the ramdisk has booted brings nothing back
     const booted = steps.some((each) => isRamdiskBoot(each) && each.state === 'succeeded');
-    if (booted && !pending.slice(0, 1).some(isRamdiskBoot)) {
+    if (booted && !pending.slice(0, 1).some(isRamdiskBoot) && !isPowerCycle(pending)) {
       await replacePendingSteps(tx, flow.uuid, [rebootAfter(step), ...pending.map(asPlanned)]);
     }
   }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { findWrongArgs } from '#conductor/flows/check-arg-rules.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 import {
@@ -12,7 +13,7 @@ import { readInjectedFiles } from '#shared/in-band/injected-file.ts';
 import { inBandArgs } from '#shared/in-band/step-args.ts';
 import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
-import type { ArgsInfo } from '#shared/wire/step.ts';
+import type { ArgRules, ArgsInfo } from '#shared/wire/step.ts';
 
 interface AskedStep {
   readonly interface: string;
@@ -28,7 +29,7 @@ interface AskedStep {
 export function checkArgsInfo(
   step: AskedStep & { readonly priority: number },
   argsinfo: ArgsInfo | null | undefined,
-  options: { readonly mayBeDisabled: boolean },
+  options: { readonly mayBeDisabled: boolean; readonly rules?: ArgRules | undefined },
 ): void {
   const key = `${step.interface}.${step.step}`;
   const known = argsinfo ?? {};
@@ -45,6 +46,8 @@ export function checkArgsInfo(
     throw new AppError('invalid_argument', `${key}: argument ${missing.join(', ')} must be given`);
   }
   checkValues(step);
+  const wrong = findWrongArgs(step.args, options.rules ?? {});
+  if (wrong.length > 0) throw new AppError('invalid_argument', `${key}: ${wrong.join('; ')}`);
 }
 
 /**

@@ -104,6 +104,16 @@ export interface PlanFacts {
 }
 
 /** Ironic's key of a step: interface and name. */
+/**
+ * Whether the machine is powered off and on by what follows, without the ramdisk: as good as the reboot that a step asks for,
+ * and minutes shorter.
+ */
+export function isPowerCycle(rest: readonly { readonly step: string; readonly args?: JsonObject }[]): boolean {
+  const [next] = rest;
+  const leaves = next?.step === 'tear_down_agent' && next.args?.['deploy_boot'] !== 'kexec';
+  return leaves && rest.some(({ step }) => step === 'boot_instance');
+}
+
 export function stepKey(step: { readonly interface: string; readonly step: string }): string {
   return `${step.interface}.${step.step}`;
 }

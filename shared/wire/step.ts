@@ -19,6 +19,21 @@ export const ArgsInfo = z.record(
 );
 export type ArgsInfo = z.infer<typeof ArgsInfo>;
 
+/** Of one argument's value: what can be said of it before a machine boots. Baton's agent only; Ironic ignores it. */
+export const ArgRule = z.object({
+  /** JSON Schema's: any of them. */
+  types: z.array(z.enum(['string', 'integer', 'number', 'boolean', 'array', 'object', 'null'])).min(1),
+  /** The texts that there are. */
+  enum: z.array(z.string()).optional(),
+  /** Of a text, in JavaScript's Unicode mode. */
+  pattern: z.string().optional(),
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+});
+export type ArgRule = z.infer<typeof ArgRule>;
+export const ArgRules = z.record(z.string(), ArgRule);
+export type ArgRules = z.infer<typeof ArgRules>;
+
 /** A step as the agent advertises it in `get_deploy_steps` and its siblings. */
 export const AdvertisedStep = z.looseObject({
   interface: z.string(),
@@ -29,6 +44,8 @@ export const AdvertisedStep = z.looseObject({
   argsinfo: ArgsInfo.nullish(),
   /** Baton's agent only. What this release does not know is as good as nothing said. */
   baton_destroys: z.enum(diskLosses).optional().catch(undefined),
+  /** The same. By argument, beside `argsinfo`. */
+  baton_args: ArgRules.optional().catch(undefined),
 });
 export type AdvertisedStep = z.infer<typeof AdvertisedStep>;
 

@@ -1,10 +1,10 @@
 import type { ErrorObject } from 'ajv';
 import draft4 from 'ajv-draft-04';
 import { z } from 'zod';
+import { runWithin } from '#conductor/kernel/run-within.ts';
 import { expected } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site-report.ts';
 import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
-import { runWithin } from '#conductor/sites/rendering/substitute.ts';
 import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site.ts';
 import { nameSome, nearestWord } from '#shared/words.ts';
 
