@@ -69,7 +69,7 @@ async function readPartitionUuids(context: StepContext): Promise<z.infer<typeof 
 }
 
 /** `image (demo) written to device /dev/sda root_uuid=… efi_system_partition_uuid=…` */
-export function uuidsIn(written: string): z.infer<typeof PartitionUuids> {
+function uuidsIn(written: string): z.infer<typeof PartitionUuids> {
   const uuidOf = (name: string): string | null => {
     const uuid = new RegExp(`\\b${name}=(\\S+)`).exec(written)?.[1];
     return uuid === undefined || uuid === 'None' || /^0x0+$/.test(uuid) ? null : uuid;
