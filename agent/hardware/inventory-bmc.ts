@@ -1,4 +1,6 @@
+import { isIPv4 } from 'node:net';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { parseCardAddress } from '#shared/mac-address.ts';
 import type { Run } from '#shared/process/run.ts';
 
 export interface BmcInfo {
@@ -13,7 +15,10 @@ export interface BmcInfo {
 const channels = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11] as const;
 const timeoutMs = 10_000;
 
-/** The BMC's own addresses by `ipmitool`, from the first LAN channel that has one, and its firmware; `null` for a machine without. */
+/**
+ * The BMC's own addresses by `ipmitool`, from the first LAN channel that has one, and its firmware; `null` for a machine
+ * without, and where none can be read.
+ */
 export async function readBmc(run: Run): Promise<BmcInfo> {
   for (const channel of channels) {
     try {
@@ -38,9 +43,15 @@ async function readFirmware(run: Run): Promise<string | null> {
 
 export function parseLanPrint(stdout: string): Pick<BmcInfo, 'bmc_address' | 'bmc_mac'> {
   const field = (name: string): string | null => new RegExp(`^${name}\\s*: (\\S+)`, 'm').exec(stdout)?.[1] ?? null;
-  const address = field('IP Address');
-  return { bmc_address: address === '0.0.0.0' ? null : address, bmc_mac: field('MAC Address') };
+  const address = field('IP Address') ?? '';
+  return {
+    bmc_address: isIPv4(address) && !noAddress.test(address) ? address : null,
+    bmc_mac: parseCardAddress(field('MAC Address') ?? '') ?? null,
+  };
 }
+
+/** Not set, or of a link that ends at the machine itself: alike on many, and not to be reached from elsewhere. */
+const noAddress = /^(?:0|127|169\.254)\.|^255\.255\.255\.255$/;
 
 async function readV6Address(run: Run, channel: number): Promise<string | null> {
   for (const kind of ['static_addr', 'dynamic_addr']) {

@@ -1,5 +1,6 @@
 import { memLayout } from 'systeminformation/lib/memory.js';
 import { baseboard, chassis } from 'systeminformation/lib/system.js';
+import { filledIn, realSerial } from '#shared/machine-identity.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { MemoryModule } from '#shared/wire/inventory.ts';
 
@@ -25,35 +26,35 @@ export async function readBoards(run: Run): Promise<Boards> {
   const isKnown = places.some(({ type }) => type !== '');
   const modules = places.map((place, index): MemoryModule => {
     const { size, type, formFactor, clockSpeed, manufacturer, partNum, serialNum, bank } = place;
-    const { slot = bank, ecc = null } = (more.length === places.length && more[index]) || {};
+    const { slot = bank, ecc = null, isSizeUnknown = false } = (more.length === places.length && more[index]) || {};
     return {
-      slot: known(slot),
-      size_mb: Math.round(size / 1024 ** 2),
-      type: known(type),
-      form_factor: known(formFactor),
+      slot: filledIn(slot),
+      size_mb: isSizeUnknown ? null : Math.round(size / 1024 ** 2),
+      type: filledIn(type),
+      form_factor: filledIn(formFactor),
       speed_mts: clockSpeed || null,
       ecc,
-      manufacturer: known(manufacturer),
-      part_number: known(partNum),
-      serial_number: known(serialNum),
+      manufacturer: filledIn(manufacturer),
+      part_number: filledIn(partNum),
+      serial_number: realSerial(serialNum),
     };
   });
   return {
     board: {
-      manufacturer: known(board.manufacturer),
-      model: known(board.model),
-      version: known(board.version),
-      serial_number: known(board.serial),
+      manufacturer: filledIn(board.manufacturer),
+      model: filledIn(board.model),
+      version: filledIn(board.version),
+      serial_number: realSerial(board.serial),
     },
     chassis: {
-      manufacturer: known(box.manufacturer),
-      type: known(box.type),
-      version: known(box.version),
-      serial_number: known(box.serial),
-      asset_tag: known(box.assetTag),
+      manufacturer: filledIn(box.manufacturer),
+      type: filledIn(box.type),
+      version: filledIn(box.version),
+      serial_number: realSerial(box.serial),
+      asset_tag: realSerial(box.assetTag),
     },
     slots: isKnown ? places.length : null,
-    modules: isKnown ? modules.filter(({ size_mb: size }) => size > 0) : null,
+    modules: isKnown ? modules.filter(({ size_mb: size }) => size !== 0) : null,
   };
 }
 
@@ -62,6 +63,8 @@ interface Place {
   readonly slot: string;
   /** Whether there are more bits than the data's. */
   readonly ecc: boolean | null;
+  /** It shows such a module as none. */
+  readonly isSizeUnknown: boolean;
 }
 
 /** What `systeminformation` 5.33 leaves out, or has wrong (no module has ECC there); in its order. */
@@ -71,16 +74,7 @@ async function readPlaces(run: Run): Promise<readonly Place[]> {
   return blocks.map((block) => {
     const field = (name: string): string => new RegExp(`^\\s*${name}: (.*)$`, 'm').exec(block)?.[1] ?? '';
     const [total, data] = [Number.parseInt(field('Total Width'), 10), Number.parseInt(field('Data Width'), 10)];
-    return { slot: field('Locator'), ecc: total > 0 && data > 0 ? total > data : null };
+    const isSizeUnknown = field('Size').trim() === 'Unknown';
+    return { isSizeUnknown, slot: field('Locator'), ecc: total > 0 && data > 0 ? total > data : null };
   });
-}
-
-/** Firmware says in many ways that it was not filled in. */
-function known(text: string | null | undefined): string | null {
-  const trimmed = text?.trim() ?? '';
-  return /^(|-|0+|none|n\/a|not (specified|available|provided)|unknown|undefined|no dimm|to be filled.*|default string)$/i.test(
-    trimmed,
-  )
-    ? null
-    : trimmed;
 }

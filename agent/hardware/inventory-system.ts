@@ -3,6 +3,7 @@ import { arch } from 'node:os';
 import { join } from 'node:path';
 import { readBootMode } from '#agent/boot/efibootmgr.ts';
 import { readAttribute } from '#agent/hardware/network-interfaces.ts';
+import { filledIn, realSerial, realUuid } from '#shared/machine-identity.ts';
 
 export interface BootInfo {
   readonly current_boot_mode: 'uefi' | 'bios';
@@ -10,14 +11,16 @@ export interface BootInfo {
   readonly pxe_interface: string | null;
 }
 
-/** `total`: bytes that Linux has; `physical_mb`: MiB of the memory blocks that the machine has. */
+/** `total`: bytes that Linux has; `physical_mb`: MiB of the memory blocks that the machine has; `null` = not known. */
 export async function readMemory(roots: {
   readonly sys: string;
   readonly proc: string;
-}): Promise<{ readonly total: number; readonly physical_mb: number }> {
+}): Promise<{ readonly total: number | null; readonly physical_mb: number | null }> {
   const memInfo = await readFile(join(roots.proc, 'meminfo'), 'utf8');
-  const total = Number(/^MemTotal:\s+(\d+) kB/m.exec(memInfo)?.[1] ?? 0) * 1024;
-  return { total, physical_mb: (await readMemoryBlocks(roots.sys)) ?? Math.round(total / 1024 ** 2) };
+  const kib = /^MemTotal:\s+(\d+) kB/m.exec(memInfo)?.[1];
+  const total = kib === undefined ? null : Number(kib) * 1024;
+  const fromTotal = total === null ? null : Math.round(total / 1024 ** 2);
+  return { total, physical_mb: (await readMemoryBlocks(roots.sys)) ?? fromTotal };
 }
 
 /** MiB of the memory blocks; `null` where the kernel doesn't show them. */
@@ -29,6 +32,7 @@ async function readMemoryBlocks(sysRoot: string): Promise<number | null> {
   return Math.round((blocks.length * blockBytes) / 1024 ** 2);
 }
 
+/** Ironic's agent has empty texts where a maker has written nothing. */
 export async function readSystemVendor(roots: { readonly sys: string }): Promise<{
   readonly product_name: string;
   readonly serial_number: string;
@@ -37,17 +41,17 @@ export async function readSystemVendor(roots: { readonly sys: string }): Promise
   readonly baton_system_uuid: string | null;
   readonly firmware: { readonly vendor: string; readonly version: string; readonly build_date: string };
 }> {
-  const read = async (name: string): Promise<string> =>
-    (await readAttribute(join(roots.sys, 'class/dmi/id'), name)) ?? '';
+  const read = (name: string): Promise<string | null> => readAttribute(join(roots.sys, 'class/dmi/id'), name);
+  const uuid = await read('product_uuid');
   return {
-    product_name: await read('product_name'),
-    serial_number: await read('product_serial'),
-    manufacturer: await read('sys_vendor'),
-    baton_system_uuid: (await read('product_uuid')) || null,
+    product_name: filledIn(await read('product_name')) ?? '',
+    serial_number: realSerial(await read('product_serial')) ?? '',
+    manufacturer: filledIn(await read('sys_vendor')) ?? '',
+    baton_system_uuid: realUuid(uuid) === null ? null : uuid,
     firmware: {
-      vendor: await read('bios_vendor'),
-      version: await read('bios_version'),
-      build_date: await read('bios_date'),
+      vendor: filledIn(await read('bios_vendor')) ?? '',
+      version: (await read('bios_version')) ?? '',
+      build_date: (await read('bios_date')) ?? '',
     },
   };
 }
@@ -60,12 +64,13 @@ export interface CpuInfo {
   readonly model_name: string;
   /** MHz as text; empty when unknown. */
   readonly frequency: string;
-  /** Logical processors. */
-  readonly count: number;
+  /** Logical processors; `null`: the kernel lists them in another form. */
+  readonly count: number | null;
   /** As `uname -m` says it: `x86_64`. */
   readonly architecture: string;
   readonly flags: readonly string[];
-  readonly socket_count: number;
+  /** `null`: the kernel doesn't say, as on many ARM machines. */
+  readonly socket_count: number | null;
   /** Baton's own: the microcode's revision. */
   readonly baton_microcode: string | null;
 }
@@ -77,15 +82,27 @@ export async function readCpu(roots: { readonly sys: string; readonly proc: stri
   const processors = cpuInfo.split('\n\n').filter((block) => /^processor\s*:/m.test(block));
   const field = (block: string, name: string): string => new RegExp(`^${name}\\s*: ?(.*)$`, 'm').exec(block)?.[1] ?? '';
   const first = processors[0] ?? '';
-  const sockets = new Set(processors.map((block) => field(block, 'physical id')));
   const maxKhz = await readAttribute(join(roots.sys, 'devices/system/cpu/cpu0/cpufreq'), 'cpuinfo_max_freq');
   return {
     model_name: field(first, 'model name'),
     frequency: maxKhz === null ? field(first, 'cpu MHz') : String(Number(maxKhz) / 1000),
-    count: processors.length,
+    count: processors.length || null,
     architecture: architectures[arch()] ?? arch(),
     flags: (field(first, 'flags') || field(first, 'Features')).split(' ').filter(Boolean),
-    socket_count: Math.max(1, sockets.size),
+    socket_count: await countSockets(roots.sys),
     baton_microcode: field(first, 'microcode') || null,
   };
+}
+
+async function countSockets(sysRoot: string): Promise<number | null> {
+  const root = join(sysRoot, 'devices/system/cpu');
+  const names = await readdir(root).catch((): string[] => []);
+  const packages = await Promise.all(
+    names
+      .filter((name) => /^cpu\d+$/.test(name))
+      .map((name) => readAttribute(join(root, name, 'topology'), 'physical_package_id')),
+  );
+  // a processor that is off has none, and the kernel writes -1 where the firmware has not told
+  const sockets = new Set(packages.filter((id) => id !== null && id !== '-1'));
+  return sockets.size || null;
 }

@@ -19,6 +19,8 @@ const files: Readonly<Record<string, string>> = {
     )
     .join('\n'),
   'proc/meminfo': 'MemTotal:        1000000 kB\nMemFree: 1 kB\n',
+  'sys/devices/system/cpu/cpu0/topology/physical_package_id': '0\n',
+  'sys/devices/system/cpu/cpu1/topology/physical_package_id': '0\n',
   'sys/devices/system/memory/block_size_bytes': '8000000\n',
   'sys/devices/system/memory/memory0/state': 'online',
   'sys/devices/system/memory/memory1/state': 'online',

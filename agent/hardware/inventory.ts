@@ -65,8 +65,8 @@ export interface Inventory extends BmcInfo, PciInventory {
   readonly cpu: CpuInfo;
   readonly disks: readonly DiskInfo[];
   readonly memory: {
-    readonly total: number;
-    readonly physical_mb: number;
+    readonly total: number | null;
+    readonly physical_mb: number | null;
     /** Places for modules; `null` where the firmware says nothing of them. */
     readonly baton_slots: number | null;
     readonly baton_modules: readonly MemoryModule[] | null;

@@ -2,7 +2,7 @@ import { readdir, readFile, readlink, stat } from 'node:fs/promises';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import { basename, join } from 'node:path';
 import type { LldpByNic } from '#agent/network/listen-lldp.ts';
-import { parseMacAddress } from '#shared/mac-address.ts';
+import { isBmcLink, parseCardAddress } from '#shared/mac-address.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { LldpTlv } from '#shared/wire/inventory.ts';
 
@@ -14,7 +14,10 @@ interface PhysicalInterface {
   readonly directory: string;
 }
 
-/** The network cards of this machine by name: those with a device behind them, so neither loopback nor virtual ones. */
+/**
+ * The network cards of this machine by name: those with a device behind them, so neither loopback nor virtual ones, and
+ * with an address by which the machine may be known; not its BMC's.
+ */
 export async function listPhysicalInterfaces(sysRoot = '/sys'): Promise<readonly PhysicalInterface[]> {
   const root = join(sysRoot, 'class/net');
   const names = (await readdir(root)).sort();
@@ -22,10 +25,10 @@ export async function listPhysicalInterfaces(sysRoot = '/sys'): Promise<readonly
     names.map(async (name): Promise<readonly PhysicalInterface[]> => {
       const directory = join(root, name);
       const own = await readAttribute(directory, 'bonding_slave/perm_hwaddr');
-      const macAddress = parseMacAddress(own ?? (await readAttribute(directory, 'address')) ?? '');
-      return macAddress !== undefined && (await exists(join(directory, 'device')))
-        ? [{ name, macAddress, directory }]
-        : [];
+      const macAddress = parseCardAddress(own ?? (await readAttribute(directory, 'address')) ?? '');
+      if (macAddress === undefined || !(await exists(join(directory, 'device')))) return [];
+      const driver = await linkName(join(directory, 'device/driver'));
+      return isBmcLink({ macAddress, driver }) ? [] : [{ name, macAddress, directory }];
     }),
   );
   return found.flat();

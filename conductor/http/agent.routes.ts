@@ -10,7 +10,7 @@ import { type ApiApp, answers, routesOf } from '#conductor/http/define-routes.ts
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
-import { parseMacAddress } from '#shared/mac-address.ts';
+import { parseCardAddress } from '#shared/mac-address.ts';
 import { bootTokenHeader, Heartbeat } from '#shared/wire/agent-calls.ts';
 import { NeighboursAnswer, NeighboursRequest } from '#shared/wire/neighbours.ts';
 import { ProgressReport } from '#shared/wire/progress.ts';
@@ -97,7 +97,7 @@ export function agentRoutes(app: ApiApp, context: HttpContext): void {
     const { addresses: list, node_uuid: nodeUuid } = c.req.valid('query');
     // dash forms are ignored without a word, as in Ironic
     const macs = (list ?? '').split(',').filter((text) => !text.includes('-'));
-    const addresses = macs.map((text) => parseMacAddress(text.trim())).filter((mac) => mac !== undefined);
+    const addresses = macs.map((text) => parseCardAddress(text.trim())).filter((mac) => mac !== undefined);
     if (addresses.length === 0 && !nodeUuid) {
       throw new AppError(
         'invalid_argument',

@@ -6,7 +6,8 @@ import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 /** Machines that no node is known by report themselves, with BATON_DISCOVERY. */
 
 const mac = '52:54:00:00:00:01';
-const vendor = { manufacturer: 'Lenovo', product_name: 'SR630', serial_number: 'J1', baton_system_uuid: 'u-1' };
+const uuid = '9402de03-8004-0605-f806-d50700080a09';
+const vendor = { manufacturer: 'Lenovo', product_name: 'SR630', serial_number: 'J1', baton_system_uuid: uuid };
 const inventoryOf = (address: string, more: Record<string, unknown> = {}) => ({
   interfaces: [{ name: 'eth0', mac_address: address, ipv4_address: '192.0.2.5' }],
   disks: [],
@@ -18,7 +19,7 @@ const inventoryOf = (address: string, more: Record<string, unknown> = {}) => ({
 });
 const other = {
   bmc_address: '192.0.2.101',
-  system_vendor: { ...vendor, serial_number: 'J2', baton_system_uuid: 'u-2' },
+  system_vendor: { ...vendor, serial_number: 'J2', baton_system_uuid: '7d0c5d41-3a1e-11eb-8000-7cc2550aa102' },
 };
 
 let api: TestApi;
@@ -63,7 +64,11 @@ test('is enrolled once, however often and from wherever it reports', async () =>
 
 test.each([
   ['serial number', { ...other, system_vendor: { ...other.system_vendor, serial_number: 'J1' } }],
-  ['UUID', { ...other, system_vendor: { ...other.system_vendor, baton_system_uuid: 'u-1' } }],
+  ['UUID', { ...other, system_vendor: { ...other.system_vendor, baton_system_uuid: uuid } }],
+  [
+    'UUID, turned by an update of the BIOS,',
+    { ...other, system_vendor: { ...other.system_vendor, baton_system_uuid: '03DE0294-0480-0506-F806-D50700080A09' } },
+  ],
   ['BMC', { ...other, bmc_address: '192.0.2.100' }],
 ])('a known %s with other network cards is told to its node, once', async (_, more) => {
   const { body } = await send(inventoryOf(mac));
@@ -74,11 +79,42 @@ test.each([
   expect(events).toHaveLength(1);
 });
 
-test('firmware without serial numbers does not make all machines one', async () => {
+test.each([
+  ['To Be Filled By O.E.M.', null],
+  ['0123456789', null],
+  ['Default string', '03000200-0400-0500-0006-000700080009'],
+  ['', 'ffffffff-ffff-ffff-ffff-ffffffffffff'],
+])('firmware that says %j and %j does not make all machines one', async (serial, systemUuid) => {
   const anonymous = (address: string, bmc: string) =>
-    inventoryOf(address, { bmc_address: bmc, system_vendor: { serial_number: 'To Be Filled By O.E.M.' } });
+    inventoryOf(address, {
+      bmc_address: bmc,
+      system_vendor: { product_name: 'X1', serial_number: serial, baton_system_uuid: systemUuid },
+    });
   expect((await send(anonymous(mac, '192.0.2.100'))).status).toBe(202);
   expect((await send(anonymous('52:54:00:00:00:02', '192.0.2.101'))).status).toBe(202);
+});
+
+test('a link to the BMC that has one address on all machines does not make them one', async () => {
+  const link = { name: 'usb0', mac_address: 'be:3a:f2:b6:05:9f', ipv4_address: '169.254.3.1', driver: 'cdc_ether' };
+  const machine = (address: string, bmc: string) => {
+    const { interfaces, ...rest } = inventoryOf(address, { bmc_address: bmc, system_vendor: null, boot: null });
+    return { ...rest, interfaces: [link, ...interfaces] };
+  };
+  expect((await send(machine(mac, '192.0.2.100'))).status).toBe(202);
+  expect((await send(machine('52:54:00:00:00:02', '192.0.2.101'))).status).toBe(202);
+  expect(await nodeOf(link.mac_address)).toBeUndefined();
+});
+
+test('where several nodes may be the machine, each hears of it', async () => {
+  const first = await send(inventoryOf(mac));
+  const second = await send(inventoryOf('52:54:00:00:00:02', other));
+  const mixed = { ...other.system_vendor, serial_number: 'J1' };
+  const third = inventoryOf('52:54:00:00:00:77', { bmc_address: '192.0.2.109', system_vendor: mixed });
+  expect((await send(third)).status).toBe(404);
+  for (const { body } of [first, second]) {
+    const events = (await historyOf(String(body['uuid']))).map(({ event }) => event).join('\n');
+    expect(events).toContain('52:54:00:00:00:77');
+  }
 });
 
 test('a machine that stays away is forgotten, unless somebody has touched it; one that boots is not', async () => {

@@ -18,6 +18,7 @@ import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-di
 import { isVirtualMedium } from '#shared/disks/disk.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { filledIn, realSerial } from '#shared/machine-identity.ts';
 import { EraseResult, isEvidence, skipReasons } from '#shared/wire/erase-result.ts';
 
 export interface ReceiptFacts
@@ -126,14 +127,13 @@ export async function readMachine(
   const row = await findInventory(db, node.uuid);
   const vendor = SystemVendor.safeParse(row?.inventory).data?.system_vendor;
   const disks = (await latestInventory(db, node.uuid))?.toMeet ?? [];
-  const textOrNull = (value: string | null | undefined): string | null => value?.trim() || null;
   return {
     node: {
       uuid: node.uuid,
       name: node.name,
-      vendor: textOrNull(vendor?.manufacturer),
-      model: textOrNull(vendor?.product_name),
-      serial_number: textOrNull(vendor?.serial_number),
+      vendor: filledIn(vendor?.manufacturer),
+      model: filledIn(vendor?.product_name),
+      serial_number: realSerial(vendor?.serial_number),
       macs: ports.map(({ address }) => address),
       inventory_at: row?.collectedAt.toISOString() ?? null,
     },

@@ -32,7 +32,8 @@ export type DiskContent = z.infer<typeof DiskContent>;
 export interface MemoryModule {
   /** `DIMM_A1`: as it is written on the board. */
   readonly slot: string | null;
-  readonly size_mb: number;
+  /** `null`: there is one, and the firmware doesn't know its size. */
+  readonly size_mb: number | null;
   /** `DDR5` */
   readonly type: string | null;
   readonly form_factor: string | null;
@@ -79,6 +80,7 @@ const InventoryInterface = z.looseObject({
   mac_address: text,
   ipv4_address: text,
   ipv6_address: text,
+  driver: text,
   // what a switch has said wrongly must not cost the rest of an inventory
   lldp: z.array(LldpTlv).nullish().catch(null),
 });

@@ -6,7 +6,7 @@ import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts'
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
-import { parseMacAddress } from '#shared/mac-address.ts';
+import { isBmcLink, parseCardAddress } from '#shared/mac-address.ts';
 import { InspectionReport } from '#shared/wire/inventory.ts';
 
 /**
@@ -25,7 +25,10 @@ export async function continueInspection(
     throw new AppError('invalid_argument', `Invalid inspection data: ${describeIssues(report.error)}`);
   }
   const { interfaces, bmc_address: bmc, bmc_v6address: bmcV6 } = report.data.inventory;
-  const addresses = interfaces.map((nic) => parseMacAddress(nic.mac_address ?? '')).filter((mac) => mac !== undefined);
+  const addresses = interfaces.flatMap(({ mac_address: mac, driver }) => {
+    const macAddress = parseCardAddress(mac ?? '');
+    return macAddress === undefined || isBmcLink({ macAddress, driver }) ? [] : [macAddress];
+  });
   const bmcAddresses = [bmc, bmcV6].filter((address) => typeof address === 'string' && address !== '') as string[];
   if (addresses.length + bmcAddresses.length === 0) {
     throw new AppError(

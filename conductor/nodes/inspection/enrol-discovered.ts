@@ -16,13 +16,10 @@ import { addHistory, listHistory } from '#conductor/nodes/node-history.ts';
 import { keptDeployInterface, keptInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { getNode, insertNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { filledIn, realSerial, realUuid, writtenUuids } from '#shared/machine-identity.ts';
 import type { InventoryDocument } from '#shared/wire/inventory.ts';
 
 export type DiscoveryContext = Pick<NodesContext, 'db' | 'clock' | 'networks'> & RulesContext;
-
-/** What firmware says where its maker has written no serial number. */
-const noSerial =
-  /^(|0+|none|n\/a|unknown|not specified|default string|system serial number|to be filled by o\.?e\.?m\.?)$/i;
 
 /**
  * Enrols a machine that no node is known by, with what its ramdisk has found (`BATON_DISCOVERY`). A machine whose serial
@@ -46,7 +43,7 @@ export async function enrolDiscovered(
       return undefined;
     }
     const known = await findByHardware(tx, machine, found.document);
-    if (known !== undefined) return { known };
+    if (known.length > 0) return { known };
     const waiting = await tx.$count(nodes, eq(nodes.provisionState, 'enroll'));
     if (waiting >= discovery.limit) {
       const text = `${waiting} nodes are in enroll, and BATON_DISCOVERY_LIMIT is ${discovery.limit}: delete some, or manage them`;
@@ -70,9 +67,12 @@ export async function enrolDiscovered(
     return { enrolled };
   });
   if (outcome?.enrolled) return outcome.enrolled;
-  if (outcome?.known !== undefined) await reportNewCards(context, outcome.known, machine.addresses);
+  for (const known of outcome?.known ?? []) await reportNewCards(context, known, machine.addresses);
   throw unknownMachine();
 }
+
+/** Anybody may report: no more histories than so many hear of it. */
+const mostKnown = 8;
 
 /** With one text for every reason, so that a stranger learns nothing. */
 const unknownMachine = () => new AppError('not_found', 'Resource could not be found.');
@@ -96,25 +96,26 @@ async function findByHardware(
   db: Queryable,
   machine: InspectedMachine,
   { system_vendor: vendor }: InventoryDocument,
-): Promise<string | undefined> {
+): Promise<readonly string[]> {
   const inInventory = (field: string): SQL<string | null> =>
     sql`${nodeInventory.inventory} -> 'system_vendor' ->> ${field}::text`;
   const { baton_system_uuid: systemUuid, serial_number: serial, product_name: product } = vendor ?? {};
+  const uuid = realUuid(systemUuid);
   const marks = [
-    ...(typeof systemUuid === 'string' ? [eq(inInventory('baton_system_uuid'), systemUuid)] : []),
-    ...(typeof serial === 'string' && !noSerial.test(serial.trim())
+    ...(uuid === null ? [] : [inArray(sql`lower(${inInventory('baton_system_uuid')})`, [...writtenUuids(uuid)])]),
+    ...(typeof serial === 'string' && realSerial(serial) !== null
       ? [and(eq(inInventory('serial_number'), serial), eq(inInventory('product_name'), String(product)))]
       : []),
   ];
-  const [row] =
+  const rows =
     marks.length === 0
       ? []
       : await db
           .select({ uuid: nodeInventory.nodeUuid })
           .from(nodeInventory)
           .where(or(...marks))
-          .limit(1);
-  return row?.uuid ?? (await nodesWithBmc(db, machine.bmcAddresses))[0];
+          .limit(mostKnown);
+  return rows.length > 0 ? rows.map((row) => row.uuid) : nodesWithBmc(db, machine.bmcAddresses);
 }
 
 function describeNode(
@@ -126,13 +127,15 @@ function describeNode(
   const { driver = '' } = discovery ?? {};
   const field = findDriver(driver)?.bmc?.address;
   const [address] = machine.bmcAddresses;
-  const words = [vendor?.['manufacturer'], vendor?.['product_name'], vendor?.['serial_number']];
+  const words = [vendor?.['manufacturer'], vendor?.['product_name'], vendor?.['serial_number']].map((word) =>
+    typeof word === 'string' ? filledIn(word) : null,
+  );
   return {
     uuid,
     driver,
     driverInfo: field === undefined || address === undefined ? {} : { [field]: address },
     description: words
-      .filter((word) => typeof word === 'string' && word !== '')
+      .filter((word) => word !== null)
       .join(' ')
       .slice(0, 255),
     conductorGroup,

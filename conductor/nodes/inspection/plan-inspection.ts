@@ -11,7 +11,7 @@ import {
 } from '#conductor/nodes/inspection/moved-cables.ts';
 import { type ParsedLldp, parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { parseMacAddress } from '#shared/mac-address.ts';
+import { isBmcLink, parseCardAddress } from '#shared/mac-address.ts';
 import type { InventoryDocument, InventoryInterface } from '#shared/wire/inventory.ts';
 
 /** A network card with a usable name and MAC address. */
@@ -107,15 +107,15 @@ export function planInspection(
 /** The MAC address of the NIC that booted; agents give `BOOTIF` as they found it, `01-aa-bb-…` too. */
 function bootMac({ boot }: InventoryDocument): string | undefined {
   const given = boot?.pxe_interface ?? '';
-  return parseMacAddress(/^[0-9a-f]{2}-([0-9a-f]{2}-){5}/i.test(given) ? given.slice(3) : given);
+  return parseCardAddress(/^[0-9a-f]{2}-([0-9a-f]{2}-){5}/i.test(given) ? given.slice(3) : given);
 }
 
 /** One for each MAC address: the members of a bond all show the bond's. */
 function usableInterfaces(inventory: InventoryDocument): InspectedInterface[] {
   const boot = bootMac(inventory);
   const usable = inventory.interfaces.flatMap((nic): InspectedInterface[] => {
-    const mac = parseMacAddress(nic.mac_address ?? '');
-    return nic.name && mac !== undefined
+    const mac = parseCardAddress(nic.mac_address ?? '');
+    return nic.name && mac !== undefined && !isBmcLink({ macAddress: mac, driver: nic.driver })
       ? [{ ...nic, name: nic.name, mac_address: mac, pxe_enabled: mac === boot }]
       : [];
   });
@@ -125,9 +125,8 @@ function usableInterfaces(inventory: InventoryDocument): InspectedInterface[] {
 /** The one that booted; where that is not known, those with an address, as Ironic has it. */
 function bootableInterfaces(all: readonly InspectedInterface[], boot: string | undefined): InspectedInterface[] {
   const valid = all.filter((nic) => {
-    const address = nic.ipv4_address ?? nic.ipv6_address ?? '';
-    const isLoopback = nic.name === 'lo' || address.startsWith('127.') || address === '::1';
-    return !isLoopback && (boot === undefined ? address !== '' : nic.pxe_enabled);
+    const address = [nic.ipv4_address, nic.ipv6_address].find((each) => each && !isOwnLink.test(each)) ?? '';
+    return nic.name !== 'lo' && (boot === undefined ? address !== '' : nic.pxe_enabled);
   });
   if (valid.length > 0) return valid;
   const seen = all.map((nic) => `${nic.name} ${nic.mac_address}`).join(', ') || 'none';
@@ -136,6 +135,9 @@ function bootableInterfaces(all: readonly InspectedInterface[], boot: string | u
     `no network card of the inventory is usable: it needs one ${boot ? `with the boot interface's MAC address ${boot}` : 'with an address'}; it has ${seen}`,
   );
 }
+
+/** Loopback and link-local addresses: a card has such a one without any network. */
+const isOwnLink = /^(?:127\.|169\.254\.|::1$|fe[89ab])/i;
 
 const gib = 1024 ** 3;
 /** Ironic takes no smaller disk for the root device without hints. */
