@@ -50,6 +50,8 @@ test.each(recordings)('$name: $shows', async ({ outputs, reading }) => {
   await layOut(outputs);
   const found = await read(outputs, reading);
   expect(found).toMatchObject(reading);
+  // nothing is among them that is not the machine's
+  expect(found.cards).toEqual(reading.cards);
 });
 
 /** Files as the kernel shows them, and `dmidecode` as a program. */
@@ -84,8 +86,6 @@ async function read(outputs: Readonly<Record<string, string>>, about: Reading): 
   if (about.cpu) found.cpu = { ...(await readCpu(roots)) };
   if (about.cards) {
     const cards = await listPhysicalInterfaces(roots.sys);
-    // a card that is shown, though it is not the machine's, must fail
-    expect(cards.map(({ name }) => name)).toEqual(Object.keys(about.cards));
     found.cards = Object.fromEntries(cards.map(({ name, macAddress }) => [name, macAddress]));
   }
   const run = printed(outputs);

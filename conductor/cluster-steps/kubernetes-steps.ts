@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import type { Announce } from '#conductor/cluster/cluster-changes.ts';
+import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
 import { clearLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { guardChanges } from '#conductor/cluster/kubernetes/guard-changes.ts';
 import { shutdownKubelet } from '#conductor/cluster/kubernetes/node-steps.ts';
 import { type ClusterNode, readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { findNode, leaveCluster } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
-import { requireSameMachine } from '#conductor/cluster/kubernetes/same-machine.ts';
+import { requireSameMachine, requireUnderNoOtherName } from '#conductor/cluster/kubernetes/same-machine.ts';
 import { type Cluster, withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import type { Round } from '#conductor/cluster/repeat-rounds.ts';
 import { type ClusterLook, clusterArgs, newClusterStep, soonThenEvery } from '#conductor/cluster-steps/cluster-step.ts';
@@ -23,15 +24,23 @@ type ClusterArgs = z.output<typeof clusterArgs>;
  */
 function atNode(
   context: StepContext,
-  { node: name }: ClusterArgs,
+  { node: name, not_in_cluster_ok: notInClusterOk }: ClusterArgs,
   work: (cluster: Cluster) => Promise<Round>,
   mayBeGone = false,
 ): Promise<Round> {
   return withSharedCluster(context.database, context.config.kubeconfigFile, async (cluster) => {
     const inventory = await context.ask(findInventory(context.db, context.node.uuid));
-    const node = await (mayBeGone ? findNode : readNode)(cluster, name, context.signal);
+    const systemUuid = systemUuidOf(inventory?.inventory);
+    const node = await (mayBeGone ? findNode : readNode)(cluster, name, context.signal).catch(
+      async (error: unknown) => {
+        if (isUnknownNode(error)) {
+          await requireUnderNoOtherName(cluster, { name, systemUuid, notInClusterOk }, context.signal);
+        }
+        throw error;
+      },
+    );
     if (node) await noteSeen(context, node);
-    const remarks = node ? requireSameMachine(cluster, node, systemUuidOf(inventory?.inventory)) : [];
+    const remarks = node ? requireSameMachine(cluster, node, systemUuid) : [];
     const round = await work(cluster);
     return { ...round, messages: [...round.messages, ...remarks] };
   });

@@ -82,12 +82,14 @@ function unsettled(pod: Pod, node: ClusterNode): RoundMessage[] {
   return why === undefined ? [] : [{ message: `Pod ${podName(pod)} ${why}`, error: true, ...named(pod) }];
 }
 
-function motion(pod: Pod, node: ClusterNode): string | undefined {
+/** What a pod of the node is still about; `undefined`: nothing, it has settled. Pure. */
+export function motion(pod: Pod, node: ClusterNode): string | undefined {
   const { finalizers, deletionTimestamp } = pod.metadata;
   if (deletionTimestamp) {
     return `is ending${finalizers?.length ? `, held by its finalizers ${finalizers.join(', ')}` : ''}`;
   }
   if (pod.status?.phase === 'Pending') return 'is starting';
+  if (pod.status?.phase === undefined) return 'does not say whether it runs';
   const isStray = controllerOf(pod)?.kind === 'DaemonSet' && !isFinished(pod) && !allowsNode(pod, node);
   return isStray ? 'needs labels that the node has not, and has yet to be taken away by its daemon set' : undefined;
 }

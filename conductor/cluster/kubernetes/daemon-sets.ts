@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { parse } from 'yaml';
+import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
-import type { PodOutline } from '#conductor/cluster/kubernetes/objects.ts';
+import { type PodOutline } from '#conductor/cluster/kubernetes/objects.ts';
 import { controllerOf } from '#conductor/cluster/kubernetes/plan-drain.ts';
+import { parse } from '#conductor/cluster/kubernetes/read-answer.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/refusal.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -27,30 +28,42 @@ export async function findDaemonSets(
 interface DaemonSetName {
   readonly namespace: string;
   readonly name: string;
+  /** Default `apps/v1`; others have daemon sets of their own, such as OpenKruise's `apps.kruise.io/v1alpha1`. */
+  readonly apiVersion?: string;
 }
 
 function daemonSetOf(pod: PodOutline): DaemonSetName | undefined {
   const owner = controllerOf(pod);
-  return owner?.kind === 'DaemonSet' ? { namespace: pod.metadata.namespace, name: owner.name } : undefined;
+  if (owner?.kind !== 'DaemonSet') return undefined;
+  return { namespace: pod.metadata.namespace, name: owner.name, apiVersion: owner.apiVersion };
 }
 
-function keyOf({ namespace, name }: DaemonSetName): string {
-  return `${namespace}/${name}`;
+function keyOf({ namespace, name, apiVersion }: DaemonSetName): string {
+  return `${apiVersion} ${namespace}/${name}`;
 }
+
+const DaemonSet = z.looseObject({ kind: z.literal('DaemonSet'), metadata: z.looseObject({ name: z.string() }) });
 
 /** Whether the daemon set is in the cluster. @throws AppError as `Cluster.request` */
 export async function hasDaemonSet(
   cluster: Cluster,
-  { namespace, name }: DaemonSetName,
+  { namespace, name, apiVersion = 'apps/v1' }: DaemonSetName,
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
-    await cluster.request('GET', apiPath('/apis/apps/v1/namespaces', namespace, 'daemonsets', name), { signal });
+    const path = apiPath(`${groupPath(apiVersion)}/namespaces`, namespace, 'daemonsets', name);
+    parse(DaemonSet, await cluster.request('GET', path, { signal }), `daemon set ${namespace}/${name}`);
     return true;
   } catch (error) {
     if (isAbsent(error, { kind: 'daemonsets', name })) return false;
     throw error;
   }
+}
+
+/** @param apiVersion of an owner reference: anybody who may make pods may have written it */
+function groupPath(apiVersion: string): string {
+  const [group = '', version = ''] = apiVersion.split('/');
+  return apiPath('/apis', group, version);
 }
 
 const file = new URL('kubelet-shutdown.yaml', import.meta.url);
@@ -70,7 +83,7 @@ const Manifest = z.looseObject({
  * @throws AppError as `Cluster.request`
  */
 export async function applyDaemonSet(cluster: Cluster, image: string | undefined, signal: AbortSignal): Promise<void> {
-  const manifest = Manifest.parse(parse(await readFile(file, 'utf8')));
+  const manifest = Manifest.parse(parseYaml(await readFile(file, 'utf8')));
   if (image !== undefined) manifest.spec.template.spec.containers[0].image = image;
   const { name, namespace } = manifest.metadata;
   const path = apiPath('/apis/apps/v1/namespaces', namespace, 'daemonsets');

@@ -5,11 +5,11 @@ import {
   type ClusterNode,
   cordon,
   isFinished,
-  isReady,
   listPodsOf,
   type Pod,
   podName,
   readNode,
+  readReady,
 } from '#conductor/cluster/kubernetes/objects.ts';
 import { type PodFate, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { evictRight, findMissingRights, rightsError } from '#conductor/cluster/kubernetes/rights.ts';
@@ -122,7 +122,7 @@ function endingMessage(pod: Pod, node: ClusterNode): RoundMessage {
   const { deletionTimestamp, deletionGracePeriodSeconds, finalizers } = pod.metadata;
   const reasons = [
     ...(finalizers?.length ? [`held by its finalizers ${finalizers.join(', ')}`] : []),
-    ...(isReady(node) || isFinished(pod)
+    ...(readReady(node) !== 'unknown' || isFinished(pod)
       ? []
       : [`the kubelet of node ${node.metadata.name}, which would confirm its end, does not report`]),
   ];

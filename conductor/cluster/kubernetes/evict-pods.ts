@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Announce, ClusterChange } from '#conductor/cluster/cluster-changes.ts';
-import { isReady, type Pod, parse, podName } from '#conductor/cluster/kubernetes/objects.ts';
+import { isReady, type Pod, podName } from '#conductor/cluster/kubernetes/objects.ts';
+import { parse } from '#conductor/cluster/kubernetes/read-answer.ts';
 import { causesOf, isAbsent, type RefusalCause } from '#conductor/cluster/kubernetes/refusal.ts';
 import { apiPath, type Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import type { RoundMessage } from '#conductor/cluster/repeat-rounds.ts';

@@ -8,6 +8,7 @@ import {
   listPodsOf,
   nodesPath,
   type Pod,
+  readReady,
 } from '#conductor/cluster/kubernetes/objects.ts';
 import { controllerOf } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import {
@@ -60,6 +61,10 @@ export function guardChanges(cluster: Cluster, guard: Guard, signal: AbortSignal
 async function requireOthers(cluster: Cluster, { node, force }: Guard, signal: AbortSignal): Promise<void> {
   if (force) return;
   const nodes = await listAll(cluster, nodesPath, ClusterNode, { what: 'nodes', signal });
+  if (!nodes.some(({ metadata }) => metadata.name === node)) {
+    const message = `the Kubernetes API server's list of nodes lacks ${node}, so nothing says which others are Ready`;
+    throw new AppError('unavailable', message);
+  }
   const why = findLastReady(nodes, { names: [node], staysOut: false }).get(node);
   if (why === undefined) return;
   throw new AppError(
@@ -121,7 +126,8 @@ const rolePrefix = 'node-role.kubernetes.io/';
 
 /**
  * Nodes whose leaving would leave the cluster without a Ready node that takes pods, or without such a one of a role, with
- * the reason. Who is not Ready is missed by nobody. Pure.
+ * the reason. Who says itself that it is not Ready is missed by nobody; of whom the cluster hears nothing, pods may well
+ * run: all kubelets are silent where the way to the API server is cut. Pure.
  * @param staysOut those before in the list don't come back
  */
 export function findLastReady(
@@ -131,19 +137,24 @@ export function findLastReady(
   const found = new Map<string, string>();
   for (const [index, name] of names.entries()) {
     const node = nodes.find(({ metadata }) => metadata.name === name);
-    if (!node || !isReady(node)) continue;
+    if (!node || readReady(node) === 'not ready') continue;
     const gone = new Set(staysOut ? names.slice(0, index + 1) : [name]);
     // a cordoned one takes no pods in its place
     const left = nodes.filter((each) => !gone.has(each.metadata.name) && isReady(each) && !isCordoned(each));
     const role = rolesOf(node).find((each) => !left.some((other) => rolesOf(other).includes(each)));
-    if (left.length === 0) found.set(name, 'it is the last Ready node of its cluster');
-    else if (role !== undefined) found.set(name, `it is the last Ready node of its cluster with the role ${role}`);
+    const last = isReady(node) ? 'it is the last Ready node of its cluster' : lastUnheard;
+    if (left.length === 0) found.set(name, last);
+    else if (role !== undefined) found.set(name, `${last} with the role ${role}`);
   }
   return found;
 }
 
+const lastUnheard = 'the cluster has not heard whether it is Ready, and has no other Ready node';
+
+/** Both labels that `kubectl get nodes` takes for roles. */
 function rolesOf({ metadata: { labels } }: ClusterNode): string[] {
-  return Object.keys(labels ?? {}).flatMap((label) =>
-    label.startsWith(rolePrefix) ? [label.slice(rolePrefix.length)] : [],
-  );
+  return Object.entries(labels ?? {}).flatMap(([label, value]) => {
+    if (label.startsWith(rolePrefix)) return [label.slice(rolePrefix.length)];
+    return label === 'kubernetes.io/role' && value !== '' ? [value] : [];
+  });
 }

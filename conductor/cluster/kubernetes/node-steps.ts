@@ -7,15 +7,9 @@ import { applyDaemonSet, hasDaemonSet } from '#conductor/cluster/kubernetes/daem
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { type Guard, guardChanges } from '#conductor/cluster/kubernetes/guard-changes.ts';
 import { decommissionLabel, decommissionValue } from '#conductor/cluster/kubernetes/node-labels.ts';
-import {
-  type ClusterNode,
-  nodesPath,
-  parse,
-  podsOf,
-  podsPath,
-  readNode,
-} from '#conductor/cluster/kubernetes/objects.ts';
+import { type ClusterNode, nodesPath, podsOf, podsPath, readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
+import { parse } from '#conductor/cluster/kubernetes/read-answer.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/refusal.ts';
 import { removeFromCluster } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/share-cluster.ts';
@@ -234,8 +228,7 @@ async function leaseRunOut(cluster: Cluster, name: string, signal: AbortSignal):
   try {
     const reply = await cluster.request('GET', path, { signal });
     const { spec } = parse(Lease, reply, `lease of node ${name}`);
-    if (!spec.renewTime) return undefined;
-    // by the server's clock: the conductor's may be another
+    if (!spec.renewTime || !reply.serverTime) return undefined;
     const ageMs = reply.serverTime.getTime() - Date.parse(spec.renewTime);
     const isOver = ageMs > (spec.leaseDurationSeconds ?? defaultLeaseSeconds) * 1000;
     return isOver ? `it has not renewed its lease since ${spec.renewTime}` : undefined;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
 import { ClusterNode, isReady, nodesPath, readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import type { WatchChange } from '#conductor/cluster/kubernetes/watch.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 /** The part of a node's object that says whether it is in service; a whole one has kilobytes of images. */
 export type WatchedNode = Pick<ClusterNode, 'metadata' | 'status'>;
@@ -56,7 +56,7 @@ export async function findWatchedNode(question: NodeQuestion): Promise<WatchedNo
     if (watch.isCurrent) return watch.nodes.get(name);
     return await readNode(cluster, name, signal);
   } catch (error) {
-    if (error instanceof AppError && error.code === 'not_found') return undefined;
+    if (isUnknownNode(error)) return undefined;
     if (watches.get(owner) === watch && !watch.isCurrent) end(owner, watch);
     throw error;
   }

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type Announce, makeChanges } from '#conductor/cluster/cluster-changes.ts';
+import { notUnderstood, parse, readPage } from '#conductor/cluster/kubernetes/read-answer.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/refusal.ts';
-import { apiPath, type Cluster, mergePatch, type Reply } from '#conductor/cluster/kubernetes/share-cluster.ts';
+import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -40,6 +41,7 @@ const Pod = z.looseObject({
     deletionGracePeriodSeconds: z.number().nullish(),
   }),
   spec: z.looseObject({
+    nodeName: z.string().nullish(),
     nodeSelector: z.record(z.string(), z.string()).nullish(),
     affinity: z
       .looseObject({
@@ -71,7 +73,7 @@ export interface PodOutline {
   readonly spec: { readonly volumes?: readonly { readonly emptyDir?: unknown }[] | null | undefined };
   readonly status?: Pick<NonNullable<Pod['status']>, 'phase' | 'conditions'> | undefined;
 }
-export type PodOwner = Pick<z.infer<typeof OwnerReference>, 'kind' | 'name' | 'controller'>;
+export type PodOwner = Pick<z.infer<typeof OwnerReference>, 'apiVersion' | 'kind' | 'name' | 'controller'>;
 
 export const ClusterNode = z.looseObject({
   metadata: z.looseObject({
@@ -123,7 +125,9 @@ export async function readNode(cluster: Cluster, name: string, signal?: AbortSig
   if (!isDnsName.test(name)) throw unknownNode(cluster, name);
   try {
     const reply = await cluster.request('GET', apiPath(nodesPath, name), { signal, timeoutMs: nodeTimeoutMs });
-    return parse(ClusterNode, reply, `node ${name}`);
+    const node = parse(ClusterNode, reply, `node ${name}`);
+    if (node.metadata.name === name) return node;
+    throw notUnderstood(`node ${name}`, `it is about ${node.metadata.name}`);
   } catch (error) {
     if (isAbsent(error, { kind: 'nodes', name })) throw unknownNode(cluster, name);
     throw error;
@@ -135,11 +139,20 @@ export function unknownNode(cluster: Cluster, name: string): AppError {
   return remarkError('not_found', remark);
 }
 
-export function listPodsOf(cluster: Cluster, node: string, signal?: AbortSignal): Promise<Pod[]> {
-  return listAll(cluster, podsPath, Pod, { what: `pods of node ${node}`, query: podsOf(node), signal });
+export async function listPodsOf(cluster: Cluster, node: string, signal?: AbortSignal): Promise<Pod[]> {
+  const what = `pods of node ${node}`;
+  const pods = await listAll(cluster, podsPath, Pod, { what, query: podsOf(node), signal });
+  // whatever stands before the server may leave the selector out, and these are to be evicted
+  const stray = pods.find(({ spec }) => spec.nodeName !== node);
+  if (!stray) return pods;
+  throw notUnderstood(what, `pod ${podName(stray)} is in it, which is on ${stray.spec.nodeName ?? 'no node'}`);
 }
 
-/** All objects of a kind, page by page. @param what it is called in errors @throws AppError as `Cluster.request` */
+/**
+ * All objects of a kind, page by page.
+ * @param what it is called in errors
+ * @throws AppError as `Cluster.request`; `unavailable` for a list of which a part is missing
+ */
 export async function listAll<Item>(
   cluster: Cluster,
   path: string,
@@ -154,14 +167,15 @@ export async function listAll<Item>(
     readonly signal: AbortSignal | undefined;
   },
 ): Promise<Item[]> {
-  const List = z.looseObject({ metadata: z.looseObject({ continue: z.string().nullish() }), items: z.array(item) });
   const items: Item[] = [];
   let next: string | undefined;
   do {
     const asked = { ...query, limit: '500', ...(next === undefined ? {} : { continue: next }) };
-    const page = parse(List, await cluster.request('GET', path, { query: asked, signal }), what);
+    const page = readPage(await cluster.request('GET', path, { query: asked, signal }), item, what);
     items.push(...page.items);
-    next = page.metadata.continue || undefined;
+    if (page.next !== undefined && page.next === next)
+      throw notUnderstood(what, 'each page of it is followed by itself');
+    next = page.next;
   } while (next !== undefined);
   return items;
 }
@@ -169,17 +183,6 @@ export async function listAll<Item>(
 /** The query that lists, and watches, the pods of a node. */
 export function podsOf(node: string): Record<string, string> {
   return { fieldSelector: `spec.nodeName=${node}` };
-}
-
-/** @throws AppError `unavailable`: something that is not an API server, or a sick one, has answered */
-export function parse<Schema extends z.ZodType>(schema: Schema, { body }: Reply, what: string): z.output<Schema> {
-  const parsed = schema.safeParse(body);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new AppError(
-    'unavailable',
-    `the Kubernetes API server's answer is none: ${what}: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`,
-  );
 }
 
 /** `namespace/name`, as kubectl writes it. */
@@ -211,7 +214,17 @@ export function isCordoned({ spec }: ClusterNode): boolean {
   return spec?.unschedulable === true;
 }
 
-/** Whether its kubelet reports it as ready; pods of one that does not stay, since nobody confirms their end. */
-export function isReady({ status }: Pick<ClusterNode, 'status'>): boolean {
-  return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
+/**
+ * Whether a node's kubelet, or a pod, reports it as ready. `unknown`: nobody says so; the cluster has lost the kubelet (it
+ * writes `Unknown` itself), or none has reported yet. What runs there may go on running.
+ */
+export function readReady({ status }: Pick<ClusterNode, 'status'>): 'ready' | 'not ready' | 'unknown' {
+  const said = new Set(status?.conditions?.flatMap(({ type, status: value }) => (type === 'Ready' ? [value] : [])));
+  if (said.size !== 1) return 'unknown';
+  return said.has('True') ? 'ready' : said.has('False') ? 'not ready' : 'unknown';
+}
+
+/** Whether it is said to be ready; pods of a node that is not stay, since nobody confirms their end. */
+export function isReady(of: Pick<ClusterNode, 'status'>): boolean {
+  return readReady(of) === 'ready';
 }

@@ -138,7 +138,8 @@ async function askOnce(access: Access, { method, path, init, limitMs }: Asked): 
     // a proxy's page: its status says what matters
     const body = answer.body ?? answer.text();
     if (answer.status < 200 || answer.status >= 300) throw refusalOf(what, path, answer.status, body);
-    return { body, serverTime: new Date(String(answer.headers['date'] ?? new Date().toUTCString())) };
+    const date = new Date(String(answer.headers['date']));
+    return { body, serverTime: Number.isNaN(date.getTime()) ? undefined : date };
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
     if (init.signal?.aborted) throw new AppError('aborted', `${what} was given up`, { cause: init.signal.reason });

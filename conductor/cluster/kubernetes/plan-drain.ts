@@ -75,7 +75,9 @@ export function outlineOf(pod: PodOutline): PodOutline {
       labels,
       deletionTimestamp,
       annotations: mark === undefined ? undefined : { [mirror]: mark },
-      ownerReferences: owner && [{ kind: owner.kind, name: owner.name, controller: true }],
+      ownerReferences: owner && [
+        { apiVersion: owner.apiVersion, kind: owner.kind, name: owner.name, controller: true },
+      ],
     },
     spec: { volumes: hasLocalData(pod) ? [{ emptyDir: {} }] : undefined },
     status: {

@@ -68,8 +68,8 @@ export function refusalOf(what: string, path: string, status: number, body: unkn
   const isRequest = status >= 400 && status < 500;
   return new AppError(codes[status] ?? (isRequest ? 'command_failed' : 'unavailable'), `${what}: HTTP ${status}`, {
     ...(text === '' ? {} : { cause: new Error(text) }),
-    // a conflict is somebody else's change in between: the next look sees it
-    ...(status === 409 ? { retryable: true } : {}),
+    // a conflict is somebody else's change in between, 410 a list that lasted too long: the next look sees what is
+    ...(status === 409 || status === 410 ? { retryable: true } : {}),
     details: { status, reason, causes: details?.causes ?? [] },
   });
 }

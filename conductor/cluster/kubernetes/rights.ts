@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parse } from '#conductor/cluster/kubernetes/objects.ts';
+import { parse } from '#conductor/cluster/kubernetes/read-answer.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,7 +1,8 @@
-import type { ClusterNode } from '#conductor/cluster/kubernetes/objects.ts';
+import { ClusterNode, listAll, nodesPath } from '#conductor/cluster/kubernetes/objects.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import type { RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { isSameUuid, realUuid } from '#shared/machine-identity.ts';
 
 /**
  * Names such as n1 stand in more than one site's cluster: the cluster's node must be the machine whose inventory is known,
@@ -15,40 +16,56 @@ export function requireSameMachine(
   { metadata, status }: ClusterNode,
   systemUuid: string | undefined,
 ): RoundMessage[] {
-  const reportedUuid = status?.nodeInfo?.systemUUID ?? undefined;
-  // a kubelet that can't read the UUID gives the machine ID of the operating system
-  const isMachineId = reportedUuid !== undefined && plain(reportedUuid) === plain(status?.nodeInfo?.machineID ?? '');
-  const ofCluster = reportedUuid === undefined || isMachineId ? undefined : meaningful(reportedUuid);
-  const ofInventory = meaningful(systemUuid ?? '');
-  if (ofCluster === undefined || ofInventory === undefined) {
-    const where = ofInventory === undefined ? "the machine's inventory has none" : 'the cluster reports none';
+  const ofCluster = uuidOf({ status });
+  const ofInventory = realUuid(systemUuid);
+  if (ofCluster === null || ofInventory === null) {
+    const where = ofInventory === null ? "the machine's inventory has none" : 'the cluster reports none';
     const message = `Whether node ${metadata.name} of the cluster is this machine is not known from its system UUID: ${where}`;
     return [{ message, error: false, name: metadata.name, kind: 'Node' }];
   }
-  if (ofCluster === ofInventory || ofCluster === swapped(ofInventory)) return [];
+  if (isSameUuid(ofCluster, ofInventory)) return [];
   throw new AppError(
     'conflict',
-    `node ${metadata.name} of the Kubernetes cluster at ${cluster.server} is another machine: its system UUID is ${reportedUuid}, ` +
+    `node ${metadata.name} of the Kubernetes cluster at ${cluster.server} is another machine: its system UUID is ${status?.nodeInfo?.systemUUID ?? ''}, ` +
       `the inventory's ${systemUuid}. BATON_KUBECONFIG may name another site's cluster; after a change of its main board ` +
       'the machine has to be inspected again',
     { details: { refusal: true } },
   );
 }
 
-function plain(uuid: string): string {
-  return uuid.replaceAll('-', '').trim().toLowerCase();
+/**
+ * A cluster that has no node of a name may have the machine under another one: kubelets register as `n1.example.com`, or
+ * with `--hostname-override`.
+ * @param notInClusterOk an operator says that the machine is not in the cluster: a name that is alike counts no more
+ * @throws AppError `conflict` with `details.refusal`, naming the node that may be the machine; as `Cluster.request`
+ */
+export async function requireUnderNoOtherName(
+  cluster: Cluster,
+  { name, systemUuid, notInClusterOk }: { name: string; systemUuid: string | undefined; notInClusterOk: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  const nodes = await listAll(cluster, nodesPath, ClusterNode, { what: 'nodes', signal });
+  const ofInventory = realUuid(systemUuid);
+  for (const node of nodes) {
+    const ofCluster = uuidOf(node);
+    const isCompared = ofCluster !== null && ofInventory !== null;
+    const isSame = isCompared && isSameUuid(ofCluster, ofInventory);
+    const { name: other, labels } = node.metadata;
+    const isAlike = other.startsWith(`${name}.`) || labels?.['kubernetes.io/hostname'] === name;
+    if (!isSame && (isCompared || !isAlike || notInClusterOk)) continue;
+    throw new AppError(
+      'conflict',
+      `the Kubernetes cluster at ${cluster.server} has no node ${name}, but its node ${other} ` +
+        (isSame ? "has this machine's system UUID" : 'may be this machine: their host names are alike') +
+        `; drain and delete ${other} with kubectl, or have the document of ${name} bear the name that its kubelet registers`,
+      { details: { refusal: true } },
+    );
+  }
 }
 
-/** `undefined` for what no board maker has filled in. */
-function meaningful(uuid: string): string | undefined {
-  const digits = plain(uuid);
-  if (!/^[0-9a-f]{32}$/.test(digits) || /^(?:0+|f+)$/.test(digits)) return undefined;
-  // of AMI's template, on boards of many makers
-  return digits === '03000200040005000006000700080009' ? undefined : digits;
-}
-
-/** SMBIOS before 2.6 left open how the first three fields are read. */
-function swapped(digits: string): string {
-  const turn = (part: string): string => (part.match(/../g) ?? []).toReversed().join('');
-  return `${turn(digits.slice(0, 8))}${turn(digits.slice(8, 12))}${turn(digits.slice(12, 16))}${digits.slice(16)}`;
+/** As its kubelet has read it from the firmware. */
+function uuidOf({ status }: Pick<ClusterNode, 'status'>): string | null {
+  const uuid = realUuid(status?.nodeInfo?.systemUUID);
+  // a kubelet that can't read the UUID gives the machine ID of the operating system
+  return uuid === realUuid(status?.nodeInfo?.machineID) ? null : uuid;
 }

@@ -41,8 +41,8 @@ export interface RequestOptions {
 
 export interface Reply {
   readonly body: unknown;
-  /** The server's clock; the conductor's may be another. */
-  readonly serverTime: Date;
+  /** By the server's clock, the conductor's may be another; `undefined`: it has not said. */
+  readonly serverTime: Date | undefined;
 }
 
 /** `/api/v1/nodes/n1` of its parts, each encoded. */

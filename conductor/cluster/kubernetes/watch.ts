@@ -1,12 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
+import { readPage } from '#conductor/cluster/kubernetes/read-answer.ts';
 import type { Reply } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import type { openPeerLines } from '#shared/peers/ask-peer.ts';
 
-const List = z.looseObject({
-  metadata: z.looseObject({ resourceVersion: z.string() }),
-  items: z.array(z.unknown()).optional(),
-});
 const Event = z.looseObject({
   type: z.string(),
   object: z.looseObject({ metadata: z.looseObject({ resourceVersion: z.string().optional() }).optional() }),
@@ -39,9 +36,10 @@ export async function keepWatching({ connect, list, signal, changed, lost }: Wat
   while (!signal.aborted) {
     try {
       if (version === undefined) {
-        const listed = List.parse((await list()).body);
-        version = listed.metadata.resourceVersion;
-        changed({ type: 'LISTED', items: listed.items ?? [] });
+        const { items, next, resourceVersion } = readPage(await list(), z.unknown(), 'what is watched');
+        if (resourceVersion === undefined || next !== undefined) throw new Error('only a part is listed');
+        version = resourceVersion;
+        changed({ type: 'LISTED', items });
       }
       version = await follow(await connect(version), version, changed);
       if (version === undefined) lost?.();

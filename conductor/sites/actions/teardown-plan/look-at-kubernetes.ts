@@ -10,12 +10,13 @@ import { findDaemonSets, hasDaemonSet } from '#conductor/cluster/kubernetes/daem
 import { type Budget, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
 import { kubeletShutdown } from '#conductor/cluster/kubernetes/node-steps.ts';
 import {
+  type ClusterNode,
   isCordoned,
-  isReady,
   listPodsOf,
   type PodOutline,
   podName,
   readNode,
+  readReady,
 } from '#conductor/cluster/kubernetes/objects.ts';
 import { type DrainPlan, outlineOf, planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { findMissingRights, watchRight } from '#conductor/cluster/kubernetes/rights.ts';
@@ -147,7 +148,9 @@ function describe(
       ...look,
       kept_by_budgets: shared?.budgets ? look.kept_by_budgets : null,
     },
-    wrong: ready ? [] : [`${name} is not ready in Kubernetes: pods that end are not confirmed`],
+    wrong: ready
+      ? []
+      : [`${name} is ${ready === null ? 'silent' : 'not ready'} in Kubernetes: pods that end are not confirmed`],
   };
 }
 
@@ -155,7 +158,8 @@ function describe(
 type SeenNode =
   | {
       readonly isMember: true;
-      readonly ready: boolean;
+      /** `null`: nobody says so. */
+      readonly ready: boolean | null;
       readonly cordoned: boolean;
       readonly pods: readonly PodOutline[];
     }
@@ -170,11 +174,16 @@ export async function lookAtNode(cluster: Cluster, name: string): Promise<SeenNo
   try {
     const node = await readNode(cluster, name, signal);
     const pods = await listPodsOf(cluster, name, signal);
-    return { isMember: true, ready: isReady(node), cordoned: isCordoned(node), pods: pods.map(outlineOf) };
+    return { isMember: true, ready: readyOf(node), cordoned: isCordoned(node), pods: pods.map(outlineOf) };
   } catch (error) {
     if (!isUnknownNode(error)) throw error;
     return { isMember: false, why: errorChain(error) };
   }
+}
+
+function readyOf(node: ClusterNode): boolean | null {
+  const ready = readReady(node);
+  return ready === 'unknown' ? null : ready === 'ready';
 }
 
 /** Pure. */
