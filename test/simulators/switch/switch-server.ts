@@ -22,6 +22,8 @@ export interface ShellSession {
   readonly isTyping?: () => boolean;
   /** What the command prints. */
   readonly execute: (command: string) => string;
+  /** All that is shown after the command, echo and prompt too, in pieces with a pause between; `undefined` = as usual. */
+  readonly show?: (command: string) => readonly string[] | undefined;
   /** The connection is lost. */
   readonly end?: () => void;
 }
@@ -199,6 +201,15 @@ function serveShell(served: Served, channel: ssh2.ServerChannel, session: ShellS
       const said = session.execute(line);
       return write(`${line === '\u0004' ? '' : `${line}\n`}${said === '' ? '' : `${said}\n`}${session.prompt()}`);
     }
+    const shown = session.show?.(line);
+    if (shown) {
+      served.commands.push(line);
+      for (const piece of shown) {
+        await write(piece);
+        await sleep(10);
+      }
+      return;
+    }
     await write(`${line}\n`);
     const output = await command(served, line, client, () => session.execute(line));
     if (output === undefined) return;
@@ -207,7 +218,7 @@ function serveShell(served: Served, channel: ssh2.ServerChannel, session: ShellS
   channel.on('data', (chunk: Buffer) => {
     // Ctrl-D ends a line, too
     input.text += chunk.toString().replaceAll('\u0004', '\u0004\n');
-    const lines = input.text.split('\n');
+    const lines = input.text.split(/\r\n|\r|\n/);
     input.text = lines.pop() ?? '';
     for (const line of lines) input.turn = input.turn.then(() => answer(line));
   });

@@ -52,6 +52,7 @@ export interface TextSystem {
   readonly quiet: RegExp;
   readonly show: (command: string, config: TextConfig) => string | undefined;
   readonly save: string;
+  readonly saved: string;
   readonly refusal: (command: string) => string;
 }
 
@@ -178,7 +179,7 @@ function openSession(system: TextSystem, state: TextState): ShellSession {
       if (command === system.save) {
         if (state.saveFails) return '% Error: no space left on device';
         state.startup = copyConfig(state.running);
-        return 'Copy complete.';
+        return system.saved;
       }
       return system.show(command, state.running) ?? system.refusal(command);
     },

@@ -108,6 +108,8 @@ const nxos: TextSystem = {
     return undefined;
   },
   save: 'copy running-config startup-config',
+  saved:
+    '[########################################] 100%\nCopy complete, now saving to disk (please wait)...\nCopy complete.',
   refusal: () => "                      ^\n% Invalid command at '^' marker.",
 };
 
@@ -137,6 +139,7 @@ const iosXe: TextSystem = {
     return undefined;
   },
   save: 'write memory',
+  saved: 'Building configuration...\n[OK]',
   refusal: () => "                      ^\n% Invalid input detected at '^' marker.\n",
 };
 
@@ -194,6 +197,7 @@ const os10: TextSystem = {
     return `${printConfig(vlans)}\n!\n${interfacesOf(config)}`.replace(/^( *description) (.*)$/gm, '$1 "$2"');
   },
   save: 'copy running-configuration startup-configuration',
+  saved: '',
   refusal: (command) => `% Error: Unrecognized command: ${command}`,
 };
 
@@ -257,6 +261,7 @@ const aosCx: TextSystem = {
       : undefined;
   },
   save: 'write memory',
+  saved: 'Copying configuration: [Success]',
   refusal: (command) => `Invalid input: ${command}`,
 };
 

@@ -1,14 +1,21 @@
-/** What a switch's command line prints, told apart: prompts, echo, answer. Pure. */
+/** What a switch's command line prints, told apart: prompts, echo, questions, answer. Pure. */
 
-/** `leaf1>`, `leaf1#`, `leaf1(config-if-Et1)#`, `baton@leaf1>`: the part that stays when the mode changes. */
-const promptForm = /^([\w.@:/~-]+)(?:\([^()\n]*\))?\s?[>#%$] ?$/;
+/**
+ * `leaf1>`, `leaf1#`, `leaf1(s1)(config-if-Et1)#`, `leaf1%management#`, `[leaf1]#`, `baton@leaf1>`: the part that stays
+ * when the mode changes, then supervisor, maintenance, VRF, mode.
+ */
+const promptForm = /^(\[?[\w.@:/~+-]+\]?)(?:%[\w.-]+|\([^()\n]*\))* ?[>#%$] ?$/;
+
+/** Arista's prompts may have the time of day. */
+const clock = /[.:]?\d{1,2}:\d{2}(:\d{2})?$/;
 
 /** Some switches shorten their name in the prompts of modes. */
 const comparedLength = 15;
 
 /** Of the last line of what came in, or of a whole text; `undefined` when that is not a prompt. */
 export function promptName(text: string): string | undefined {
-  return promptForm.exec(text.slice(text.lastIndexOf('\n') + 1))?.[1];
+  const shown = promptForm.exec(lastLineOf(text))?.[1];
+  return shown?.replace(clock, '') || shown;
 }
 
 /** Whether the line is a prompt of the switch whose first prompt had that name. */
@@ -17,6 +24,31 @@ export function isPrompt(line: string, name: string): boolean {
   if (shown === undefined) return false;
   return shown === name || (shown.length >= comparedLength && name.startsWith(shown));
 }
+
+const morePrompt = /(?:--\s*More\s*--|---\(more[^)]*\)---)\s*$/i;
+const passwordPrompt = /password: ?$/i;
+const confirmPrompt = /\[confirm\]\s*$/i;
+/** `Continue? [y/n]:`, `(yes/no)`, `Destination filename [startup-config]?` */
+const question = /\?\s*(\[[^\]\n]*\])?\s*:?\s*$|[([](y|yes|n|no)\/(y|yes|n|no)[\])]\S*\s*:?\s*$/i;
+
+/** What a switch waits for, by the end of what came in: `strange` is another prompt than its own. */
+export type Waiting = 'prompt' | 'more' | 'password' | 'confirm' | 'question' | 'strange' | undefined;
+
+/** @param name of the first prompt; `undefined` = none has come yet */
+export function waitingFor(text: string, name: string | undefined): Waiting {
+  const line = lastLineOf(text);
+  if (morePrompt.test(line)) return 'more';
+  if (name === undefined ? promptName(line) !== undefined : isPrompt(line, name)) return 'prompt';
+  if (passwordPrompt.test(line)) return 'password';
+  if (confirmPrompt.test(line)) return 'confirm';
+  if (question.test(line)) return 'question';
+  // a bar of progress is [####    ]
+  return name !== undefined && /^[^\s[].*[>#] ?$/.test(line) ? 'strange' : undefined;
+}
+
+export const lastLineOf = (text: string): string => text.slice(text.lastIndexOf('\n') + 1);
+
+export const withoutMore = (text: string): string => text.replace(morePrompt, '');
 
 const escapeSequence = new RegExp(String.raw`${'\u001b'}(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])`, 'g');
 const backspace = '\b';
@@ -33,11 +65,29 @@ export function cleanOutput(text: string): string {
   return kept.join('');
 }
 
-/** The answer to a command: without the first line, which repeats it, and the last, which is the next prompt. */
+/** Enough of a command to know its echo by: a long one may be wrapped, or scrolled. */
+const echoLength = 16;
+const echoOf = (command: string): string => (command.split('\n', 1)[0] ?? '').trim().slice(0, echoLength);
+
+/** Whether a switch has begun to answer this command, and not the one before. @param start of what came in since it was sent */
+export function hasEcho(start: string, command: string): boolean {
+  return start.includes(echoOf(command));
+}
+
+/**
+ * The answer to a command: without what came before its echo, the echo, which a slow switch shows again after a prompt, and
+ * the last line, which is the next prompt.
+ */
 export function withoutEcho(text: string, command: string): string {
   const lines = text.split('\n').slice(0, -1);
-  const echo = lines.findIndex(
-    (line) => line.trim() !== '' && (line.includes(command) || command.includes(line.trim())),
-  );
-  return lines.slice(echo === 0 || echo === 1 ? echo + 1 : 0).join('\n');
+  const echo = echoOf(command);
+  const isEcho = (line: string | undefined): boolean => {
+    const at = line?.indexOf(echo) ?? -1;
+    return (
+      line !== undefined && at >= 0 && (line.slice(0, at).trim() === '' || promptName(line.slice(0, at)) !== undefined)
+    );
+  };
+  let from = lines.findIndex(isEcho) + 1;
+  while (from > 0 && isEcho(lines[from])) from += 1;
+  return lines.slice(from).join('\n');
 }

@@ -7,31 +7,42 @@ import {
   type OpenCommandLine,
   oneByOne,
 } from '#conductor/networks/switches/command-line/command-line.ts';
-import { cleanOutput, isPrompt, promptName, withoutEcho } from '#conductor/networks/switches/command-line/prompt.ts';
+import {
+  cleanOutput,
+  hasEcho,
+  lastLineOf,
+  promptName,
+  type Waiting,
+  waitingFor,
+  withoutEcho,
+  withoutMore,
+} from '#conductor/networks/switches/command-line/prompt.ts';
+import { refusalIn, type ShellForm } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import { openSsh, type SshClient } from '#conductor/networks/switches/command-line/ssh-client.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/** What a dialogue with prompts needs to know of the switch's OS. */
-export interface ShellForm {
-  /** Commands after the login: no pages, no wrapped lines, and `enable` where a login begins without rights. */
-  readonly setUp: readonly string[];
-  /** What the switch prints when it does not do a command. */
-  readonly errors: RegExp;
-}
 
 /** Ctrl-D, which ends a command that takes lines of input after its own. */
 export const endOfInput = '\u0004';
 
-const morePrompt = /(?:--\s*More\s*--|---\(more[^)]*\)---)\s*$/i;
-/** A prompt counts when nothing follows for so long: a line of output may look like one. Milliseconds. */
-const quietMs = 3;
+/** How long nothing may follow. Milliseconds. */
+export interface ShellWaits {
+  /** After a prompt, for it to count: a line of output may look like one. */
+  readonly prompt: number;
+  /** After a prompt where there must be an answer: a switch that falls behind shows prompt and echo twice. */
+  readonly noAnswer: number;
+  /** After a prompt that no echo came before: it is the one of an earlier command, or the switch does not echo. */
+  readonly noEcho: number;
+  /** After a question, or a prompt of another form: nobody will answer it. */
+  readonly stuck: number;
+}
+const usualWaits: ShellWaits = { prompt: 3, noAnswer: 300, noEcho: 500, stuck: 5000 };
 
 /** For a switch that is logged in to with a command line of its own: one dialogue, in which a prompt ends each answer. */
-export function shell(form: ShellForm): OpenCommandLine {
+export function shell(form: ShellForm, waits = usualWaits): OpenCommandLine {
   return async (access, signal) => {
     const ssh = await openSsh(access, signal);
     try {
-      return await openShell(ssh, form, access, signal);
+      return await openShell(ssh, form, waits, access, signal);
     } catch (error) {
       ssh.close();
       throw error;
@@ -42,26 +53,32 @@ export function shell(form: ShellForm): OpenCommandLine {
 async function openShell(
   ssh: SshClient,
   form: ShellForm,
+  waits: ShellWaits,
   { endpoint, login }: SwitchAccess,
   signal: AbortSignal | undefined,
 ): Promise<CommandLine> {
   const channel = await openChannel(ssh, endpoint);
-  const dialogue = startDialogue(ssh, channel, endpoint);
-  const name = promptName(await dialogue.until((lastLine) => promptName(lastLine) !== undefined, 'the login', signal));
-  const isEnd = (lastLine: string): boolean => isPrompt(lastLine, name ?? '');
+  const dialogue = startDialogue(ssh, channel, endpoint, waits);
+  const lineEnd = form.lineEnd ?? '\n';
+  const name = promptName((await dialogue.until({ name: undefined, about: 'the login' }, signal)).text);
   const run = oneByOne(async (command, stop) => {
-    channel.write(command.endsWith(endOfInput) ? command : `${command}\n`);
-    const answered = await dialogue.until((line) => isEnd(line) || /password: ?$/i.test(line), command, stop);
-    if (/password: ?$/i.test(answered)) {
+    const isSave = command === form.saved?.command;
+    channel.write(command.endsWith(endOfInput) ? command : `${command}${lineEnd}`);
+    const answers = isSave ? !form.saved?.says.test('') : command.startsWith('show ');
+    const answered = await dialogue.until({ name, about: command, echo: command, answers, mayConfirm: isSave }, stop);
+    let output = withoutEcho(answered.text, command);
+    if (answered.waiting === 'password') {
       // enable asks; without a password it is answered by nothing, and refuses
-      channel.write(`${(await login?.enablePassword?.()) ?? ''}\n`);
-      await dialogue.until(isEnd, command, stop);
+      channel.write(`${(await login?.enablePassword?.()) ?? ''}${lineEnd}`);
+      await dialogue.until({ name, about: command }, stop);
+    } else if (answered.waiting === 'confirm') {
+      channel.write(lineEnd);
+      output = withoutEcho((await dialogue.until({ name, about: command }, stop)).text, command);
     }
-    const output = withoutEcho(answered, command);
-    const refusal = form.errors.exec(output);
-    if (!refusal) return output;
-    const words = output.split('\n').find((line) => form.errors.test(line)) ?? refusal[0];
-    throw new AppError('switch_error', `switch ${endpoint} refused ${command.split('\n', 1)[0]}: ${words.trim()}`);
+    const refusal = refusalIn(form, command, output);
+    if (refusal === undefined) return output;
+    const code = form.busy?.test(output) ? 'busy' : 'switch_error';
+    throw new AppError(code, `switch ${endpoint} refused ${command.split('\n', 1)[0]}: ${refusal}`);
   });
   await run(form.setUp, signal);
   return { run, isClosed: () => ssh.closedBy() !== undefined, close: () => ssh.close() };
@@ -78,15 +95,28 @@ function openChannel(ssh: SshClient, endpoint: string): Promise<ClientChannel> {
   });
 }
 
-interface Dialogue {
-  /**
-   * What came in since the last call, up to a last line that `isEnd` holds for.
-   * @param about for the error's text
-   */
-  until(isEnd: (lastLine: string) => boolean, about: string, signal: AbortSignal | undefined): Promise<string>;
+interface Awaited {
+  /** Of the switch's prompts; `undefined` = not known yet. */
+  readonly name: string | undefined;
+  /** For the error's text. */
+  readonly about: string;
+  /** Whose echo comes first. */
+  readonly echo?: string;
+  /** Whether it prints something in any case. */
+  readonly answers?: boolean;
+  /** Whether a question for a confirmation ends the answer. */
+  readonly mayConfirm?: boolean;
 }
 
-function startDialogue(ssh: SshClient, channel: ClientChannel, endpoint: string): Dialogue {
+interface Dialogue {
+  /** What came in since the last call, up to a prompt, or a question that can be answered. */
+  until(
+    awaited: Awaited,
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly text: string; readonly waiting: Waiting }>;
+}
+
+function startDialogue(ssh: SshClient, channel: ClientChannel, endpoint: string, waits: ShellWaits): Dialogue {
   const unread = createUnread();
   let look = (): void => undefined;
   channel.on('data', (chunk: Buffer) => {
@@ -99,8 +129,9 @@ function startDialogue(ssh: SshClient, channel: ClientChannel, endpoint: string)
   channel.stderr.resume();
   channel.on('close', () => ssh.client.end());
   return {
-    until: (isEnd, about, signal) =>
+    until: (awaited, signal) =>
       new Promise((resolve, reject) => {
+        const { name, about } = awaited;
         const timers: { quiet?: NodeJS.Timeout } = {};
         const settle = (): void => {
           clearTimeout(deadline);
@@ -115,25 +146,33 @@ function startDialogue(ssh: SshClient, channel: ClientChannel, endpoint: string)
           ssh.close(); // what comes in later would be taken for another command's answer
         };
         const onAbort = (): void => fail(new AppError('aborted', `a command on switch ${endpoint} was stopped`));
+        const shown = (): string => JSON.stringify(cleanOutput(unread.tail()).trim().slice(-200));
         const deadline = setTimeout(() => {
-          fail(
-            new AppError(
-              'timeout',
-              `switch ${endpoint} showed no prompt in ${commandTimeoutMs / 1000} s after: ${about}`,
-            ),
-          );
+          const text = `switch ${endpoint} showed no prompt in ${commandTimeoutMs / 1000} s after: ${about}; it ends with ${shown()}`;
+          fail(new AppError('timeout', text));
         }, commandTimeoutMs);
+        const stuck = (waiting: Waiting): void => {
+          const what =
+            waiting === 'strange' ? `shows what is no prompt of ${name ?? 'it'}` : 'asks what nobody answers';
+          fail(new AppError('switch_error', `switch ${endpoint} ${what} after: ${about}; it ends with ${shown()}`));
+        };
         look = () => {
           clearTimeout(timers.quiet);
           const tail = cleanOutput(unread.tail());
-          if (morePrompt.test(tail)) {
-            unread.replaceTail(tail.replace(morePrompt, ''));
+          const waiting = waitingFor(tail, name);
+          if (waiting === 'more') {
+            unread.replaceTail(withoutMore(tail));
             channel.write(' ');
-          } else if (isEnd(tail.slice(tail.lastIndexOf('\n') + 1))) {
-            timers.quiet = setTimeout(() => {
-              settle();
-              resolve(cleanOutput(unread.take()));
-            }, quietMs);
+          } else if (waiting === 'prompt' || (waiting !== undefined && answerable(awaited).includes(waiting))) {
+            timers.quiet = setTimeout(
+              () => {
+                settle();
+                resolve({ text: cleanOutput(unread.take()), waiting });
+              },
+              quietAfter(waiting, unread, awaited, waits),
+            );
+          } else if (waiting !== undefined && lastLineOf(tail) !== '') {
+            timers.quiet = setTimeout(() => stuck(waiting), waits.stuck);
           }
         };
         const forget = ssh.onClose((reason) => {
@@ -147,11 +186,27 @@ function startDialogue(ssh: SshClient, channel: ClientChannel, endpoint: string)
   };
 }
 
+/** A login's questions are answered by SSH. */
+function answerable({ echo, mayConfirm }: Awaited): readonly Waiting[] {
+  if (mayConfirm) return ['password', 'confirm'];
+  return echo === undefined ? [] : ['password'];
+}
+
+function quietAfter(waiting: Waiting, unread: Unread, { echo, answers }: Awaited, waits: ShellWaits): number {
+  if (waiting !== 'prompt' || echo === undefined) return waits.prompt;
+  const start = cleanOutput(unread.start());
+  if (!hasEcho(start, echo)) return waits.noEcho;
+  const isShort = unread.length() < tailCharacters;
+  return answers && isShort && withoutEcho(start, echo).trim() === '' ? waits.noAnswer : waits.prompt;
+}
+
 /** Text that came in, and its end apart: looked at for each piece, all of it would cost the square of its length. */
 interface Unread {
   push(text: string): void;
   length(): number;
   tail(): string;
+  /** As many of its first characters. */
+  start(): string;
   replaceTail(text: string): void;
   /** All of it, once. */
   take(): string;
@@ -174,6 +229,7 @@ function createUnread(): Unread {
     },
     length: () => headLength + tail.length,
     tail: () => tail,
+    start: () => (head[0] ?? tail).slice(0, tailCharacters),
     replaceTail: (text) => {
       tail = text;
     },

@@ -7,6 +7,7 @@ import {
   vlansNamedAlone,
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
+import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { Membership, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { restSession } from '#conductor/networks/switches/https/rest-session.ts';
 import { aosCxBase, aosCxRest } from '#conductor/networks/switches/os/aos-cx-rest.ts';
@@ -15,10 +16,7 @@ import { aosCxBase, aosCxRest } from '#conductor/networks/switches/os/aos-cx-res
 export const aosCx: SwitchOs = {
   name: 'aos-cx',
   transports: {
-    ssh: shell({
-      setUp: ['no page'],
-      errors: /^(Invalid input|% Command incomplete|% ?Error|Error:|Failed|Operation not allowed)/m,
-    }),
+    ssh: shell(shellForms['aos-cx']),
     https: restSession(aosCxBase),
   },
   rowsOver: { https: aosCxRest },

@@ -7,6 +7,7 @@ import {
 } from '#conductor/networks/switches/command-line/channel-groups.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
+import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { accessLines, isolateLines, trunkLines } from '#conductor/networks/switches/command-line/switchport-lines.ts';
 import { eapi } from '#conductor/networks/switches/https/eapi.ts';
@@ -52,7 +53,7 @@ const channels: ChannelWords = {
 export const eos: SwitchOs = {
   name: 'eos',
   transports: {
-    ssh: shell({ setUp: ['enable', 'terminal length 0', 'terminal width 511'], errors: /^% /m }),
+    ssh: shell(shellForms.eos),
     https: eapi,
   },
   portId: /^(Ethernet\d+(\/\d+){0,3}|Port-Channel\d+)$/,

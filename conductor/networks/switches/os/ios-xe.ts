@@ -13,6 +13,7 @@ import {
   vlansInTable,
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
+import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import {
   accessLines,
@@ -49,10 +50,7 @@ const channels: ChannelWords = { name: (number) => `Port-channel${number}`, open
 export const iosXe: SwitchOs = {
   name: 'ios-xe',
   transports: {
-    ssh: shell({
-      setUp: ['enable', 'terminal length 0', 'terminal width 511'],
-      errors: /^(% ?(?!VLAN|Access VLAN)[A-Z]|Command rejected|%Error)/m,
-    }),
+    ssh: shell(shellForms['ios-xe']),
   },
   portId: /^([A-Z][A-Za-z]+\d+(\/\d+){1,3}|Port-channel\d+)$/,
   portName: (name) =>

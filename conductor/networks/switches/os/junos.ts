@@ -1,5 +1,6 @@
 import { allVlans, type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
 import { endOfInput, shell } from '#conductor/networks/switches/command-line/shell.ts';
+import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { junosNetconf } from '#conductor/networks/switches/netconf/junos-netconf.ts';
 
@@ -12,15 +13,12 @@ const pairSystemId = '02:62:61:74:6f:6e';
 /**
  * Juniper Junos with the Enhanced Layer 2 Software (`interface-mode`): an exclusive candidate, committed with a confirmation.
  * `commit confirmed` counts minutes. Somebody else's uncommitted changes refuse the lock, and stay.
+ * `configure private` would not do: what others commit while it waits for its proof would confirm it.
  */
 export const junos: SwitchOs = {
   name: 'junos',
   transports: {
-    ssh: shell({
-      setUp: ['set cli screen-length 0', 'set cli screen-width 0'],
-      errors:
-        /^\s*(error: |syntax error|unknown command|missing argument|invalid |terminal:\d+:|load complete \(\d+ error)/m,
-    }),
+    ssh: shell(shellForms.junos),
     netconf: junosNetconf,
   },
   portId: /^((ge|mge|xe|et)-\d+\/\d+\/\d+(:\d+)?|ae\d+)$/,

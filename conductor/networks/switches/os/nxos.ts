@@ -12,6 +12,7 @@ import {
   vlansNamedAlone,
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
+import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import {
   accessLines,
@@ -35,7 +36,7 @@ const channels: ChannelWords = {
 export const nxos: SwitchOs = {
   name: 'nxos',
   transports: {
-    ssh: shell({ setUp: ['terminal length 0', 'terminal width 511'], errors: /^(% ?[A-Z]|ERROR:|Syntax error)/m }),
+    ssh: shell(shellForms.nxos),
     https: nxApi,
   },
   portId: /^(Ethernet\d+(\/\d+){1,2}|port-channel\d+)$/,

@@ -12,6 +12,7 @@ import {
   vlansInTable,
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
+import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 const opens = (portIds: readonly string[]): string[] =>
@@ -33,7 +34,7 @@ const channels: ChannelWords = {
 /** Dell OS10: a trunk can't do without its native VLAN, so an isolated port is one that is routed and has no address. */
 export const os10: SwitchOs = {
   name: 'os10',
-  transports: { ssh: shell({ setUp: ['terminal length 0'], errors: /^(%? ?Error:|% )/m }) },
+  transports: { ssh: shell(shellForms.os10) },
   portId: /^(ethernet\d+\/\d+\/\d+(:\d+)?|port-channel\d+)$/,
   read: {
     commands: ['show running-configuration interface', 'show vlan'],
