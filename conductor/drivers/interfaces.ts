@@ -138,13 +138,12 @@ export interface FirmwareComponent {
 }
 
 /**
- * How an update goes on; `pending` = it has not begun, which may be for want of a reset; `lost` = the BMC knows nothing of
- * it any more, as after its own restart.
+ * How an update goes on, by the BMC's own word; `pending` = it has not begun, which may be for want of a reset; `lost` =
+ * the BMC knows nothing of it any more, as after its own restart.
  */
-export interface FirmwareUpdateProgress {
-  readonly state: 'pending' | 'running' | 'done' | 'lost';
-  readonly percent: number | undefined;
-}
+export type FirmwareUpdateProgress =
+  | { readonly state: 'pending' | 'running' | 'done' | 'lost'; readonly percent: number | undefined }
+  | { readonly state: 'failed'; readonly why: string };
 
 export interface FirmwareInterface {
   getComponents(options?: CallOptions): Promise<readonly FirmwareComponent[]>;
@@ -164,7 +163,7 @@ export interface FirmwareInterface {
     withFile: <T>(use: (file: string) => Promise<T>, signal: AbortSignal) => Promise<T>,
     options?: CallOptions,
   ): Promise<{ readonly before: string | null; readonly task: string | undefined }>;
-  /** @throws AppError `bmc_error` with the BMC's words for an update that failed */
+  /** @throws AppError for no answer now, which says nothing about the update */
   getUpdateProgress(task: string, options?: CallOptions): Promise<FirmwareUpdateProgress>;
 }
 

@@ -77,6 +77,27 @@ test('made at once, by hints and by kind; remembered with the root device, and f
   expect(await raidConfig()).toBeUndefined();
 });
 
+test('a BMC that deletes its task as it ends is judged by the volume', async () => {
+  machine.bmc.quirks.tasks = true;
+  machine.bmc.quirks.taskPolls = 3;
+  machine.bmc.inject({ method: 'GET', path: /TaskMonitors/, status: 404 });
+  await wantRaid(root);
+  await clean([create]);
+  expect(await raidConfig()).toMatchObject([{ raid_level: '1', volume_name: 'root' }]);
+  expect(powerOns()).toBe(0);
+});
+
+test('a task that completes with status Critical has made nothing', async () => {
+  machine.bmc.quirks.tasks = true;
+  machine.bmc.quirks.taskPolls = 3;
+  const body = { TaskState: 'Completed', TaskStatus: 'Critical', Messages: [{ Message: 'No such drive.' }] };
+  machine.bmc.inject({ method: 'GET', path: /TaskMonitors/, body });
+  await wantRaid(root);
+  await operator.provision(name, 'clean', { clean_steps: [create], disable_ramdisk: true });
+  const { last_error: error } = await operator.waitForState(name, 'clean failed');
+  expect(error).toContain("the BMC's task ended as Completed with status Critical: No such drive.");
+});
+
 test.each([
   ['as it says', ['OnReset'], false],
   ['without a word, drives outside of Links', [], true],

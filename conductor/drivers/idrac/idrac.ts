@@ -4,9 +4,9 @@ import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
 import type { CallOptions, ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import { attempted } from '#conductor/drivers/redfish/errors.ts';
 import { type RedfishOptions, redfishDriver, redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
-import { finishTask } from '#conductor/drivers/redfish/resource.ts';
 import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import { type RedfishSystem, readManager } from '#conductor/drivers/redfish/system.ts';
+import { finishTask } from '#conductor/drivers/redfish/task.ts';
 
 const timeoutMs = 120_000;
 

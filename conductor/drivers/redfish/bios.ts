@@ -3,9 +3,10 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
 import { attempted } from '#conductor/drivers/redfish/errors.ts';
-import { patchResource, peekTask, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { Collection, lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { peekTask } from '#conductor/drivers/redfish/task.ts';
 import { type BiosSetting, bareSetting, type WantedBiosSetting, withoutPassword } from '#shared/bios/bios-setting.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

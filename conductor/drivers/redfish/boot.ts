@@ -2,9 +2,10 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { BootDeviceSetting, FirmwareBootInterface, ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
 import { resetSystem } from '#conductor/drivers/redfish/power.ts';
-import { finishTask, patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { type Boot, ComputerSystem, SecureBoot } from '#conductor/drivers/redfish/schemas.ts';
 import { managerActions, type RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { finishTask } from '#conductor/drivers/redfish/task.ts';
 import type { BootDevice, BootMode } from '#conductor/model/power-and-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

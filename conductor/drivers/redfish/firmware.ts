@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { FirmwareComponent, FirmwareInterface } from '#conductor/drivers/interfaces.ts';
-import { attempted, firstTaken, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
-import { monitorOf, readResource, throwIfFailed } from '#conductor/drivers/redfish/resource.ts';
-import { Action, Collection, lenient, Reference, ServiceRoot, Task } from '#conductor/drivers/redfish/schemas.ts';
+import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
+import { readResource } from '#conductor/drivers/redfish/resource.ts';
+import { Action, Collection, lenient, Reference, ServiceRoot } from '#conductor/drivers/redfish/schemas.ts';
 import { findManager, type RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { monitorOf, readTask, throwIfFailed } from '#conductor/drivers/redfish/task.ts';
+import { lookAtTask } from '#conductor/drivers/redfish/task-states.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { fileForm } from '#shared/peers/file-form.ts';
@@ -59,32 +61,16 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
           : firstTaken(bodies(url, found.target), (body) =>
               client.request({ method: 'POST', path: path ?? '', body, signal }),
             ));
-        throwIfFailed(answer, what);
-        return { before: found.version, task: answer.status === 202 ? monitorOf(answer, client.origin) : undefined };
+        throwIfFailed(lookAtTask(answer), what);
+        return { before: found.version, task: monitorOf(answer, client.origin) };
       });
     },
     getUpdateProgress: async (task, options) => {
       const { signal } = callDeadline(options, readTimeoutMs);
-      try {
-        const answer = await client.request({ method: 'GET', path: task, signal });
-        throwIfFailed(answer, `firmware update at ${client.origin}`);
-        const { data } = Task.safeParse(answer.body);
-        return { state: stateOf(answer.status, data?.TaskState), percent: data?.PercentComplete ?? undefined };
-      } catch (error) {
-        if (httpStatusOf(error) !== 404) throw error;
-        return { state: 'lost', percent: undefined };
-      }
+      const answer = await readTask(client, task, signal);
+      return answer === 'lost' ? { state: 'lost', percent: undefined } : lookAtTask(answer);
     },
   };
-}
-
-/**
- * A monitor answers 202 as long as its task runs; a task itself is always 200 (DSP0266, asynchronous operations). A job
- * that Dell has scheduled for the next reset is `Starting`.
- */
-function stateOf(status: number, state: string | null | undefined): 'pending' | 'running' | 'done' {
-  if (['New', 'Pending', 'Starting', 'Suspended'].includes(state ?? '')) return 'pending';
-  return status === 202 || ['Running', 'Stopping', 'Service'].includes(state ?? '') ? 'running' : 'done';
 }
 
 /** @throws AppError `not_supported` for a BMC that takes it neither way, or not in the way that is asked for */

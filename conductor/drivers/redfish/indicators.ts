@@ -9,9 +9,10 @@ import {
 } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
 import { attempted } from '#conductor/drivers/redfish/errors.ts';
-import { finishTask, patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { Collection, lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { finishTask } from '#conductor/drivers/redfish/task.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { limitAtOnce, type RunInTurn } from '#shared/in-parallel.ts';
 

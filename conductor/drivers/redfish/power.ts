@@ -2,9 +2,10 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { PowerInterface } from '#conductor/drivers/interfaces.ts';
 import { reachPowerTarget } from '#conductor/drivers/reach-power-target.ts';
 import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
-import { finishTask, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { ActionInfo, type ComputerSystem } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { finishTask } from '#conductor/drivers/redfish/task.ts';
 import { type PowerState, powerTargets } from '#conductor/model/power-and-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -84,7 +85,7 @@ export async function resetSystem(
     const what = `reset ${type} at ${system.client.origin}`;
     try {
       const answer = await system.client.request({ method: 'POST', path, body: { ResetType: type }, signal });
-      await finishTask(system.client, answer, what, { clock: system.clock, signal });
+      await finishTask(system.client, answer, what, { clock: system.clock, signal, isLookedAt: true });
       return;
     } catch (error) {
       const refused = [400, 405, 422, 501].includes(httpStatusOf(error) ?? 0);

@@ -8,9 +8,10 @@ import type {
   RaidVolume,
 } from '#conductor/drivers/interfaces.ts';
 import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
-import { finishTask, peekTask, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { readResource } from '#conductor/drivers/redfish/resource.ts';
 import { Collection, lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { finishTask } from '#conductor/drivers/redfish/task.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -61,6 +62,8 @@ type Volume = z.infer<typeof Volume>;
 
 const readTimeoutMs = 300_000;
 /** A controller takes minutes for a volume of many drives. */
+/** Within which a controller that doesn't say when it acts begins, or waits for a reset. */
+const beginsWithinMs = 5_000;
 const writeTimeoutMs = 900_000;
 
 /** Ironic's levels: DMTF's `RAIDType`, and `VolumeType`, which older BMCs have in its place. */
@@ -229,12 +232,21 @@ function withTime({ applyTimes }: RaidController, body: object): object {
   return time === undefined ? body : { ...body, '@Redfish.OperationApplyTime': time };
 }
 
-/** To its end where it is done at once; else a task may wait for a reset, and only what has failed already is reported. */
+/**
+ * To its end where it is done at once; a task that has not begun may wait for the reset, which it is left to. What has come
+ * of it the collection shows, also where the BMC forgets its tasks as they end.
+ */
 async function follow(
   { client, clock }: RedfishSystem,
   { applyTimes }: RaidController,
   { answer, what, signal }: { readonly answer: RedfishAnswer; readonly what: string; readonly signal: AbortSignal },
 ): Promise<void> {
-  if (applyTimes.includes('Immediate')) await finishTask(client, answer, what, { clock, signal });
-  else await peekTask(client, answer, what, signal);
+  const isLeft = !applyTimes.includes('Immediate');
+  const pendingMs = applyTimes.includes('OnReset') ? 0 : beginsWithinMs;
+  await finishTask(client, answer, what, {
+    clock,
+    signal,
+    isLookedAt: true,
+    ...(isLeft ? { leavePendingAfterMs: pendingMs } : {}),
+  });
 }

@@ -93,8 +93,18 @@ export const Task = z.looseObject({
   TaskState: lenient(z.string()),
   TaskStatus: lenient(z.string()),
   TaskMonitor: lenient(z.string()),
+  '@odata.id': lenient(z.string()),
   PercentComplete: lenient(z.number()),
-  Messages: lenient(z.array(z.looseObject({ Message: lenient(z.string()), MessageId: lenient(z.string()) }))),
+  Messages: lenient(
+    z.array(
+      z.looseObject({
+        Message: lenient(z.string()),
+        MessageId: lenient(z.string()),
+        Severity: lenient(z.string()),
+        MessageSeverity: lenient(z.string()),
+      }),
+    ),
+  ),
 });
 
 const ExtendedInfo = z.looseObject({

@@ -3,7 +3,7 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
 import { attempted, firstTaken, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
-import { finishTask, patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import {
   Action,
   Collection,
@@ -13,6 +13,7 @@ import {
   SecureBoot,
   ServiceRoot,
 } from '#conductor/drivers/redfish/schemas.ts';
+import { finishTask } from '#conductor/drivers/redfish/task.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { callDeadline, stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { VirtualMediaInterface } from '#conductor/drivers/interfaces.ts';
 import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
-import { finishTask, patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { Action, Collection, lenient, Manager } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { finishTask } from '#conductor/drivers/redfish/task.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** BMCs answer once they have looked at the image, which they fetch for it. */
@@ -34,7 +35,7 @@ export function redfishVirtualMedia(system: RedfishSystem): VirtualMediaInterfac
       const answer = await (action === undefined
         ? patchResource(client, drive, body, signal)
         : client.request({ method: 'POST', path: action, body, signal }));
-      await finishTask(client, answer, what, { clock, signal });
+      await finishTask(client, answer, what, { clock, signal, isLookedAt: true });
     };
     return attempted(what, () => firstTaken(bodies, send));
   };

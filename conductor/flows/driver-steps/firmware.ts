@@ -13,6 +13,8 @@ import { checkOutboundUrl } from '#shared/peers/outbound-url.ts';
 const pollMs = 5_000;
 /** BMCs write for minutes each, and are away for as long when it is their own. */
 const updateMs = 60 * 60_000;
+/** How long a BMC may show the version of before once it answers again. */
+const staleVersionMs = 10 * 60_000;
 /** How long an update may wait before the machine is reset for it, and reset again. */
 const firstResetMs = 30_000;
 const nextResetMs = 10 * 60_000;
@@ -55,6 +57,8 @@ const Done = z.object({
       hasEnded: z.boolean(),
       /** Milliseconds since the epoch: from then on it has not begun. */
       pendingSince: z.number().nullable(),
+      /** Likewise: from then on the BMC has answered, without its task and with the version of before. */
+      lostSince: z.number().nullable().default(null),
       resets: z.number(),
     }),
   ),
@@ -125,6 +129,7 @@ async function start(
     task: started.task ?? null,
     hasEnded: started.task === undefined,
     pendingSince: null,
+    lostSince: null,
     resets: 0,
   };
   await note(context, { ...done, updates: [...done.updates, update] });
@@ -141,15 +146,20 @@ async function awaitEnd(context: StepContext, done: Done, update: Update): Promi
       signal: context.signal,
     });
   } catch (error) {
-    if (context.signal.aborted || !['unavailable', 'timeout'].includes(errorCode(error))) throw error;
-    return waiting(`${about}, which does not answer now`);
+    // a BMC that restarts answers anything, or nothing: only the task's own word ends the update
+    return unanswered(context, about, error);
   }
+  if (progress.state === 'failed') throw new AppError('bmc_error', `update ${update.component}: ${progress.why}`);
   if (progress.state === 'pending') return resetForUpdate(context, done, update);
-  if (progress.state === 'running') {
-    return waiting(progress.percent === undefined ? about : `${about} (${progress.percent} %)`);
-  }
-  if (progress.state === 'lost') await requireChanged(context, update);
-  return undefined;
+  if (progress.state === 'lost') return awaitVersion(context, done, update);
+  if (progress.state === 'done') return undefined;
+  return waiting(progress.percent === undefined ? about : `${about} (${progress.percent} %)`);
+}
+
+/** @throws what ends the work here: a conductor that stops, or has lost its lease or its database */
+function unanswered(context: StepContext, about: string, error: unknown): ConductorStepOutcome {
+  if (context.signal.aborted || ['lease_lost', 'database_error'].includes(errorCode(error))) throw error;
+  return waiting(`${about}, which does not answer now: ${errorChain(error)}`);
 }
 
 /** Some BMCs write at the next reset, but do not say so: an update that does not begin in time gets one. */
@@ -166,15 +176,35 @@ async function resetForUpdate(context: StepContext, done: Done, update: Update):
   return isDue ? resetMachine(context, () => Promise.resolve(waits)) : waits;
 }
 
-/** A BMC that has restarted knows no task: its versions have to show what came of it. @throws AppError `bmc_error` */
-async function requireChanged(context: StepContext, { component, before }: Update): Promise<void> {
-  const components = await requireOffered(context, (bmc) => bmc.firmware).getComponents({ signal: context.signal });
-  const now = components.find((each) => each.component === component)?.version ?? null;
-  if (now !== before) return;
-  throw new AppError(
-    'bmc_error',
-    `the BMC has forgotten the update of ${component}, whose version is ${before ?? 'unknown'} as before`,
+/**
+ * A BMC that has restarted knows no task: its versions have to show what came of it, which they may do minutes after it
+ * answers again. The same version written once more changes nothing that could be seen.
+ */
+async function awaitVersion(
+  context: StepContext,
+  done: Done,
+  update: Update,
+): Promise<ConductorStepOutcome | undefined> {
+  const about = `the BMC, which has forgotten the update of ${update.component}, to show its version`;
+  let now: string | null | undefined;
+  try {
+    const components = await requireOffered(context, (bmc) => bmc.firmware).getComponents({ signal: context.signal });
+    now = components.find((each) => each.component === update.component)?.version;
+  } catch (error) {
+    return unanswered(context, about, error);
+  }
+  if (now !== undefined && now !== update.before) return undefined;
+  const nowMs = context.clock.now().getTime();
+  if (update.lostSince === null) {
+    update.lostSince = nowMs;
+    await note(context, done);
+  }
+  if (now === undefined || nowMs - update.lostSince < staleVersionMs) return waiting(about);
+  context.log.warn(
+    { component: update.component, version: now },
+    'the BMC has forgotten the firmware update, and shows the version of before: taken for the same version, written again',
   );
+  return undefined;
 }
 
 async function finish(context: StepContext, { updates }: Done): Promise<ConductorStepOutcome> {

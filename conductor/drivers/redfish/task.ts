@@ -1,0 +1,107 @@
+import { stoppedError } from '#conductor/drivers/call-deadline.ts';
+import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
+import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { Task } from '#conductor/drivers/redfish/schemas.ts';
+import { lookAtTask, type TaskLook } from '#conductor/drivers/redfish/task-states.ts';
+import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const firstPollMs = 50;
+const pollMs = 1000;
+
+interface FollowOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Milliseconds that a task may be pending until it is left to the next reset; default: it is followed to its end. */
+  readonly leavePendingAfterMs?: number;
+  /** The caller looks at what the task makes: a BMC that has forgotten it is no error. */
+  readonly isLookedAt?: boolean;
+}
+
+/**
+ * Follows the task of an accepted request to its end; any other answer is at its end already. A 202 that names no monitor
+ * can't be followed: the caller's own confirmation has to do.
+ * @throws AppError `bmc_error` when the task failed, or when the BMC has forgotten it and the caller doesn't look itself
+ */
+export async function finishTask(
+  client: RedfishClient,
+  answer: RedfishAnswer,
+  what: string,
+  options: FollowOptions,
+): Promise<void> {
+  const { clock, signal, leavePendingAfterMs = Number.POSITIVE_INFINITY } = options;
+  let look = lookAtTask(answer);
+  let monitor = monitorOf(answer, client.origin);
+  let pendingMs = 0;
+  for (let waitMs = firstPollMs; monitor !== undefined && isOpen(look); waitMs = Math.min(waitMs * 2, pollMs)) {
+    pendingMs = look.state === 'pending' ? pendingMs : 0;
+    if (look.state === 'pending' && pendingMs >= leavePendingAfterMs) return;
+    await clock.sleep(waitMs, signal).catch(() => {
+      throw stoppedError(signal, `${what} (task ${monitor})`);
+    });
+    pendingMs += waitMs;
+    const next = await readTask(client, monitor, signal);
+    if (next === 'lost') {
+      if (options.isLookedAt) return;
+      throw new AppError(
+        'bmc_error',
+        `${what}: the BMC has forgotten its task ${monitor}, so that nothing shows its end`,
+      );
+    }
+    look = lookAtTask(next);
+    monitor = monitorOf(next, client.origin) ?? monitor;
+  }
+  throwIfFailed(look, what);
+}
+
+/**
+ * Looks once at the task of an accepted request: for work that the BMC takes up at the next reset, where the end can't be
+ * awaited but a failure may be known at once.
+ * @throws AppError `bmc_error` when the task failed already
+ */
+export async function peekTask(
+  client: RedfishClient,
+  answer: RedfishAnswer,
+  what: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const look = lookAtTask(answer);
+  throwIfFailed(look, what);
+  const monitor = monitorOf(answer, client.origin);
+  const next = monitor !== undefined && isOpen(look) ? await readTask(client, monitor, signal) : 'lost';
+  if (next !== 'lost') throwIfFailed(lookAtTask(next), what);
+}
+
+function isOpen({ state }: TaskLook): boolean {
+  return state === 'pending' || state === 'running';
+}
+
+/** `lost`: HPE deletes a task's monitor when it ends, and a BMC that has restarted knows none. */
+export async function readTask(
+  client: RedfishClient,
+  path: string,
+  signal: AbortSignal,
+): Promise<RedfishAnswer | 'lost'> {
+  try {
+    return await client.request({ method: 'GET', path, signal });
+  } catch (error) {
+    if (httpStatusOf(error) === 404 || httpStatusOf(error) === 410) return 'lost';
+    throw error;
+  }
+}
+
+/** The path and query of the task, or of its monitor, that an answer names; `undefined` for one that is no task's. */
+export function monitorOf(answer: RedfishAnswer, origin: string): string | undefined {
+  const { data } = Task.safeParse(answer.body);
+  if (answer.status !== 202 && !data?.TaskState) return undefined;
+  const place = answer.headers['location'] ?? data?.TaskMonitor ?? data?.['@odata.id'];
+  if (!place || !URL.canParse(place, origin)) return undefined;
+  const { pathname, search } = new URL(place, origin);
+  return `${pathname}${search}`;
+}
+
+/** @throws AppError `bmc_error` for a task that failed, with its messages. */
+export function throwIfFailed(look: TaskLook, what: string): void {
+  if (look.state === 'failed') throw new AppError('bmc_error', `${what}: ${look.why}`);
+}
