@@ -10,7 +10,7 @@ import { testSecrets } from '#test/support/test-secrets.ts';
 const drivers = createDrivers({ run, log: silentLog, secrets: testSecrets });
 
 test('an unknown driver is not found, and the known ones are named', () => {
-  expect(() => drivers.connect({ uuid: 'n', driver: 'ilo', driverInfo: {} })).toThrow(
+  expect(() => drivers.connect({ uuid: 'n', driver: 'ilo', driverInfo: {}, powerHold: null })).toThrow(
     /ilo is not known.*redfish, idrac, ipmi, fake-hardware/,
   );
 });
@@ -33,7 +33,12 @@ test('each call is logged with action, duration and outcome', async () => {
       },
     },
   );
-  const bmc = logged.connect({ uuid: 'n', driver: 'fake-hardware', driverInfo: { redfish_password: 'hidden' } });
+  const bmc = logged.connect({
+    uuid: 'n',
+    driver: 'fake-hardware',
+    powerHold: null,
+    driverInfo: { redfish_password: 'hidden' },
+  });
   await bmc.power.setPowerState('power on');
   await expect(bmc.management.setBootDevice('pxe', { persistent: false })).rejects.toThrow('on purpose');
   expect(lines).toMatchObject([

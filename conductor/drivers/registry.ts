@@ -2,12 +2,15 @@ import { checkBmcAddress } from '#conductor/drivers/bmc-address.ts';
 import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/driver-definition.ts';
 import { drivers, driverTable } from '#conductor/drivers/driver-table.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
+import { withHeldPower } from '#conductor/drivers/with-held-power.ts';
 import { withLogging } from '#conductor/drivers/with-logging.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
 import { hideSecrets } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodeSecretTexts, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
+import type { PowerHold } from '#conductor/model/power-and-boot.ts';
+import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 type DriverTable = typeof driverTable;
@@ -23,6 +26,7 @@ interface ConnectedNode {
   readonly driver: string;
   /** Its secrets sealed. */
   readonly driverInfo: JsonObject;
+  readonly powerHold: PowerHold | null;
 }
 
 /** The hardware types of one conductor, with whatever they share behind them. */
@@ -31,6 +35,7 @@ export interface Drivers {
   /**
    * Opens the node's secrets for its BMC's driver; what the BMC says comes back without them.
    * `about` stands in each log line of a call: `node`, and within a flow `flow` and `step`.
+   * While the node's power is held, every call that would switch it throws `power_held`.
    * @throws AppError `not_found`, or `invalid_argument` naming each bad driver_info property.
    */
   connect(node: ConnectedNode, about?: Readonly<Record<string, string>>): Bmc;
@@ -60,9 +65,9 @@ export function createDrivers(
   };
   return {
     hardwareTypes: drivers,
-    connect: ({ driver, ...node }, about = {}) => {
+    connect: ({ driver, powerHold, ...node }, about = {}) => {
       if (context.outbound) checkBmcAddress(node.driverInfo, context.outbound);
-      return withLogging(hardwareType(driver).connect(openNodeDocument(secrets, node, 'driverInfo')), {
+      const bmc = withLogging(hardwareType(driver).connect(openNodeDocument(secrets, node, 'driverInfo')), {
         log: context.log.child({ driver, ...about }),
         hide: hideSecrets(() => nodeSecretTexts(secrets, node)),
         ended: (call, code, seconds) => {
@@ -73,6 +78,7 @@ export function createDrivers(
           if (code !== undefined) context.metrics?.bmcErrors.inc({ driver, call, code });
         },
       });
+      return powerHold === null ? bmc : withHeldPower(bmc, powerHold, context.clock ?? systemClock);
     },
     close: async () => {
       for (const type of opened.values()) await type.close?.();

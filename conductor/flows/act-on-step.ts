@@ -3,6 +3,7 @@ import { mayRestartFlow, restartFlow } from '#conductor/flows/end-flow.ts';
 import { endFinished, type FinishedWork, failStep } from '#conductor/flows/finish-flow.ts';
 import { updateFlow } from '#conductor/flows/flow-store.ts';
 import { isHeld } from '#conductor/flows/hold-flow.ts';
+import { freePower, holdPower, untilPowerIsFree } from '#conductor/flows/hold-power.ts';
 import { changesNode } from '#conductor/flows/post-step-hooks.ts';
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
 import { type ConductorStepOutcome, loadStepContext, type Work } from '#conductor/flows/step-context.ts';
@@ -90,14 +91,16 @@ async function act(
 ): Promise<ConductorStepOutcome | undefined> {
   const { context, lease, node, flow, signal } = work;
   const stepContext = await loadStepContext(work, { step, isRepeated });
+  const definition = context.steps.find(step, flowKinds[flow.kind]);
   try {
-    const definition = context.steps.find(step, flowKinds[flow.kind]);
     if (!definition) {
       throw new AppError('not_supported', `this conductor's release knows no step ${step.interface}.${step.step}`);
     }
     const resumes = mode === 'resume' && definition.resume;
+    if (mode !== 'resume') await holdPower(stepContext, definition);
     const outcome = await (resumes ? resumes(stepContext) : definition.run(stepContext));
     context.checkpoint('acted');
+    if (outcome.kind === 'done' || outcome.kind === 'reboot') await freePower(stepContext, definition);
     return outcome;
   } catch (error) {
     // stopped or taken over: the log still says `started`, so the next one runs the step again
@@ -109,7 +112,10 @@ async function act(
       await restartFlow(context, record, error);
       return undefined;
     }
+    if (errorCode(error) === 'power_held') return untilPowerIsFree(stepContext, error);
     if (!isRetryable(error)) {
+      // its own word: nothing is under way any more; of a fault in a program that isn't known
+      if (errorCode(error) !== 'internal') await freePower(stepContext, definition);
       await failStep(context, record, error);
       return undefined;
     }

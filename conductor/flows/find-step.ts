@@ -5,7 +5,7 @@ import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { FlowKind } from '#conductor/model/flow-kind.ts';
 
 type NamedStep = Pick<FlowStepRow, 'interface' | 'step' | 'inBand' | 'origin'>;
-type StepRunner = Pick<ConductorStep, 'run' | 'resume'>;
+type StepRunner = Pick<ConductorStep, 'run' | 'resume' | 'mustNotLosePower'>;
 
 export interface StepTable {
   /** What runs a flow's step: a step of the conductor's, or the agent; `undefined` = this release knows nothing that does. */

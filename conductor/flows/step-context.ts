@@ -86,6 +86,11 @@ export type ConductorStep = Pick<StepDefinition<StepContext>, 'step' | 'descript
   readonly interface: StepInterface | 'cluster';
   readonly run: (context: StepContext) => Promise<ConductorStepOutcome>;
   readonly resume?: (context: StepContext) => Promise<ConductorStepOutcome>;
+  /**
+   * Milliseconds from the step's start in which a loss of power may break the machine. Until the step has ended by its own
+   * word nothing else switches power: no failure, abort, verb or other flow.
+   */
+  readonly mustNotLosePower?: (context: StepContext) => number;
 };
 
 /** The step's arguments, secrets in clear. @throws AppError `invalid_argument` when a key is missing. */
@@ -142,7 +147,8 @@ export async function loadStepContext(
     flow: work.flow,
     step,
     isRepeated,
-    bmc: () => context.drivers.connect(node, about),
+    // the step that holds the machine's power knows when it may switch it
+    bmc: () => context.drivers.connect(node.powerHold?.step === step.uuid ? { ...node, powerHold: null } : node, about),
     ask,
     session,
     agent: () => hideInAnswers(context.agents.clientFor(session, signal), hide),

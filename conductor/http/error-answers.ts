@@ -152,6 +152,7 @@ const statusOfCode: Readonly<Record<ErrorCode, ContentfulStatusCode>> = {
   not_found: 404,
   not_acceptable: 406,
   conflict: 409,
+  power_held: 409,
   node_locked: 409,
   lease_lost: 409,
   aborted: 409,

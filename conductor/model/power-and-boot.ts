@@ -10,6 +10,16 @@ export function powerStateAfter(target: PowerTarget): PowerState {
   return target === 'power off' || target === 'soft power off' ? 'power off' : 'power on';
 }
 
+/** A promise that the machine does not lose power: what runs in it, or in its BMC, would leave it broken. */
+export interface PowerHold {
+  /** The flow step that asked for it, which alone may switch power meanwhile. */
+  readonly step: string;
+  /** ISO 8601; nothing holds from then on. */
+  readonly until: string;
+  /** `firmware.update may be under way`. */
+  readonly why: string;
+}
+
 export const bootDevices = ['pxe', 'disk', 'cdrom', 'bios', 'safe'] as const;
 /** `uefihttp`: the firmware's own HTTP boot, by Ironic's name; no IPMI has it. */
 export type BootDevice = (typeof bootDevices)[number] | 'uefihttp';

@@ -38,6 +38,7 @@ const row: NodeRow = {
   sparedDisks: null,
   instanceCameUp: false,
   owedWipe: null,
+  powerHold: null,
   raidConfig: {},
   bootMode: null,
   targetBootMode: null,

@@ -79,6 +79,8 @@ const special: Readonly<Partial<Record<NodeField, FieldValue>>> = {
     ...internalInfo(agent),
     ...switchPortInfo(differing),
     ...wipeInfo(node),
+    // Baton's own: until when nothing may switch its power, and why
+    ...(node.powerHold ? { baton_power_hold: { until: node.powerHold.until, reason: node.powerHold.why } } : {}),
     ...missingInfo(node),
   }),
   instance_info: (node) => maskDocument(node.instanceInfo),

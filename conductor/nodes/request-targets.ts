@@ -1,3 +1,4 @@
+import { requirePowerFree } from '#conductor/drivers/with-held-power.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { requireLiveConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
@@ -22,7 +23,7 @@ interface PowerRequest {
 /**
  * `PUT states/power`: stores the target, which a conductor then works towards; a crash in between loses nothing.
  * @throws AppError `invalid_argument` in cleaning or for a target the BMC lacks, `conflict` for a power off that the
- * node forbids, `node_locked` while a conductor works on it, `unavailable` when none could.
+ * node forbids, `power_held` while a step must not lose power, `node_locked` while a conductor works on it, `unavailable` when none could.
  */
 export async function requestPower(
   context: Pick<NodesContext, 'db' | 'clock' | 'drivers' | 'config' | 'conductors'> & Nudging,
@@ -51,7 +52,8 @@ export async function requestPower(
   context.nudge(nodeUuid);
 }
 
-function checkPowerRequest(context: Pick<NodesContext, 'drivers'>, node: NodeRow, target: PowerTarget): void {
+function checkPowerRequest(context: Pick<NodesContext, 'drivers' | 'clock'>, node: NodeRow, target: PowerTarget): void {
+  requirePowerFree(node.powerHold, `'${target}'`, context.clock.now());
   if (node.provisionState === 'cleaning' || node.provisionState === 'clean wait') {
     throw new AppError(
       'invalid_argument',

@@ -12,6 +12,7 @@ export const errorCodes = [
   'not_acceptable',
   'conflict',
   'node_locked',
+  'power_held',
   'busy',
   'not_supported',
   'unavailable',

@@ -3,7 +3,10 @@ import { readdir } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
+import { eq, isNull } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
@@ -141,6 +144,87 @@ test('a conductor that dies at any checkpoint of the step ends with the versions
     },
   });
   expect(deaths).toBeGreaterThanOrEqual(3);
+});
+
+test.each([
+  ['answers 500', { status: 500, times: 6 }],
+  ['answers 401', { status: 401, times: 2 }],
+  ['answers with a page', { body: '<html>starting</html>', times: 1 }],
+  ['cuts connections', { drop: true, times: 2 }],
+])('a BMC that restarts amid the update %s: that is no end', async (_how, fault) => {
+  Object.assign(machine.bmc.quirks, { taskPolls: 2 });
+  machine.bmc.inject({ path: /TaskMonitors/, ...fault });
+  await clean(bios);
+  expect(await firmware()).toContainEqual(expect.objectContaining({ component: 'bios', current_version: '2.1.0' }));
+  expect(machine.bmc.requests.filter(({ path }) => /TaskMonitors/.test(path)).length).toBeGreaterThan(2);
+});
+
+test('a BMC that has forgotten its task may show the version of before for a while', async () => {
+  Object.assign(machine.bmc.quirks, { forgetsTasks: true });
+  const requestsBefore = machine.bmc.requests.length;
+  machine.bmc.inject({
+    method: 'GET',
+    path: /UpdateService\/FirmwareInventory$/,
+    status: 503,
+    times: 5,
+  });
+  await clean(bmc);
+  expect(await firmware()).toContainEqual(expect.objectContaining({ component: 'bmc', current_version: '3.0.0' }));
+  expect(machine.bmc.requests.slice(requestsBefore).some(({ path }) => path.endsWith('Reset'))).toBe(false);
+});
+
+describe('nothing switches power while an update may be under way', () => {
+  const power = async (target: string): Promise<string> =>
+    operator.call('PUT', `/v1/nodes/${name}/states/power`, { target }).then(
+      () => 'accepted',
+      (error: unknown) => String(error),
+    );
+  const all = () => requests(/ComputerSystem\.Reset$/).length;
+  const held = async () => (await operator.node(name))['driver_internal_info'] as Record<string, unknown>;
+  const expire = async (): Promise<void> => {
+    const { db } = conductor.context();
+    const [node] = await db.select().from(nodes).where(eq(nodes.name, name));
+    const powerHold = node?.powerHold && { ...node.powerHold, until: new Date(0).toISOString() };
+    await db.update(nodes).set({ powerHold }).where(eq(nodes.name, name));
+    await db
+      .update(flows)
+      .set({ nextCheckAt: new Date(0) })
+      .where(isNull(flows.endedAt));
+  };
+
+  test('an undeploy waits, a power verb is refused, until its time is over', async () => {
+    machine.bmc.quirks.taskPolls = 0;
+    await operator.provision(name, 'provide');
+    await operator.waitForState(name, 'available');
+    machine.bmc.quirks.taskPolls = Number.POSITIVE_INFINITY;
+    await operator.provision(name, 'active', { deploy_steps: [{ ...update(bios), priority: 90 }] });
+    await expect.poll(() => updates().length).toBe(1);
+    await expect.poll(async () => (await operator.node(name))['provision_state']).toBe('wait call-back');
+    const before = all();
+
+    await operator.provision(name, 'deleted');
+    const why = 'firmware.update may be under way';
+    await expect.poll(async () => JSON.stringify(await operator.call('GET', `/v1/nodes/${name}/flow`))).toContain(why);
+    expect(await held()).toMatchObject({ baton_power_hold: { reason: why } });
+    expect(await power('power off')).toContain(why);
+    expect(all()).toBe(before);
+
+    await expire();
+    await operator.waitForState(name, 'available');
+    expect(all()).toBeGreaterThan(before);
+  });
+
+  test('a step that has failed by a fault of the program keeps the machine on', async () => {
+    machine.bmc.quirks.taskPolls = Number.POSITIVE_INFINITY;
+    await operator.provision(name, 'clean', { clean_steps: [update(bios)], disable_ramdisk: true });
+    await expect.poll(() => updates().length).toBe(1);
+    const before = all();
+    conductor.atCheckpoints((point) => (point === 'acted' ? new Error('struck by the test') : 'go on'));
+    await expect
+      .poll(async () => JSON.stringify(await operator.call('GET', `/v1/nodes/${name}/flow`)))
+      .toContain('not before');
+    expect(all()).toBe(before);
+  });
 });
 
 test('bad arguments are refused before anything is begun', async () => {

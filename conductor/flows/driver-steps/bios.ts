@@ -21,6 +21,7 @@ const offered = {
   ...onRequest,
   interface: 'bios',
   isOffered: (bmc) => bmc.bios !== undefined,
+  mustNotLosePower: ({ config }) => config.callbackTimeoutMs,
 } as const satisfies Partial<DriverStep>;
 
 export const biosApplyConfiguration: DriverStep = {

@@ -76,6 +76,7 @@ export const firmwareUpdate: DriverStep = {
   description: 'Writes new firmware, one component after the other, then resets the machine once.',
   args: UpdateArgs,
   isOffered: (bmc) => bmc.firmware !== undefined,
+  mustNotLosePower: (context) => UpdateArgs.parse(stepArgs(context)).settings.length * updateMs,
   run: (context) => settling(context, goOn),
   resume: (context) => settlingLater(context, goOn),
 };

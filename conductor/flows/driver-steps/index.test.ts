@@ -16,3 +16,9 @@ test('no step is given twice', () => {
   const names = driverSteps.map((step) => `${step.interface}.${step.step}`);
   expect(names).toEqual([...new Set(names)]);
 });
+
+test('no power is switched amid what writes firmware, volumes or settings', () => {
+  const writing = driverSteps.filter(({ interface: kind }) => ['firmware', 'raid', 'bios'].includes(kind));
+  expect(writing.length).toBeGreaterThan(4);
+  expect(writing.filter(({ mustNotLosePower }) => mustNotLosePower === undefined)).toEqual([]);
+});

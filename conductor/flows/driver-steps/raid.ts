@@ -29,6 +29,7 @@ const offered = {
   abortable: false,
   args: z.strictObject({}),
   isOffered: (bmc) => bmc.raid !== undefined,
+  mustNotLosePower: ({ config }) => config.callbackTimeoutMs,
 } as const satisfies Partial<DriverStep>;
 
 export const raidSteps: readonly DriverStep[] = [

@@ -48,7 +48,10 @@ async function askBmc(
   const uuid = design?.row.uuid ?? '';
   const known = design?.row.driver === node.driver && !accessDiffers(design) ? design.row.driverInfo : driverInfo;
   try {
-    const bmc = context.drivers.connect({ uuid, driver: node.driver, driverInfo: known }, { node: node.name });
+    const bmc = context.drivers.connect(
+      { uuid, driver: node.driver, driverInfo: known, powerHold: null },
+      { node: node.name },
+    );
     const power = await bmc.power.getPowerState({ timeoutMs: bmcTimeoutMs });
     return { power: power ?? 'power unknown' };
   } catch (error) {

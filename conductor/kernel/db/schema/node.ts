@@ -4,7 +4,7 @@ import { identity, instant, times } from '#conductor/kernel/db/schema/columns.ts
 import type { WipeRequest } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { RecordedOsDisk, SparedDisk } from '#conductor/model/known-disk.ts';
-import type { BootDevice, BootMode, PowerState, PowerTarget } from '#conductor/model/power-and-boot.ts';
+import type { BootDevice, BootMode, PowerHold, PowerState, PowerTarget } from '#conductor/model/power-and-boot.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 
 /** What several nodes stand in. */
@@ -84,6 +84,8 @@ export const nodes = pgTable(
     targetPowerState: text().$type<PowerTarget>(),
     /** Seconds that the operator gives the target; null = the driver's own limits. */
     powerTimeout: integer(),
+    /** Set before a step that must not lose power acts; null = nothing is known to be under way. */
+    powerHold: jsonb().$type<PowerHold>(),
     /** Failed power reads in a row; at the configured limit the node goes into maintenance. */
     powerFailures: bigint({ mode: 'number' }).notNull().default(0),
     lastError: text(),

@@ -1,0 +1,49 @@
+import type { Bmc } from '#conductor/drivers/interfaces.ts';
+import type { PowerHold } from '#conductor/model/power-and-boot.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Refuses whatever would switch the machine's power, or restart its BMC, until the hold is over. */
+export function withHeldPower(bmc: Bmc, hold: PowerHold, clock: Pick<Clock, 'now'>): Bmc {
+  const { power, management } = bmc;
+  const requireFree = (action: string): void => requirePowerFree(hold, action, clock.now());
+  return {
+    ...bmc,
+    power: {
+      ...power,
+      setPowerState: async (target, options) => {
+        requireFree(target);
+        await power.setPowerState(target, options);
+      },
+      ...(power.pressPowerButton && {
+        pressPowerButton: async (options) => {
+          requireFree('a press of the power button');
+          await power.pressPowerButton?.(options);
+        },
+      }),
+    },
+    management: {
+      ...management,
+      ...(management.resetBmc && {
+        resetBmc: async (options) => {
+          requireFree('a reset of the BMC');
+          await management.resetBmc?.(options);
+        },
+      }),
+    },
+  };
+}
+
+/** @throws AppError `power_held` naming the reason and the time until which it holds. */
+export function requirePowerFree(hold: PowerHold | null, action: string, now: Date): void {
+  if (!isPowerHeld(hold, now)) return;
+  throw new AppError(
+    'power_held',
+    `${action}: not before ${hold.until}: ${hold.why}, and a machine that loses power amid it may never start again`,
+  );
+}
+
+/** Whether the machine must not lose power now. */
+function isPowerHeld(hold: PowerHold | null, now: Date): hold is PowerHold {
+  return hold !== null && now.getTime() < Date.parse(hold.until);
+}
