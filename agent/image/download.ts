@@ -1,6 +1,6 @@
-import { type HttpAnswer, httpGet } from '#agent/image/http-body.ts';
+import { type HttpAnswer, httpGet, skip } from '#agent/image/http-body.ts';
 import { showUrl } from '#agent/image/show-url.ts';
-import { type Slot, type SlotPool, slotBytes } from '#agent/image/slot-pool.ts';
+import type { Slot, SlotPool } from '#agent/image/slot-pool.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -215,15 +215,4 @@ function totalOf(answer: HttpAnswer): number | undefined {
 function validatorOf(answer: HttpAnswer): string | undefined {
   const etag = answer.headers.get('etag');
   return etag !== undefined && !etag.startsWith('W/') ? etag : answer.headers.get('last-modified');
-}
-
-async function skip(answer: HttpAnswer, bytes: number): Promise<void> {
-  const scratch = new Uint8Array(slotBytes);
-  let left = bytes;
-  while (left > 0) {
-    const read = await answer.read(scratch.subarray(0, Math.min(left, scratch.length)));
-    left -= read.bytes;
-    if (left > 0 && read.state !== 'more')
-      throw new AppError('unavailable', 'the connection ended before the byte reached');
-  }
 }

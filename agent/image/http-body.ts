@@ -60,6 +60,20 @@ export async function httpGet(
   throw new AppError('image_error', `${showUrl(url)} redirects more than ${maxRedirects} times`);
 }
 
+const skippedAtOnce = 1024 * 1024;
+
+/** Reads so many bytes of a body and drops them. @throws AppError `unavailable` when it ends before. */
+export async function skip(answer: HttpAnswer, bytes: number): Promise<void> {
+  const scratch = new Uint8Array(Math.min(bytes, skippedAtOnce));
+  let left = bytes;
+  while (left > 0) {
+    const read = await answer.read(scratch.subarray(0, Math.min(left, scratch.length)));
+    left -= read.bytes;
+    if (left > 0 && read.state !== 'more')
+      throw new AppError('unavailable', 'the connection ended before the byte reached');
+  }
+}
+
 function describeHop(url: URL, target: URL): string {
   return target === url ? showUrl(url) : `the redirect of ${showUrl(url)}`;
 }

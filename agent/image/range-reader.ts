@@ -1,5 +1,5 @@
 import type { DownloadOptions } from '#agent/image/download.ts';
-import { type HttpAnswer, httpGet } from '#agent/image/http-body.ts';
+import { type HttpAnswer, httpGet, skip } from '#agent/image/http-body.ts';
 import { showUrl } from '#agent/image/show-url.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import { retry } from '#shared/retry.ts';
@@ -14,7 +14,10 @@ export interface Piece {
 export type ReadPiece = (piece: Piece) => Promise<Buffer | undefined>;
 
 type Options = Pick<DownloadOptions, 'urls' | 'headers' | 'maxTries' | 'retryDelayMs' | 'idleTimeoutMs'> &
-  Pick<DownloadOptions, 'clock' | 'log' | 'signal' | 'rules'>;
+  Pick<DownloadOptions, 'clock' | 'log' | 'signal' | 'rules'> & {
+    /** From servers without ranges the file is read from its start up to here, and what is not wanted dropped. */
+    readonly skipTo?: number | undefined;
+  };
 
 /**
  * Reads pieces by HTTP ranges (RFC 9110 §14), each on a connection of its own, beside the download.
@@ -56,9 +59,13 @@ async function request(url: string, piece: Piece, fileBytes: number, options: Op
   const range = { range: `bytes=${piece.offset}-${piece.offset + piece.bytes - 1}` };
   const answer = await httpGet(new URL(url), { ...options.headers, ...range }, options);
   try {
-    // the whole file instead: this server knows no ranges (RFC 9110 §14.2 lets it)
-    if (answer.status === 200) return undefined;
-    checkAnswer(answer, url, piece, fileBytes);
+    if (answer.status === 200) {
+      // the whole file instead: this server knows no ranges (RFC 9110 §14.2 lets it)
+      if (piece.offset + piece.bytes > (options.skipTo ?? 0)) return undefined;
+      await skip(answer, piece.offset);
+    } else {
+      checkAnswer(answer, url, piece, fileBytes);
+    }
     const into = Buffer.alloc(piece.bytes);
     const { bytes } = await answer.read(into);
     if (bytes === piece.bytes) return into;
@@ -78,7 +85,8 @@ function checkAnswer(answer: HttpAnswer, url: string, piece: Piece, fileBytes: n
     throw new AppError('image_error', `${showUrl(url)} answered a request for ${describe(piece)} with another range`);
   }
   if (total !== '*' && Number(total) !== fileBytes) {
-    throw new AppError('image_error', `the image at ${showUrl(url)} changed while it was being downloaded`);
+    // another server behind the same name may have it: what comes is proven by the checksum at the end
+    throw new AppError('unavailable', `the image at ${showUrl(url)} has ${total} bytes now, where it had ${fileBytes}`);
   }
 }
 

@@ -1,22 +1,21 @@
 import { open } from 'node:fs/promises';
 import type { AgentContext } from '#agent/context.ts';
+import { withEntries } from '#agent/image/check-table.ts';
 import { decodeConfigDrive, maxConfigDriveTextBytes } from '#agent/image/config-drive.ts';
+import { driveLabel, drivePartitionMib, isDriveLabel, requireDriveRoom } from '#agent/image/config-drive-room.ts';
 import { openExclusive } from '#agent/image/disk.ts';
 import { type FetchOptions, fetchSmall } from '#agent/image/fetch-small.ts';
-import { createSlotPool } from '#agent/image/slot-pool.ts';
-import type { Partition, ProbedPartition } from '#agent/storage/lsblk.ts';
-import { addLastMsdosPartition } from '#agent/storage/parted.ts';
-import { probePartitions, readPartitionTable } from '#agent/storage/partition-table.ts';
+import { createSlotPool, slotBytes } from '#agent/image/slot-pool.ts';
+import { grownSlots, isFull, readTables } from '#agent/storage/disk-tables.ts';
+import { type Partition, type ProbedPartition, runLsblk } from '#agent/storage/lsblk.ts';
+import { addLastMbrEntry } from '#agent/storage/mbr-entry.ts';
+import { probePartitions } from '#agent/storage/partition-table.ts';
 import { addLastGptPartition } from '#agent/storage/sgdisk.ts';
 import { rereadPartitions } from '#agent/storage/wait-for-udev.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
 type Context = Pick<AgentContext, 'run' | 'log' | 'signal' | 'reportProgress'>;
-
-/** What cloud-init looks for. */
-const label = 'config-2';
-const partitionMib = 64;
 
 /** The file system image of a config drive given as text or as an http(s) URL. @throws AppError as `decodeConfigDrive`. */
 export async function fetchConfigDrive(value: string, options: FetchOptions): Promise<Buffer> {
@@ -34,7 +33,12 @@ export async function writeConfigDrive(context: Context, deviceName: string, ima
   const { run } = context;
   try {
     const partitions = await probePartitions(run, deviceName);
-    const partition = partitions.find(isConfigDrive) ?? (await addPartition(run, deviceName, partitions));
+    const [labelled, ...others] = partitions.filter(isConfigDrive);
+    if (others.length > 0) {
+      const names = partitions.filter(isConfigDrive).map(({ name }) => name);
+      throw new AppError('storage_error', `several partitions are labelled ${driveLabel}: ${names.join(', ')}`);
+    }
+    const partition = labelled ?? (await addPartition(run, deviceName, partitions, image));
     await fill(context, deviceName, partition, image);
     return partition.name;
   } catch (cause) {
@@ -75,12 +79,16 @@ async function fill(context: Context, deviceName: string, partition: Partition, 
 }
 
 function isConfigDrive(partition: ProbedPartition): boolean {
-  return [partition.fsLabel, partition.partLabel].some((each) => each?.toLowerCase() === label);
+  return isDriveLabel(partition.fsLabel) || isDriveLabel(partition.partLabel);
 }
 
-async function addPartition(run: Run, deviceName: string, before: readonly Partition[]): Promise<Partition> {
-  if ((await tableKind(deviceName)) === 'gpt') await addLastGptPartition(run, deviceName, partitionMib, label);
-  else await addLastMsdosPartition(run, deviceName, partitionMib);
+async function addPartition(
+  run: Run,
+  deviceName: string,
+  before: readonly Partition[],
+  image: Buffer,
+): Promise<Partition> {
+  await addToTable(run, deviceName, image);
   await rereadPartitions(run, deviceName);
   const known = new Set(before.map(({ number }) => number));
   const added = (await probePartitions(run, deviceName)).filter(({ number }) => !known.has(number));
@@ -90,12 +98,31 @@ async function addPartition(run: Run, deviceName: string, before: readonly Parti
   return added[0];
 }
 
-async function tableKind(name: string): Promise<string> {
+async function addToTable(run: Run, deviceName: string, image: Buffer): Promise<void> {
+  const [disk] = await runLsblk(run, [deviceName]);
+  if (disk === undefined) throw new AppError('not_found', `disk ${deviceName} is missing`);
+  const look = (offset: number, bytes: number): Promise<Buffer> => readAt(deviceName, offset, bytes);
+  const rest = { imageBytes: disk.sizeBytes, look };
+  const { gpts, mbr } = readTables(await look(0, slotBytes));
+  const found = gpts.find(({ sectorBytes }) => sectorBytes === disk.logicalSectorBytes);
+  if (found) {
+    const gpt = await withEntries(found, rest);
+    await requireDriveRoom({ kind: 'gpt', gpt, entries: gpt.entries }, disk, image, rest);
+    const growTo = isFull(gpt) ? grownSlots : undefined;
+    await addLastGptPartition(run, deviceName, { sizeMb: drivePartitionMib, name: driveLabel, growTo });
+  } else if (gpts.length === 0 && mbr.length > 0) {
+    await requireDriveRoom({ kind: 'msdos', entries: mbr }, disk, image, rest);
+    await addLastMbrEntry(disk, mbr, drivePartitionMib * 1024 * 1024);
+  } else {
+    throw new AppError('storage_error', `${deviceName} has no partition table that a partition could be added to`);
+  }
+}
+
+async function readAt(name: string, offset: number, bytes: number): Promise<Buffer> {
   const handle = await open(name, 'r');
   try {
-    const head = Buffer.alloc(8192);
-    await handle.read(head, 0, head.length, 0);
-    return readPartitionTable(head).kind;
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytes), 0, bytes, offset);
+    return buffer.subarray(0, bytesRead);
   } finally {
     await handle.close();
   }

@@ -1,3 +1,4 @@
+import type { ImageRest } from '#agent/image/check-table.ts';
 import { writeChunks } from '#agent/image/chunks/write-chunks.ts';
 import type { Compression } from '#agent/image/compression.ts';
 import type { Disk } from '#agent/image/disk.ts';
@@ -11,6 +12,7 @@ import { writeQcow2 } from '#agent/image/qcow2/write-qcow2.ts';
 import { createRangeReader } from '#agent/image/range-reader.ts';
 import { createSlotPool, type Slot } from '#agent/image/slot-pool.ts';
 import { writeRaw } from '#agent/image/write-raw.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { isChunkIndex } from '#shared/chunks/chunk-index.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -21,6 +23,8 @@ import type { BytesByOrigin, Progress } from '#shared/wire/progress.ts';
 /** Slots of each pool: enough for four writes in flight, the hash thread's queue and the slot being filled. */
 const poolSlots = 8;
 const progressEveryMs = 500;
+
+export type CheckHead = (head: Buffer, rest: ImageRest) => void | Promise<void>;
 
 export interface WriteImageOptions {
   readonly urls: readonly string[];
@@ -40,7 +44,7 @@ export interface WriteImageOptions {
   /** Shares an image in chunks, by the checksum of its index, with the machines that write it too. */
   readonly share?: ((image: string) => Share) | undefined;
   /** Throws when the image's beginning (unpacked; 1 MiB, or all of a smaller one) shows that it is not wanted. */
-  readonly checkHead?: (head: Buffer) => void;
+  readonly checkHead?: CheckHead;
 }
 
 export interface WrittenBytes {
@@ -56,17 +60,20 @@ export interface WrittenBytes {
   readonly head: Buffer;
 }
 
+/** The disk or partition that an image goes to. */
+export type ImageTarget = Pick<BlockDevice, 'name' | 'sizeBytes' | 'logicalSectorBytes'>;
+
 /**
  * Streams an image from its servers onto a disk: fetch → hash as served → unpack → write. Memory is two fixed pools,
  * whatever the image's size. The first MiB is written last, once the checksum is right and the rest is on stable
  * storage: until then the disk can't boot.
- * @param sizeBytes of the disk, to refuse an image that can't fit before anything is touched
+ * @param target to refuse an image that can't fit before anything is touched
  * @param openDisk called once the image's beginning is there and looks right; from then on the disk is changed
  * @throws AppError `image_error` (no such image, wrong checksum, cut short), `storage_error` (too small, write
  * failed), `not_supported` (format), `unavailable`, `aborted`. The first MiB has not been written then.
  */
 export async function writeImage(
-  target: { readonly name: string; readonly sizeBytes: number },
+  target: ImageTarget,
   openDisk: () => Promise<Disk>,
   options: WriteImageOptions,
 ): Promise<WrittenBytes> {
@@ -87,15 +94,15 @@ export async function writeImage(
       download,
       head,
       slots: reporting(hashing(prepend(first.value, slots), hasher), download, options),
-      readPiece: (fileBytes) => createRangeReader(head, fileBytes, { ...tries, signal }),
+      readPiece: (fileBytes, pieceOptions) => createRangeReader(head, fileBytes, { ...tries, signal, ...pieceOptions }),
       verify: () => checkDigest(hasher, options.checksum),
       signal,
     };
-    const checkHead = options.checkHead ?? (() => undefined);
+    const checkHead: CheckHead = options.checkHead ?? (() => undefined);
     if (format === 'qcow2') return await writeQcow2(source, target, openDisk, checkHead);
-    const checkRaw = (unpacked: Buffer): void => {
+    const checkRaw: CheckHead = async (unpacked, rest) => {
       requireKnownFormat(unpacked, options.declaredFormat);
-      checkHead(unpacked);
+      await checkHead(unpacked, rest);
     };
     if (isChunkIndex(head)) {
       const reportDone = progressReporter(options);

@@ -1,13 +1,16 @@
 import type { AgentContext } from '#agent/context.ts';
 import { type Disk, openDisk, openExclusive } from '#agent/image/disk.ts';
+import { tooSmall } from '#agent/image/disk-writer.ts';
 import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
 import { growFileSystem, makeEphemeral, makeEspFileSystem, makeSwap } from '#agent/image/fill-partitions.ts';
 import { makeUnusable } from '#agent/image/make-unusable.ts';
 import type { RequestedPartitions } from '#agent/image/requested-partitions.ts';
 import { transferOf } from '#agent/image/transfer-of.ts';
 import { writeConfigDriveTo } from '#agent/image/write-config-drive.ts';
-import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
+import { type ImageTarget, type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
 import { digestHead, type WrittenImage } from '#agent/image/written-image.ts';
+import { readTables } from '#agent/storage/disk-tables.ts';
+import { nameFileSystem, readRootFileSystem, rootFileSystems } from '#agent/storage/file-systems.ts';
 import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
 import {
   checkSameLayout,
@@ -15,7 +18,7 @@ import {
   type PlannedLayout,
   planPartitionLayout,
 } from '#agent/storage/partition-layout.ts';
-import { partitionName, probePartitions, readPartitionTable } from '#agent/storage/partition-table.ts';
+import { partitionName, probePartitions } from '#agent/storage/partition-table.ts';
 import { readDiskTable, writeDiskTable } from '#agent/storage/sfdisk.ts';
 import { rereadPartitions } from '#agent/storage/wait-for-udev.ts';
 import { wipeDisk } from '#agent/storage/wipe-disk.ts';
@@ -54,7 +57,11 @@ export async function writePartitionImage(
     const found = layout.partitions.find((each) => each.role === role);
     return found && partitionName(device.name, found.number);
   };
-  const root = { name: place('root') ?? '', sizeBytes: requested.rootMib * 1024 * 1024 };
+  const root = {
+    name: place('root') ?? '',
+    sizeBytes: requested.rootMib * 1024 * 1024,
+    logicalSectorBytes: device.logicalSectorBytes,
+  };
   if (requested.preserveEphemeral) checkSameLayout(layout, await readDiskTable(context.run, device.name), device.name);
   const opened: Disk[] = [];
   const prepareAndOpen = async (): Promise<Disk> => {
@@ -67,7 +74,7 @@ export async function writePartitionImage(
     const { head: _, ...figures } = await writeImage(root, prepareAndOpen, {
       ...transferOf(context, info, checksum),
       ...tuning,
-      checkHead: requirePartitionImage,
+      checkHead: (head) => requirePartitionImage(head, root),
     });
     const ms = Math.round(performance.now() - started);
     context.log.info({ partition: root.name, ...figures, ms }, 'partition image written');
@@ -130,12 +137,31 @@ async function fillOthers(
   if (ephemeral && !requested.preserveEphemeral) await makeEphemeral(run, ephemeral, requested.ephemeralFormat);
 }
 
-function requirePartitionImage(head: Buffer): void {
-  if (readPartitionTable(head).kind === 'none') return;
-  throw new AppError(
-    'image_error',
-    'the image has a partition table: it is a whole-disk image (instance_info.image_type "whole-disk"), not a root file system',
-  );
+/** Before the disk is partitioned: what arrived must be a file system that the root partition can hold. */
+function requirePartitionImage(head: Buffer, root: ImageTarget): void {
+  const { gpts, mbr } = readTables(head);
+  if (gpts.length > 0 || mbr.length > 0) {
+    throw new AppError(
+      'image_error',
+      'the image has a partition table: it is a whole-disk image (instance_info.image_type "whole-disk"), not a root file system',
+    );
+  }
+  const system = readRootFileSystem(head);
+  if (system === undefined) {
+    const found = nameFileSystem(head);
+    throw new AppError(
+      'image_error',
+      `the image is ${found ? `of ${found}` : 'nothing known'}, not a root file system with a UUID (${rootFileSystems.join(', ')}): nothing could boot from it`,
+    );
+  }
+  const { name, sizeBytes, blockBytes } = system;
+  if (sizeBytes !== undefined && sizeBytes > root.sizeBytes) throw tooSmall(root, sizeBytes);
+  if (blockBytes !== undefined && blockBytes < root.logicalSectorBytes) {
+    throw new AppError(
+      'image_error',
+      `the image's ${name} file system is read in pieces of ${blockBytes} bytes, which can't be mounted from ${root.name} with sectors of ${root.logicalSectorBytes}: make it for such sectors`,
+    );
+  }
 }
 
 function findWritten(partitions: readonly ProbedPartition[], name: string): ProbedPartition {

@@ -2,11 +2,11 @@ import { type Compression, zstdContentSize } from '#agent/image/compression.ts';
 import type { Disk } from '#agent/image/disk.ts';
 import { createDiskWriter, type DiskWriter, tooSmall } from '#agent/image/disk-writer.ts';
 import type { ImageSource } from '#agent/image/image-source.ts';
+import { type Peeked, peek } from '#agent/image/peek.ts';
 import { createSlotPool, type Slot } from '#agent/image/slot-pool.ts';
-import type { WrittenBytes } from '#agent/image/write-image.ts';
+import type { CheckHead, ImageTarget, WrittenBytes } from '#agent/image/write-image.ts';
 import { decodeXz } from '#agent/image/xz-decoder.ts';
 import { decodeZlib } from '#agent/image/zlib-decoder.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 /** Slots for what is unpacked, as many as the download has. */
 const poolSlots = 8;
@@ -15,17 +15,22 @@ const poolSlots = 8;
 export async function writeRaw(
   source: ImageSource,
   compression: Compression,
-  target: { readonly name: string; readonly sizeBytes: number },
+  target: ImageTarget,
   openDisk: () => Promise<Disk>,
-  checkHead: (head: Buffer) => void,
+  checkHead: CheckHead,
 ): Promise<WrittenBytes> {
   const expected = expectedSize(compression, source);
   if (expected !== undefined && expected > target.sizeBytes) throw tooSmall(target, expected);
-  const openWriter = async (head: Buffer): Promise<DiskWriter> => {
-    checkHead(head);
-    return createDiskWriter(await openDisk(), compression === 'none' ? expected : undefined);
-  };
-  const { writer, imageBytes } = await pump(unpack(compression, source), openWriter);
+  // of several frames the first says nothing of the others
+  const known = compression === 'none' ? expected : undefined;
+  const peeked = await peek(unpack(compression, source), {
+    imageBytes: known,
+    readPiece: known === undefined ? undefined : source.readPiece(known, { maxTries: 1 }),
+  });
+  const { writer, imageBytes } = await pump(peeked, async () => {
+    await checkHead(peeked.head, peeked);
+    return createDiskWriter(await openDisk(), known);
+  });
   await source.verify();
   await writer.flush();
   await writer.writeFirstSlot();
@@ -52,19 +57,21 @@ function unpack(compression: Compression, { slots, signal }: ImageSource): Async
   return compression === 'xz' ? decodeXz(slots, pool, signal) : decodeZlib(compression, slots, pool);
 }
 
-/** Moves the slots to the disk, which is opened once the first one has passed. */
+/** Moves the slots to the disk once it is open. */
 async function pump(
-  slots: AsyncGenerator<Slot>,
-  openWriter: (head: Buffer) => Promise<DiskWriter>,
+  slots: Peeked,
+  openWriter: () => Promise<DiskWriter>,
 ): Promise<{ readonly writer: DiskWriter; readonly imageBytes: number }> {
-  let writer: DiskWriter | undefined;
   let offset = 0;
-  for await (const slot of slots) {
-    writer ??= await openWriter(slot.bytes.subarray(0, slot.length));
-    const { length } = slot;
-    await writer.write(slot, offset);
-    offset += length;
+  try {
+    const writer = await openWriter();
+    for await (const slot of slots.all()) {
+      const { length } = slot;
+      await writer.write(slot, offset);
+      offset += length;
+    }
+    return { writer, imageBytes: offset };
+  } finally {
+    await slots.close();
   }
-  if (writer === undefined) throw new AppError('image_error', 'the image is empty');
-  return { writer, imageBytes: offset };
 }

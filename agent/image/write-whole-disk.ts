@@ -1,4 +1,5 @@
 import type { AgentContext } from '#agent/context.ts';
+import { checkTable, type TableUse } from '#agent/image/check-table.ts';
 import { type Disk, openDisk, openExclusive } from '#agent/image/disk.ts';
 import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
 import { transferOf } from '#agent/image/transfer-of.ts';
@@ -19,7 +20,7 @@ type Context = Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'reportPr
  * Writes a whole-disk image and checks that the disk has partitions afterwards (agent-protocol.md §6.2). The disk's
  * old content goes only once the image's beginning has arrived and looks right; after a failure the disk is not
  * bootable.
- * @throws AppError as `writeImage`, and `image_error` when the image has no partition table, or one for other sectors.
+ * @throws AppError as `writeImage` and `checkTable`.
  */
 export async function writeWholeDisk(
   context: Context,
@@ -27,6 +28,7 @@ export async function writeWholeDisk(
   info: ImageInfo,
   checksum: ExpectedChecksum,
   tuning: Pick<WriteImageOptions, 'maxTries' | 'retryDelayMs' | 'idleTimeoutMs'> = {},
+  use: TableUse = {},
 ): Promise<WrittenImage> {
   const opened: Disk[] = [];
   const wipeAndOpen = async (): Promise<Disk> => {
@@ -40,7 +42,7 @@ export async function writeWholeDisk(
     const written = await writeImage(device, wipeAndOpen, {
       ...transferOf(context, info, checksum),
       ...tuning,
-      checkHead: (head) => checkTable(head, device),
+      checkHead: (head, rest) => checkTable(head, rest, device, use),
     });
     const { head, ...figures } = written;
     context.log.info({ device: device.name, ...figures, ms: Math.round(performance.now() - started) }, 'image written');
@@ -74,19 +76,6 @@ async function prepareDisk({ run, signal }: Context, device: BlockDevice): Promi
     throw new AppError('storage_error', `wipe disk ${device.name} before the image`, { cause });
   }
   return openDisk(device, signal);
-}
-
-/** Before anything is wiped: an image that can't end well must not cost the disk its content. */
-function checkTable(head: Buffer, device: BlockDevice): void {
-  const { kind, gptSectorBytes } = readPartitionTable(head);
-  if (kind === 'none') {
-    throw new AppError('image_error', 'the image has no partition table: it is not a whole-disk image');
-  }
-  if (gptSectorBytes === undefined || gptSectorBytes === device.logicalSectorBytes) return;
-  throw new AppError(
-    'image_error',
-    `the image's GPT is for sectors of ${gptSectorBytes} bytes, disk ${device.name} has ${device.logicalSectorBytes}`,
-  );
 }
 
 async function settlePartitions(run: Run, device: BlockDevice, head: Buffer): Promise<void> {

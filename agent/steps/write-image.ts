@@ -66,7 +66,8 @@ async function writeDisk(
   checksum: ExpectedChecksum,
   drive: Buffer | undefined,
 ): Promise<Written> {
-  const write = (): Promise<WrittenImage> => writeWholeDisk(context, device, info, checksum);
+  const use = { bootMode: info.deploy_boot_mode ?? (await readBootMode()), drive };
+  const write = (): Promise<WrittenImage> => writeWholeDisk(context, device, info, checksum, {}, use);
   const written = await writeOnce(context, device, info, checksum, write);
   if (drive === undefined) return written;
   await writeConfigDrive(context, device.name, drive);

@@ -1,3 +1,4 @@
+import { readTables } from '#agent/storage/disk-tables.ts';
 import { type Partition, type ProbedPartition, runLsblk } from '#agent/storage/lsblk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -13,13 +14,9 @@ export interface PartitionTable {
   readonly hasBootCode: boolean;
 }
 
-const gptMagic = 'EFI PART';
-
 /** @param head the disk's first bytes, 8 KiB or more (or all of it) */
 export function readPartitionTable(head: Buffer): PartitionTable {
-  const gptSectorBytes = [512, 4096].find(
-    (at) => head.subarray(at, at + gptMagic.length).toString('latin1') === gptMagic,
-  );
+  const gptSectorBytes = readTables(head).gpts[0]?.sectorBytes;
   const hasMbr = head.length >= 512 && head.readUInt16LE(510) === 0xaa55;
   const id = hasMbr ? head.readUInt32LE(440) : 0;
   return {

@@ -73,6 +73,7 @@ export const coreTests: readonly CoreTest[] = [
   { file: 'system/fencing.test.ts', proves: 'a conductor that was taken over writes nothing' },
   // disks
   { file: 'system/write-image.test.ts', proves: 'the image writer on block devices' },
+  { file: 'system/image-tables.test.ts', proves: 'images that do not fit the disk are refused before it is touched' },
   { file: 'system/image-neighbours.test.ts', proves: 'machines that send each other the image that they deploy' },
   { file: 'system/write-partition-image.test.ts', proves: 'partition images on block devices' },
   { file: 'system/config-drive.test.ts', proves: 'config drives' },

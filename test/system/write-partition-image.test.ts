@@ -23,7 +23,18 @@ import { noise } from '#test/support/noise.ts';
 const mib = 1024 * 1024;
 const diskBytes = 1000 * mib;
 const rootUuid = 'b2a70000-0000-4000-8000-00000000abcd';
-const files = { folder: '', root: '', rootQcow2: '', rootPacked: '', wholeDisk: '', drive: '' };
+const files = {
+  folder: '',
+  root: '',
+  rootQcow2: '',
+  rootPacked: '',
+  rootZstd: '',
+  wholeDisk: '',
+  drive: '',
+  noise: '',
+  swap: '',
+  noUuid: '',
+};
 const context = {
   run,
   clock: systemClock,
@@ -44,7 +55,16 @@ beforeAll(async () => {
   await run('truncate', ['--size', '20M', path('whole.img')]);
   await run('sgdisk', ['--new', '1:0:0', path('whole.img')]);
   await run('genisoimage', ['-quiet', '-R', '-V', 'config-2', '-o', path('drive.iso'), path('tree/etc')]);
+  await writeFile(path('noise.img'), noise('image', 2 * mib));
+  await run('truncate', ['--size', '2M', path('swap.img')]);
+  await run('mkswap', [path('swap.img')]);
+  await run('zstd', ['--quiet', '--no-content-size', path('root.img'), '-o', path('root.zst')]);
+  await run('mkfs.ext4', ['-q', '-F', '-U', 'clear', path('no-uuid.img'), '20M']);
   Object.assign(files, {
+    noise: path('noise.img'),
+    swap: path('swap.img'),
+    rootZstd: path('root.zst'),
+    noUuid: path('no-uuid.img'),
     root: path('root.img'),
     rootQcow2: path('root.qcow2'),
     rootPacked: path('packed.qcow2'),
@@ -195,6 +215,18 @@ describe('failures', () => {
     ],
     ['partitions larger than the disk', { fields: { root_mb: 1000 } }, /do not hold the partitions \(MiB: root 1000\)/],
     ['a whole-disk image', { file: 'wholeDisk' }, /has a partition table: it is a whole-disk image/],
+    [
+      'a packed image with a file system larger than its partition',
+      { fields: { root_mb: 50 }, file: 'rootZstd' },
+      /p1 is too small: it has 52428800 bytes, the image needs 62914560/,
+    ],
+    [
+      'what is no file system',
+      { file: 'noise' },
+      /the image is nothing known, not a root file system with a UUID \(ext/,
+    ],
+    ['swap', { file: 'swap' }, /the image is of swap, not a root file system/],
+    ['a file system without a UUID', { file: 'noUuid' }, /the image is of ext, not a root file system with a UUID/],
   ] as const)('%s leaves the disk as it was', (_name, options, text) =>
     withDisk(async (device) => {
       await run('mkfs.ext4', ['-q', '-L', 'precious', device.name]);

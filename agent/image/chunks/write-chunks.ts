@@ -12,7 +12,7 @@ import type { ChunkSupply } from '#agent/image/neighbours/chunk-supply.ts';
 import type { Share } from '#agent/image/neighbours/share.ts';
 import { openSupply } from '#agent/image/neighbours/shared-supply.ts';
 import { createSlotPool, type Slot, slotBytes } from '#agent/image/slot-pool.ts';
-import type { WrittenBytes } from '#agent/image/write-image.ts';
+import type { CheckHead, ImageTarget, WrittenBytes } from '#agent/image/write-image.ts';
 import { type ChunkIndex, parseChunkIndex } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { BytesByOrigin } from '#shared/wire/progress.ts';
@@ -39,9 +39,9 @@ export interface WriteChunksOptions extends Omit<FetchOptions, 'kept'> {
  */
 export async function writeChunks(
   source: ImageSource,
-  target: { readonly name: string; readonly sizeBytes: number },
+  target: ImageTarget,
   openDisk: () => Promise<Disk>,
-  checkHead: (head: Buffer) => void,
+  checkHead: CheckHead,
   options: WriteChunksOptions,
 ): Promise<WrittenBytes> {
   const kept: KeptConnections = new Map();
@@ -73,7 +73,7 @@ async function writeAll(
   source: ImageSource,
   index: ChunkIndex,
   openDisk: () => Promise<Disk>,
-  checkHead: (head: Buffer) => void,
+  checkHead: CheckHead,
   { supply, memory, reportDone }: Writing,
 ): Promise<WrittenBytes> {
   const origin = { kept: 0, copied: 0, fetched: source.download.doneBytes(), neighbours: 0 };
@@ -92,7 +92,13 @@ async function writeAll(
     source.signal,
   )) {
     if (state.writer === undefined) {
-      checkHead(slot.bytes.subarray(0, slot.length));
+      const beginning = slot.bytes.subarray(0, slot.length);
+      await checkHead(beginning, {
+        imageBytes: index.imageBytes,
+        // others are chosen by what the disk has
+        look: async (offset, bytes) =>
+          offset + bytes <= beginning.length ? beginning.subarray(offset, offset + bytes) : undefined,
+      });
       const disk = await openDisk();
       // zeroing ahead would take what is to be kept: zeros go where the image has them, as on rotational disks
       state.writer = createDiskWriter({ ...disk, rotational: true }, index.imageBytes);

@@ -48,32 +48,58 @@ export async function readMap(header: Qcow2Header, read: ReadPiece, fileBytes: n
 }
 
 /**
- * The first bytes of the disk that the image stands for, read by ranges.
+ * The same of the tables alone that speak of the disk's first `bytes`.
+ * @returns `undefined` when `read` can't reach one of them.
+ */
+export async function readHeadMap(
+  header: Qcow2Header,
+  read: ReadPiece,
+  fileBytes: number,
+  bytes: number,
+): Promise<DiskMap | undefined> {
+  const l1 = await read({ offset: header.l1Offset, bytes: l1Bytes(header) });
+  if (l1 === undefined) return undefined;
+  const map = createDiskMap();
+  for (const table of readL1(header, l1, fileBytes, map).filter(({ guest }) => guest < bytes)) {
+    const l2 = await read({ offset: table.offset, bytes: header.clusterBytes });
+    if (l2 === undefined) return undefined;
+    readL2(header, table, l2, fileBytes, map);
+  }
+  map.extents.sort(0);
+  return map;
+}
+
+/**
+ * A piece of the disk that the image stands for, cut at the disk's end; read by ranges.
  * @returns `undefined` when no server gives ranges.
  */
-export async function readDiskHead(
+export async function readDisk(
   header: Qcow2Header,
   map: DiskMap,
   read: ReadPiece,
   decoder: ClusterDecoder,
-  bytes: number,
+  wanted: Piece,
 ): Promise<Buffer | undefined> {
-  const head = Buffer.alloc(Math.min(bytes, header.virtualBytes));
+  const end = Math.min(wanted.offset + wanted.bytes, header.virtualBytes);
+  const disk = Buffer.alloc(Math.max(0, end - wanted.offset));
   const cluster = Buffer.alloc(header.clusterBytes);
   const pieces: (Extent & Piece)[] = [];
   for (let index = 0; index < map.extents.length(); index += 1) {
     const extent = map.extents.at(index);
-    if (extent.guest >= head.length) continue;
-    const wanted = extent.packed ? extent.bytes : Math.min(extent.bytes, head.length - extent.guest);
-    pieces.push({ ...extent, offset: extent.host, bytes: wanted });
+    const behind = extent.guest + (extent.packed ? header.clusterBytes : extent.bytes);
+    if (extent.guest >= end || behind <= wanted.offset) continue;
+    if (extent.packed) {
+      pieces.push({ ...extent, offset: extent.host, bytes: extent.bytes });
+    } else {
+      const skipped = Math.max(0, wanted.offset - extent.guest);
+      const guest = extent.guest + skipped;
+      pieces.push({ ...extent, guest, offset: extent.host + skipped, bytes: Math.min(behind, end) - guest });
+    }
   }
   const hasRanges = await readPieces(read, pieces, ({ packed, guest }, got) => {
-    if (packed) {
-      decoder.decode(got, cluster, 0);
-      cluster.copy(head, guest);
-    } else {
-      got.copy(head, guest);
-    }
+    const at = guest - wanted.offset;
+    if (packed) decoder.decode(got, cluster, 0);
+    (packed ? cluster : got).copy(disk, Math.max(0, at), Math.max(0, -at));
   });
-  return hasRanges ? head : undefined;
+  return hasRanges ? disk : undefined;
 }

@@ -5,12 +5,14 @@ import { type ClusterDecoder, createClusterDecoder } from '#agent/image/qcow2/cl
 import { createFilePass } from '#agent/image/qcow2/file-pass.ts';
 import { broken, parseQcow2Header, type Qcow2Header } from '#agent/image/qcow2/header.ts';
 import { createPlacingWriter, type PlacingWriter } from '#agent/image/qcow2/placing-writer.ts';
-import { type ReadMap, readDiskHead, readMap } from '#agent/image/qcow2/read-map.ts';
-import type { WrittenBytes } from '#agent/image/write-image.ts';
+import { type ReadMap, readDisk, readHeadMap, readMap } from '#agent/image/qcow2/read-map.ts';
+import type { CheckHead, ImageTarget, WrittenBytes } from '#agent/image/write-image.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What `checkHead` gets to see before the disk is touched: partition tables, superblocks. */
 const peekBytes = 128 * 1024;
+/** How much of the file is read for that from a server without ranges. */
+const skippedBytes = 64 * 1024 * 1024;
 
 /**
  * Writes a qcow2 image without staging it. Its tables are read by HTTP ranges; then the file goes by once, in its own
@@ -21,9 +23,9 @@ const peekBytes = 128 * 1024;
  */
 export async function writeQcow2(
   source: ImageSource,
-  target: { readonly name: string; readonly sizeBytes: number },
+  target: ImageTarget,
   openDisk: () => Promise<Disk>,
-  checkHead: (head: Buffer) => void,
+  checkHead: CheckHead,
 ): Promise<WrittenBytes> {
   const header = parseQcow2Header(source.head);
   if (header.virtualBytes > target.sizeBytes) throw tooSmall(target, header.virtualBytes);
@@ -31,20 +33,20 @@ export async function writeQcow2(
   if (fileBytes === undefined) {
     throw new AppError('not_supported', 'the server does not say how long the qcow2 image is (Content-Length)');
   }
+  if (header.clusterBytes < target.logicalSectorBytes) {
+    throw new AppError(
+      'not_supported',
+      `the qcow2 image has clusters of ${header.clusterBytes} bytes, disk ${target.name} sectors of ${target.logicalSectorBytes}`,
+    );
+  }
   const decoder = createClusterDecoder(header);
   try {
-    const known = await readTables(source, header, fileBytes, decoder, checkHead);
+    const { known, check } = await readTables(source, header, fileBytes, decoder, checkHead);
     const disk = await openDisk();
-    if (header.clusterBytes < disk.sectorBytes) {
-      throw new AppError(
-        'not_supported',
-        `the qcow2 image has clusters of ${header.clusterBytes} bytes, disk ${disk.name} sectors of ${disk.sectorBytes}`,
-      );
-    }
     const writer = await createPlacingWriter(disk, header, decoder, source.signal);
     await place(source, header, known, fileBytes, writer);
     await source.verify();
-    checkHead(writer.head());
+    await check(writer.head());
     await writer.flush();
     await writer.writeHead();
     return {
@@ -60,18 +62,41 @@ export async function writeQcow2(
   }
 }
 
+interface ReadTables {
+  /** All tables; `undefined` where they will only be seen as the file goes by. */
+  readonly known: ReadMap | undefined;
+  readonly check: (head: Buffer) => Promise<void>;
+}
+
+/** Reads the tables, where servers give ranges, and has the disk's beginning checked in any case. */
 async function readTables(
   source: ImageSource,
   header: Qcow2Header,
   fileBytes: number,
   decoder: ClusterDecoder,
-  checkHead: (head: Buffer) => void,
-): Promise<ReadMap | undefined> {
-  const read = source.readPiece(fileBytes);
-  const known = await readMap(header, read, fileBytes);
-  const head = known && (await readDiskHead(header, known.map, read, decoder, peekBytes));
-  if (head) checkHead(head);
-  return known;
+  checkHead: CheckHead,
+): Promise<ReadTables> {
+  const known = await readMap(header, source.readPiece(fileBytes), fileBytes);
+  const read = source.readPiece(fileBytes, { skipTo: skippedBytes });
+  const map = known?.map ?? (await readHeadMap(header, read, fileBytes, peekBytes));
+  const head = map && (await readDisk(header, map, read, decoder, { offset: 0, bytes: peekBytes }));
+  if (map === undefined || head === undefined) {
+    throw new AppError(
+      'not_supported',
+      `the server gives no ranges, and the beginning of the disk is not in the first ${skippedBytes} bytes of the qcow2 image: what it holds can't be seen before the disk is overwritten. Serve it with ranges, or convert it (qemu-img convert)`,
+    );
+  }
+  const check = async (bytes: Buffer): Promise<void> =>
+    checkHead(bytes, {
+      imageBytes: header.virtualBytes,
+      look: async (offset, length) => {
+        // without all tables it is known where the beginning is, and no more
+        if (!known && offset + length > peekBytes) return undefined;
+        return readDisk(header, map, read, decoder, { offset, bytes: length });
+      },
+    });
+  await check(head);
+  return { known, check };
 }
 
 /** The data as the file goes by, and beside it, where they are known, the zeros between. */

@@ -6,6 +6,7 @@ import type { Disk } from '#agent/image/disk.ts';
 export interface FakeDisk extends AsyncDisposable {
   readonly name: string;
   readonly sizeBytes: number;
+  readonly logicalSectorBytes: number;
   /** The ranges zeroed by offload so far. */
   readonly zeroed: readonly (readonly [number, number])[];
   open(): Promise<Disk>;
@@ -22,6 +23,7 @@ export async function createFakeDisk(sizeBytes: number, offload: boolean, rotati
   return {
     name,
     sizeBytes,
+    logicalSectorBytes: 512,
     zeroed,
     content: () => readFile(name),
     open: async () => {

@@ -17,7 +17,7 @@ export async function writeToFile(file: string, context: AgentContext, imageInfo
   const handle = await open(file, 'w+');
   try {
     await handle.truncate(diskBytes);
-    const target = { name: file, sizeBytes: diskBytes };
+    const target = { name: file, sizeBytes: diskBytes, logicalSectorBytes: 512 };
     const { clock, log, signal, reportProgress, shareImage } = context;
     const written = await writeImage(
       target,

@@ -40,7 +40,7 @@ const cpuBefore = cpuMs();
 const started = performance.now();
 const handle = await open(disk, 'w+');
 await handle.truncate(Number(bytes));
-const target = { name: disk, sizeBytes: Number(bytes) };
+const target = { name: disk, sizeBytes: Number(bytes), logicalSectorBytes: 512 };
 const written = await writeImage(
   target,
   () => Promise.resolve({ ...target, handle, close: () => handle.close(), sectorBytes: 512, rotational: false }),
