@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { cleanBootEntries, parseDescribedEntries } from '#agent/boot/boot-entries.ts';
+import { cleanBootEntries } from '#agent/boot/clean-boot-entries.ts';
+import { parseBootEntries } from '#agent/boot/efibootmgr.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import type { Run } from '#shared/process/run.ts';
 
@@ -23,14 +24,14 @@ function fakeRun(stdout: string): { readonly run: Run; readonly deleted: string[
 }
 
 test('reads label and device path', () => {
-  expect(parseDescribedEntries(verbose).map(({ number, label }) => `${number} ${label}`)).toEqual([
+  expect(parseBootEntries(verbose).entries.map(({ number, label }) => `${number} ${label}`)).toEqual([
     '0000 UiApp',
     '0001 UEFI PXEv4 (MAC:525400123456)',
     '0003 debian',
     '0005 ironic1',
   ]);
-  expect(parseDescribedEntries(verbose)[2]?.path).toMatch(/^HD\(1,GPT,.*shimx64.efi\)$/);
-  expect(parseDescribedEntries('Boot0007* none\n')).toEqual([{ number: '0007', label: 'none', path: '' }]);
+  expect(parseBootEntries(verbose).entries[2]?.path).toMatch(/^HD\(1,GPT,.*shimx64.efi\)$/);
+  expect(parseBootEntries('Boot0007* none\n').entries).toMatchObject([{ number: '0007', label: 'none', path: '' }]);
 });
 
 test('without patterns what installed systems left goes, and what the firmware made stays', async () => {

@@ -1,20 +1,24 @@
 import { mkdir, open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeBootEntries } from '#agent/boot/boot-entries.ts';
 import { type DeployedSystem, findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
 import { type NewBootEntry, readBootMode } from '#agent/boot/efibootmgr.ts';
 import { type DeployedDisk, devicesOf, findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
-import { findLoaders } from '#agent/boot/find-loaders.ts';
+import { type FoundLoaders, findLoaders, readFirmwareArchitecture } from '#agent/boot/find-loaders.ts';
 import { configureGrub, installBiosGrub, installEfiGrub } from '#agent/boot/grub.ts';
+import { readKnownPartitions } from '#agent/boot/known-partitions.ts';
 import { ensureBootPartitions } from '#agent/boot/raid-boot-partitions.ts';
 import { type GrubPlatform, prepareGrub, writeBiosGrub } from '#agent/boot/ramdisk-grub.ts';
 import { findEsp, spreadEsp } from '#agent/boot/spread-esp.ts';
+import { writeBootEntries } from '#agent/boot/write-boot-entries.ts';
 import type { AgentContext } from '#agent/context.ts';
+import { eraseEfiDumps } from '#agent/erase/erase-pstore.ts';
 import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
 import { withMounted } from '#agent/storage/mount.ts';
-import { readPartitionTable } from '#agent/storage/partition-table.ts';
+import { partitionName, readPartitionTable } from '#agent/storage/partition-table.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+import type { Run } from '#shared/process/run.ts';
 
 /** Parameters of `image.install_bootloader` (agent-protocol.md §4.1). */
 export interface BootloaderParams {
@@ -42,17 +46,20 @@ interface Target extends DeployedDisk {
  * what the image's own GRUB tools make. UEFI: a boot entry for the loader on
  * the EFI system partition, first in the order; on RAID one for each disk, each with a copy of that partition. BIOS: a
  * whole-disk image brings its boot code, and that it is there is checked; on RAID every disk gets GRUB.
+ * @returns warnings: what was not done, though the machine is expected to boot
  * @throws AppError `not_found` (no EFI system partition, loader, boot code, GRUB), `storage_error`, `conflict` for UEFI
  * in a ramdisk booted by a BIOS; none of these when failures are to be ignored.
  */
-export async function installBootloader(context: Context, params: BootloaderParams): Promise<void> {
+export async function installBootloader(context: Context, params: BootloaderParams): Promise<readonly string[]> {
   try {
     const target = await findTarget(context, params);
-    if (params.target_boot_mode === 'uefi') await installUefi(context, target);
-    else await installBios(context, target);
+    if (params.target_boot_mode === 'uefi') return await installUefi(context, target);
+    await installBios(context, target);
+    return [];
   } catch (error) {
     if (!params.ignore_bootloader_failure) throw error;
     context.log.warn({ err: error }, 'boot loader not installed, as the conductor allows');
+    return [`the boot loader is not installed, which is allowed: ${errorChain(error)}`];
   }
 }
 
@@ -75,7 +82,8 @@ async function findTarget(context: Context, params: BootloaderParams): Promise<T
   };
 }
 
-async function installUefi(context: Context, target: Target): Promise<void> {
+/** @returns warnings */
+async function installUefi(context: Context, target: Target): Promise<readonly string[]> {
   const { run, log } = context;
   if ((await readBootMode()) !== 'uefi') {
     throw new AppError(
@@ -91,34 +99,56 @@ async function installUefi(context: Context, target: Target): Promise<void> {
       await installOwnEfiGrub(context, target, esp);
     }
   }
-  const entries = target.isRaid ? await raidEntries(context, target, esp) : await plainEntries(context, target, esp);
-  await writeBootEntries(run, entries);
-  log.info({ device: target.device.name, entries }, 'boot entries written');
+  const { loaders, hasRemovablePath, files, places } = target.isRaid
+    ? await raidPlaces(context, target, esp)
+    : await plainPlaces(context, target, esp);
+  const entries = loaders.flatMap(({ path, ...loader }) =>
+    places.map(({ suffix, ...place }) => ({ ...place, ...loader, label: `${loader.label}${suffix}`, loader: path })),
+  );
+  const known = await readKnownPartitions(run, log);
+  const ids = places.flatMap(({ device, partition }) => known.ids.get(partitionName(device, partition)) ?? []);
+  const looked = { known, files: new Map(ids.map((id) => [id, files])), hasRemovablePath };
+  const { removed, warnings } = await writeBootEntries(run, entries, looked, () => dropDumps(log));
+  log.info({ device: target.device.name, entries, removed }, 'boot entries written');
+  return warnings;
 }
 
-async function plainEntries({ run }: Context, target: Target, esp: ProbedPartition): Promise<readonly NewBootEntry[]> {
-  const loaders = await withMounted(run, esp.name, readOnlyEsp, findLoaders);
-  return loaders.map(({ label, path }) => ({
-    device: target.device.name,
-    partition: esp.number,
-    label,
-    loader: path,
+async function dropDumps(log: Log): Promise<void> {
+  try {
+    const removed = await eraseEfiDumps();
+    log.warn({ removed }, "the firmware's memory may be full: kernels' crash dumps are removed");
+  } catch (error) {
+    log.warn({ err: error }, "crash dumps in the firmware's memory could not be removed");
+  }
+}
+
+/** Loaders, and the partitions on which firmware finds them. */
+interface FoundPlaces extends FoundLoaders {
+  /** `suffix` of the labels of entries there. */
+  readonly places: readonly (Pick<NewBootEntry, 'device' | 'partition'> & { readonly suffix: string })[];
+}
+
+async function plainPlaces({ run }: Context, target: Target, esp: ProbedPartition): Promise<FoundPlaces> {
+  const found = await loadersOn(run, esp.name);
+  return { ...found, places: [{ device: target.device.name, partition: esp.number, suffix: '' }] };
+}
+
+async function raidPlaces({ run }: Context, target: Target, esp: ProbedPartition): Promise<FoundPlaces> {
+  const spread = await spreadEsp(run, target.disks, esp);
+  const found = await loadersOn(run, spread.device);
+  const places = spread.holders.map(({ disk, number }, index) => ({
+    device: disk,
+    partition: number,
+    suffix: ` (RAID, part${index})`,
   }));
+  return { ...found, places };
 }
 
 const readOnlyEsp = { type: 'vfat', options: ['ro', 'nosuid', 'nodev', 'noexec'] } as const;
 
-async function raidEntries({ run }: Context, target: Target, esp: ProbedPartition): Promise<readonly NewBootEntry[]> {
-  const spread = await spreadEsp(run, target.disks, esp);
-  const loaders = await withMounted(run, spread.device, readOnlyEsp, findLoaders);
-  return loaders.flatMap(({ label, path }) =>
-    spread.holders.map(({ disk, number }, index) => ({
-      device: disk,
-      partition: number,
-      label: `${label} (RAID, part${index})`,
-      loader: path,
-    })),
-  );
+async function loadersOn(run: Run, device: string): Promise<FoundLoaders> {
+  const architecture = await readFirmwareArchitecture();
+  return withMounted(run, device, readOnlyEsp, (root) => findLoaders(root, architecture));
 }
 
 async function installBios(context: Context, target: Target): Promise<void> {
@@ -142,9 +172,10 @@ async function ownGrub({ run }: Context, target: Target, platform: GrubPlatform)
   const root = await findRootFileSystem(run, target.partitions, target.rootUuid);
   const uuid = root.fsUuid;
   if (uuid === null) throw new AppError('not_found', `the file system of ${root.name} has no UUID to be found by`);
-  return withMounted(run, root.name, { options: ['rw', 'nosuid', 'nodev', 'noexec'] }, (folder) =>
+  const core = await withMounted(run, root.name, { options: ['rw', 'nosuid', 'nodev', 'noexec'] }, (folder) =>
     prepareGrub(run, { folder, uuid }, { platform, configure: target.isPartitionImage }),
   );
+  return core;
 }
 
 /** Under the name that firmware looks for by itself; boot entries are the caller's to write. */

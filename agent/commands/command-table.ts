@@ -20,8 +20,9 @@ const installBootloaderCommand = defineCommand({
   run: async (services, params) => {
     const { run, log, writtenImage } = services;
     const imagePolicy = services.imagePolicy?.() ?? {};
-    await installBootloader({ run, log, writtenImage, imagePolicy, node: services.node() }, params);
-    return null;
+    const warnings = await installBootloader({ run, log, writtenImage, imagePolicy, node: services.node() }, params);
+    // in the shape of steps' results, of which the conductor shows what the step has answered
+    return warnings.length > 0 ? { bootloader_result: { warnings } } : null;
   },
 });
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { cleanBootEntries } from '#agent/boot/boot-entries.ts';
+import { cleanBootEntries } from '#agent/boot/clean-boot-entries.ts';
 import { readBootMode } from '#agent/boot/efibootmgr.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { CleanNvramArgs } from '#shared/in-band/step-args.ts';

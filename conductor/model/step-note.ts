@@ -15,6 +15,8 @@ const Sensors = z.object({
   ),
 });
 
+const Warned = z.object({ warnings: z.array(z.string()).min(1) });
+
 /**
  * What operators read of what has come of a step beside its success; `undefined` where that is nothing. Pure.
  * @param isBroken its flow has failed or was aborted: nothing more comes of it
@@ -28,6 +30,8 @@ export function describeOutput(output: unknown, isBroken = false): string | unde
     ({ component, before, after }) => `${component} ${before ?? 'unknown'} → ${after ?? 'unknown'}`,
   );
   if (firmware) return nameSome(firmware, 5);
+  const warned = Warned.safeParse(output).data;
+  if (warned) return `warning: ${warned.warnings.join('; ')}`;
   const sensors = Sensors.safeParse(output).data?.sensors;
   if (!sensors) return undefined;
   const bad = sensors.filter(({ health }) => health !== null && health !== 'ok');

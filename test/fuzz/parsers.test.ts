@@ -7,7 +7,7 @@ import { efiSettings } from '#agent/bios/efi-settings.ts';
 import type { EfiVariables } from '#agent/bios/efi-variables.ts';
 import { parseKeyUpdate } from '#agent/bios/signature-lists.ts';
 import { parseBootEntries } from '#agent/boot/efibootmgr.ts';
-import { parseLoaderCsv } from '#agent/boot/find-loaders.ts';
+import { parseLoaderCsv } from '#agent/boot/loader-csv.ts';
 import { detectCompression, zstdContentSize } from '#agent/image/compression.ts';
 import { decodeConfigDrive } from '#agent/image/config-drive.ts';
 import { parseQcow2Header } from '#agent/image/qcow2/header.ts';
@@ -114,7 +114,7 @@ const parsers: readonly Parser[] = [
     name: 'loader list',
     samples: [Buffer.from('\ufeffshimx64.efi,debian,,This is the boot entry\r\n', 'utf16le')],
     runs: 3000,
-    parse: (bytes) => parseLoaderCsv(bytes, 'EFI/debian'),
+    parse: (bytes) => parseLoaderCsv(bytes, 'EFI/debian/BOOTX64.CSV'),
   },
   {
     name: 'EFI variables',
@@ -127,6 +127,9 @@ const parsers: readonly Parser[] = [
     samples: [
       Buffer.from(
         'BootCurrent: 0001\nTimeout: 3 seconds\nBootOrder: 0001,0000\nBoot0000* UiApp\tFvVol(7cb8)\nBoot0001  x\n',
+      ),
+      Buffer.from(
+        'Boot0002* a\tHD(1,MBR,0x1a2b3c4d,0x800,0x20)/File(\\EFI\\a.efi)x\n      dp: 7f ff 04 00 / 04 04 06 00 5c 00\n',
       ),
     ],
     runs: 3000,

@@ -8,6 +8,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { setInstanceBootDevice } from '#conductor/nodes/boot-device.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isPartitionImage } from '#conductor/nodes/image-info.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
 import { writesNoImage } from '#conductor/nodes/node-interfaces.ts';
 import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';
 
@@ -35,7 +36,32 @@ async function run(context: StepContext): Promise<ConductorStepOutcome> {
   if (writesNoImage(node) && !(await hasSucceeded(context, 'write_image'))) return bootFrom(context, 'disk');
   if (bootMode === 'bios' && !needsBootLoader(node)) return bootFrom(context, 'disk');
   const outcome = (await resumeStarted(context, command)) ?? (await installBootloader(context, bootMode));
-  return outcome.kind === 'done' ? bootFrom(context, 'disk') : outcome;
+  return bootOnceInstalled(context, outcome);
+}
+
+const Warned = z.looseObject({ warnings: z.array(z.string()) });
+
+/** What the agent could not do, though it expects the machine to boot, stands in the step and in the node's history. */
+async function bootOnceInstalled(context: StepContext, outcome: ConductorStepOutcome): Promise<ConductorStepOutcome> {
+  if (outcome.kind !== 'done') return outcome;
+  const { node, log, hide } = context;
+  const warnings = (Warned.safeParse(outcome.output).data?.warnings ?? []).map(hide);
+  const next = await bootFrom(context, 'disk');
+  if (next.kind !== 'done' || warnings.length === 0) return next;
+  log.warn({ node: node.uuid, warnings }, 'boot loader installed, with warnings');
+  return {
+    kind: 'done',
+    output: { warnings },
+    record: async (tx) => {
+      await addHistory(tx, {
+        nodeUuid: node.uuid,
+        eventType: 'provisioning',
+        event: `the boot loader is installed, with a warning: ${warnings.join('; ')}`,
+        conductor: context.config.conductorName,
+      });
+      return 'record' in next ? next.record(tx) : {};
+    },
+  };
 }
 
 async function installBootloader(context: StepContext, bootMode: string): Promise<ConductorStepOutcome> {
@@ -108,8 +134,5 @@ export const prepareInstanceBoot: ConductorStep = {
   step: 'prepare_instance_boot',
   description: 'Has the agent install boot loaders and boot entries where needed; boots from disk from now on.',
   run,
-  resume: async (context) => {
-    const outcome = await checkCommand(context, command);
-    return outcome.kind === 'done' ? bootFrom(context, 'disk') : outcome;
-  },
+  resume: async (context) => bootOnceInstalled(context, await checkCommand(context, command)),
 };

@@ -3,8 +3,10 @@ import type { AgentClient } from '#conductor/agents/agent-client.ts';
 import { isTraceless } from '#conductor/flows/conductor-steps/leave-ramdisk.ts';
 import { prepareInstanceBoot } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import { checkAgentStep, runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
-import type { StepContext } from '#conductor/flows/step-context.ts';
+import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import { describeOutput } from '#conductor/model/step-note.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { silentLog } from '#shared/log.ts';
 import type { CommandResult } from '#shared/wire/agent-calls.ts';
 
 /** Answers in the shapes of a real ironic-python-agent (spec/captures/agent-api-responses.txt), which makes up its ids. */
@@ -40,6 +42,8 @@ function contextWith(agent: Partial<AgentClient>, lastHeartbeatAt = new Date()):
     ports: () => Promise.resolve([]),
     session: { lastHeartbeatAt },
     clock: { now: () => new Date() },
+    log: silentLog,
+    hide: (text: string) => text,
     config: { stepTimeoutMs: Infinity, callbackTimeoutMs: 60_000 },
   } as unknown as StepContext;
 }
@@ -110,18 +114,37 @@ describe('install_bootloader, which a conductor that died has started', () => {
         management: { setBootDevice: (device: string) => Promise.resolve({ persistent: booted.push(device) > 0 }) },
       }),
     } as unknown as StepContext);
-    return outcome.then(({ kind }) => ({ kind, posted, booted }));
+    return outcome.then((done) => ({ kind: done.kind, note: noteOf(done), posted, booted }));
   };
+  const noteOf = (outcome: ConductorStepOutcome) =>
+    outcome.kind === 'done' && 'record' in outcome ? describeOutput(outcome.output) : undefined;
 
   test('is waited for while it runs, and nothing is asked meanwhile', async () => {
-    expect(await prepare([bootloader('RUNNING')])).toEqual({ kind: 'wait', posted: [], booted: [] });
+    expect(await prepare([bootloader('RUNNING')])).toEqual({ note: undefined, kind: 'wait', posted: [], booted: [] });
   });
   test('is done when it has ended', async () => {
-    expect(await prepare([bootloader('SUCCEEDED')])).toEqual({ kind: 'done', posted: [], booted: ['disk'] });
+    expect(await prepare([bootloader('SUCCEEDED')])).toEqual({
+      note: undefined,
+      kind: 'done',
+      posted: [],
+      booted: ['disk'],
+    });
+  });
+  test('is done with a warning, which is kept in the step and in the history', async () => {
+    const warned = {
+      ...bootloader('SUCCEEDED'),
+      command_result: { bootloader_result: { warnings: ['no room in NVRAM'] } },
+    };
+    expect(await prepare([warned])).toEqual({
+      kind: 'done',
+      note: 'warning: no room in NVRAM',
+      posted: [],
+      booted: ['disk'],
+    });
   });
   test('is sent when the agent does not have it', async () => {
     const posted = ['standby.get_partition_uuids', 'image.install_bootloader'];
-    expect(await prepare([succeeded(before)])).toEqual({ kind: 'wait', posted, booted: [] });
+    expect(await prepare([succeeded(before)])).toEqual({ note: undefined, kind: 'wait', posted, booted: [] });
   });
 });
 
