@@ -36,6 +36,14 @@ export async function readBootableSystem(root: string): Promise<BootableSystem> 
   return { kernels, settings };
 }
 
+/** Red Hat and SUSE call it grub2; their tools look there from then on. @throws AppError `not_found` without a /boot */
+export async function findGrubFolder(root: string): Promise<'boot/grub' | 'boot/grub2'> {
+  const names = await readdir(await resolveInside(root, 'boot')).catch((cause: unknown) => {
+    throw new AppError('not_found', 'the image has no /boot', { cause });
+  });
+  return names.includes('grub2') && !names.includes('grub') ? 'boot/grub2' : 'boot/grub';
+}
+
 /** Kernels among the names of `/boot`, newest first, with the initrds that Debian, Red Hat and SUSE make for them. Pure. */
 export function findKernels(names: readonly string[]): BootableSystem['kernels'] {
   const versions = names.flatMap((name) => /^vmlinuz-([\w.+~-]+)$/.exec(name)?.[1] ?? []);
@@ -95,7 +103,8 @@ function quoted(word: string): string {
   return /^[\w.,:=/@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-async function listNames(root: string, folder: string): Promise<string[]> {
+/** Names in a folder of a mounted root file system; none where there is no such folder. */
+export async function listNames(root: string, folder: string): Promise<string[]> {
   return unlessAbsent(readdir(await resolveInside(root, folder)), []);
 }
 

@@ -8,6 +8,7 @@ import { configureGrub, installBiosGrub, installEfiGrub } from '#agent/boot/grub
 import { readKnownPartitions } from '#agent/boot/known-partitions.ts';
 import { ensureBootPartitions } from '#agent/boot/raid-boot-partitions.ts';
 import { type GrubPlatform, prepareGrub, writeBiosGrub } from '#agent/boot/ramdisk-grub.ts';
+import { requireGrubReadable } from '#agent/boot/require-grub-readable.ts';
 import { findEsp, spreadEsp } from '#agent/boot/spread-esp.ts';
 import { writeBootEntries } from '#agent/boot/write-boot-entries.ts';
 import type { AgentContext } from '#agent/context.ts';
@@ -175,6 +176,7 @@ async function ownGrub({ run }: Context, target: Target, platform: GrubPlatform)
   const core = await withMounted(run, root.name, { options: ['rw', 'nosuid', 'nodev', 'noexec'] }, (folder) =>
     prepareGrub(run, { folder, uuid }, { platform, configure: target.isPartitionImage }),
   );
+  await requireGrubReadable(run, root);
   return core;
 }
 

@@ -1,7 +1,7 @@
 import { copyFile, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readBootableSystem, renderConfiguration } from '#agent/boot/grub-configuration.ts';
+import { findGrubFolder, readBootableSystem, renderConfiguration } from '#agent/boot/grub-configuration.ts';
 import { placeFile } from '#agent/inject/inject-files.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { readDiskTable } from '#agent/storage/sfdisk.ts';
@@ -49,14 +49,6 @@ export async function prepareGrub(
   }
   await copyModules(await resolveInside(root.folder, `${folder}/${platform}`), platform);
   return makeCore(run, root.uuid, { platform, prefix: `/${folder}` });
-}
-
-/** Red Hat and SUSE call it grub2; their tools look there from then on. */
-async function findGrubFolder(root: string): Promise<'boot/grub' | 'boot/grub2'> {
-  const names = await readdir(await resolveInside(root, 'boot')).catch((cause: unknown) => {
-    throw new AppError('not_found', 'the image has no /boot', { cause });
-  });
-  return names.includes('grub2') && !names.includes('grub') ? 'boot/grub2' : 'boot/grub';
 }
 
 /**

@@ -61,6 +61,7 @@ export const programs = [
   'fatlabel',
   'findmnt',
   'flock',
+  'grub-fstest',
   'grub-mkimage',
   'fsck.vfat',
   'gzip',

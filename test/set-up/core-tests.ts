@@ -76,6 +76,7 @@ export const coreTests: readonly CoreTest[] = [
   { file: 'system/image-tables.test.ts', proves: 'images that do not fit the disk are refused before it is touched' },
   { file: 'system/image-neighbours.test.ts', proves: 'machines that send each other the image that they deploy' },
   { file: 'system/write-partition-image.test.ts', proves: 'partition images on block devices' },
+  { file: 'system/grub-reads.test.ts', proves: "root file systems that GRUB can't read are refused, by Debian's GRUB" },
   { file: 'system/config-drive.test.ts', proves: 'config drives' },
   { file: 'system/inject-files.test.ts', proves: 'files put into file systems' },
   { file: 'system/erase.test.ts', proves: 'erasing on block devices' },

@@ -35,6 +35,8 @@ export const labPackages: readonly string[] = [
   'xz-utils',
   'zstd',
   'casync', // makes chunked images
+  'grub-common', // grub-fstest, which reads file systems as GRUB does
+  'xfsprogs', // mkfs.xfs, for it
   'busybox-static', // the KVM probe's initrd
   'cpio',
   // kubernetes-client is unpacked, not installed: set-up.sh says why
