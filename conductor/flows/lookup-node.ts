@@ -12,7 +12,8 @@ import { addHistory } from '#conductor/nodes/node-history.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { sparing } from '#conductor/nodes/os-disk.ts';
-import { findNodeByAddresses } from '#conductor/nodes/ports/port-store.ts';
+import { listNodesByAddresses } from '#conductor/nodes/ports/port-store.ts';
+import { reportSharedAddresses } from '#conductor/nodes/ports/report-shared-addresses.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
 
@@ -45,7 +46,7 @@ export async function lookupNode(
   const { db } = context;
   const node = request.nodeUuid
     ? await findNode(db, request.nodeUuid)
-    : await findNodeByAddresses(db, request.addresses);
+    : await findByAddresses(context, request.addresses);
   // an instance that boots, still in `deploying`, is a stranger as well
   if (!node || (await readRequiredBoot(db, node)) !== 'ramdisk') {
     throw new AppError('not_found', 'Resource could not be found.');
@@ -60,6 +61,20 @@ export async function lookupNode(
     noteBootEvent(context, { nodeUuid: node.uuid }, { event: 'lookup' });
   }
   return answerAgent(context, node, request.version);
+}
+
+async function findByAddresses(
+  context: Pick<EngineContext, 'db' | 'config' | 'log'>,
+  addresses: readonly string[],
+): Promise<NodeRow | undefined> {
+  const [uuid, ...others] = await listNodesByAddresses(context.db, addresses);
+  if (uuid === undefined) return undefined;
+  if (others.length === 0) return findNode(context.db, uuid);
+  // while none of them waits for a ramdisk, any stranger could write here
+  const nodes = await Promise.all([uuid, ...others].slice(0, 10).map((each) => findNode(context.db, each)));
+  const boots = await Promise.all(nodes.map((node) => node && readRequiredBoot(context.db, node)));
+  if (boots.includes('ramdisk')) await reportSharedAddresses(context, [uuid, ...others], addresses);
+  return undefined;
 }
 
 /** Whether the machine has this boot's token from its CD or from iPXE, or must have: then nobody gets it by a lookup. */

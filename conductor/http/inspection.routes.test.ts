@@ -10,6 +10,7 @@ import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
 import { applyInspection } from '#conductor/nodes/inspection/apply-inspection.ts';
 import { findInventory, latestInventory, recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import recordedReport from '#conductor/nodes/inspection/recorded-report.json' with { type: 'json' };
+import { listHistory } from '#conductor/nodes/node-history.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -56,6 +57,22 @@ describe('POST /v1/continue_inspection', () => {
   beforeEach(async () => {
     await addPort();
     await inState('inspect wait');
+  });
+
+  test('a machine with cards of two nodes under inspection is neither, and both histories say so', async () => {
+    const other = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n2' });
+    const usb = '02:00:00:00:00:01';
+    await api.call('POST', '/v1/ports', { node_uuid: other.uuid, address: usb });
+    await api.context.db.update(nodes).set({ provisionState: 'inspect wait' });
+    const interfaces = [...inventory.interfaces, { name: 'usb0', mac_address: usb }];
+    expect((await send({ ...report, inventory: { ...inventory, interfaces } })).status).toBe(404);
+    for (const [node, its] of [
+      [nodeUuid, other.uuid],
+      [other.uuid, nodeUuid],
+    ] as const) {
+      const [last] = await listHistory(api.context.db, node, 1);
+      expect(last?.event).toMatch(new RegExp(`^a machine has asked .* of this node and of ${its}, .*${usb}`));
+    }
   });
 
   test('without a version it answers the uuid, and keeps all but the logs', async () => {

@@ -39,7 +39,7 @@ export async function continueInspection(
   // logs of a healthy machine are large, and nobody reads them
   const { inventory, logs: _, ...pluginData } = body;
   const machine = { addresses, bmcAddresses, nodeUuid };
-  const node = await findInspectedNode(context.db, machine);
+  const node = await findInspectedNode(context, machine);
   if (node === undefined) {
     const found = { document: report.data.inventory, inventory: inventory as JsonObject, pluginData };
     return enrolDiscovered(context, machine, found);

@@ -4,6 +4,8 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { isAmong } from '#conductor/kernel/db/statement.ts';
+import type { NodesContext } from '#conductor/nodes/context.ts';
+import { reportSharedAddresses } from '#conductor/nodes/ports/report-shared-addresses.ts';
 
 /** What identifies a machine that reports its inspection. */
 export interface InspectedMachine {
@@ -14,16 +16,26 @@ export interface InspectedMachine {
 }
 
 /**
- * The node under inspection that this machine is: by its ports' MAC addresses, else by its BMC's address, which is all
- * that is known of a node without ports.
+ * Finds the node under inspection that this machine is: by its ports' MAC addresses, else by its BMC's address, which is
+ * all that is known of a node without ports. Where it may be one of several, that is told in the history of each.
  */
-export async function findInspectedNode(db: Queryable, machine: InspectedMachine): Promise<NodeRow | undefined> {
+export async function findInspectedNode(
+  context: Pick<NodesContext, 'db' | 'config' | 'log'>,
+  machine: InspectedMachine,
+): Promise<NodeRow | undefined> {
+  const { db } = context;
   const byPort = await nodesWithPorts(db, machine.addresses);
   const candidates = byPort.length > 0 ? byPort : await nodesWithBmc(db, machine.bmcAddresses, isInspected());
   const [uuid, ...others] =
     machine.nodeUuid === undefined ? candidates : candidates.filter((each) => each === machine.nodeUuid);
-  const rows = uuid !== undefined && others.length === 0 ? await db.select().from(nodes).where(isInspected(uuid)) : [];
-  return rows[0];
+  if (uuid === undefined) return undefined;
+  if (others.length > 0) {
+    const shown = byPort.length > 0 ? machine.addresses : machine.bmcAddresses;
+    await reportSharedAddresses(context, [uuid, ...others].toSorted(), shown);
+    return undefined;
+  }
+  const [node] = await db.select().from(nodes).where(isInspected(uuid));
+  return node;
 }
 
 function isInspected(uuid?: string): SQL | undefined {

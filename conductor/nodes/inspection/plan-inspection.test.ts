@@ -88,6 +88,22 @@ describe('ports', () => {
     expect(plan.portChanges).toEqual([]);
   });
 
+  test("a card that has only given itself an address, as a BMC's USB card, is none of them", () => {
+    const usb = (more: object) => ({ name: 'usb0', mac_address: otherMac, ...more });
+    const portsOf = (nic: object) =>
+      planInspection(bare, [], {
+        inventory: inventory({
+          boot: null,
+          interfaces: [{ name: 'eno1', mac_address: bootMac, ipv4_address: '10.0.0.5' }, usb(nic)],
+        }),
+      }).newPorts.map(({ address }) => address);
+    expect(portsOf({ ipv4_address: '169.254.3.17' })).toEqual([bootMac]);
+    expect(portsOf({ ipv4_address: '169.254.3.17', ipv6_address: 'fe80::5054:ff:fe00:2' })).toEqual([bootMac]);
+    expect(portsOf({ ipv6_address: 'FE80::1' })).toEqual([bootMac]);
+    expect(portsOf({ ipv4_address: '169.254.3.17', ipv6_address: '2001:db8::2' })).toEqual([bootMac, otherMac]);
+    expect(portsOf({ ipv4_address: '169.25.4.1' })).toEqual([bootMac, otherMac]);
+  });
+
   test('a known port gets the switch port that it lacks, and whether it boots', () => {
     const other = port({ uuid: 'p2', address: otherMac });
     const plan = planInspection(bare, [port({}), other], { inventory: inventory() });

@@ -15,13 +15,19 @@ export const listNodePorts = rowsBy(ports, 'nodeUuid', 'id');
 
 /** The node of the machine with these MAC addresses, in lower case. */
 export async function findNodeByAddresses(db: Queryable, addresses: readonly string[]): Promise<NodeRow | undefined> {
+  const [uuid, ...others] = await listNodesByAddresses(db, addresses);
+  // addresses of two nodes: nobody can say which one this machine is
+  return uuid === undefined || others.length > 0 ? undefined : findNode(db, uuid);
+}
+
+/** UUIDs of the nodes with a port of one of these MAC addresses, in lower case; in order. */
+export async function listNodesByAddresses(db: Queryable, addresses: readonly string[]): Promise<string[]> {
   const rows = await db
     .selectDistinct({ nodeUuid: ports.nodeUuid })
     .from(ports)
-    .where(isAmong(ports.address, addresses));
-  // addresses of two nodes: nobody can say which one this machine is
-  const [row] = rows;
-  return row && rows.length === 1 ? findNode(db, row.nodeUuid) : undefined;
+    .where(isAmong(ports.address, addresses))
+    .orderBy(ports.nodeUuid);
+  return rows.map(({ nodeUuid }) => nodeUuid);
 }
 
 /** MAC addresses of all ports, in order. */
