@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { callbackUrl, findAdvertisedAddress } from '#agent/advertised-address.ts';
 import { type AgentInventory, openInventory } from '#agent/agent-inventory.ts';
@@ -29,7 +30,7 @@ import {
   sendProgress,
   sessionNode,
 } from '#agent/session.ts';
-import { setClock } from '#agent/set-clock.ts';
+import { raiseClock, readKernelDate, setClock } from '#agent/set-clock.ts';
 import { createServerCertificate, type ServerCertificate } from '#agent/tls.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -62,7 +63,18 @@ export interface AgentDependencies {
 export async function runAgent(config: AgentConfig, dependencies: AgentDependencies): Promise<void> {
   const { clock, log, signal } = dependencies;
   if (config.hardwareDelayMs > 0) await clock.sleep(config.hardwareDelayMs, signal);
-  const api = createApiClient({ ...config, urls: config.apiUrls, log, now: () => clock.now() });
+  if (config.setClock) {
+    const built = readKernelDate(await readFile('/proc/version', 'utf8'));
+    await raiseClock(built, dependencies, 'the kernel, which was built then');
+  }
+  const now = (): Date => clock.now();
+  const api = createApiClient({
+    ...config,
+    urls: config.apiUrls,
+    log,
+    now,
+    raiseClock: clockRaiser(config, dependencies),
+  });
   try {
     await inspectAndServe(api, config, dependencies);
   } finally {
@@ -70,12 +82,22 @@ export async function runAgent(config: AgentConfig, dependencies: AgentDependenc
   }
 }
 
+function clockRaiser(
+  config: AgentConfig,
+  dependencies: AgentDependencies,
+): ((time: Date) => Promise<void>) | undefined {
+  if (!config.setClock) return undefined;
+  const by = 'the API, whose certificate could not be checked by the old time';
+  return (time) => raiseClock(time, dependencies, by);
+}
+
 async function inspectAndServe(api: ApiClient, config: AgentConfig, dependencies: AgentDependencies): Promise<void> {
   const { say, signal } = dependencies;
   const inventory = (dependencies.openInventory ?? openInventory)(config, dependencies);
   try {
     if (config.inspection) {
-      const target = { ...config, ...dependencies, url: config.inspection.callbackUrl };
+      const raise = clockRaiser(config, dependencies);
+      const target = { ...config, ...dependencies, url: config.inspection.callbackUrl, raiseClock: raise };
       await inspect(config.inspection, target, { ...dependencies, inventory: () => inventory.read() });
     }
     if (config.apiUrls.length > 0) return await lookUpAndServe(api, config, { ...dependencies, inventory });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createApiClient } from '#agent/api/api-client.ts';
-import { setClock } from '#agent/set-clock.ts';
+import { raiseClock, readKernelDate, setClock } from '#agent/set-clock.ts';
 import { createInstantClock } from '#agent/testing/fake-clock.ts';
 import { startFakeConductor } from '#agent/testing/fake-conductor.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
@@ -57,4 +57,27 @@ test('the API tells by its answers how wrong the clock is', async () => {
   expect(Math.abs((api.clockErrorMs() ?? 0) - hour)).toBeLessThan(hour / 2);
   await api.close();
   await conductor.close();
+});
+
+test.each([
+  [
+    'Linux version 6.1.0-41-amd64 (x) (gcc-12) #1 SMP PREEMPT_DYNAMIC Debian 6.1.158-1 (2025-11-09)\n',
+    '2025-11-09T00:00:00.000Z',
+  ],
+  ['Linux version 6.12.0 (x@y) (gcc) #2 SMP Sun Oct  5 12:34:56 UTC 2025\n', '2025-10-05T12:34:56.000Z'],
+  ['Linux version 6.1.0 (x) (gcc-12) #1 SMP @0\n', undefined],
+  ['', undefined],
+])('when the kernel was built: %j', (version, built) => {
+  expect(readKernelDate(version)?.toISOString()).toBe(built);
+});
+
+test('a clock is raised, never set back', async () => {
+  const { commands, said, ...rest } = parts();
+  await raiseClock(undefined, rest, 'nobody');
+  await raiseClock(new Date('2026-11-20T08:00:00Z'), rest, 'somebody');
+  expect(commands).toEqual([]);
+  await raiseClock(new Date('2026-11-22T08:00:00Z'), rest, 'the kernel, which was built then');
+  expect(said).toEqual([
+    'the clock said 2026-11-21T08:00:00Z, set to 2026-11-22T08:00:00Z by the kernel, which was built then',
+  ]);
 });

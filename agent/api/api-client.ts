@@ -51,15 +51,19 @@ export function createApiClient(options: {
   readonly apiVersion?: string | undefined;
   readonly log: Log;
   readonly now?: () => Date;
+  /** Sets the machine's clock forward to a time that nobody vouches for; absent where the clock is not ours. */
+  readonly raiseClock?: ((time: Date) => Promise<void>) | undefined;
 }): ApiClient {
   const urls = [...options.urls];
+  const now = options.now ?? (() => new Date());
   const dispatcher = new Agent({ connect: { rejectUnauthorized: !options.insecure } });
-  const known: { version: Microversion | undefined; clockErrorMs: number | undefined } = {
+  const known: { version: Microversion | undefined; clockErrorMs: number | undefined; hasRaised: boolean } = {
     version: parseMicroversion(options.apiVersion),
     clockErrorMs: undefined,
+    hasRaised: false,
   };
 
-  const requestFrom = async (url: string, { method, path, version, headers, body }: ApiRequest): Promise<ApiAnswer> => {
+  const askFrom = async (url: string, { method, path, version, headers, body }: ApiRequest): Promise<ApiAnswer> => {
     const answer = await askPeer('conductor', `${url}${path}`, {
       who: 'the conductor',
       method,
@@ -75,8 +79,29 @@ export function createApiClient(options: {
       timeoutMs: options.requestTimeoutMs,
     });
     const time = Date.parse(String(answer.headers['date']));
-    if (!Number.isNaN(time)) known.clockErrorMs = time - (options.now?.() ?? new Date()).getTime();
+    if (!Number.isNaN(time)) known.clockErrorMs = time - now().getTime();
     return { status: answer.status, body: answer.body };
+  };
+
+  /** A clock that is behind makes the API's certificate one of the future, so nothing that it says could be heard. */
+  const requestFrom = async (url: string, asked: ApiRequest): Promise<ApiAnswer> => {
+    try {
+      return await askFrom(url, asked);
+    } catch (error) {
+      const problem = dateProblem(error);
+      if (problem === 'not yet valid' && options.raiseClock && !known.hasRaised) {
+        known.hasRaised = true;
+        const time = await askUnverifiedTime(url, options.requestTimeoutMs);
+        if (time && time.getTime() > now().getTime()) {
+          await options.raiseClock(time);
+          return await askFrom(url, asked);
+        }
+      }
+      if (problem === undefined) throw error;
+      const clock = now().toISOString().replace(/\.\d+/, '');
+      const text = `the certificate of ${url} is ${problem} by this machine's clock, which says ${clock}`;
+      throw new AppError('unavailable', text, { cause: error });
+    }
   };
 
   const send = async (apiRequest: ApiRequest): Promise<ApiAnswer> => {
@@ -107,6 +132,35 @@ export function createApiClient(options: {
     currentUrl: () => urls[0] ?? '',
     close: () => dispatcher.destroy(),
   };
+}
+
+/** Of a certificate that is right but for its dates, in OpenSSL's words. */
+function dateProblem(error: unknown): 'not yet valid' | 'not valid any more' | undefined {
+  for (let current = error; current instanceof Error; current = current.cause) {
+    const { code } = current as NodeJS.ErrnoException;
+    if (code === 'CERT_NOT_YET_VALID') return 'not yet valid';
+    if (code === 'CERT_HAS_EXPIRED') return 'not valid any more';
+  }
+  return undefined;
+}
+
+/** `Date` of a server that may be anybody; nothing is told to it, and nothing else of its answer is used. */
+async function askUnverifiedTime(url: string, timeoutMs: number): Promise<Date | undefined> {
+  const dispatcher = new Agent({ connect: { rejectUnauthorized: false } });
+  try {
+    const { headers } = await askPeer('conductor', `${url}/`, {
+      who: 'the conductor',
+      method: 'GET',
+      dispatcher,
+      timeoutMs,
+    });
+    const time = new Date(String(headers['date']));
+    return Number.isNaN(time.getTime()) ? undefined : time;
+  } catch {
+    return undefined;
+  } finally {
+    await dispatcher.destroy();
+  }
 }
 
 function readVersion(answer: ApiAnswer): Microversion {

@@ -151,6 +151,7 @@ export interface ReportTarget {
   readonly random: Random;
   readonly log: Log;
   readonly signal: AbortSignal;
+  readonly raiseClock?: ((time: Date) => Promise<void>) | undefined;
 }
 
 const attempts = 5;
