@@ -40,7 +40,7 @@ export async function setClock(
 }
 
 /**
- * Sets a clock that is behind forward: never back, so that whoever gives the time can't bring an expired certificate back
+ * Sets a clock that is behind forward: never back, so that a server that lies can't bring an expired certificate back
  * to life.
  */
 export async function raiseClock(time: Date | undefined, services: ClockServices, by: string): Promise<void> {

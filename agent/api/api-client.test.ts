@@ -65,7 +65,7 @@ test("a clock that is behind the certificate is set forward by the server's, and
   });
   expect(await api.version()).toBe(99);
   expect(raised).toEqual([new Date(date?.toUTCString() ?? '')]);
-  // whoever it was that answered unchecked has been told nothing
+  // the server that answered unchecked has heard nothing else
   expect(seen).toEqual(['GET / no id', 'GET / a-secret']);
   await api.close();
 });

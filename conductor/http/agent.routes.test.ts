@@ -57,16 +57,16 @@ test('lookup by cards of two nodes: no answer, and both histories say why, once,
   const other = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n2' });
   await api.call('POST', '/v1/ports', { node_uuid: other.uuid, address: '52:54:00:aa:bb:02' });
   const both = 'addresses=52:54:00:aa:bb:01,52:54:00:aa:bb:02';
-  const told = async (): Promise<readonly string[]> => {
+  const histories = async (): Promise<readonly string[]> => {
     const of = async (node: string) => (await listHistory(api.context.db, node, 10)).map(({ event }) => event);
     return [...(await of(uuid)), ...(await of(other.uuid))].filter((event) => event.startsWith('a machine has asked'));
   };
   expect((await lookup(both)).status).toBe(404);
-  expect(await told()).toEqual([]);
+  expect(await histories()).toEqual([]);
   await api.context.db.update(nodes).set({ provisionState: 'clean wait' }).where(eq(nodes.uuid, uuid));
   for (const _ of [1, 2])
     expect(await lookup(both)).toMatchObject({ status: 404, fault: 'Resource could not be found.' });
-  expect(await told()).toEqual([
+  expect(await histories()).toEqual([
     expect.stringMatching(
       new RegExp(`of this node and of ${other.uuid}, so it got no answer: .*bb:01, 52:54:00:aa:bb:02; `),
     ),
