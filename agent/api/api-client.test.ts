@@ -27,7 +27,7 @@ beforeEach(async () => {
   seen = [];
   raised.length = 0;
   server = createServer({ cert: lateCertificate, key: datedKey }, (request, response) => {
-    seen.push(`${request.method} ${request.url} ${request.headers['x-openstack-request-id'] ?? 'no id'}`);
+    seen.push(`${request.method} ${request.url} ${String(request.headers['x-openstack-request-id'] ?? 'no id')}`);
     if (date) response.setHeader('date', date.toUTCString());
     else response.sendDate = false;
     response.end('{"default_version": {"version": "1.99"}}');

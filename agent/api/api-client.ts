@@ -1,5 +1,6 @@
 import { Agent } from 'undici';
 import { z } from 'zod';
+import { createInTime } from '#agent/api/in-time.ts';
 import { type Microversion, microversions, parseMicroversion } from '#agent/api/microversion.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -57,13 +58,12 @@ export function createApiClient(options: {
   const urls = [...options.urls];
   const now = options.now ?? (() => new Date());
   const dispatcher = new Agent({ connect: { rejectUnauthorized: !options.insecure } });
-  const known: { version: Microversion | undefined; clockErrorMs: number | undefined; hasRaised: boolean } = {
+  const known: { version: Microversion | undefined; clockErrorMs: number | undefined } = {
     version: parseMicroversion(options.apiVersion),
     clockErrorMs: undefined,
-    hasRaised: false,
   };
 
-  const askFrom = async (url: string, { method, path, version, headers, body }: ApiRequest): Promise<ApiAnswer> => {
+  const requestFrom = async (url: string, { method, path, version, headers, body }: ApiRequest): Promise<ApiAnswer> => {
     const answer = await askPeer('conductor', `${url}${path}`, {
       who: 'the conductor',
       method,
@@ -83,32 +83,13 @@ export function createApiClient(options: {
     return { status: answer.status, body: answer.body };
   };
 
-  /** A clock that is behind makes the API's certificate one of the future, so nothing that it says could be heard. */
-  const requestFrom = async (url: string, asked: ApiRequest): Promise<ApiAnswer> => {
-    try {
-      return await askFrom(url, asked);
-    } catch (error) {
-      const problem = dateProblem(error);
-      if (problem === 'not yet valid' && options.raiseClock && !known.hasRaised) {
-        known.hasRaised = true;
-        const time = await askUnverifiedTime(url, options.requestTimeoutMs);
-        if (time && time.getTime() > now().getTime()) {
-          await options.raiseClock(time);
-          return await askFrom(url, asked);
-        }
-      }
-      if (problem === undefined) throw error;
-      const clock = now().toISOString().replace(/\.\d+/, '');
-      const text = `the certificate of ${url} is ${problem} by this machine's clock, which says ${clock}`;
-      throw new AppError('unavailable', text, { cause: error });
-    }
-  };
+  const askInTime = createInTime({ now, raiseClock: options.raiseClock, timeoutMs: options.requestTimeoutMs });
 
   const send = async (apiRequest: ApiRequest): Promise<ApiAnswer> => {
     const failures: unknown[] = [];
     for (const url of urls) {
       try {
-        const answer = await requestFrom(url, apiRequest);
+        const answer = await askInTime(url, () => requestFrom(url, apiRequest));
         if (url !== urls[0]) urls.unshift(...urls.splice(urls.indexOf(url), 1));
         return answer;
       } catch (cause) {
@@ -132,35 +113,6 @@ export function createApiClient(options: {
     currentUrl: () => urls[0] ?? '',
     close: () => dispatcher.destroy(),
   };
-}
-
-/** Of a certificate that is right but for its dates, in OpenSSL's words. */
-function dateProblem(error: unknown): 'not yet valid' | 'not valid any more' | undefined {
-  for (let current = error; current instanceof Error; current = current.cause) {
-    const { code } = current as NodeJS.ErrnoException;
-    if (code === 'CERT_NOT_YET_VALID') return 'not yet valid';
-    if (code === 'CERT_HAS_EXPIRED') return 'not valid any more';
-  }
-  return undefined;
-}
-
-/** `Date` of a server that may be anybody; nothing is told to it, and nothing else of its answer is used. */
-async function askUnverifiedTime(url: string, timeoutMs: number): Promise<Date | undefined> {
-  const dispatcher = new Agent({ connect: { rejectUnauthorized: false } });
-  try {
-    const { headers } = await askPeer('conductor', `${url}/`, {
-      who: 'the conductor',
-      method: 'GET',
-      dispatcher,
-      timeoutMs,
-    });
-    const time = new Date(String(headers['date']));
-    return Number.isNaN(time.getTime()) ? undefined : time;
-  } catch {
-    return undefined;
-  } finally {
-    await dispatcher.destroy();
-  }
 }
 
 function readVersion(answer: ApiAnswer): Microversion {

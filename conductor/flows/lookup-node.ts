@@ -71,9 +71,13 @@ async function findByAddresses(
   if (uuid === undefined) return undefined;
   if (others.length === 0) return findNode(context.db, uuid);
   // while none of them waits for a ramdisk, any stranger could write here
-  const nodes = await Promise.all([uuid, ...others].slice(0, 10).map((each) => findNode(context.db, each)));
-  const boots = await Promise.all(nodes.map((node) => node && readRequiredBoot(context.db, node)));
-  if (boots.includes('ramdisk')) await reportSharedAddresses(context, [uuid, ...others], addresses);
+  for (const each of [uuid, ...others].slice(0, 10)) {
+    const node = await findNode(context.db, each);
+    if (node && (await readRequiredBoot(context.db, node)) === 'ramdisk') {
+      await reportSharedAddresses(context, [uuid, ...others], addresses);
+      break;
+    }
+  }
   return undefined;
 }
 
