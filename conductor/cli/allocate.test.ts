@@ -85,3 +85,24 @@ test('a dry run says of each node why it would be refused, and fails where the a
   error = 'no available nodes match the resource class gold';
   await expect(terminal.run('allocate', 'gold', '--dry-run')).rejects.toThrow(/^no available nodes match/);
 });
+
+test('what `baremetal allocation` has: a UUID, a node with an instance, the class as an option, fields', async () => {
+  const terminal = createRecordingTerminal((request) =>
+    request.includes('?')
+      ? { allocations: [{ uuid: 'a', name: 'web' }] }
+      : { uuid: 'a', name: 'web', state: 'allocating' },
+  );
+  await terminal.run('allocate', '--resource-class', 'gold', '--uuid', 'u1', '--name', 'web');
+  await terminal.run('allocate', '--node', 'n1');
+  expect(terminal.calls).toEqual([
+    ['POST /v1/allocations', { resource_class: 'gold', uuid: 'u1', name: 'web' }],
+    ['POST /v1/allocations', { node: 'n1' }],
+  ]);
+  await expect(terminal.run('allocate')).rejects.toThrow('CLASS is missing (or --node)');
+  await expect(terminal.run('allocate', 'gold', '--resource-class', 'gold')).rejects.toThrow('one of them');
+  const list = await terminal.run('allocation', 'list', '--resource-class', 'gold', '--fields', 'uuid, name');
+  expect(list).toContain('web');
+  expect(terminal.calls.at(-1)?.[0]).toContain('/v1/allocations?fields=uuid,name&resource_class=gold&');
+  await terminal.run('allocation', 'show', 'web', '--fields', 'uuid,state');
+  expect(terminal.calls.at(-1)?.[0]).toBe('GET /v1/allocations/web?fields=uuid%2Cstate');
+});

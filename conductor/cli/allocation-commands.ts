@@ -37,7 +37,9 @@ async function requestBody(input: CommandInput): Promise<Json> {
   const wait = textOption(input, 'wait');
   const extra = listOption(input, 'extra').map((text) => `extra.${text}`);
   const body: Json = {
-    resource_class: input.operands[0],
+    resource_class: resourceClass(input),
+    uuid: textOption(input, 'uuid'),
+    node: textOption(input, 'node'),
     name: textOption(input, 'name'),
     owner: textOption(input, 'owner'),
     traits: nonEmpty(listOption(input, 'trait')),
@@ -49,6 +51,16 @@ async function requestBody(input: CommandInput): Promise<Json> {
     ...toObject(await readAssignments(extra)),
   };
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+}
+
+function resourceClass(input: CommandInput): string | undefined {
+  const [operand] = input.operands;
+  const option = textOption(input, 'resource-class');
+  if (operand !== undefined && option !== undefined)
+    throw usageError('--resource-class: the same as CLASS, so one of them');
+  const given = operand ?? option;
+  if (given === undefined && textOption(input, 'node') === undefined) throw usageError('CLASS is missing (or --node)');
+  return given;
 }
 
 function nonEmpty(list: readonly string[]): readonly string[] | undefined {
@@ -136,8 +148,11 @@ async function dryRun(context: CommandContext, input: CommandInput, body: Json):
 
 export const allocateCommand: Command = {
   words: 'allocate',
-  operands: ['CLASS'],
+  operands: ['[CLASS]'],
   options: {
+    'resource-class': { value: 'CLASS', meaning: 'the same as CLASS, as in `baremetal`' },
+    uuid: { value: 'UUID', meaning: 'of the allocation; default: a new one' },
+    node: { value: 'NODE', meaning: 'make the allocation of a node that has an instance already' },
     name: { value: 'NAME', meaning: 'of the allocation; a node of that name is tried first' },
     trait: { value: 'TRAIT', repeats: true, meaning: 'the node must have it' },
     candidate: { value: 'NODE', repeats: true, meaning: 'only these nodes, by name or UUID' },
@@ -168,9 +183,11 @@ const allocations: Resource = {
   filters: {
     state: { query: 'state', value: 'STATE', meaning: 'only allocating, active or error' },
     class: { query: 'resource_class', value: 'CLASS', meaning: 'only of this resource class' },
+    'resource-class': { query: 'resource_class', value: 'CLASS', meaning: 'the same as --class, as in `baremetal`' },
     node: { query: 'node', value: 'NODE', meaning: 'only of this node' },
     owner: { query: 'owner', value: 'PROJECT', meaning: 'only of this owner' },
   },
+  choosesFields: true,
 };
 
 export const allocationCommands: readonly Command[] = [

@@ -1,6 +1,12 @@
 import { type Json, listAll } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toPatch } from '#conductor/cli/assignments.ts';
-import { type Command, type CommandOption, pathOperand, textOption } from '#conductor/cli/command.ts';
+import {
+  type Command,
+  type CommandInput,
+  type CommandOption,
+  pathOperand,
+  textOption,
+} from '#conductor/cli/command.ts';
 import { forEachOperand } from '#conductor/cli/on-nodes.ts';
 import { columnsOf, fieldTable, print } from '#conductor/cli/print.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -17,6 +23,17 @@ export interface Resource {
   readonly columns: readonly string[];
   /** Option → the API's filter. */
   readonly filters?: Readonly<Record<string, CommandOption & { readonly query: string }>>;
+  /** Which of its fields are shown can be chosen. */
+  readonly choosesFields?: boolean;
+}
+
+const fieldsOption = { fields: { value: 'FIELD,…', meaning: 'show these fields' } } as const;
+
+/** @returns `undefined` = not chosen */
+function chosenFields(input: CommandInput): readonly string[] | undefined {
+  return textOption(input, 'fields')
+    ?.split(',')
+    .map((name) => name.trim());
 }
 
 /** `undefined` values and links are nobody's to read. */
@@ -25,14 +42,15 @@ function shown(object: Json): Json {
 }
 
 export function listCommand(resource: Resource, meaning: string): Command {
-  const { columns, filters = {} } = resource;
+  const { filters = {}, choosesFields = false } = resource;
   return {
     words: `${resource.words} list`,
-    options: filters,
+    options: { ...filters, ...(choosesFields ? fieldsOption : {}) },
     meaning,
     run: async (context, input) => {
+      const columns = chosenFields(input) ?? resource.columns;
       const query: Record<string, string | undefined> = { fields: columns.join(',') };
-      for (const [name, filter] of Object.entries(filters)) query[filter.query] = textOption(input, name);
+      for (const [name, filter] of Object.entries(filters)) query[filter.query] ??= textOption(input, name);
       const rows = await listAll(context.client, resource, query);
       print(context, input, { json: rows.map(shown), text: columnsOf(rows, columns) });
     },
@@ -43,9 +61,12 @@ export function showCommand(resource: Resource, meaning: string): Command {
   return {
     words: `${resource.words} show`,
     operands: [resource.operand],
+    options: resource.choosesFields ? fieldsOption : {},
     meaning,
     run: async (context, input) => {
-      const found = await context.client.call('GET', `${resource.path}/${pathOperand(input)}`);
+      const fields = chosenFields(input);
+      const query = fields ? `?fields=${encodeURIComponent(fields.join(','))}` : '';
+      const found = await context.client.call('GET', `${resource.path}/${pathOperand(input)}${query}`);
       if (!found)
         throw new AppError(
           'not_found',
