@@ -14,6 +14,7 @@ import { wayToWipe } from '#conductor/nodes/requested-wipe.ts';
 import { listReceiptsOfAction } from '#conductor/receipts/receipt-store.ts';
 import { type Note, nameNodes } from '#conductor/sites/actions/action-notes.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
+import type { Log } from '#shared/log.ts';
 
 const step = 'final_report';
 
@@ -27,14 +28,24 @@ export async function finalReport({ context, action }: ActionWork): Promise<Step
     [...run.nodes].map(([name, { status, reason }]) => ({ name, status, remark: reason })),
   );
   const nothing = describeNothingToDeploy({ groups: run.groups.length, nodes: run.nodes.size });
+  const report = reportSite(run);
+  logReport(context.log.child({ action: action.id, name: action.name }), report);
   return {
     event: 'succeeded',
     notes: [
-      ...noteReport(reportSite(run), actionTable[action.name].teardown !== 'then keeps'),
+      ...noteReport(report, actionTable[action.name].teardown !== 'then keeps'),
       ...torn,
       ...outdated.concat(nothing).map((text): Note => ({ step, verbosity: 1, text })),
     ],
   };
+}
+
+/** For whoever reads the conductor's log and not the action (seed 000: "a report will be logged"). */
+function logReport(log: Log, { groups, nodes, conclusion }: SiteReport): void {
+  for (const { name: group, critical, stage, reason, nodes: counts } of groups) {
+    log.info({ group, critical, stage, reason, nodes: counts }, 'deployment group ended');
+  }
+  log.info({ nodes, conclusion }, 'nodes of a site action');
 }
 
 /** @param deploys else nodes are only torn down, in their first phase Pure. */

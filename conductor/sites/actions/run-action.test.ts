@@ -1,9 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { getAction } from '#conductor/flows/actions/action-store.ts';
 import { siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
 import { webhookDeliveries } from '#conductor/kernel/db/schema/webhook.ts';
+import { finalReport } from '#conductor/sites/actions/final-report.ts';
 import { commitRevision, makeAction } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld, makeSite, type WorldOptions } from '#conductor/sites/actions/testing/site-world.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
+import { createLog } from '#shared/log.ts';
 import { type ActionStage, openActionStage, seedSite } from '#test/support/action-stage.ts';
 
 let actions: ActionStage;
@@ -29,6 +32,25 @@ test('a strategy without groups: nothing is deployed, and the action is complete
     'Warning there was nothing to deploy: the strategy of the documents has no groups',
   );
   expect(await actions.steps(id)).toContainEqual(['final_report', 'succeeded']);
+});
+
+test('the conductor’s log has the report: a line for each group, and the names of nodes by status', async () => {
+  const { id } = await actions.begin({ fate: failing('deploy', 'compute') });
+  await actions.ended(id);
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog({
+    component: 'test',
+    only: { write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) },
+  });
+  const { context } = actions.api;
+  const work = { context: { ...context, log }, action: await getAction(context.db, id) };
+  await finalReport(work as unknown as Parameters<typeof finalReport>[0]);
+  const ended = lines.filter(({ msg }) => msg === 'deployment group ended');
+  expect(ended.map(({ group }) => group).toSorted()).toEqual(seedStrategy.groups.map(({ name }) => name).toSorted());
+  expect(ended[0]).toMatchObject({ level: 30, action: id, stage: expect.any(String) as unknown });
+  const { nodes } = lines.find(({ msg }) => msg === 'nodes of a site action') as { nodes: Record<string, string[]> };
+  expect(Object.values(nodes).flat().sort()).toEqual(seedNodes.map(({ name }) => name).sort());
+  expect(nodes['failure']).not.toEqual([]);
 });
 
 test('a success says nothing of nodes that no group chose', async () => {

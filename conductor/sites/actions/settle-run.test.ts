@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { FlowRequest } from '#conductor/model/flow-states.ts';
 import { textRemark } from '#conductor/model/remark.ts';
+import { newRemark } from '#conductor/model/remark-words.ts';
 import { reportSite } from '#conductor/model/site-report.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
 import { prolongPhases, settleRun, stopReason, workingNodes } from '#conductor/sites/actions/settle-run.ts';
@@ -29,6 +30,19 @@ describe('settling', () => {
     const first = settle(start, 'run');
     expect(first.decisions.map(({ kind }) => kind)).toEqual(['enter stage', 'begin']);
     expect(settle(first.run, 'run')).toEqual({ run: first.run, decisions: [], isOver: false });
+  });
+
+  test('stopped: what was in service before is not called prepared; what was not, is', () => {
+    const outcome = (code: 'deployed-already' | undefined) =>
+      code ? { state: 'done' as const, remark: newRemark(code) } : { state: 'done' as const };
+    const statusOf = (code: 'deployed-already' | undefined) => {
+      const prepared = applyOutcomes(settle(start, 'run').run, new Map([['n1', outcome(code)]]));
+      const { run } = settle(settle(prepared, 'hold').run, 'abort');
+      expect(stages(run)).toEqual(['failure', 'not_started']);
+      return reportSite(run).nodes;
+    };
+    expect(statusOf('deployed-already')).toMatchObject({ success: ['n1'], prepared: [], not_started: ['n2'] });
+    expect(statusOf(undefined)).toMatchObject({ success: [], prepared: ['n1'], not_started: ['n2'] });
   });
 
   test('paused: what is at work ends its phase, and nothing begins', () => {

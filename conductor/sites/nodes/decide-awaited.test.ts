@@ -43,6 +43,14 @@ describe.each(orders)('of an order with teardown $teardown.afterwards', (order) 
   });
 });
 
+test('as long as nobody has seen it in service it is prepared, and not there already', () => {
+  const facts = factsOf('active', 'deployed by the site', { rest, deployed: awaited });
+  expect(inWords(decideNode(nodeCase(facts, { phase: 'prepare' })))).toMatchObject({ outcome: { state: 'done' } });
+  expect(inWords(decideNode(nodeCase(facts, { phase: 'prepare' })))).not.toHaveProperty('outcome.remark');
+  const back = factsOf('active', 'deployed by the site', { rest });
+  expect(inWords(decideNode(nodeCase(back, { phase: 'prepare' })))).toHaveProperty('outcome.remark');
+});
+
 test('somebody’s flow is waited for, and then the clusters', () => {
   const facts = factsOf('active', 'deployed by the site', { rest, deployed: awaited });
   const flow = observedFlow({ kind: 'service', actionId: null, requestedBy: 'ada' });

@@ -7,6 +7,7 @@ import {
   done,
   failed,
   isActionsDeploy,
+  isAwaited,
   isSites,
   type NodeCase,
   type NodeDecision,
@@ -149,7 +150,8 @@ export const rebuildFailed = newRemark('rebuild-failed', { remedy: renewal });
 function alreadyActive(given: NodeCase, node: ObservedNode): NodeDecision {
   if (isActionsDeploy(given, node)) return act({ kind: 'record' }, newRemark('recording-deploy'));
   if (isSites(given) !== 'deployed') return failed(notDeployedByUs(node));
-  return renewAccess(given) ?? done(alreadyThere(given));
+  // one that has not been seen in service is as good as prepared
+  return renewAccess(given) ?? (isAwaited(given) ? done() : done(alreadyThere(given)));
 }
 
 /** A BMC's new password, or address: without it nobody reaches a node in service. Nothing else of it is changed. Pure. */
@@ -180,7 +182,7 @@ export function deployedElsewhere(given: NodeCase, { provisionState: state }: Ob
 
 function instanceElsewhere(given: NodeCase, node: ObservedNode): NodeDecision {
   if (isSites(given) !== 'deployed') return failed(newRemark('is-in-state', { state: node.provisionState }));
-  return renewAccess(given) ?? done(deployedElsewhere(given, node));
+  return renewAccess(given) ?? (isAwaited(given) ? done() : done(deployedElsewhere(given, node)));
 }
 
 function instanceBroken(given: NodeCase, node: ObservedNode): NodeDecision {

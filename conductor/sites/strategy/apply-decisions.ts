@@ -98,6 +98,10 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
     case 'end group': {
       const { stage, reason, misses } = decision;
       change({ stage, misses, ...(reason === undefined ? {} : { reason }) });
+      for (const name of group.members) {
+        const node = nodeOf(draft, name);
+        if (isInService(node)) draft.changed.set(name, { ...node, status: 'success' });
+      }
       return;
     }
     case 'begin': {
@@ -118,6 +122,12 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
     default:
       decision satisfies never;
   }
+}
+
+/** Of a node at rest that the site had deployed before: the end of a run does not make less of it. */
+function isInService({ status, work, reason }: NodeRun): boolean {
+  const codes: readonly (string | undefined)[] = ['deployed-already', 'outdated', 'deployed-elsewhere'];
+  return status === 'prepared' && work === undefined && codes.includes(reason?.code);
 }
 
 function nodeToBegin(draft: RunDraft, name: string, phase: NodePhase): NodeRun {
