@@ -4,7 +4,6 @@ import { burnInDisks } from '#agent/burnin/burn-in-disks.ts';
 import { burnInNetwork } from '#agent/burnin/burn-in-network.ts';
 import { chooseMegabytes, readAvailableBytes, stress } from '#agent/burnin/stressapptest.ts';
 import type { AgentContext } from '#agent/context.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 import {
   readCpuSettings,
   readDiskSettings,
@@ -78,22 +77,4 @@ const burninNetwork = defineStep<AgentContext, Record<string, never>>({
   },
 });
 
-/** Offered, so that a hardware manager for GPUs has a step to take over, and who asks learns why it is not done. */
-const burninGpu = defineStep<AgentContext, Record<string, never>>({
-  interface: 'deploy',
-  step: 'burnin_gpu',
-  priorities: { clean: 0, service: 0 },
-  destroys: 'none',
-  description: 'Needs a hardware manager that has the drivers of the GPU',
-  abortable: true,
-  args: z.strictObject({}),
-  run: () =>
-    Promise.reject(
-      new AppError(
-        'not_supported',
-        "this ramdisk has no GPU drivers: add a hardware manager with a burnin_gpu step to image-build's recipe",
-      ),
-    ),
-});
-
-export const burninSteps = [burninCpu, burninMemory, burninDisk, burninNetwork, burninGpu] as const;
+export const burninSteps = [burninCpu, burninMemory, burninDisk, burninNetwork] as const;
