@@ -220,7 +220,14 @@ describe('reading', () => {
     expect(await names('?node=nope')).toBe('node: Node nope could not be found.');
     expect(await names('?state=odd')).toContain('state: must be one of allocating, active, error');
     expect(await names('?sort_key=extra')).toContain('sort_key');
-    expect(await names('?fields=bogus')).toContain("no field 'bogus'");
+    expect(await names('?fields=bogus')).toBe("fields: an allocation has no field 'bogus'");
+    expect(await names('?resource_class=')).toContain('resource_class: must not be empty');
+    const [listed] = (await api.call('GET', '/v1/allocations?resource_class=small')).body['allocations'] as object[];
+    const shown = (await api.call('GET', '/v1/allocations/a')).body;
+    for (const each of [listed, shown])
+      for (const own of ['wait_until', 'waiting_for', 'group_uuid']) expect(each).not.toHaveProperty(own);
+    const asked = (await api.call('GET', '/v1/allocations/a?fields=uuid,wait_until')).body;
+    expect(asked).toMatchObject({ wait_until: null });
     const page = await api.call('GET', '/v1/allocations?limit=2&fields=uuid,name');
     expect(page.body['next']).toMatch(/\/v1\/allocations\?limit=2&fields=uuid,name&marker=/);
     expect(Object.keys((page.body['allocations'] as object[])[0] ?? {})).toEqual(['uuid', 'name', 'links']);

@@ -40,7 +40,7 @@ const ListQuery = z.strictObject({
   ...pagingQuery,
   fields: fieldsQuery,
   node: z.string().optional(),
-  resource_class: z.string().max(80).optional(),
+  resource_class: z.string().min(1, 'must not be empty').max(80, 'is too long: at most 80 characters').optional(),
   state: z.enum(states, { error: `must be one of ${states.join(', ')}` }).optional(),
   owner: z.string().optional(),
 });
@@ -94,9 +94,12 @@ const removeOfNode = route.delete(
   { since: since.resource },
 );
 
-function answer(c: Context<ApiEnv>, row: AllocationRow, fields?: readonly string[]) {
+/** @param asked for; without it all that say something */
+function answer(c: Context<ApiEnv>, row: AllocationRow, asked?: string) {
+  const version = c.get('version');
+  const fields = asked === undefined ? undefined : chooseFieldsAt(asked, allocationFields, version);
   return {
-    ...viewAllocation(row, { version: c.get('version'), fields }),
+    ...viewAllocation(row, { version, fields }),
     links: linksTo(originOf(c), `allocations/${row.uuid}`),
   };
 }
@@ -108,7 +111,7 @@ export function allocationRoutes(app: ApiApp, context: HttpContext): void {
     const version = c.get('version');
     const query = c.req.valid('query');
     if (query.owner !== undefined) requireVersion(version, since.owner, "query argument 'owner'");
-    const fields = chooseFieldsAt(query.fields, allocationFields, version);
+    chooseFieldsAt(query.fields, allocationFields, version); // wrong ones are told of an empty list, too
     const { project } = c.get('caller');
     const paging = parsePaging(query);
     if (paging.marker !== undefined) await getAllocation(db, paging.marker, project);
@@ -121,7 +124,7 @@ export function allocationRoutes(app: ApiApp, context: HttpContext): void {
     const isOthers = project !== undefined && query.owner !== undefined && query.owner !== project;
     const rows = isOthers ? [] : await listRows(db, allocationResource, { where }, paging);
     return c.json({
-      allocations: rows.map((row) => answer(c, row, fields)),
+      allocations: rows.map((row) => answer(c, row, query.fields)),
       ...nextPage(c, path, paging, rows),
     });
   });
@@ -144,7 +147,8 @@ export function allocationRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(show, async (c) => {
-    const fields = chooseFieldsAt(c.req.valid('query').fields, allocationFields, c.get('version'));
+    const { fields } = c.req.valid('query');
+    chooseFieldsAt(fields, allocationFields, c.get('version'));
     const row = await getAllocation(db, c.req.valid('param').allocation, c.get('caller').project);
     return c.json(answer(c, row, fields));
   });
@@ -164,7 +168,8 @@ export function allocationRoutes(app: ApiApp, context: HttpContext): void {
 /** `/v1/nodes/{node}/allocation`. */
 export function nodeAllocationRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(showOfNode, async (c) => {
-    const fields = chooseFieldsAt(c.req.valid('query').fields, allocationFields, c.get('version'));
+    const { fields } = c.req.valid('query');
+    chooseFieldsAt(fields, allocationFields, c.get('version'));
     return c.json(answer(c, await allocationOfNode(context, c, c.req.valid('param').node), fields));
   });
   app.openapi(removeOfNode, async (c) => {

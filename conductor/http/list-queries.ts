@@ -93,8 +93,13 @@ export function chooseFields<Field extends string>(text: string | undefined, set
   const wanted = text.split(',').map((name) => name.trim());
   const isField = (name: string): name is Field => set.all.some((field) => field === name);
   const unknown = wanted.find((name) => !isField(name) && name !== 'links');
-  if (unknown !== undefined) throw new AppError('invalid_argument', `fields: a ${set.what} has no field '${unknown}'`);
+  if (unknown !== undefined)
+    throw new AppError('invalid_argument', `fields: ${withArticle(set.what)} has no field '${unknown}'`);
   return wanted.filter(isField);
+}
+
+function withArticle(noun: string): string {
+  return `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
 }
 
 /** A resource whose fields came with different microversions. */

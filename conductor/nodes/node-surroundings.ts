@@ -17,6 +17,7 @@ export const noSurroundings: NodeSurroundings = {
   reservation: undefined,
   traits: [],
   currentStep: undefined,
+  flowSteps: undefined,
   agent: undefined,
   differing: [],
 };
@@ -29,6 +30,10 @@ const surroundingColumns = {
       'priority', s.priority)
     FROM flows f JOIN flow_steps s ON s.flow_uuid = f.uuid AND s.state IN ('running', 'waiting')
     WHERE f.node_uuid = nodes.uuid AND f.ended_at IS NULL LIMIT 1)`,
+  flow_steps: `(SELECT json_agg(json_build_object('kind', f.kind, 'interface', s.interface, 'step', s.step, 'args', s.args,
+      'priority', s.priority, 'state', s.state) ORDER BY s.position)
+    FROM flows f JOIN flow_steps s ON s.flow_uuid = f.uuid AND s.phase = 'main'
+    WHERE f.node_uuid = nodes.uuid AND f.ended_at IS NULL)`,
   agent: `(SELECT json_build_object('callbackUrl', callback_url, 'version', version, 'lastHeartbeatAt', last_heartbeat_at)
     FROM agent_sessions a WHERE a.node_uuid = nodes.uuid)`,
   differing: `(SELECT json_agg(json_build_object('address', p.address, 'network', s.network, 'vlans', s.found, 'bond', s.found_bond)
@@ -44,7 +49,7 @@ const columnOfField: Readonly<Partial<Record<NodeField, readonly SurroundingColu
   traits: ['traits'],
   clean_step: ['current_step'],
   deploy_step: ['current_step'],
-  driver_internal_info: ['agent', 'differing'],
+  driver_internal_info: ['agent', 'differing', 'flow_steps'],
 };
 const allSurroundings = Object.keys(surroundingColumns) as SurroundingColumn[];
 
@@ -95,6 +100,7 @@ interface SurroundingRow {
   readonly reservation?: string | null;
   readonly traits?: string[] | null;
   readonly current_step?: NonNullable<NodeSurroundings['currentStep']> | null;
+  readonly flow_steps?: NodeSurroundings['flowSteps'] | null;
   readonly agent?: { callbackUrl: string | null; version: string | null; lastHeartbeatAt: string | null } | null;
   readonly differing?: NodeSurroundings['differing'] | null;
 }
@@ -105,6 +111,7 @@ function surroundingsOf(row: SurroundingRow): NodeSurroundings {
     reservation: row.reservation ?? undefined,
     traits: row.traits ?? [],
     currentStep: row.current_step ?? undefined,
+    flowSteps: row.flow_steps ?? undefined,
     agent: agent
       ? { ...agent, lastHeartbeatAt: agent.lastHeartbeatAt === null ? null : new Date(agent.lastHeartbeatAt) }
       : undefined,

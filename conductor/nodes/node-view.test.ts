@@ -93,6 +93,26 @@ describe('viewNode', () => {
     expect(view(96, cleaning)).toMatchObject({ deploy_step: {}, clean_step: current });
   });
 
+  test('has the steps of a flow and the place of the current one where Ironic has them, without secrets', () => {
+    const step = (name: string, state: 'succeeded' | 'waiting' | 'pending', kind: 'deploy' | 'manual_clean') => ({
+      kind,
+      interface: 'deploy',
+      step: name,
+      args: name === 'b' ? { password: 'secret' } : {},
+      priority: 80,
+      state,
+    });
+    const shown = (name: string, args = {}) => ({ interface: 'deploy', step: name, args, priority: 80 });
+    const infoOf = (kind: 'deploy' | 'manual_clean') =>
+      view(96, {
+        ...noSurroundings,
+        flowSteps: [step('a', 'succeeded', kind), step('b', 'waiting', kind), step('c', 'pending', kind)],
+      })['driver_internal_info'];
+    const steps = [shown('a'), shown('b', { password: '******' }), shown('c')];
+    expect(infoOf('deploy')).toEqual({ deploy_steps: steps, deploy_step_index: 1 });
+    expect(infoOf('manual_clean')).toEqual({ clean_steps: steps, clean_step_index: 1 });
+  });
+
   test('tells of a wipe that is owed', () => {
     const owing = viewNode({ ...row, owedWipe: { preserveLocalStorage: true } }, noSurroundings, {
       version: 96,

@@ -21,10 +21,14 @@ export interface NodeSurroundings {
   readonly currentStep:
     | (Pick<FlowStepRow, 'interface' | 'step' | 'args' | 'priority'> & { kind: FlowKindName })
     | undefined;
+  /** Of the flow under way, in order, but what cleans up. */
+  readonly flowSteps: readonly FlowStepView[] | undefined;
   readonly agent: Pick<AgentSessionRow, 'callbackUrl' | 'version' | 'lastHeartbeatAt'> | undefined;
   /** Its ports whose switch ports are otherwise than Baton has set them, as last read. */
   readonly differing: readonly DifferingPort[];
 }
+
+type FlowStepView = Pick<FlowStepRow, 'interface' | 'step' | 'args' | 'priority' | 'state'> & { kind: FlowKindName };
 
 interface DifferingPort {
   readonly address: string;
@@ -75,8 +79,9 @@ const special: Readonly<Partial<Record<NodeField, FieldValue>>> = {
   clean_step: (_, { currentStep }) => stepOf(currentStep, 'clean'),
   deploy_step: (_, { currentStep }) => stepOf(currentStep, 'deploy'),
   driver_info: (node) => maskDocument(node.driverInfo),
-  driver_internal_info: (node, { agent, differing }) => ({
+  driver_internal_info: (node, { agent, differing, flowSteps }) => ({
     ...internalInfo(agent),
+    ...flowInfo(flowSteps),
     ...switchPortInfo(differing),
     ...wipeInfo(node),
     // Baton's own: until when nothing may switch its power, and why
@@ -116,6 +121,30 @@ function stepOf(current: NodeSurroundings['currentStep'], kind: FlowKindName): J
   if (current?.kind !== kind) return {};
   const { interface: stepInterface, step, args, priority } = current;
   return { interface: stepInterface, step, args: maskDocument(args), priority };
+}
+
+/** Ironic's words for the flows that have steps of its kind. */
+const stepLists: Readonly<Partial<Record<FlowKindName, 'deploy' | 'clean' | 'service'>>> = {
+  deploy: 'deploy',
+  clean: 'clean',
+  manual_clean: 'clean',
+  service: 'service',
+};
+
+/** The list of steps and the place of the one that runs (seed 004), as long as the flow does. */
+function flowInfo(steps: NodeSurroundings['flowSteps']): JsonObject {
+  const list = steps?.[0] && stepLists[steps[0].kind];
+  if (!steps || list === undefined) return {};
+  const current = steps.findIndex(({ state }) => state === 'running' || state === 'waiting');
+  return {
+    [`${list}_steps`]: steps.map(({ interface: stepInterface, step, args, priority }) => ({
+      interface: stepInterface,
+      step,
+      args: maskDocument(args),
+      priority,
+    })),
+    [`${list}_step_index`]: current === -1 ? null : current,
+  };
 }
 
 /** Baton's own: what a wipe that preserves local storage erases, what the last one has preserved, and what is owed. */
