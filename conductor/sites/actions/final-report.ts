@@ -40,7 +40,7 @@ export async function finalReport({ context, action }: ActionWork): Promise<Step
   };
 }
 
-/** For whoever reads the conductor's log and not the action (seed 000: "a report will be logged"). */
+/** For those who read the conductor's log and not the action (seed 000: "a report will be logged"). */
 function logReport(log: Log, { groups, nodes, conclusion }: SiteReport): void {
   for (const { name: group, critical, stage, reason, nodes: counts } of groups) {
     log.info({ group, critical, stage, reason, nodes: counts }, 'deployment group ended');

@@ -46,10 +46,10 @@ test('the conductor’s log has the report: a line for each group, and the names
   const work = { context: { ...context, log }, action: await getAction(context.db, id) };
   await finalReport(work as unknown as Parameters<typeof finalReport>[0]);
   const ended = lines.filter(({ msg }) => msg === 'deployment group ended');
-  expect(ended.map(({ group }) => group).toSorted()).toEqual(seedStrategy.groups.map(({ name }) => name).toSorted());
+  expect(new Set(ended.map(({ group }) => group))).toEqual(new Set(seedStrategy.groups.map(({ name }) => name)));
   expect(ended[0]).toMatchObject({ level: 30, action: id, stage: expect.any(String) as unknown });
   const { nodes } = lines.find(({ msg }) => msg === 'nodes of a site action') as { nodes: Record<string, string[]> };
-  expect(Object.values(nodes).flat().sort()).toEqual(seedNodes.map(({ name }) => name).sort());
+  expect(new Set(Object.values(nodes).flat())).toEqual(new Set(seedNodes.map(({ name }) => name)));
   expect(nodes['failure']).not.toEqual([]);
 });
 
