@@ -1,5 +1,5 @@
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
-import { isVirtualMedium } from '#shared/disks/disk.ts';
+import { isNoDisk, isVirtualMedium } from '#shared/disks/disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type DiskMarks, type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
 
@@ -67,7 +67,7 @@ export function isErasable(device: BlockDevice): boolean {
 
 /** What may hold data of its own: broken and locked disks too, but no empty slot. */
 export function isDisk(device: BlockDevice): boolean {
-  if (device.type !== 'disk' || /^\/dev\/(z?ram|fd|nbd)\d/.test(device.name)) return false;
+  if (device.type !== 'disk' || isNoDisk(device.name)) return false;
   if (device.sizeBytes > 0 || busesOfDisks.has(device.tran)) return true;
   return !device.removable && !isVirtualMedium(device);
 }

@@ -3,7 +3,7 @@ import { identityOf, nameDisk } from '#agent/erase/choose-disks.ts';
 import { type EraseServices, eraseDisk, type OnErased, readAbilities } from '#agent/erase/erase-disk.ts';
 import { createProgress, eraseEach } from '#agent/erase/erase-disks.ts';
 import { planErase } from '#agent/erase/erase-methods.ts';
-import { type MachineDisks, machineDisks, prepareDisks } from '#agent/erase/prepare-disks.ts';
+import { type EraseRemarks, type MachineDisks, machineDisks, prepareDisks } from '#agent/erase/prepare-disks.ts';
 import { sharesHardware } from '#agent/erase/require-erasable.ts';
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { wipeDisk } from '#agent/storage/wipe-disk.ts';
@@ -21,7 +21,7 @@ export async function eraseAllDisksFast(
   machine: MachineDisks = machineDisks,
 ): Promise<EraseResult> {
   const options = readEraseOptions(context.node);
-  const { disks, kept, skipped } = await prepareDisks(context, options, machine);
+  const { disks, kept, skipped, remarks } = await prepareDisks(context, options, machine);
   // from here on no write step may answer that its image is already there
   context.writtenImage.current = undefined;
   const onErased = createProgress(context, disks);
@@ -30,7 +30,7 @@ export async function eraseAllDisksFast(
   );
   const after = new Map((await machine.list(context.run)).map((device) => [device.name, device]));
   for (const disk of disks) await verifyLooksEmpty(context.run, after.get(disk.name) ?? disk);
-  return { erased, skipped };
+  return { erased, skipped, ...remarks };
 }
 
 async function eraseFast(
@@ -76,12 +76,12 @@ async function eraseData(
 export async function eraseAllMetadata(
   context: Omit<AgentContext, 'imagePolicy' | 'ports'>,
   machine: MachineDisks = machineDisks,
-): Promise<{ readonly erased: readonly string[]; readonly skipped: readonly SkippedDisk[] }> {
+): Promise<EraseRemarks & { readonly erased: readonly string[]; readonly skipped: readonly SkippedDisk[] }> {
   const { run, log } = context;
   // a read-only disk is no reason here: its metadata can't have been written by this machine's tenant either; nor is one
   // without capacity, for its data would stay anyway
   const options = { ...readEraseOptions(context.node), skipReadOnly: true, skipUnusable: true };
-  const { disks, skipped } = await prepareDisks(context, options, machine);
+  const { disks, skipped, remarks } = await prepareDisks(context, options, machine);
   // from here on no write step may answer that its image is already there
   context.writtenImage.current = undefined;
   for (const disk of disks) {
@@ -91,7 +91,7 @@ export async function eraseAllMetadata(
   }
   const after = new Map((await machine.list(run)).map((device) => [device.name, device]));
   for (const disk of disks) await verifyLooksEmpty(run, after.get(disk.name) ?? disk);
-  return { erased: disks.map(({ name }) => name), skipped };
+  return { erased: disks.map(({ name }) => name), skipped, ...remarks };
 }
 
 /** Makes a disk look empty. @throws AppError `storage_error` naming the disk. */

@@ -23,7 +23,7 @@ export async function eraseAllDisks(context: AgentContext, machine: MachineDisks
 export async function eraseDisks(
   context: AgentContext,
   options: EraseOptions,
-  { disks, kept, skipped }: DisksToErase,
+  { disks, kept, skipped, remarks }: DisksToErase,
 ): Promise<EraseResult> {
   // from here on no write step may answer that its image is already there
   context.writtenImage.current = undefined;
@@ -32,7 +32,7 @@ export async function eraseDisks(
     const abilities = await readAbilities(context, disk, sharesHardware(disk, kept));
     return eraseDisk(context, disk, planErase(abilities, options), options, onErased(disk));
   };
-  return { erased: await eraseEach(context, disks, options.concurrency, eraseOne), skipped };
+  return { erased: await eraseEach(context, disks, options.concurrency, eraseOne), skipped, ...remarks };
 }
 
 /**

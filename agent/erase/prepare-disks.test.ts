@@ -14,10 +14,12 @@ const prepare = (
   info: Record<string, unknown> = {},
   blkid = '',
   run: Run = (command) => Promise.resolve(ranWell(command === 'blkid' ? blkid : '')),
+  undriven: readonly string[] | null = [],
 ) => {
   const stopped: string[] = [];
   const machine: MachineDisks = {
     list: () => Promise.resolve(devices),
+    undrivenStorage: () => Promise.resolve(undriven),
     stopArraysOn: (_run, disksOf) => Promise.resolve(stopped.push(...disksOf.map(({ name }) => name))),
   };
   const node = {
@@ -82,6 +84,51 @@ test('a disk that is skipped by its path is not touched by another', async () =>
   await expect(prepared).rejects.toThrow('/dev/sdb would be erased and is the same disk as /dev/sda (serial KEEP)');
   expect(stopped).toEqual([]);
   expect(commands.filter((command) => command !== 'udevadm')).toEqual([]);
+});
+
+test('what each entry of the skip list protects is told, and one that names nothing is a warning', async () => {
+  const undriven = ['SD Host controller 0000:00:12.0 has no driver'];
+  const other = await prepare([testDevice({ name: '/dev/sda', serial: 'OTHER' })], {}, '', undefined, undriven)
+    .prepared;
+  expect(other.remarks).toEqual({
+    protection: [{ entry: 'properties.skip_block_devices[0] {"serial":"KEEP"}', devices: [] }],
+    warnings: [
+      expect.stringContaining('properties.skip_block_devices[0] {"serial":"KEEP"} names no disk of this machine'),
+      expect.stringContaining('SD Host controller 0000:00:12.0'),
+    ],
+  });
+  const found = await prepare([testDevice({ name: '/dev/sda', serials: ['A', 'KEEP'] })]).prepared;
+  expect(found.remarks).toMatchObject({ protection: [{ devices: ['/dev/sda'] }], warnings: [] });
+  expect(found.disks).toEqual([]);
+});
+
+test('where the PCI devices can not be listed, that is a warning too', async () => {
+  const { remarks } = await prepare([testDevice({ serial: 'KEEP' })], {}, '', undefined, null).prepared;
+  expect(remarks.warnings).toEqual([expect.stringContaining('could not be listed')]);
+});
+
+test('a disk that could not be read, and may be on the skip list, stops it before anything is touched', async () => {
+  const commands: string[] = [];
+  const run: Run = (command) => {
+    commands.push(command);
+    return Promise.resolve(ranWell());
+  };
+  const unread = testDevice({ name: '/dev/sdb', unread: 'udevadm info took longer than 30000 ms' });
+  const { prepared, stopped } = prepare([testDevice({ name: '/dev/sda', serial: 'KEEP' }), unread], {}, '', run);
+  await expect(prepared).rejects.toThrow('{"serial":"KEEP"} names /dev/sdb is not known (udevadm info took longer');
+  expect(stopped).toEqual([]);
+  expect(commands.filter((command) => command !== 'udevadm')).toEqual([]);
+});
+
+test('an entry for a volume protects its members', async () => {
+  const holders = ['/dev/md0'];
+  const { prepared, stopped } = prepare([
+    testDevice({ name: '/dev/sda', holders }),
+    testDevice({ name: '/dev/sdb' }),
+    testDevice({ name: '/dev/md0', type: 'raid1', serial: 'KEEP' }),
+  ]);
+  expect((await prepared).disks.map(({ name }) => name)).toEqual(['/dev/sdb']);
+  expect(stopped).toEqual(['/dev/sdb']);
 });
 
 test('a shared file system stops it, unless the operator says otherwise', async () => {

@@ -5,6 +5,7 @@ import { type ChosenDisks, chooseDisks, isDisk, isErasable, leftAlone, nameDisk 
 import { awaitSanitize } from '#agent/erase/nvme.ts';
 import { probeContents, requireNoSharedFileSystems } from '#agent/erase/probe-contents.ts';
 import { requireNoSharedStorage, requireNoTwins, requireUnusedDisks } from '#agent/erase/require-erasable.ts';
+import { readPci } from '#agent/hardware/inventory-pci.ts';
 import { stopArraysOn } from '#agent/raid/delete-arrays.ts';
 import { systemRoots } from '#agent/storage/device-identity.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
@@ -13,12 +14,12 @@ import { addNvmeNamespaces } from '#agent/storage/nvme-namespaces.ts';
 import { surveyStorage } from '#agent/storage/storage-claims.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
-import { readSkipList } from '#shared/disks/skip-list.ts';
+import { protectedDevices, readSkipList, warnOfUnmetEntries } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { EraseOptions } from '#shared/in-band/erase-options.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
-import { type OsDisk, type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
+import { type EraseResult, type OsDisk, type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
 
 export type PrepareContext = Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'node' | 'reportProgress'>;
 
@@ -27,11 +28,14 @@ export interface MachineDisks {
   readonly list: (run: Run) => Promise<readonly BlockDevice[]>;
   /** A running array writes its superblocks again as long as it runs, and holds its members. */
   readonly stopArraysOn: (run: Run, disks: readonly BlockDevice[], log: Log) => Promise<unknown>;
+  /** Storage controllers without a driver, in words; `null`: not known. Absent where a test has no such hardware. */
+  readonly undrivenStorage?: (run: Run, log: Log) => Promise<readonly string[] | null>;
 }
 
 export const machineDisks: MachineDisks = {
   list: async (run) => addNvmeNamespaces(run, await listBlockDevices(run, systemRoots, { withEmpty: true })),
   stopArraysOn,
+  undrivenStorage: async (run, log) => (await readPci(run, log)).baton_undriven_storage,
 };
 
 export interface DisksToErase {
@@ -39,7 +43,11 @@ export interface DisksToErase {
   /** All that must stay as it is. */
   readonly kept: readonly BlockDevice[];
   readonly skipped: readonly SkippedDisk[];
+  readonly remarks: EraseRemarks;
 }
+
+/** What the step's result says beside of disks. */
+export type EraseRemarks = Required<Pick<EraseResult, 'protection' | 'warnings'>>;
 
 /**
  * The disks of this machine that may be erased, free of whatever used them. Everything that stands against erasing one
@@ -51,23 +59,40 @@ export async function prepareDisks(
   options: EraseOptions & { readonly skipUnusable?: boolean },
   machine: MachineDisks = machineDisks,
 ): Promise<DisksToErase> {
-  const { devices, disks, skipped } = await surveyDisks(context, options, machine);
+  const { devices, disks, skipped, remarks } = await surveyDisks(context, options, machine);
   const kept = devices.filter((device) => skipped.some((each) => each.device === device.name));
   await freeDisks(context, { disks, kept }, options, machine);
   for (const each of skipped) context.log.info(each, 'disk is left alone');
-  return { disks, kept, skipped };
+  return { disks, kept, skipped, remarks };
 }
 
 /** All of the machine's devices, and which of its disks may be erased. @throws AppError as `prepareDisks` */
 async function surveyDisks(
-  { run, node }: PrepareContext,
+  { run, node, log }: PrepareContext,
   options: Parameters<typeof chooseDisks>[2],
   machine: MachineDisks,
-): Promise<ChosenDisks & { readonly devices: readonly BlockDevice[] }> {
-  const isSkipped = readSkipList(node.properties);
+): Promise<ChosenDisks & Pick<DisksToErase, 'remarks'> & { readonly devices: readonly BlockDevice[] }> {
+  // one that can't be understood stops it before the machine is looked at
+  readSkipList(node.properties);
   await waitForUdev(run);
   const devices = await machine.list(run);
-  return { devices, ...chooseDisks(devices, isSkipped, options) };
+  const protection = protectedDevices(node.properties, devices);
+  const isProtected = new Set(protection.flatMap((each) => each.devices));
+  const warnings = [...warnOfUnmetEntries(protection), ...(await warnOfUndrivenStorage(machine, run, log))];
+  for (const each of protection) log.info(each, 'an entry of the skip list protects these devices');
+  for (const warning of warnings) log.warn(warning);
+  return {
+    devices,
+    remarks: { protection, warnings },
+    ...chooseDisks(devices, ({ name }) => isProtected.has(name), options),
+  };
+}
+
+/** What may hold disks that nobody sees. */
+async function warnOfUndrivenStorage(machine: MachineDisks, run: Run, log: Log): Promise<readonly string[]> {
+  if (machine.undrivenStorage === undefined) return [];
+  const undriven = await machine.undrivenStorage(run, log);
+  return undriven ?? ['The PCI devices could not be listed: whether a storage controller has no driver is not known'];
 }
 
 /**
@@ -110,7 +135,11 @@ export async function prepareOsDisk(
   machine: SurveyedMachine = machineDisks,
 ): Promise<DisksToErase> {
   const { run, log } = context;
-  const { devices, ...chosen } = await surveyDisks(context, { skipReadOnly: true, skipUnusable: true }, machine);
+  const { devices, remarks, ...chosen } = await surveyDisks(
+    context,
+    { skipReadOnly: true, skipUnusable: true },
+    machine,
+  );
   const erasable = devices.filter(isErasable);
   const disks = findOsDisks(erasable, only);
   const kept = devices.filter(isDisk).filter((disk) => !disks.includes(disk));
@@ -131,7 +160,7 @@ export async function prepareOsDisk(
     .map((disk) => leftAlone(disk, skipReasons.preserved));
   const skipped = [...withReason, ...preserved].sort((a, b) => (a.device < b.device ? -1 : 1));
   log.info({ disks: disks.map(nameDisk), kept: kept.map(nameDisk) }, 'local storage is preserved');
-  return { disks, kept, skipped };
+  return { disks, kept, skipped, remarks };
 }
 
 /**

@@ -44,6 +44,29 @@ Driver:	mlx5_core
 Module:	mlx5_core
 `;
 
+test('storage controllers without a driver are named: nobody sees what is behind them', async () => {
+  const sd = `Slot:\t0000:00:12.0
+Class:\tSD Host controller [0805]
+Vendor:\tIntel Corporation [8086]
+Device:\tAtom SD Controller [2296]
+`;
+  const raid = `Slot:\t0000:02:00.0
+Class:\tRAID bus controller [0104]
+Vendor:\tBroadcom [1000]
+Device:\tDevice [10e7]
+`;
+  const driven = raid.replace('02:00', '03:00') + 'Driver:\tmegaraid_sas\n';
+  const found = await readPci(() => Promise.resolve(ranWell([lspci, sd, raid, driven].join('\n'))), silentLog);
+  expect(found.baton_undriven_storage).toEqual([
+    'SD Host controller 0000:00:12.0 (Intel Corporation Atom SD Controller, 8086:2296) has no driver in this ramdisk: ' +
+      'disks behind it are neither seen nor erased',
+    'RAID bus controller 0000:02:00.0 (Broadcom, 1000:10e7) has no driver in this ramdisk: ' +
+      'disks behind it are neither seen nor erased',
+  ]);
+  const failed = await readPci(() => Promise.reject(new AppError('command_failed', 'no lspci')), silentLog);
+  expect(failed.baton_undriven_storage).toBeNull();
+});
+
 test('cards with their names; GPUs and other accelerators are told from a BMC’s display', async () => {
   const found = await readPci(() => Promise.resolve(ranWell(lspci)), silentLog);
   expect(found.baton_pci_devices?.map(({ address }) => address)).toEqual([
@@ -77,5 +100,9 @@ test('cards with their names; GPUs and other accelerators are told from a BMC’
 test('a machine without that bus, or without lspci', async () => {
   expect(parseLspci('')).toEqual([]);
   const run = () => Promise.reject(new AppError('command_failed', 'lspci could not be started'));
-  expect(await readPci(run, silentLog)).toEqual({ baton_pci_devices: null, baton_accelerators: null });
+  expect(await readPci(run, silentLog)).toEqual({
+    baton_pci_devices: null,
+    baton_accelerators: null,
+    baton_undriven_storage: null,
+  });
 });

@@ -8,10 +8,14 @@ export interface PciInventory {
   readonly baton_pci_devices: readonly PciDevice[] | null;
   /** GPUs and other accelerators among them. */
   readonly baton_accelerators: readonly PciDevice[] | null;
+  /** Storage controllers that this ramdisk can't drive, in words: there may be disks behind them. */
+  readonly baton_undriven_storage: readonly string[] | null;
 }
 
 /** Bridges; interrupt controllers, timers and the like; signal processing and counters; instrumentation. */
 const boardClasses = /^(06|08|11|13)/;
+/** Storage controllers, and SD hosts, which have eMMC and cards. */
+const storageClasses = /^(01|0805)/;
 /** 3D controllers, co-processors, processing accelerators. */
 const acceleratorClasses = /^(0302|0b40|12)/;
 /** Who makes GPUs: other displays are BMCs' and hypervisors'. */
@@ -21,12 +25,26 @@ const gpuVendors: ReadonlySet<string> = new Set(['10de', '1002', '8086']);
 export async function readPci(run: Run, log: Log): Promise<PciInventory> {
   try {
     const { stdout } = await run('lspci', ['-Dvmmnnk'], { timeoutMs: 20_000 });
-    const devices = parseLspci(stdout).filter((device) => !boardClasses.test(device.class_id));
-    return { baton_pci_devices: devices, baton_accelerators: devices.filter(isAccelerator) };
+    const all = parseLspci(stdout);
+    const devices = all.filter((device) => !boardClasses.test(device.class_id));
+    const undriven = all.filter(({ class_id: id, driver }) => storageClasses.test(id) && driver === null);
+    for (const controller of undriven) log.warn({ controller: nameController(controller) }, withoutDriver);
+    return {
+      baton_pci_devices: devices,
+      baton_accelerators: devices.filter(isAccelerator),
+      baton_undriven_storage: undriven.map((controller) => `${nameController(controller)} ${withoutDriver}`),
+    };
   } catch (error) {
     log.warn({ reason: errorChain(error) }, 'could not list the PCI devices');
-    return { baton_pci_devices: null, baton_accelerators: null };
+    return { baton_pci_devices: null, baton_accelerators: null, baton_undriven_storage: null };
   }
+}
+
+const withoutDriver = 'has no driver in this ramdisk: disks behind it are neither seen nor erased';
+
+function nameController({ address, class: kind, vendor, product, vendor_id, product_id }: PciDevice): string {
+  const name = [vendor, product].filter((part) => part !== null).join(' ') || 'unknown';
+  return `${kind ?? 'storage controller'} ${address} (${name}, ${vendor_id}:${product_id})`;
 }
 
 function isAccelerator({ class_id: id, vendor_id: vendor }: PciDevice): boolean {

@@ -15,6 +15,7 @@ import {
 import { type InterfaceInfo, readInterfaces } from '#agent/hardware/network-interfaces.ts';
 import type { LldpByNic } from '#agent/network/listen-lldp.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
+import { isNoDisk } from '#shared/disks/disk.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { DiskContent, DiskHealth, MemoryModule } from '#shared/wire/inventory.ts';
@@ -132,7 +133,8 @@ export async function readInventory(options: InventoryOptions): Promise<Inventor
 const silent: DiskSaying = { firmware: null, health: null };
 
 function isInstallable(device: BlockDevice): boolean {
-  return (device.type === 'disk' || device.type.startsWith('raid')) && device.sizeBytes > 0 && !device.readOnly;
+  const isDisk = device.type === 'disk' && !isNoDisk(device.name);
+  return (isDisk || device.type.startsWith('raid')) && device.sizeBytes > 0 && !device.readOnly;
 }
 
 function toDiskInfo(device: BlockDevice, contents: readonly DiskContent[] | null, saying: DiskSaying): DiskInfo {

@@ -3,7 +3,7 @@ import { volumeName } from '#agent/raid/plan-raid.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import type { MdArray } from '#agent/storage/mdadm.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
-import { readSkipList } from '#shared/disks/skip-list.ts';
+import { protectedDevices, readSkipList } from '#shared/disks/skip-list.ts';
 import type { Run } from '#shared/process/run.ts';
 import { isRaidCandidate, type LogicalDisk, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
@@ -61,7 +61,9 @@ export function describeRaid(
  * @throws AppError as `listBlockDevices` and `readSkipList`
  */
 export async function listRaidDisks(run: Run, node: Pick<CommandNode, 'properties'>): Promise<readonly BlockDevice[]> {
-  const isSkipped = readSkipList(node.properties);
+  readSkipList(node.properties);
   await waitForUdev(run);
-  return (await listBlockDevices(run)).filter((device) => isRaidCandidate(device) && !isSkipped(device));
+  const devices = await listBlockDevices(run);
+  const isProtected = new Set(protectedDevices(node.properties, devices).flatMap((each) => each.devices));
+  return devices.filter((device) => isRaidCandidate(device) && !isProtected.has(device.name));
 }

@@ -2,11 +2,15 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { requireNoTwins } from '#agent/erase/require-erasable.ts';
 import { addIdentity, byPathsFromSysPath, parseUdevProperties } from '#agent/storage/device-identity.ts';
+import { type BlockDevice, parseLsblk } from '#agent/storage/lsblk.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
+import { readRecordings } from '#test/recorded/read-recordings.ts';
 
 /** `udevadm info --query=property --name=/dev/sda` of systemd 252, a SAS disk. */
 const recorded = `DEVPATH=/devices/pci0000:00/0000:00:02.2/0000:03:00.0/host0/target0:2:0/0:2:0:0/block/sda
@@ -20,6 +24,51 @@ ID_WWN_VENDOR_EXTENSION=0x229ff5b80a4b8d5c
 ID_WWN_WITH_EXTENSION=0x6d0946603d2e8f00229ff5b80a4b8d5c
 DEVLINKS=/dev/disk/by-id/wwn-0x6d0946603d2e8f00229ff5b80a4b8d5c /dev/disk/by-path/pci-0000:03:00.0-scsi-0:2:0:0
 `;
+
+const recordings = await readRecordings(
+  'disks',
+  z.strictObject({
+    serial: z.string().nullable(),
+    wwn: z.string().nullable(),
+    by_path: z.string().nullable(),
+    serials: z.array(z.string()),
+    wwns: z.array(z.string()),
+    by_paths: z.array(z.string()),
+  }),
+);
+
+test.each(recordings)('$name: $shows', async ({ outputs, reading }) => {
+  const run: Run = () => Promise.resolve(ranWell(outputs['udevadm info --query=property'] ?? ''));
+  const [device] = parseLsblk(outputs['lsblk --json'] ?? '');
+  const read = await addIdentity(run, device ?? testDevice(), { sys: '/nowhere', dev: '/nowhere' });
+  const { serial, wwn, byPath, serials, wwns, links, unread } = read;
+  const paths = links.filter((link) => link.startsWith('/dev/disk/by-path/'));
+  expect({ serial, wwn, by_path: byPath, serials, wwns, by_paths: paths }).toEqual(reading);
+  expect(unread).toBeUndefined();
+});
+
+test('the recorded paths to one disk are one disk, and no other two are', async () => {
+  const devices = await Promise.all(
+    recordings.map(async ({ name, outputs }) => {
+      const run: Run = () => Promise.resolve(ranWell(outputs['udevadm info --query=property'] ?? ''));
+      const [device] = parseLsblk(outputs['lsblk --json'] ?? '');
+      return { ...(await addIdentity(run, device ?? testDevice(), { sys: '/nowhere', dev: '/nowhere' })), name };
+    }),
+  );
+  const twins = devices.flatMap((one, index) =>
+    devices.slice(index + 1).flatMap((other) => (areTwins(one, other) ? [`${one.name} = ${other.name}`] : [])),
+  );
+  expect(twins).toEqual(['sas/two-paths-a = sas/two-paths-b']);
+});
+
+function areTwins(one: BlockDevice, other: BlockDevice): boolean {
+  try {
+    requireNoTwins([one], [other]);
+    return false;
+  } catch {
+    return true;
+  }
+}
 
 test("udev's properties", () => {
   expect(parseUdevProperties(recorded)).toEqual({
@@ -53,10 +102,10 @@ test.each([
   ['/sys/devices/pci0000:00/0000:00:02.0/virtio1/block/vda', ['pci-0000:00:02.0', 'virtio-pci-0000:00:02.0']],
   ['/sys/devices/pci0000:00/0000:00:01.2/0000:02:00.0/nvme/nvme0/nvme0n1', ['pci-0000:02:00.0-nvme-1']],
   [
-    '/sys/devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0/block/sda',
+    '/sys/devices/pci0000:00/0000:00:1f.2/ata9/host2/target2:0:0/2:0:0:0/block/sda',
     ['pci-0000:00:1f.2-ata-3.0', 'pci-0000:00:1f.2-ata-3'],
   ],
-  ['/sys/devices/pci0000:00/0000:00:1f.1/ata1/host0/target0:0:1/0:0:1:0/block/sdb', ['pci-0000:00:1f.1-ata-1.1']],
+  ['/sys/devices/pci0000:00/0000:00:1f.1/ata1/host0/target0:0:1/0:0:1:0/block/sdb', ['pci-0000:00:1f.1-ata-3.1']],
   ['/sys/devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:4:0/2:4:0:0/block/sde', ['pci-0000:00:1f.2-ata-3.4.0']],
   [
     '/sys/devices/pci0000:00/0000:00:05.0/virtio2/host2/target2:0:1/2:0:1:0/block/sda',
@@ -67,7 +116,7 @@ test.each([
     ['pci-0000:03:00.0-scsi-0:2:0:0'],
   ],
 ])('by-path of %s', (sysPath, names) => {
-  expect(byPathsFromSysPath(sysPath)).toEqual(names.map((name) => `/dev/disk/by-path/${name}`));
+  expect(byPathsFromSysPath(sysPath, '3')).toEqual(names.map((name) => `/dev/disk/by-path/${name}`));
 });
 
 test.each([
@@ -129,6 +178,21 @@ describe('without udev', () => {
     await mkdir(join(roots.dev, 'disk/by-path'), { recursive: true });
     await symlink('../../vda', join(roots.dev, 'disk/by-path/pci-real'));
     expect((await addIdentity(noUdev, testDevice(), roots)).byPath).toBe('/dev/disk/by-path/pci-real');
+  });
+
+  test('an ATA port is called by its place on its own controller', async () => {
+    const port = join(roots.sys, 'devices/pci0000:00/0000:03:00.0/ata7');
+    const device = join(port, 'host6/target6:0:0/6:0:0:0/block/sda');
+    await mkdir(device, { recursive: true });
+    await symlink(device, join(roots.sys, 'class/block/sda'));
+    const ata = testDevice({ name: '/dev/sda' });
+    expect((await addIdentity(noUdev, ata, roots)).links).toEqual([]);
+    await mkdir(join(port, 'ata_port/ata7'), { recursive: true });
+    await writeFile(join(port, 'ata_port/ata7/port_no'), '1\n');
+    expect((await addIdentity(noUdev, ata, roots)).links).toEqual([
+      '/dev/disk/by-path/pci-0000:03:00.0-ata-1',
+      '/dev/disk/by-path/pci-0000:03:00.0-ata-1.0',
+    ]);
   });
 
   test('what lsblk said stays', async () => {

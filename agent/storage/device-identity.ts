@@ -42,7 +42,11 @@ export async function addIdentity(run: Run, device: BlockDevice, roots: DeviceRo
   const lsblk = { serials: present(isPlaceholder, device.serial), wwns: present(isPlaceholderWwn, device.wwn) };
   const wwns = unique(udev.wwns, lsblk.wwns, sys.wwns);
   const serials = unique(udev.labels, lsblk.serials, udev.serials, sys.serials);
-  const links = unique(udev.links, sys.links, sys.madeLinks).sort();
+  const real = unique(udev.links, sys.links);
+  // what udev would call it, only where no udev says it
+  const links = (
+    real.some(isByPath) || (unread === undefined && properties !== '') ? real : unique(real, sys.madeLinks)
+  ).sort();
   return {
     ...device,
     model: device.model ?? sys.model,
@@ -51,7 +55,7 @@ export async function addIdentity(run: Run, device: BlockDevice, roots: DeviceRo
     wwn: wwns[0] ?? null,
     wwnWithExtension: udev.wwnWithExtension ?? wwns[0] ?? null,
     wwnVendorExtension: udev.wwnVendorExtension,
-    byPath: shownPath([udev.links, sys.links, sys.madeLinks], udev.idPath),
+    byPath: shownPath(links, udev.idPath),
     serials,
     wwns,
     links,
@@ -98,12 +102,9 @@ function present(isEmpty: (text: string) => boolean, ...texts: readonly (string 
   return unique(texts.flatMap((text) => (text === null || isEmpty(text) ? [] : [text.trim()])));
 }
 
-/**
- * One of several: of the first list that has any, udev's own, else the shortest, then the first of the alphabet.
- * @param idPath udev's own
- */
-function shownPath(lists: readonly (readonly string[])[], idPath: string | null): string | null {
-  const [paths = []] = lists.map((links) => links.filter(isByPath)).filter(({ length }) => length > 0);
+/** One of several: udev's own, else the shortest, then the first of the alphabet. @param idPath udev's own */
+function shownPath(links: readonly string[], idPath: string | null): string | null {
+  const paths = links.filter(isByPath);
   const [shortest = null] = paths.toSorted((a, b) => a.length - b.length || (a < b ? -1 : 1));
   const own = `/dev/disk/by-path/${idPath}`;
   return paths.includes(own) ? own : shortest;
@@ -150,8 +151,16 @@ async function readSysIdentity(
     serials: present(isPlaceholder, ...(await read('serial', 'device/serial'))),
     wwns: present(isPlaceholderWwn, ...(await read('wwid', 'device/wwid'))),
     links: await findByPathLinks(device.name, roots),
-    madeLinks: byPathsFromSysPath(path),
+    madeLinks: byPathsFromSysPath(path, await readAtaPort(path)),
   };
+}
+
+/** The kernel counts ATA ports over all controllers, udev those of one. */
+async function readAtaPort(sysPath: string): Promise<string | undefined> {
+  const [folder, ata] = /^.*\/(ata\d+)(?=\/host)/.exec(sysPath) ?? [];
+  if (folder === undefined || ata === undefined) return undefined;
+  const [port] = await readAll([join(folder, 'ata_port', ata, 'port_no')]);
+  return port;
 }
 
 async function readAll(files: readonly string[]): Promise<readonly string[]> {
@@ -175,22 +184,24 @@ async function findByPathLinks(name: string, roots: DeviceRoots): Promise<readon
 /**
  * The by-path names that udev's `path_id` and rules give to a disk on PCI, its own first, from its path below
  * /sys/devices; none for buses not covered here (virtio, NVMe, SATA and plain SCSI are).
+ * @param ataPort number of the ATA port on its controller
  */
-export function byPathsFromSysPath(sysPath: string): readonly string[] {
+export function byPathsFromSysPath(sysPath: string, ataPort?: string): readonly string[] {
   const addresses = [...sysPath.matchAll(/\/([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?=\/)/g)];
   const last = addresses.at(-1);
   if (last === undefined) return [];
   const rest = sysPath.slice(last.index + last[0].length);
-  return pathsOnPci(`pci-${last[1]}`, rest).map((name) => `/dev/disk/by-path/${name}`);
+  return pathsOnPci(`pci-${last[1]}`, rest, ataPort).map((name) => `/dev/disk/by-path/${name}`);
 }
 
-function pathsOnPci(pci: string, rest: string): readonly string[] {
+function pathsOnPci(pci: string, rest: string, port: string | undefined): readonly string[] {
   if (/^\/virtio\d+\/block\//.test(rest)) return [pci, `virtio-${pci}`];
   const nvme = /^\/nvme\/nvme\d+\/nvme\d+n(\d+)$/.exec(rest);
   if (nvme) return [`${pci}-nvme-${nvme[1]}`];
-  const ata = /^\/ata(\d+)\/host\d+\/target[\d:]+\/\d+:(\d+):(\d+):\d+\/block\//.exec(rest);
+  const ata = /^\/ata\d+\/host\d+\/target[\d:]+\/\d+:(\d+):(\d+):\d+\/block\//.exec(rest);
   if (ata) {
-    const [, port, bus, target] = ata;
+    const [, bus, target] = ata;
+    if (port === undefined) return [];
     // the short name of before systemd 246 means the whole port, on which there may be several disks
     if (bus !== '0') return [`${pci}-ata-${port}.${bus}.0`];
     return target === '0' ? [`${pci}-ata-${port}.0`, `${pci}-ata-${port}`] : [`${pci}-ata-${port}.${target}`];

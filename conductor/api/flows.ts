@@ -131,6 +131,10 @@ export const Plan = z
         by: z.array(z.string()),
       }),
     ),
+    protects: z
+      .array(z.strictObject({ entry: z.string(), devices: z.array(z.string()) }))
+      .meta({ description: 'What each entry of properties.skip_block_devices protects, where steps destroy disks.' })
+      .optional(),
     steps: z.array(
       z.strictObject({
         position: whole,

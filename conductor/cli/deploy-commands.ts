@@ -44,6 +44,7 @@ export function renderPlan(plan: PlanView): string {
     ...argsPart(plan),
     ...networksPart(plan),
     ...destroysPart(plan),
+    ...protectsPart(plan),
     ...keptPart(plan),
     summary(plan),
     ...(plan.warnings.length === 0 ? [] : [plan.warnings.map((warning) => `! ${warning}\n`).join('')]),
@@ -88,6 +89,12 @@ function destroysPart(plan: PlanView): string[] {
     `by ${disk.by.join(', ')}`,
   ]);
   return [`DESTROYS what is on:\n${table(rows)}`];
+}
+
+function protectsPart({ protects = [] }: PlanView): string[] {
+  if (protects.length === 0) return [];
+  const rows = protects.map(({ entry, devices }) => [`  ${cell(entry)}`, devices.map(cell).join(', ') || 'NO DISK']);
+  return [`protects:\n${table(rows)}`];
 }
 
 function keptPart({ kept }: PlanView): string[] {

@@ -43,6 +43,7 @@ function receiptLines(receipt: WipeReceipt): string[] {
     ...left.map((disk) => `  ${identify(disk)}: ${disk.reason}${entryText(disk)}`),
     ...(unseen.length === 0 ? [] : [`in the inventory, but not met by the wipe: ${unseen.length}`]),
     ...unseen.map((disk) => `  ${identify(disk)}${disk.excuse === null ? '' : `: ${disk.excuse}`}`),
+    ...receipt.warnings.map((warning) => `WARNING: ${warning}`),
     ...receipt.switch_ports.map(switchPortText),
     ...agentLines(receipt),
     ...(receipt.scope === '' ? [] : [`what this is about: ${receipt.scope}`]),

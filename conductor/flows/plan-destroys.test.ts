@@ -63,6 +63,32 @@ function destroys(steps: readonly PlannedStep[], disks: readonly KnownDisk[] | u
   return { by, warnings: plan.warnings };
 }
 
+describe('the skip list', () => {
+  const plan = (steps: readonly PlannedStep[], properties: JsonObject, undrivenStorage: readonly string[] = []) =>
+    planDestroys(steps, {
+      disks: plain,
+      undrivenStorage,
+      node: { properties, instanceInfo: {}, targetRaidConfig: {} },
+    });
+  const properties = { skip_block_devices: [{ serial: 'b' }, { serial: 'GONE' }] };
+
+  test('says what each entry protects, and warns of one that protects nothing', () => {
+    const { protection, warnings } = plan([write], properties);
+    expect(protection.map(({ devices }) => devices)).toEqual([['/dev/sdb'], []]);
+    expect(warnings).toEqual([
+      'properties.skip_block_devices[1] {"serial":"GONE"} names no disk of this machine: nothing is protected by it ' +
+        '(as last inventoried).',
+    ]);
+    expect(plan([], properties)).toMatchObject({ protection: [], warnings: [] });
+  });
+
+  test('is not all: controllers without a driver are named', () => {
+    expect(plan([write], {}, ['SD Host controller 0000:00:12.0 has no driver']).warnings).toEqual([
+      'SD Host controller 0000:00:12.0 has no driver (as last inventoried).',
+    ]);
+  });
+});
+
 describe('write_image', () => {
   test('costs the disk that the agent would choose', () => {
     expect(destroys([write], plain)).toEqual({ by: { sdb: 'deploy.write_image' }, warnings: [] });

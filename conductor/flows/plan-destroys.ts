@@ -5,7 +5,7 @@ import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { isVirtualMedium } from '#shared/disks/disk.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
-import { readSkipList } from '#shared/disks/skip-list.ts';
+import { type ProtectedBy, protectedDevices, readSkipList, warnOfUnmetEntries } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import {
   chooseRaidDisks,
@@ -26,6 +26,8 @@ export interface DestroyedDisk {
 
 export interface PlanDestroys {
   readonly disks: readonly DestroyedDisk[];
+  /** What each entry of the skip list protects; none where nothing is destroyed or the disks are not known. */
+  readonly protection: readonly ProtectedBy[];
   /** What can't be known, and why. */
   readonly warnings: readonly string[];
 }
@@ -110,10 +112,14 @@ function destroyerOf(step: PlannedStep): Destroyer | undefined {
  */
 export function planDestroys(
   steps: readonly PlannedStep[],
-  machine: { readonly disks: readonly KnownDisk[] | undefined; readonly node: NodeFields },
+  machine: {
+    readonly disks: readonly KnownDisk[] | undefined;
+    readonly undrivenStorage?: readonly string[] | undefined;
+    readonly node: NodeFields;
+  },
 ): PlanDestroys {
   const unknown = warnOfUnknown(steps);
-  if (machine.disks === undefined) return { disks: [], warnings: unknown };
+  if (machine.disks === undefined) return { disks: [], protection: [], warnings: unknown };
   let situation: Situation = { disks: machine.disks };
   const by = new Map<string, Set<string>>();
   const warnings = new Set<string>(unknown);
@@ -134,7 +140,31 @@ export function planDestroys(
     const found = by.get(disk.name);
     return found ? [{ disk, by: [...found] }] : [];
   });
-  return { disks: destroyed, warnings: [...warnings] };
+  if (!steps.some((step) => step.inBand && mayDestroy(step))) {
+    return { disks: destroyed, protection: [], warnings: [...warnings] };
+  }
+  const protection = readProtection(machine.disks, machine.node);
+  const unseen = [...warnOfUnmetEntries(protection), ...(machine.undrivenStorage ?? [])];
+  return {
+    disks: destroyed,
+    protection,
+    warnings: [...warnings, ...unseen.map((warning) => `${warning} (as last inventoried).`)],
+  };
+}
+
+function mayDestroy(step: PlannedStep): boolean {
+  const destroyer = destroyerOf(step);
+  return destroyer !== undefined && destroyer !== destroyers.none;
+}
+
+/** A list that can't be understood is a warning of the steps that go by it. */
+function readProtection(disks: readonly KnownDisk[], { properties }: NodeFields): readonly ProtectedBy[] {
+  try {
+    return protectedDevices(properties, disks);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return [];
+  }
 }
 
 /** Steps that do not say what they cost (plugins' scripts, a ramdisk's own) may do anything. */

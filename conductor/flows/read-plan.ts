@@ -183,7 +183,11 @@ export async function readPlan(
   const inventory = steps.some((step) => step.inBand) ? await latestInventory(context.db, node.uuid) : undefined;
   const properties = propertiesIn(request.kind, node);
   const osDisk = await trustedOsDisk(context.db, node);
-  const destroys = planDestroys(steps, { disks: inventory?.disks, node: { ...node, properties, osDisk } });
+  const destroys = planDestroys(steps, {
+    disks: inventory?.disks,
+    undrivenStorage: inventory?.undrivenStorage,
+    node: { ...node, properties, osDisk },
+  });
   const isComplete = !kind.inBand || facts.withoutAgent !== undefined || facts.advertised !== undefined;
   const { digest } = context.secrets;
   return {

@@ -33,7 +33,7 @@ function warnings(
     steps: planSteps(flowKinds[kind], all),
     isComplete: all.advertised !== undefined,
     inventoriedAt: new Date(0),
-    destroys: { disks: [], warnings: [] },
+    destroys: { disks: [], protection: [], warnings: [] },
     facts: all,
   };
   return planWarnings(plan, { kind }, { isFastTracked, unusedRamdisk }).join('\n');

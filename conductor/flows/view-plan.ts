@@ -51,6 +51,9 @@ export async function viewPlan(
       contents: describeContents(disk),
       by,
     })),
+    ...(plan.destroys.protection.length === 0
+      ? {}
+      : { protects: plan.destroys.protection.map(({ entry, devices }) => ({ entry, devices: [...devices] })) }),
     switch_ports: switching.switch_ports,
     steps: plan.steps.map((step, index) => viewStep(step, index + 1, seconds.each[index] ?? null)),
     ...(kept ? { kept } : {}),

@@ -58,11 +58,6 @@ export function toKnownDisk(disk: InventoryDisk): KnownDisk {
   };
 }
 
-/** RAM disks, optical drives and the like, which inventories may list among disks. */
-export function isNoDisk(name: string): boolean {
-  return /^\/dev\/(z?ram|fd|nbd|sr)\d/.test(name);
-}
-
 /** The disk itself or a partition of it: `/dev/sda1` of `/dev/sda`, `/dev/md1p2` (and not `/dev/md12`) of `/dev/md1`. */
 function isPartOf(disk: string, name: string): boolean {
   const rest = /\d$/.test(disk) ? /^p\d+$/ : /^\d+$/;

@@ -87,6 +87,13 @@ test('what the skip list leaves alone is told with its entry', () => {
   expect(receipt.disks_left_alone).toMatchObject([{ serial: 'KEEP', skip_list_entry: entry }]);
 });
 
+test('what the agent has warned of is signed too', () => {
+  const warnings = ['properties.skip_block_devices[0] {"serial":"GONE"} names no disk of this machine'];
+  expect(composeReceipt(receiptFacts({ result: { erased: [], skipped: [], warnings } })).warnings).toEqual(warnings);
+  const { warnings: _, ...earlier } = composeReceipt(receiptFacts());
+  expect(WipeReceipt.parse(earlier).warnings).toEqual([]);
+});
+
 test('a machine without disks has a receipt that says so', () => {
   const receipt = composeReceipt(receiptFacts({ result: { erased: [], skipped: [] } }));
   expect([receipt.disks_wiped, receipt.disks_left_alone]).toEqual([[], []]);

@@ -65,6 +65,7 @@ export function composeReceipt(facts: ReceiptFacts): WipeReceipt {
       size_bytes: sizeBytes,
       excuse,
     })),
+    warnings: [...(result.warnings ?? [])],
     switch_ports: facts.switch_ports,
     times: {
       started: times.started.toISOString(),

@@ -1,4 +1,4 @@
-import type { Disk } from '#shared/disks/disk.ts';
+import { type Disk, isNoDisk } from '#shared/disks/disk.ts';
 import { mismatches, parseHints, type RootDeviceHints } from '#shared/disks/root-device-hints.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -72,8 +72,7 @@ function readHints(node: NodeFields): { readonly hints: RootDeviceHints | undefi
 }
 
 function isDisk(device: Disk): boolean {
-  const memory = /^\/dev\/(zram|ram|loop|fd|nbd|sr)\d+$/.test(device.name);
-  return !memory && (device.type === 'disk' || device.type.startsWith('raid'));
+  return !isNoDisk(device.name) && (device.type === 'disk' || device.type.startsWith('raid'));
 }
 
 function unusable(device: Disk): readonly string[] {

@@ -39,6 +39,14 @@ export interface Disk {
   readonly holders: readonly string[];
 }
 
+/**
+ * What the kernel lists beside disks: memory, optical drives, and the areas of an eMMC for its own boot code and keys,
+ * of a few MiB and write-protected. Pure.
+ */
+export function isNoDisk(name: string): boolean {
+  return /^\/dev\/((zram|ram|loop|fd|nbd|sr)\d|mmcblk\d+(boot\d+|rpmb|gp\d+)$)/.test(name);
+}
+
 /** No image that a BMC plugs in is larger, and hardly any disk that holds data is smaller. */
 const largestVirtualMedium = 64 * 1024 ** 3;
 

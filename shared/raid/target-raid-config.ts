@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Disk } from '#shared/disks/disk.ts';
+import { type Disk, isNoDisk } from '#shared/disks/disk.ts';
 import { mismatches, parseHints } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -157,9 +157,8 @@ const levelNames = Object.keys(softwareLevels).join(', ');
 
 /** Whether RAID may be made of a disk: not of what can be pulled out, is read-only or has no medium. */
 export function isRaidCandidate(disk: Disk): boolean {
-  const isMemory = /^\/dev\/z?ram\d/.test(disk.name);
   const isFixed = !disk.removable && disk.tran !== 'usb' && !disk.readOnly;
-  return disk.type === 'disk' && !isMemory && isFixed && disk.sizeBytes > 0;
+  return disk.type === 'disk' && !isNoDisk(disk.name) && isFixed && disk.sizeBytes > 0;
 }
 
 /**

@@ -67,10 +67,22 @@ export type ErasedDisk = Readonly<z.infer<typeof ErasedDisk>>;
 export const SkippedDisk = z.object({ ...identity, reason: z.string() });
 export type SkippedDisk = Readonly<z.infer<typeof SkippedDisk>>;
 
+/** What an erase step says beside of disks; absent from an older agent. */
+const remarks = {
+  /** What each entry of the skip list has protected. */
+  protection: z
+    .array(z.object({ entry: z.string(), devices: z.array(z.string()).readonly() }))
+    .readonly()
+    .optional(),
+  /** Why there may be more, or less protected, than was asked for: entries that named nothing, controllers without a driver. */
+  warnings: z.array(z.string()).readonly().optional(),
+};
+
 /** What `deploy.erase_devices` answers, of all disks of the machine. Both sides parse with it. */
 export const EraseResult = z.object({
   erased: z.array(ErasedDisk).readonly(),
   skipped: z.array(SkippedDisk).readonly(),
+  ...remarks,
 });
 export type EraseResult = Readonly<z.infer<typeof EraseResult>>;
 

@@ -126,6 +126,8 @@ export const InventoryDocument = z.looseObject({
   boot: z.looseObject({ current_boot_mode: text, pxe_interface: text }).nullish(),
   /** The UUID is Baton's own, as Linux shows SMBIOS' and as kubelets report it. */
   system_vendor: z.looseObject({ baton_system_uuid: text }).nullish().catch(null),
+  /** Baton's own: storage controllers without a driver, in words; `null` or absent: not known. */
+  baton_undriven_storage: z.array(z.string()).nullish().catch(null),
   bmc_address: text,
   bmc_v6address: text,
 });

@@ -89,6 +89,8 @@ export const WipeReceipt = z.object({
       excuse: text.default(null),
     }),
   ),
+  /** What the agent has warned of: entries of the skip list that named no disk, storage controllers without a driver. */
+  warnings: z.array(z.string()).default([]),
   switch_ports: z.array(SwitchPort),
   times: z.object({ started: time, wiped: time, signed: time }),
   flows: z.object({ teardown: z.guid().nullable(), wipe: z.guid() }),

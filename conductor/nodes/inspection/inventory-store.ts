@@ -4,8 +4,9 @@ import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type NodeInventoryRow, nodeInventory } from '#conductor/kernel/db/schema/node-parts.ts';
 import { storableJson } from '#conductor/kernel/db/statement.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { isNoDisk, type KnownDisk, toKnownDisk } from '#conductor/model/known-disk.ts';
+import { type KnownDisk, toKnownDisk } from '#conductor/model/known-disk.ts';
 import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
+import { isNoDisk } from '#shared/disks/disk.ts';
 import { InventoryDisk, InventoryDocument } from '#shared/wire/inventory.ts';
 
 /** The node's inventory as its ramdisk gave it; `undefined` before the first. */
@@ -93,6 +94,8 @@ export interface KnownDisks {
   readonly disks: readonly KnownDisk[];
   /** All that may hold data: the disks among them, and those of earlier inventories that are in none since. */
   readonly toMeet: readonly KnownDisk[];
+  /** Storage controllers without a driver, in words: there may be disks behind them. */
+  readonly undrivenStorage: readonly string[];
 }
 
 /** What the machine's disks were, and what was on them, when a ramdisk last looked. */
@@ -103,6 +106,7 @@ export async function latestInventory(db: Queryable, nodeUuid: string): Promise<
   return {
     collectedAt: row.collectedAt,
     disks: inventory.data.disks.map(toKnownDisk),
+    undrivenStorage: inventory.data.baton_undriven_storage ?? [],
     toMeet: [...disksOf(row.inventory), ...z.array(InventoryDisk).parse(row.missingDisks)].map(toKnownDisk),
   };
 }

@@ -103,6 +103,7 @@ export function simulatedInventory(
     bmc_mac: null,
     baton_bmc_firmware: '1.0',
     baton_pci_devices: [networkCard],
+    baton_undriven_storage: [],
     baton_accelerators: [],
     system_vendor: {
       product_name: 'Simulated node',
