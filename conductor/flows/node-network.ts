@@ -19,6 +19,7 @@ import {
 import type { NeutronLook } from '#conductor/networks/neutron/connect-by-neutron.ts';
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { describeMovedCable, movedCablesIn } from '#conductor/nodes/inspection/moved-cables.ts';
+import { nameOthersPort } from '#conductor/nodes/node-ownership.ts';
 import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listNodePorts, listOthersAt, listVifs } from '#conductor/nodes/ports/port-store.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
@@ -128,14 +129,15 @@ export async function instanceNetworkData(
 /** Other nodes at a bond of this node's switch: each would move the other. @returns a fault for each of their ports */
 export async function findSharedBonds(
   { db, networks }: Pick<EngineContext, 'db' | 'networks'>,
-  node: Pick<NodeRow, 'uuid' | 'networkInterface'>,
+  node: Pick<NodeRow, 'uuid' | 'networkInterface' | 'owner' | 'lessee'>,
   ports: readonly PortRow[],
 ): Promise<string[]> {
   if (!networkInterfaces[parseNetworkInterface(node.networkInterface)].switches) return [];
   const faults: string[] = [];
   for (const { switchId, bond, members } of bondsOfNode(ports, networks.networks)) {
     for (const other of await listOthersAt(db, { switchId, portIds: [bond, ...members], exceptNode: node.uuid })) {
-      faults.push(`bond ${bond} of switch ${switchId}: port ${other.address} of node ${other.nodeUuid} is at it, too`);
+      const whose = nameOthersPort(node, `port ${other.address}`, other.nodeUuid);
+      faults.push(`bond ${bond} of switch ${switchId}: ${whose} is at it, too`);
     }
   }
   return faults;

@@ -247,6 +247,12 @@ describe('applyInspection', () => {
     expect(warnings).toEqual([expect.stringContaining(`${mac} says that it is at switch 00:11:22:33:44:55`)]);
     expect(await ports()).toMatchObject([{}, { address: mac, local_link_connection: {} }]);
 
+    // who owns or leases the node may read it, and not whose the other is
+    await api.call('PATCH', '/v1/nodes/n1', [{ op: 'add', path: '/lessee', value: 'p1' }]);
+    const [told] = (await apply()).warnings;
+    expect(told).toContain('where a port of another node is: not recorded');
+    expect(told).not.toContain(other);
+
     nodeUuid = other;
     expect((await apply()).warnings).toEqual([expect.stringContaining(`${mac} is port`)]);
   });

@@ -25,6 +25,15 @@ export function ofVisibleNodes(db: Queryable, nodeUuid: PgColumn, project: strin
   return inArray(nodeUuid, db.select({ uuid: nodes.uuid }).from(nodes).where(visibleNodes(project)));
 }
 
+/**
+ * Another node's port, in words that are kept with this node: where a project reads them they don't name what may be another
+ * project's.
+ * @param port as it is named where only administrators read
+ */
+export function nameOthersPort({ owner, lessee }: Ownership, port: string, nodeUuid: string): string {
+  return owner === null && lessee === null ? `${port} of node ${nodeUuid}` : 'a port of another node';
+}
+
 /** Whether the caller acts for another project than the node's owner: only the owner sees how its BMC is reached. */
 export function isForeignTo(caller: Pick<Caller, 'project'>, node: Ownership): boolean {
   return caller.project !== undefined && node.owner !== caller.project;

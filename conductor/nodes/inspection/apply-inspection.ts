@@ -9,6 +9,7 @@ import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts'
 import { atSwitchPort, describeMovedCable } from '#conductor/nodes/inspection/moved-cables.ts';
 import { planInspection } from '#conductor/nodes/inspection/plan-inspection.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
+import { nameOthersPort, type Ownership } from '#conductor/nodes/node-ownership.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { portResource } from '#conductor/nodes/ports/port.ts';
 import { findPortAtSwitchPort, listNodePorts } from '#conductor/nodes/ports/port-store.ts';
@@ -59,7 +60,7 @@ export async function applyInspection(
   const learned: Record<string, string> = {};
   const added: string[] = [];
   for (const { port, change } of plan.portChanges) {
-    const connection = await freeSwitchPort(tx, { ...port, ...change }, warnings);
+    const connection = await freeSwitchPort(tx, { ...port, ...change }, { node, warnings });
     await updateRow(tx, portResource, port, {
       ...change,
       ...(change.localLinkConnection ? { localLinkConnection: connection } : {}),
@@ -67,8 +68,8 @@ export async function applyInspection(
     if (change.localLinkConnection) Object.assign(learned, switchPortOf(port.address, connection));
   }
   for (const port of plan.newPorts) {
-    if (await isTaken(tx, port.address, warnings)) continue;
-    const localLinkConnection = await freeSwitchPort(tx, port, warnings);
+    if (await isTaken(tx, port.address, { node, warnings })) continue;
+    const localLinkConnection = await freeSwitchPort(tx, port, { node, warnings });
     await insertRow(tx, portResource, { ...port, localLinkConnection, nodeUuid, uuid: randomUUID() });
     added.push(port.address);
     Object.assign(learned, switchPortOf(port.address, localLinkConnection));
@@ -102,24 +103,30 @@ function readInventory(inventory: JsonObject): InventoryDocument {
   throw new AppError('agent_error', 'the inventory has another form', { cause: parsed.error });
 }
 
+/** What is said to those who may read of the node. */
+interface Remarks {
+  readonly node: Ownership;
+  readonly warnings: string[];
+}
+
 /** The connection, or none where another port has it: two machines behind one switch port would move each other. */
 async function freeSwitchPort(
   tx: Transaction,
   port: Pick<PortRow, 'address' | 'localLinkConnection'> & { readonly uuid?: string },
-  warnings: string[],
+  { node, warnings }: Remarks,
 ): Promise<JsonObject> {
   const other = await findPortAtSwitchPort(tx, port.localLinkConnection, port.uuid);
   if (!other) return port.localLinkConnection;
   warnings.push(
-    `${port.address} says that it is at ${atSwitchPort(port.localLinkConnection)}, where port ${other.uuid} ` +
-      `(${other.address}) of node ${other.nodeUuid} is: not recorded`,
+    `${port.address} says that it is at ${atSwitchPort(port.localLinkConnection)}, where ` +
+      `${nameOthersPort(node, `port ${other.uuid} (${other.address})`, other.nodeUuid)} is: not recorded`,
   );
   return {};
 }
 
-async function isTaken(tx: Transaction, address: string, warnings: string[]): Promise<boolean> {
+async function isTaken(tx: Transaction, address: string, { node, warnings }: Remarks): Promise<boolean> {
   const [other] = await tx.select().from(ports).where(eq(ports.address, address));
-  if (other) warnings.push(`${address} is port ${other.uuid} of node ${other.nodeUuid}: not added`);
+  if (other) warnings.push(`${address} is ${nameOthersPort(node, `port ${other.uuid}`, other.nodeUuid)}: not added`);
   return other !== undefined;
 }
 
