@@ -34,6 +34,8 @@ export function planSteps(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
 
 function wantsReboot(kind: FlowKind, { kexec }: PlanFacts, main: readonly PlannedStep[], index: number): boolean {
   if (main[index]?.rebootRequested !== true) return false;
+  // what a BMC has staged is done before the machine is given away
+  if (!main[index].inBand) return true;
   const usesKexec = kexec !== undefined && kexec.refused === undefined;
   return usesKexec || !isPowerCycle([...main.slice(index + 1), ...kind.closing]);
 }

@@ -130,7 +130,7 @@ async function recordSuccess(
     const pending = steps.filter((each) => each.state === 'pending');
     // a reboot before the ramdisk has booted brings nothing back
     const booted = steps.some((each) => isRamdiskBoot(each) && each.state === 'succeeded');
-    if (booted && !pending.slice(0, 1).some(isRamdiskBoot) && !isPowerCycle(pending)) {
+    if (booted && !pending.slice(0, 1).some(isRamdiskBoot) && !(step.inBand && isPowerCycle(pending))) {
       await replacePendingSteps(tx, flow.uuid, [rebootAfter(step), ...pending.map(asPlanned)]);
     }
   }
