@@ -249,9 +249,9 @@ describe('applyInspection', () => {
 
     // who owns or leases the node may read it, and not whose the other is
     await api.call('PATCH', '/v1/nodes/n1', [{ op: 'add', path: '/lessee', value: 'p1' }]);
-    const [told] = (await apply()).warnings;
-    expect(told).toContain('where a port of another node is: not recorded');
-    expect(told).not.toContain(other);
+    const [warning] = (await apply()).warnings;
+    expect(warning).toContain('where a port of another node is: not recorded');
+    expect(warning).not.toContain(other);
 
     nodeUuid = other;
     expect((await apply()).warnings).toEqual([expect.stringContaining(`${mac} is port`)]);
