@@ -1,4 +1,5 @@
 import type { AgentContext } from '#agent/context.ts';
+import { requireBootCode } from '#agent/image/boot-code.ts';
 import { checkTable, type TableUse } from '#agent/image/check-table.ts';
 import { type Disk, openDisk, openExclusive } from '#agent/image/disk.ts';
 import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
@@ -20,7 +21,8 @@ type Context = Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'reportPr
  * Writes a whole-disk image and checks that the disk has partitions afterwards (agent-protocol.md §6.2). The disk's
  * old content goes only once the image's beginning has arrived and looks right; after a failure the disk is not
  * bootable.
- * @throws AppError as `writeImage` and `checkTable`.
+ * @param use `needsBootCode`: a BIOS is to start what the image itself brings
+ * @throws AppError as `writeImage`, `checkTable` and `requireBootCode`.
  */
 export async function writeWholeDisk(
   context: Context,
@@ -28,7 +30,7 @@ export async function writeWholeDisk(
   info: ImageInfo,
   checksum: ExpectedChecksum,
   tuning: Pick<WriteImageOptions, 'maxTries' | 'retryDelayMs' | 'idleTimeoutMs'> = {},
-  use: TableUse = {},
+  use: TableUse & { readonly needsBootCode?: boolean } = {},
 ): Promise<WrittenImage> {
   const opened: Disk[] = [];
   const wipeAndOpen = async (): Promise<Disk> => {
@@ -42,7 +44,10 @@ export async function writeWholeDisk(
     const written = await writeImage(device, wipeAndOpen, {
       ...transferOf(context, info, checksum),
       ...tuning,
-      checkHead: (head, rest) => checkTable(head, rest, device, use),
+      checkHead: async (head, rest) => {
+        await checkTable(head, rest, device, use);
+        if (use.needsBootCode) await requireBootCode(head, rest);
+      },
     });
     const { head, ...figures } = written;
     context.log.info({ device: device.name, ...figures, ms: Math.round(performance.now() - started) }, 'image written');

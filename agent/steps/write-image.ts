@@ -66,7 +66,10 @@ async function writeDisk(
   checksum: ExpectedChecksum,
   drive: Buffer | undefined,
 ): Promise<Written> {
-  const use = { bootMode: info.deploy_boot_mode ?? (await readBootMode()), drive };
+  const bootMode = info.deploy_boot_mode ?? (await readBootMode());
+  // only PCs have a BIOS; on RAID GRUB is installed afterwards
+  const needsBootCode = bootMode === 'bios' && process.arch === 'x64' && !device.type.startsWith('raid');
+  const use = { bootMode, drive, needsBootCode };
   const write = (): Promise<WrittenImage> => writeWholeDisk(context, device, info, checksum, {}, use);
   const written = await writeOnce(context, device, info, checksum, write);
   if (drive === undefined) return written;
