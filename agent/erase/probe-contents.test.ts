@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { readContents, requireNoSharedFileSystems } from '#agent/erase/probe-contents.ts';
+import { probeContents, readContents, requireNoSharedFileSystems } from '#agent/erase/probe-contents.ts';
+import { readContents as readDiskContents } from '#agent/hardware/inventory-contents.ts';
+import { surveyStorage } from '#agent/storage/storage-claims.ts';
+import { testDevice } from '#agent/storage/testing/test-device.ts';
+import { ranWell } from '#agent/testing/fake-services.ts';
+import { silentLog } from '#shared/log.ts';
+import type { Run } from '#shared/process/run.ts';
 
 /** `blkid --probe --output export` of a partition; each of the others differs in a line. */
 const ext4 = `DEVNAME=/dev/sda1
@@ -10,6 +16,20 @@ USAGE=filesystem
 PART_ENTRY_SCHEME=gpt
 PART_ENTRY_TYPE=0FC63DAF-8483-4772-8e79-3d69d8477de4
 `;
+
+test('signatures that contradict each other are all looked at: blkid alone says nothing of them', async () => {
+  const wipefs = JSON.stringify({ signatures: [{ type: 'ext4' }, { type: 'gfs2' }] });
+  const run: Run = (command) =>
+    Promise.resolve(command === 'blkid' ? { ...ranWell(''), exitCode: 8 } : ranWell(wipefs));
+  const contents = await probeContents(run, [testDevice({ name: '/dev/sda' })]);
+  expect(contents.map(({ type }) => type)).toEqual([null, 'ext4', 'gfs2']);
+  expect(() => requireNoSharedFileSystems(contents)).toThrow('/dev/sda holds GFS2');
+  await expect(
+    surveyStorage(run, [testDevice({ name: '/dev/sda' })], () => Promise.resolve(Buffer.alloc(512))),
+  ).rejects.toThrow('/dev/sda has signatures that contradict each other (ext4, gfs2)');
+  const machine = { run, devices: [], log: silentLog };
+  expect(await readDiskContents(testDevice({ name: '/dev/sda' }), machine)).toMatchObject([{ type: 'ext4 or gfs2' }]);
+});
 
 test('reads type, label and partition type', () => {
   expect(readContents('/dev/sda1', ext4)).toEqual({

@@ -1,5 +1,5 @@
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
-import { blkidProperty, runBlkid } from '#agent/storage/partition-table.ts';
+import { blkidProperty, probeSignatures } from '#agent/storage/partition-table.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
@@ -30,7 +30,13 @@ const sharedTypes: readonly { readonly name: string; readonly matches: (contents
 /** What is on the disks and their partitions now, by `blkid`'s low-level probing. */
 export async function probeContents(run: Run, disks: readonly BlockDevice[]): Promise<readonly Contents[]> {
   const names = disks.flatMap((disk) => [disk.name, ...disk.partitions.map(({ name }) => name)]);
-  return Promise.all(names.map(async (device) => readContents(device, await runBlkid(run, device))));
+  const contents = names.map(async (device): Promise<readonly Contents[]> => {
+    const { stdout, contradicting } = await probeSignatures(run, device);
+    const found = readContents(device, stdout);
+    // one of them may be a file system that other machines use
+    return [found, ...contradicting.map((type) => ({ ...found, type }))];
+  });
+  return (await Promise.all(contents)).flat();
 }
 
 /** From `blkid --probe --output export`. */

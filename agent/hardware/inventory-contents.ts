@@ -1,5 +1,5 @@
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
-import { blkidProperty, runBlkid } from '#agent/storage/partition-table.ts';
+import { blkidProperty, probeSignatures } from '#agent/storage/partition-table.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { DiskContent } from '#shared/wire/inventory.ts';
@@ -31,8 +31,13 @@ export async function readContents(
 }
 
 async function probe(run: Run, name: string, size: number): Promise<DiskContent> {
-  const found = await runBlkid(run, name);
+  const { stdout: found, contradicting } = await probeSignatures(run, name);
   const first = (...keys: readonly string[]): string | null =>
     keys.map((key) => blkidProperty(found, key)).find((value) => value !== null) ?? null;
-  return { name, size, type: first('TYPE', 'PTTYPE'), label: first('LABEL', 'PART_ENTRY_NAME') };
+  return {
+    name,
+    size,
+    type: contradicting.join(' or ') || first('TYPE', 'PTTYPE'),
+    label: first('LABEL', 'PART_ENTRY_NAME'),
+  };
 }

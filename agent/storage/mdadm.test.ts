@@ -26,6 +26,12 @@ md5 : inactive sdc1[2](S)
 unused devices: <none>
 `;
 
+test('an array that mdstat names otherwise is not passed over', () => {
+  expect(() => parseMdstat('md7 : suspended raid1 vda1[0]\n')).toThrow(
+    '/proc/mdstat names a RAID array in a way that is not understood: md7 : suspended raid1 vda1[0]',
+  );
+});
+
 test('arrays in /proc/mdstat', () => {
   expect(parseMdstat(mdstat)).toEqual([
     {

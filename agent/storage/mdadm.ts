@@ -49,7 +49,10 @@ export function parseMdstat(text: string): readonly KernelArray[] {
   const lines = text.split('\n');
   return lines.flatMap((line, index) => {
     const found = /^(md\S+) : (active|inactive)(?: \([^)]*\))* (.*)$/.exec(line);
-    if (!found) return [];
+    if (!found) {
+      if (!/^md\S* *:/.test(line)) return [];
+      throw new AppError('storage_error', `/proc/mdstat names a RAID array in a way that is not understood: ${line}`);
+    }
     const [, name = '', state, rest = ''] = found;
     const words = rest.split(' ').filter(Boolean);
     const members = words.flatMap((word) => {

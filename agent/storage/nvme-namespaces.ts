@@ -61,8 +61,11 @@ function isNamespace({ name }: BlockDevice): boolean {
 
 async function listControllers({ sys }: DeviceRoots): Promise<readonly Controller[]> {
   const folder = join(sys, 'class/nvme');
-  // no NVMe in this machine
-  const names = await readdir(folder).catch(() => []);
+  const names = await readdir(folder).catch((cause: NodeJS.ErrnoException): string[] => {
+    // no NVMe in this machine
+    if (cause.code === 'ENOENT') return [];
+    throw new AppError('storage_error', `read the NVMe controllers in ${folder}`, { cause });
+  });
   return Promise.all(
     names
       .filter((name) => /^nvme\d+$/.test(name))

@@ -1,5 +1,6 @@
 import { readTables } from '#agent/storage/disk-tables.ts';
 import { type Partition, type ProbedPartition, runLsblk } from '#agent/storage/lsblk.ts';
+import { readSignatures } from '#agent/storage/wipe-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
@@ -55,9 +56,22 @@ async function probe(run: Run, partition: Partition): Promise<ProbedPartition> {
 
 /** What `blkid --probe --output export` finds on a disk or partition; empty when nothing is known of it. */
 export async function runBlkid(run: Run, deviceName: string): Promise<string> {
+  return (await probeSignatures(run, deviceName)).stdout;
+}
+
+/**
+ * The same, with the signatures that `wipefs` names where there are several that contradict each other: blkid then says
+ * nothing at all, though the device is anything but empty.
+ */
+export async function probeSignatures(
+  run: Run,
+  deviceName: string,
+): Promise<{ readonly stdout: string; readonly contradicting: readonly string[] }> {
   // exit code 2: nothing is known of it; 8: several signatures that contradict each other
-  const { stdout } = await run('blkid', ['--probe', '--output', 'export', deviceName], { okExitCodes: [0, 2, 8] });
-  return stdout;
+  const probed = await run('blkid', ['--probe', '--output', 'export', deviceName], { okExitCodes: [0, 2, 8] });
+  if (probed.exitCode !== 8) return { stdout: probed.stdout, contradicting: [] };
+  const signatures = await readSignatures(run, deviceName);
+  return { stdout: probed.stdout, contradicting: signatures.length > 0 ? signatures : ['several signatures'] };
 }
 
 /** One property of `blkid --probe --output export`; `null` when it is missing or empty. */

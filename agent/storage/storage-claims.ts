@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { type PhysicalVolume, type ReadBytes, readPhysicalVolume } from '#agent/storage/lvm-label.ts';
 import { parseDetail } from '#agent/storage/mdadm.ts';
-import { blkidProperty, runBlkid } from '#agent/storage/partition-table.ts';
+import { blkidProperty, probeSignatures } from '#agent/storage/partition-table.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
@@ -69,7 +69,14 @@ async function look(
   const { device } = place;
   // blkid and mdadm find nothing on a disk that can't be read, and say no more than that
   await read(device, 0, sectorBytes);
-  const blkid = await runBlkid(run, device);
+  const { stdout: blkid, contradicting } = await probeSignatures(run, device);
+  if (contradicting.length > 0) {
+    throw new AppError(
+      'storage_error',
+      `${device} has signatures that contradict each other (${contradicting.join(', ')}): which of them holds is not ` +
+        'known. Remove the others (wipefs), or wipe without preserving local storage',
+    );
+  }
   const type = blkidProperty(blkid, 'TYPE');
   const id = blkidProperty(blkid, 'UUID') ?? '';
   const label = blkidProperty(blkid, 'LABEL') ?? id;

@@ -1,22 +1,14 @@
+import { filledIn } from '#shared/machine-identity.ts';
+
 /**
- * Texts where a maker has put no identifier: the same in a whole batch, they name nothing, and who bears one has none.
- * One row for each kind, with where somebody has met it.
+ * Where a maker has put no identifier: texts that stand on a whole batch of disks name none of them. What firmware
+ * leaves in words is in `machine-identity.ts`. One row for each kind, with where somebody has met it.
  */
 const placeholders: readonly { readonly pattern: RegExp; readonly seen: string }[] = [
-  {
-    pattern: /^(none|null|\(null\)|n\/a|-+|\.+|empty|unknown|undefined|invalid|no dimm)$/i,
-    seen: 'https://github.com/oxidecomputer/propolis/pull/76',
-  },
-  {
-    pattern: /^not (specified|available|provided|present|set|defined|applicable)$/i,
-    seen: 'https://github.com/lf-edge/eve/pull/6381',
-  },
-  {
-    pattern: /^(to be filled.*|o\.?e\.?m\.?|default string|(system |chassis |base ?board )?serial ?number)$/i,
-    seen: 'https://github.com/cockpit-project/cockpit/pull/16280',
-  },
-  // zeros, or one character over and over
-  { pattern: /^(0+|([0-9a-z])\2{5,})$/i, seen: 'https://github.com/harvester/harvester/issues/6604' },
+  // an NVMe controller without one
+  { pattern: /^\(null\)$/i, seen: 'https://github.com/oxidecomputer/propolis/pull/76' },
+  // one character over and over
+  { pattern: /^([0-9a-z])\1{5,}$/i, seen: 'https://github.com/harvester/harvester/issues/6604' },
   // bridges from USB to SATA count up
   {
     pattern: /^(0?123456789(0|a|ab|abc|abcd|abcde|abcdef|0123|0abcdef)?|1234567890123)$/i,
@@ -35,7 +27,7 @@ const wwnPlaceholders: readonly { readonly pattern: RegExp; readonly seen: strin
 /** Whether a serial number, asset tag and the like says that there is none: pure. */
 export function isPlaceholder(text: string): boolean {
   const trimmed = text.trim();
-  return trimmed === '' || placeholders.some(({ pattern }) => pattern.test(trimmed));
+  return filledIn(trimmed) === null || placeholders.some(({ pattern }) => pattern.test(trimmed));
 }
 
 /** The same for a WWN, in whatever spelling: pure. */
