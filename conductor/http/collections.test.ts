@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { maximumMinor } from '#conductor/http/versions.ts';
+import { nodeFieldVersions } from '#conductor/model/node-words.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 /** What every list of the API does alike (ironic-api.md §1.4). */
@@ -89,6 +91,20 @@ const collections: readonly Collection[] = [
     unsortable: ['extra', 'steps'],
     ...whole,
   },
+  {
+    path: '/v1/runbooks',
+    key: 'runbooks',
+    sorted: { field: 'name', values: names.map((name) => `CUSTOM_RUN_${name.toUpperCase()}`) },
+    unsortable: ['extra', 'steps'],
+    ...whole,
+  },
+  {
+    path: '/v1/inspection_rules',
+    key: 'inspection_rules',
+    sorted: { field: 'description', values: names },
+    unsortable: ['conditions', 'actions'],
+    ...whole,
+  },
   { path: '/v1/volume/connectors', ...connectors, ...whole },
   { path: '/v1/nodes/n5/volume/connectors', ...connectors, ...whole },
   { path: '/v1/volume/targets', ...targets, ...whole },
@@ -111,6 +127,10 @@ beforeAll(async () => {
     await make('/v1/allocations', { name, resource_class: 'x' });
     const steps = [{ interface: 'deploy', step: 'erase_devices_metadata', args: {}, priority: 50 }];
     await make('/v1/deploy_templates', { name: `CUSTOM_${name.toUpperCase()}`, steps });
+    const ordered = [{ interface: 'deploy', step: 'erase_devices_metadata', args: {}, order: 1 }];
+    await make('/v1/runbooks', { name: `CUSTOM_RUN_${name.toUpperCase()}`, steps: ordered });
+    const actions = [{ op: 'set-attribute', args: { path: '/description', value: name } }];
+    await make('/v1/inspection_rules', { description: name, actions });
   }
   const { uuid: nodeUuid } = (await api.call('GET', '/v1/nodes/n5')) as { uuid: string };
   await api.context.db.execute(`update nodes set power_state = 'power off'`);
@@ -260,4 +280,34 @@ test.each([
   const { status: since, fault } = await api.call('GET', path, undefined, `1.${before + 1}`);
   // a node that was not inspected has no inventory, which says so
   expect([path, since === 200 || fault?.includes('nventory')]).toEqual([path, true]);
+});
+
+/** As Ironic: every column that is no document. */
+const nodeSortKeys = Object.entries(nodeFieldVersions).flatMap(([field, since]) =>
+  since > maximumMinor ||
+  /_info$|_step$|raid_config$|^(properties|extra|traits|network_data|firmware|conductor)$/.test(field)
+    ? []
+    : [field],
+);
+
+test.each(nodeSortKeys)('nodes are sorted by %s, with ties, both ways and over all pages', async (key) => {
+  for (const direction of ['asc', 'desc']) {
+    const query = `limit=2&fields=uuid,name&sort_key=${key}&sort_dir=${direction}`;
+    const { rows } = await walk({ path: '/v1/nodes', ...nodes, ...whole }, query);
+    expect(rows.map(({ name }) => String(name)).toSorted()).toEqual(names.toSorted());
+  }
+});
+
+test('an interface sorts by its name, chosen or by default', async () => {
+  await api.call('PATCH', '/v1/nodes/n3', [{ op: 'replace', path: '/raid_interface', value: 'no-raid' }]);
+  await api.call('PATCH', '/v1/nodes/n4', [{ op: 'replace', path: '/deploy_interface', value: 'direct' }]);
+  const sorted = async (key: string) => {
+    const { rows } = await get({ path: '/v1/nodes', ...nodes, ...whole }, `sort_key=${key}&fields=name,${key}`);
+    return rows.map((row) => String(row[key]));
+  };
+  for (const key of ['raid_interface', 'deploy_interface']) {
+    const found = await sorted(key);
+    expect(found).toEqual(found.toSorted());
+    expect(new Set(found).size).toBe(2);
+  }
 });

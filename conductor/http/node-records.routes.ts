@@ -2,16 +2,17 @@ import { z } from 'zod';
 import { findAgentLogs } from '#conductor/agents/agent-session-store.ts';
 import { Flow } from '#conductor/api/flows.ts';
 import { AgentLookup, HistoryEntry, Inventory, RulesPreview } from '#conductor/api/node-parts.ts';
-import { uuid } from '#conductor/api/values.ts';
+import { pageOf, uuid } from '#conductor/api/values.ts';
 import { latestFlow } from '#conductor/flows/flow-view.ts';
 import { answerAgent } from '#conductor/flows/lookup-node.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, answers, answersOther, originOf, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
+import { nextPage, pagingQuery, parsePaging } from '#conductor/http/list-queries.ts';
 import { minimumMinor, requireEndpoint } from '#conductor/http/versions.ts';
 import { previewRules } from '#conductor/nodes/inspection/apply-rules.ts';
 import { continueInspection } from '#conductor/nodes/inspection/continue-inspection.ts';
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
-import { listHistory } from '#conductor/nodes/node-history.ts';
+import { getHistoryEntry, listHistoryPage } from '#conductor/nodes/node-history.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -24,8 +25,8 @@ const shortEvent = 255;
 const history = historyRoute.get(
   '/v1/nodes/{node}/history',
   'List what happened to the node',
-  answers(200, 'history, oldest first', z.strictObject({ history: z.array(HistoryEntry) })),
-  { since: historyVersion, query: z.strictObject({ detail: queryFlag }) },
+  answers(200, 'history, oldest first unless asked otherwise', pageOf('history', HistoryEntry)),
+  { since: historyVersion, query: z.strictObject({ ...pagingQuery, detail: queryFlag }) },
 );
 
 const showEvent = historyRoute.get(
@@ -41,7 +42,7 @@ const flow = historyRoute.get(
   answers(200, 'the flow', Flow),
 );
 
-type HistoryRow = Awaited<ReturnType<typeof listHistory>>[number];
+type HistoryRow = Awaited<ReturnType<typeof getHistoryEntry>>;
 
 function viewEntry(entry: HistoryRow, nodeUuid: string, origin: string, options: { detail: boolean; whole: boolean }) {
   const event =
@@ -62,17 +63,21 @@ function viewEntry(entry: HistoryRow, nodeUuid: string, origin: string, options:
 export function nodeHistoryRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(history, async (c) => {
     const { uuid } = await getNode(context.db, c.req.valid('param').node);
-    const detail = c.req.valid('query').detail ?? false;
-    const entries = (await listHistory(context.db, uuid)).toReversed();
+    const { detail = false, ...query } = c.req.valid('query');
+    const paging = parsePaging(query);
+    if (paging.marker !== undefined) await getHistoryEntry(context.db, uuid, paging.marker);
+    const entries = await listHistoryPage(context.db, uuid, paging);
     const origin = originOf(c);
-    return c.json({ history: entries.map((entry) => viewEntry(entry, uuid, origin, { detail, whole: detail })) });
+    return c.json({
+      history: entries.map((entry) => viewEntry(entry, uuid, origin, { detail, whole: detail })),
+      ...nextPage(c, `/v1/nodes/${uuid}/history`, paging, entries),
+    });
   });
 
   app.openapi(showEvent, async (c) => {
     const { node, entry: entryUuid } = c.req.valid('param');
     const { uuid } = await getNode(context.db, node);
-    const entry = (await listHistory(context.db, uuid)).find((each) => each.uuid === entryUuid);
-    if (!entry) throw new AppError('not_found', `Node history entry ${entryUuid} could not be found.`);
+    const entry = await getHistoryEntry(context.db, uuid, entryUuid);
     return c.json(viewEntry(entry, uuid, originOf(c), { detail: true, whole: true }));
   });
 

@@ -2,6 +2,9 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { AppError } from '#shared/errors/app-error.ts';
 
+/** A column, or what takes its place. */
+export type SortKey = PgColumn | SQL;
+
 /** Which page of a list, as the API asks for it. */
 export interface PageRequest {
   readonly limit: number;
@@ -21,7 +24,7 @@ export function pageOf(options: {
   readonly uuid: PgColumn;
   readonly id: PgColumn;
   /** `undefined` = order of creation. */
-  readonly sortBy: PgColumn | undefined;
+  readonly sortBy: SortKey | undefined;
   readonly descending: boolean;
   readonly marker: string | undefined;
 }): { readonly order: SQL[]; readonly after: SQL | undefined } {
@@ -38,7 +41,10 @@ export function pageOf(options: {
  * The column that a list is sorted by; `undefined` for `id`, the order of creation.
  * @throws AppError `invalid_argument` for a field that lists are not sorted by.
  */
-export function sortColumn(columns: Readonly<Record<string, PgColumn>>, sortKey: string): PgColumn | undefined {
+export function sortColumn<Key extends SortKey>(
+  columns: Readonly<Record<string, Key>>,
+  sortKey: string,
+): Key | undefined {
   const column = Object.hasOwn(columns, sortKey) ? columns[sortKey] : undefined;
   if (column || sortKey === 'id') return column;
   throw new AppError('invalid_argument', `The sort_key value ${sortKey} is an invalid field for sorting`);

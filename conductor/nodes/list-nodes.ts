@@ -1,11 +1,13 @@
 import { and, asc, count, desc, eq, ilike, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
+import { drivers } from '#conductor/drivers/driver-table.ts';
 import { conductorOfNode } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { pageOf, sortColumn } from '#conductor/kernel/page-of.ts';
-import { type NodeField, nodeFieldVersions } from '#conductor/model/node-words.ts';
+import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { pageOf, type SortKey, sortColumn } from '#conductor/kernel/page-of.ts';
+import { type InterfaceKind, interfaceKinds, type NodeField, nodeFieldVersions } from '#conductor/model/node-words.ts';
 import { type ProvisionState, provisionStates } from '#conductor/model/provision-states.ts';
+import { supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { visibleNodes } from '#conductor/nodes/node-ownership.ts';
 import { readShownNodes, type ShownNode } from '#conductor/nodes/node-surroundings.ts';
 import { sortColumns } from '#conductor/nodes/resources/resource.ts';
@@ -39,7 +41,22 @@ export interface NodeFilter {
   readonly sharded?: boolean | undefined;
 }
 
-const sortable = sortColumns({ table: nodes, all: Object.keys(nodeFieldVersions) });
+/** Ironic sorts nodes by any column that is no document; some are none of this table's. */
+const sortable: Readonly<Record<string, SortKey>> = {
+  ...Object.fromEntries(interfaceKinds.map((kind) => [`${kind}_interface`, shownInterface(kind)])),
+  reservation: sql`(select holder from ${nodeLeases} where ${nodeLeases.nodeUuid} = ${nodes.uuid}
+    and ${nodeLeases.expiresAt} > now())`,
+  // no node has one
+  parent_node: sql`null`,
+  ...sortColumns({ table: nodes, all: Object.keys(nodeFieldVersions).filter((name) => name !== 'deploy_interface') }),
+};
+
+/** As `interfaceOf`. */
+function shownInterface(kind: InterfaceKind): SQL {
+  const chosen = kind === 'deploy' ? sql`${nodes.deployInterface}` : sql`${nodes.interfaces} ->> ${kind}`;
+  const defaults = drivers.map(({ name }) => sql`when ${name} then ${supportedInterfaces(name, kind)[0] ?? ''}`);
+  return sql`coalesce(${chosen}, case ${nodes.driver} ${sql.join(defaults, sql` `)} end)`;
+}
 
 /**
  * One page of nodes.

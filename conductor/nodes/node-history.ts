@@ -8,7 +8,10 @@ import { beforeCommit, type Write } from '#conductor/kernel/db/session.ts';
 import { onceFor, statement } from '#conductor/kernel/db/statement.ts';
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { type OutboxValues, outboxInsert, outboxValues, type WebhookEvent } from '#conductor/kernel/outbox.ts';
+import { type PageRequest, pageOf, sortColumn } from '#conductor/kernel/page-of.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
+import { isUuid } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 export interface HistoryEntry {
   /** For `rewriteHistory`. */
@@ -130,12 +133,50 @@ function list(parts: readonly SQLChunk[]): SQL {
   return sql.join([...parts], sql`, `);
 }
 
+type HistoryRow = typeof nodeHistory.$inferSelect;
+
+const sortable = {
+  ...Object.fromEntries(
+    (['uuid', 'severity', 'event', 'eventType', 'conductor', 'user', 'project'] as const).map((name) => [
+      name.replace(/T/, '_t'),
+      nodeHistory[name],
+    ]),
+  ),
+  created_at: nodeHistory.createdAt,
+};
+
+/**
+ * One page of a node's history.
+ * @param page `id` as `sortKey`: by time
+ * @throws AppError `invalid_argument` for an unknown sort key
+ */
+export function listHistoryPage(db: Queryable, nodeUuid: string, page: PageRequest): Promise<HistoryRow[]> {
+  const { order, after } = pageOf({
+    table: sql`${nodeHistory}`,
+    uuid: nodeHistory.uuid,
+    id: nodeHistory.id,
+    sortBy: sortColumn(sortable, page.sortKey),
+    descending: page.descending,
+    marker: page.marker,
+  });
+  return db
+    .select()
+    .from(nodeHistory)
+    .where(and(eq(nodeHistory.nodeUuid, nodeUuid), after))
+    .orderBy(...order)
+    .limit(page.limit);
+}
+
+/** @throws AppError `not_found` for an entry that the node does not have (any more) */
+export async function getHistoryEntry(db: Queryable, nodeUuid: string, entryUuid: string): Promise<HistoryRow> {
+  const isEntry = and(eq(nodeHistory.nodeUuid, nodeUuid), eq(nodeHistory.uuid, entryUuid));
+  const [entry] = isUuid(entryUuid) ? await db.select().from(nodeHistory).where(isEntry) : [];
+  if (!entry) throw new AppError('not_found', `Node history entry ${entryUuid} could not be found.`);
+  return entry;
+}
+
 /** Newest first. */
-export function listHistory(
-  db: Queryable,
-  nodeUuid: string,
-  limit = kept,
-): Promise<(typeof nodeHistory.$inferSelect)[]> {
+export function listHistory(db: Queryable, nodeUuid: string, limit = kept): Promise<HistoryRow[]> {
   return db
     .select()
     .from(nodeHistory)
