@@ -13,20 +13,34 @@ const generalKeys = [
   'wipe_special_filesystems',
 ];
 
-/** Settings of in-band steps, those of custom ones too. */
-const agentKey = /^agent_[\w-]+$/;
+/** Settings of in-band steps, those of custom ones too; and those of Ironic's `ansible` deploy interface. */
+const agentKey = /^(agent|ansible)_[\w-]+$/;
 
-/** Keys that Ironic's clients write to nodes as they do for Ironic; most have no effect here. */
+/**
+ * Keys that Ironic's own drivers read, of its releases before too (`drac_…`, `config_via_floppy`): clients write them to
+ * nodes as they do for Ironic. Those that no driver's fields name have no effect here (docs/api.md).
+ */
 const ironicKeys = [
   'bootloader',
   'cleaning_network',
+  'cleaning_runbook',
+  'config_via_floppy',
   'config_via_removable',
   'deploy_forces_oob_reboot',
   'deploy_iso',
   'deploy_kernel',
   'deploy_ramdisk',
+  'drac_address',
+  'drac_password',
+  'drac_path',
+  'drac_port',
+  'drac_protocol',
+  'drac_username',
   'external_http_url',
+  'firmware_update_unresponsive_bmc_wait',
   'force_persistent_boot_device',
+  'has_dedicated_power_supply',
+  'image_download_source',
   'image_http_proxy',
   'image_https_proxy',
   'image_no_proxy',
@@ -43,12 +57,16 @@ const ironicKeys = [
   'ipmi_transit_address',
   'ipmi_transit_channel',
   'provisioning_network',
+  'pxe_template',
   'redfish_root_prefix',
+  'redfish_tls_ciphers',
+  'redfish_tls_minimum_version',
   'rescue_iso',
   'rescue_kernel',
   'rescue_ramdisk',
   'rescuing_network',
   'servicing_network',
+  'vmedia_transport_protocol',
 ];
 
 /** Of every driver: a node that changes its driver keeps what the old one read. */
