@@ -14,8 +14,8 @@ afterAll(() => api.close());
 const list = (key: string) => async (path: string) => (await api.call('GET', path)).body[key];
 
 describe('microversions', () => {
-  const versionHeaders = async (version: string) => {
-    const { status, headers, fault } = await api.call('GET', '/v1/nodes', undefined, version);
+  const versionHeaders = async (version: string, path = '/v1/nodes') => {
+    const { status, headers, fault } = await api.call('GET', path, undefined, version);
     const pick = (name: string) => headers.get(`X-OpenStack-Ironic-API-${name}`);
     return { status, fault, used: pick('Version'), minimum: pick('Minimum-Version'), maximum: pick('Maximum-Version') };
   };
@@ -38,6 +38,12 @@ describe('microversions', () => {
     });
     expect(await versionHeaders('2.0')).toMatchObject({ status: 406, maximum: '1.96' });
     expect(await versionHeaders('abc')).toMatchObject({ status: 406, maximum: null });
+  });
+
+  test.each(['/', '/v1'])('are negotiated at %s as well', async (path) => {
+    expect(await versionHeaders('', path)).toMatchObject({ status: 200, used: '1.1', minimum: '1.1', maximum: '1.96' });
+    expect(await versionHeaders('1.80', path)).toMatchObject({ status: 200, used: '1.80' });
+    expect(await versionHeaders('1.115', path)).toMatchObject({ status: 406, minimum: '1.1', maximum: '1.96' });
   });
 
   test('stand on errors too', async () => {

@@ -130,6 +130,7 @@ export function createApp(context: HttpContext): ApiApp {
       return next();
     });
   // refusals too say which versions there are
+  app.use('/', microversions);
   app.use('/v1/*', microversions);
   app.use('/v1/*', jsonSuffix(app));
   app.use('*', admitCallers(context));

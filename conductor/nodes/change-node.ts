@@ -138,10 +138,10 @@ export async function changeNode(
     readonly isUnowned?: boolean;
   },
 ): Promise<NodeRow> {
-  const note = patch.length > 0 ? changeNote(context, caller, describePatch(patch)) : undefined;
+  const note = changeNote(context, caller, describePatch(patch));
   if (patchRoots(patch).some((root) => root === 'conductor_group' || root === 'driver'))
     await context.conductors.live();
-  return changeUnlocked(
+  const { node: changed } = await changeUnlocked(
     context,
     nodeUuid,
     async (tx, node) => {
@@ -161,10 +161,11 @@ export async function changeNode(
         await updateNode(tx, nodeUuid, sealNode(context.secrets, nodeUuid, change, node));
       if (releases) await forgetAllocation(tx, node, { conductor: context.config.conductorName, caller });
       if (mayBringCapacity(change)) await notifyCapacity(tx, nodeUuid);
-      return getNode(tx, nodeUuid);
+      return { node: await getNode(tx, nodeUuid), isNews: Object.keys(change).length > 0 };
     },
-    note,
+    ({ isNews }) => (isNews ? note : undefined),
   );
+  return changed;
 }
 
 /**

@@ -73,8 +73,8 @@ export function changeUnlocked<Result, Read = undefined>(
   context: Pick<NodesContext, 'db' | 'clock'>,
   nodeUuid: string,
   change: (tx: Transaction, node: NodeRow, read: Read) => Promise<Result>,
-  /** Goes into the node's history along with it; absent for changes that write their own entry. */
-  note?: ChangeNote,
+  /** Goes into the node's history along with it, if it has changed anything; absent for changes that write their own entry. */
+  note?: ChangeNote | ((result: Result) => ChangeNote | undefined),
   /** What else `change` gets, read by one statement with the node. */
   read?: (tx: Transaction) => Promise<Read>,
 ): Promise<Result> {
@@ -89,7 +89,8 @@ export function changeUnlocked<Result, Read = undefined>(
         read?.(tx) ?? Promise.resolve(undefined as Read),
       ]);
       const result = await change(tx, node, found);
-      if (note) await writeChangeNote(tx, nodeUuid, note);
+      const noted = typeof note === 'function' ? note(result) : note;
+      if (noted) await writeChangeNote(tx, nodeUuid, noted);
       return result;
     });
   const passes = (error: unknown): boolean => errorCode(error) === 'node_locked';

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { requirePowerFree } from '#conductor/drivers/with-held-power.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { requireLiveConductor } from '#conductor/kernel/conductors/node-conductor.ts';
@@ -131,8 +132,10 @@ export async function changeTargetRaidConfig(
     async (tx, node) => {
       requireNoTransition(node);
       requireInterface(node, 'raid');
-      await updateNode(tx, nodeUuid, { targetRaidConfig });
+      const isSame = isDeepStrictEqual(node.targetRaidConfig, targetRaidConfig);
+      if (!isSame) await updateNode(tx, nodeUuid, { targetRaidConfig });
+      return isSame ? undefined : changeNote(context, caller, 'target_raid_config set');
     },
-    changeNote(context, caller, 'target_raid_config set'),
+    (note) => note,
   );
 }

@@ -59,7 +59,7 @@ export async function deleteTraits(db: Queryable, nodeUuid: string): Promise<voi
 type TraitContext = Pick<NodesContext, 'db' | 'clock' | 'config'>;
 
 /**
- * A change of a node's traits, with its line of history; allocations that wait for such a node are notified.
+ * A change of a node's traits, with its line of history if it is one; allocations that wait for such a node are notified.
  * @throws AppError `node_locked`, whatever `write` throws.
  */
 export async function changeTraits(
@@ -72,10 +72,14 @@ export async function changeTraits(
     context,
     nodeUuid,
     async (tx) => {
+      const before = await listTraits(tx, [nodeUuid]);
       await write(tx, nodeUuid);
+      const after = await listTraits(tx, [nodeUuid]);
+      if (String(before.get(nodeUuid)) === String(after.get(nodeUuid))) return undefined;
       await notifyCapacity(tx, nodeUuid);
+      return changeNote(context, caller, event);
     },
-    changeNote(context, caller, event),
+    (note) => note,
   );
 }
 

@@ -15,6 +15,7 @@ import { findRow } from '#conductor/nodes/resources/resource-store.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /**
+ * @returns whether it is attached now: the `noop` interface takes everything and keeps nothing
  * @throws AppError `conflict` when it is attached already or the node is in use, `invalid_argument` for a port or port
  * group that is not the node's, or when no port is free for it.
  */
@@ -23,8 +24,8 @@ async function attachVif(
   node: NodeRow,
   vif: Vif,
   networks: readonly Pick<Network, 'name' | 'physicalNetwork'>[],
-): Promise<void> {
-  if (node.networkInterface === 'noop') return;
+): Promise<boolean> {
+  if (node.networkInterface === 'noop') return false;
   requireNotInUse(node, `attach VIF ${vif.id} to`);
   const attached = await listVifs(tx, node.uuid);
   const what = `Unable to attach VIF ${vif.id} to node ${node.uuid}`;
@@ -51,13 +52,14 @@ async function attachVif(
     if (fault !== undefined) throw new AppError('invalid_argument', `${what}: ${fault}.`);
   }
   await insertVif(tx, node.uuid, vif);
+  return true;
 }
 
 /** @throws AppError `invalid_argument` when it is not attached, `conflict` while the node is in use. */
-async function detachVif(tx: Transaction, node: NodeRow, vifId: string): Promise<void> {
-  if (node.networkInterface === 'noop') return;
+async function detachVif(tx: Transaction, node: NodeRow, vifId: string): Promise<boolean> {
+  if (node.networkInterface === 'noop') return false;
   requireNotInUse(node, `detach VIF ${vifId} from`);
-  if (await deleteVif(tx, node.uuid, vifId)) return;
+  if (await deleteVif(tx, node.uuid, vifId)) return true;
   throw new AppError(
     'invalid_argument',
     `Unable to detach VIF ${vifId} from node ${node.uuid}: it is not attached to it.`,
@@ -92,7 +94,12 @@ export async function attachNetwork(
   if (node.networkInterface === 'switchport') requireAttachable(networks, vif.id, caller);
   const found = node.networkInterface === 'neutron' ? await findVifs(context, node, vif, caller) : networks.networks;
   const note = changeNote(context, caller, `network ${vif.id} attached`);
-  await changeUnlocked(context, node.uuid, (tx, current) => attachVif(tx, current, vif, found), note);
+  await changeUnlocked(
+    context,
+    node.uuid,
+    (tx, current) => attachVif(tx, current, vif, found),
+    (isAttached) => (isAttached ? note : undefined),
+  );
 }
 
 /** Ports of Neutron: this one, which the caller may attach if it is of the same project, and those attached before. */
@@ -131,5 +138,10 @@ export async function detachNetwork(
   caller: Caller,
 ): Promise<void> {
   const note = changeNote(context, caller, `network ${network} detached`);
-  await changeUnlocked(context, node.uuid, (tx, current) => detachVif(tx, current, network), note);
+  await changeUnlocked(
+    context,
+    node.uuid,
+    (tx, current) => detachVif(tx, current, network),
+    (isDetached) => (isDetached ? note : undefined),
+  );
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
@@ -60,7 +61,8 @@ export async function changeResource<Row extends ResourceRow>(
   const found = await getRow(context.db, resource, ident, caller.project);
   const note = `${nameOf(resource, found)}: ${describePatch(patch)}`;
   const change = { uuid: found.uuid, patch, caller };
-  return inTransaction(context, { nodeUuid: found.nodeUuid, note, caller }, (tx, node) =>
+  const isChanged = (row: Row): boolean => !isDeepStrictEqual(row, found);
+  return inTransaction(context, { nodeUuid: found.nodeUuid, note, caller, isChanged }, (tx, node) =>
     patchRow(tx, context, resource, { ...change, ...(node ? { node } : {}) }),
   );
 }
@@ -111,11 +113,18 @@ function inTransaction<Result>(
     nodeUuid,
     note,
     caller,
-  }: { readonly nodeUuid: string | null | undefined; readonly note: string; readonly caller: Caller },
+    isChanged = () => true,
+  }: {
+    readonly nodeUuid: string | null | undefined;
+    readonly note: string;
+    readonly caller: Caller;
+    readonly isChanged?: (result: Result) => boolean;
+  },
   work: (tx: Transaction, node?: NodeRow) => Promise<Result>,
 ): Promise<Result> {
   if (!nodeUuid) return context.db.transaction((tx) => work(tx));
-  return changeUnlocked(context, nodeUuid, work, changeNote(context, caller, note));
+  const written = changeNote(context, caller, note);
+  return changeUnlocked(context, nodeUuid, work, (result) => (isChanged(result) ? written : undefined));
 }
 
 function nameOf<Row extends ResourceRow>(resource: Resource<Row>, row: Partial<Row>): string {
