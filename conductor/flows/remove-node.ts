@@ -32,15 +32,22 @@ export async function removeNode(
   fence?: (tx: Transaction) => Promise<void>,
 ): Promise<void> {
   await removeFromNeutron(context, await getNode(context.db, nodeUuid));
-  const name = await changeUnlocked(context, nodeUuid, async (tx, node) => {
-    await fence?.(tx);
-    requireRemovable(node);
-    // it would go on nowhere, with what it has begun in the node's clusters forgotten
-    if (!node.maintenance) requireNoFlow(node, await findOpenFlow(tx, nodeUuid), 'delete');
-    await deleteAllocationOfNode(tx, nodeUuid);
-    await deleteNode(tx, nodeUuid);
-    return node.name;
-  });
+  const name = await changeUnlocked(
+    context,
+    nodeUuid,
+    async (tx, node) => {
+      await fence?.(tx);
+      requireRemovable(node);
+      // it would go on nowhere, with what it has begun in the node's clusters forgotten
+      if (!node.maintenance) requireNoFlow(node, await findOpenFlow(tx, nodeUuid), 'delete');
+      await deleteAllocationOfNode(tx, nodeUuid);
+      await deleteNode(tx, nodeUuid);
+      return node.name;
+    },
+    undefined,
+    undefined,
+    ({ maintenance }) => maintenance,
+  );
   // its history is gone with it
   context.log.info({ node: nodeUuid, name, user, project }, 'node deleted');
 }

@@ -6,7 +6,7 @@ import { instanceNetworkData } from '#conductor/flows/node-network.ts';
 import { abortTeardown } from '#conductor/flows/push-flow.ts';
 import { requireSamePlan } from '#conductor/flows/read-plan.ts';
 import type { SeenNode } from '#conductor/flows/require-no-flow.ts';
-import { kindToStart, planRequested, startWork } from '#conductor/flows/start-work.ts';
+import { kindToStart, onlyReads, planRequested, startWork } from '#conductor/flows/start-work.ts';
 import { requireValid } from '#conductor/flows/validate-node.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { lookForConductor, requireLiveConductor } from '#conductor/kernel/conductors/node-conductor.ts';
@@ -115,7 +115,9 @@ export async function requestProvision(
     if (instanceInfo) await updateNode(tx, node.uuid, change);
     return startWork(context, tx, { ...current, ...change }, { ...request, event, flow });
   };
-  const toDo = await changeUnlocked(context, node.uuid, startOn, undefined, (tx) => findOpenFlow(tx, node.uuid));
+  const seizes = event === 'abort' ? (_node: NodeRow, flow: FlowRow | undefined) => onlyReads(flow) : undefined;
+  const readFlow = (tx: Transaction) => findOpenFlow(tx, node.uuid);
+  const toDo = await changeUnlocked(context, node.uuid, startOn, undefined, readFlow, seizes);
   if (toDo === 'to do') context.nudge(node.uuid);
 }
 

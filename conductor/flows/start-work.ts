@@ -124,12 +124,22 @@ interface FlowOfNode {
   readonly options: Pick<ApplyEventOptions, 'conductor' | 'user' | 'project' | 'via'>;
 }
 
+/** Whether it does nothing at the machine, so that it may be broken off anywhere; a BMC may hold it for long. */
+export function onlyReads(flow: Pick<FlowRow, 'kind'> | undefined): boolean {
+  return flow !== undefined && Object.hasOwn(flowKinds, flow.kind) && flowKinds[flow.kind].onlyReads === true;
+}
+
 /** The flow's own end moves the node, once it is off and isolated; a step that must not be interrupted ends first. */
 async function abort(
   context: EngineContext,
   tx: Transaction,
   { node, flow, error, options }: FlowOfNode & { readonly error: string },
 ): Promise<void> {
+  if (onlyReads(flow)) {
+    await stopFlow(context, tx, flow, { error, thenEnd: true });
+    await applyEvent(tx, node, 'abort', { ...options, target: null, lastError: error });
+    return;
+  }
   // what makes the node safe is at work now, and nobody waits
   if (flow.onHold !== null) await applyEvent(tx, node, 'unhold', options);
   const steps = await listSteps(tx, flow.uuid);

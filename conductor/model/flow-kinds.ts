@@ -49,7 +49,12 @@ const cleaning = {
   ramdiskNetwork: 'cleaning',
   fault: nodeFaults.clean,
 } as const;
-const powerCheck = { ...common, needs: ['power', 'management'], opening: [powerStep('verify_power')] } as const;
+const powerCheck = {
+  ...common,
+  needs: ['power', 'management'],
+  opening: [powerStep('verify_power')],
+  onlyReads: true,
+} as const;
 const instanceBack = {
   ...common,
   target: 'active',

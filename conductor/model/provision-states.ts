@@ -70,10 +70,11 @@ export type ProvisionEvent = VerbEvent | 'wait' | 'resume' | 'hold' | 'done' | '
  * `cleaned` leaves cleaning for manageable (manual cleaning, retired nodes); Ironic calls that event `manage`, which
  * here stays the operator's verb. `clean` out of `deleting` is the conductor's own. `abort` out of `service failed` leads
  * to `servicing`, and to `active` when the instance runs again: Ironic calls the node `active` while it is still off.
+ * `abort` out of `verifying` and `adopting` is ours: a BMC that takes a call and never answers would hold the node.
  */
 export const provisionTransitions = {
   enroll: { manage: 'verifying' },
-  verifying: { done: 'manageable', fail: 'enroll' },
+  verifying: { done: 'manageable', fail: 'enroll', abort: 'enroll' },
   manageable: { provide: 'cleaning', clean: 'cleaning', inspect: 'inspecting', adopt: 'adopting' },
   inspecting: { done: 'manageable', fail: 'inspect failed', wait: 'inspect wait' },
   'inspect wait': { done: 'manageable', fail: 'inspect failed', abort: 'inspect failed', resume: 'inspecting' },
@@ -96,7 +97,7 @@ export const provisionTransitions = {
   active: { rebuild: 'deploying', delete: 'deleting', rescue: 'rescuing', service: 'servicing' },
   deleting: { fail: 'error', clean: 'cleaning' },
   error: { rebuild: 'deploying', delete: 'deleting' },
-  adopting: { done: 'active', fail: 'adopt failed' },
+  adopting: { done: 'active', fail: 'adopt failed', abort: 'adopt failed' },
   'adopt failed': { adopt: 'adopting', manage: 'manageable' },
   rescuing: { done: 'rescue', wait: 'rescue wait', fail: 'rescue failed' },
   'rescue wait': { resume: 'rescuing', fail: 'rescue failed', abort: 'rescue failed', delete: 'deleting' },

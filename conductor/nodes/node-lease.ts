@@ -101,14 +101,21 @@ export async function touchLease(tx: Transaction, nodeUuid: string): Promise<boo
   return (await touch(tx, { nodeUuid })).length > 0;
 }
 
-const touch = statement<{ nodeUuid: string }>(
-  (value) => sql`
-    insert into node_leases (node_uuid, holder, token, expires_at)
-    select uuid, null, 1, now() from nodes where uuid = ${value('nodeUuid')}
-    on conflict (node_uuid) do update set holder = null, token = node_leases.token + 1, expires_at = now()
-    where ${isFree(nodeLeases)}
-    returning token`,
-);
+/**
+ * The same whoever holds it, who learns of it within a part of the lease's time and stops what it waits for; until then
+ * nothing of what it does is recorded.
+ */
+export async function seizeLease(tx: Transaction, nodeUuid: string): Promise<void> {
+  await seize(tx, { nodeUuid });
+}
+
+const release = (value: Value<{ nodeUuid: string }>, where: SQL): SQL => sql`
+  insert into node_leases (node_uuid, holder, token, expires_at)
+  select uuid, null, 1, now() from nodes where uuid = ${value('nodeUuid')}
+  on conflict (node_uuid) do update set holder = null, token = node_leases.token + 1, expires_at = now() ${where}
+  returning token`;
+const touch = statement<{ nodeUuid: string }>((value) => release(value, sql`where ${isFree(nodeLeases)}`));
+const seize = statement<{ nodeUuid: string }>((value) => release(value, sql``));
 
 /** As `holdLease`, and answers the node as it is. @throws AppError `lease_lost` */
 export async function holdNode(tx: Transaction, lease: Lease): Promise<NodeRow> {

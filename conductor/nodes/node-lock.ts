@@ -4,7 +4,14 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { moment } from '#conductor/kernel/lease.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { type ChangeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
-import { claimLease, keepLease, leaseHolder, releaseLease, touchLease } from '#conductor/nodes/node-lease.ts';
+import {
+  claimLease,
+  keepLease,
+  leaseHolder,
+  releaseLease,
+  seizeLease,
+  touchLease,
+} from '#conductor/nodes/node-lease.ts';
 import { lockNode } from '#conductor/nodes/node-store.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import { retry } from '#shared/retry.ts';
@@ -77,17 +84,21 @@ export function changeUnlocked<Result, Read = undefined>(
   note?: ChangeNote | ((result: Result) => ChangeNote | undefined),
   /** What else `change` gets, read by one statement with the node. */
   read?: (tx: Transaction) => Promise<Read>,
+  /** Takes the node from a conductor that works on it. @returns false: what works on it must not be broken off */
+  seizes?: (node: NodeRow, read: Read) => boolean,
 ): Promise<Result> {
   const changeOnce = (): Promise<Result> =>
     context.db.transaction(async (tx) => {
       // lease before row, the order in which conductors lock them
-      const unlocked = requireUnlocked(tx, nodeUuid);
+      const holder = seizes ? await leaseHolder(tx, nodeUuid) : undefined;
+      const unlocked = holder === undefined ? requireUnlocked(tx, nodeUuid) : seizeLease(tx, nodeUuid);
       // a node that is gone has no lease that could be free: its `not_found` comes first
       const [node, , found] = await together([
         lockNode(tx, nodeUuid),
         unlocked,
         read?.(tx) ?? Promise.resolve(undefined as Read),
       ]);
+      if (holder !== undefined && seizes?.(node, found) !== true) throw nodeLocked(nodeUuid, holder);
       const result = await change(tx, node, found);
       const noted = typeof note === 'function' ? note(result) : note;
       if (noted) await writeChangeNote(tx, nodeUuid, noted);

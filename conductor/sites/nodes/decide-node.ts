@@ -110,7 +110,9 @@ function breakOff(given: NodeCase, reason: string): NodeDecision {
     const doing = remarkOnFlow(flow);
     if (isCleaningUp(flow.state)) return working(newRemark('breaking-off', { doing }));
     if (flow.abortRequested !== null) return working(newRemark('breaking-off-later', { doing }));
-    if (staysWhereItIs(flow) || legalVerbs(node.provisionState).includes('abort')) {
+    // a verification ends soon, and a conductor of an older release could not abort it
+    const mayAbort = node.provisionState !== 'verifying' && legalVerbs(node.provisionState).includes('abort');
+    if (staysWhereItIs(flow) || mayAbort) {
       return act({ kind: 'verb', verb: 'abort' }, newRemark('breaking-off', { doing }));
     }
     return working(newRemark('breaking-off-later', { doing }));
