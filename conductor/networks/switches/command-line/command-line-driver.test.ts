@@ -72,6 +72,20 @@ describe('logging in', () => {
     expect(eos.logins.most).toBe(2);
   });
 
+  test('a switch that allows one is told so, and keeps what it had', async () => {
+    const { eos, connect } = await startEos();
+    eos.faults.maximumLogins = 1;
+    const connection = connect();
+    expect(await failure(connection.apply(toVlan100))).toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(
+        /the second login, which confirms the change while the first is open: the switch must allow two at once of this account: .*hung up/,
+      ),
+    });
+    await connection.close();
+    expect(eos.state.running.get('interface Ethernet1') ?? []).not.toContain('switchport access vlan 100');
+  });
+
   test('a switch that has no login left is asked again later', async () => {
     const { eos, connect } = await startEos();
     eos.faults.maximumLogins = 0;

@@ -218,7 +218,7 @@ async function applyWhole(
     throw error;
   }
   try {
-    const second = await logins.another(signal);
+    const second = await logins.another(signal).catch(secondLoginFailed);
     await requireMoved(switchAt, settings, signal);
     await second.run(transaction.confirm(name), signal);
   } catch (error) {
@@ -227,6 +227,14 @@ async function applyWhole(
     await logins.current(undefined).catch(() => undefined);
     throw error;
   }
+}
+
+/** @throws AppError as the cause, which says nothing of the first login */
+function secondLoginFailed(cause: unknown): never {
+  if (!(cause instanceof AppError)) throw cause;
+  const message =
+    'the second login, which confirms the change while the first is open: the switch must allow two at once of this account';
+  throw new AppError(cause.code, message, { cause, retryable: cause.retryable });
 }
 
 /** Where the switch has no transactions: when a line is refused, or the connection lost, the ports go back. */
