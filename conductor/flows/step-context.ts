@@ -2,7 +2,7 @@ import type { AgentClient } from '#conductor/agents/agent-client.ts';
 import { hideInAnswers } from '#conductor/agents/node-dump.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
-import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
@@ -11,6 +11,7 @@ import { type Hide, hideSecrets } from '#conductor/kernel/secrets/mask-document.
 import { nodeSecretTexts, openStepArgs } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type PlannedStep, stepTitle } from '#conductor/model/planned-step.ts';
+import { findHistoryEntry } from '#conductor/nodes/node-history.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
@@ -136,6 +137,7 @@ export async function loadStepContext(
   const session = work.session ?? undefined;
   const hide = hideSecrets(() => nodeSecretTexts(context.secrets, node, step.args));
   const about = { node: node.uuid, flow: work.flow.uuid, step: stepTitle(step) };
+  const gone = session?.callbackUrl || !step.inBand ? undefined : await ask(findPowerSince(db, work.flow));
   let log: Log | undefined;
   return {
     ...context,
@@ -151,7 +153,10 @@ export async function loadStepContext(
     bmc: () => context.drivers.connect(node.powerHold?.step === step.uuid ? { ...node, powerHold: null } : node, about),
     ask,
     session,
-    agent: () => hideInAnswers(context.agents.clientFor(session, signal), hide),
+    agent: () => {
+      if (gone) throw new AppError('agent_error', gone);
+      return hideInAnswers(context.agents.clientFor(session, signal), hide);
+    },
     hide,
     signal,
     record: (write) =>
@@ -162,6 +167,13 @@ export async function loadStepContext(
         }),
       ),
   };
+}
+
+/** Who had its power switched, or has found it switched, amid the flow: the agent that was there ended with it. */
+async function findPowerSince(db: Queryable, { nodeUuid, startedAt }: FlowRow): Promise<string | undefined> {
+  if (nodeUuid === null) return undefined;
+  const last = await findHistoryEntry(db, nodeUuid, { eventType: 'power', since: startedAt });
+  return last && `no agent is there any more: ${last.event} at ${last.createdAt.toISOString()}`;
 }
 
 /** @throws AppError `database_error` where the database, and not what was asked of it, is at fault. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { and, desc, eq, inArray, type SQL, type SQLChunk, sql } from 'drizzle-orm';
+import { and, desc, eq, gte, inArray, type SQL, type SQLChunk, sql } from 'drizzle-orm';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { together } from '#conductor/kernel/db/batches.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
@@ -173,6 +173,21 @@ export async function getHistoryEntry(db: Queryable, nodeUuid: string, entryUuid
   const [entry] = isUuid(entryUuid) ? await db.select().from(nodeHistory).where(isEntry) : [];
   if (!entry) throw new AppError('not_found', `Node history entry ${entryUuid} could not be found.`);
   return entry;
+}
+
+/** The newest of one type. */
+export async function findHistoryEntry(
+  db: Queryable,
+  nodeUuid: string,
+  { eventType, since }: { readonly eventType: string; readonly since: Date },
+): Promise<HistoryRow | undefined> {
+  const isMeant = and(
+    eq(nodeHistory.nodeUuid, nodeUuid),
+    eq(nodeHistory.eventType, eventType),
+    gte(nodeHistory.createdAt, since),
+  );
+  const [row] = await db.select().from(nodeHistory).where(isMeant).orderBy(desc(nodeHistory.id)).limit(1);
+  return row;
 }
 
 /** Newest first. */
