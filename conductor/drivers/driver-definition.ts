@@ -1,5 +1,6 @@
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { InterfaceKind } from '#conductor/model/node-words.ts';
+import type { PowerState } from '#conductor/model/power-and-boot.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
@@ -48,10 +49,17 @@ export interface DriverDefinition<Options extends object = object> {
   open(context: DriverContext, options?: Options): HardwareType;
 }
 
+/** The node's power as it is on record, for hardware that exists nowhere else. */
+export interface StoredPower {
+  readonly uuid: string;
+  /** null = unknown. */
+  readonly powerState: PowerState | null;
+}
+
 /** A hardware type at work in one conductor. */
 export interface HardwareType {
   /** @throws AppError `invalid_argument` naming each missing or malformed driver_info property. */
-  connect(driverInfo: Readonly<Record<string, unknown>>): Bmc;
+  connect(driverInfo: Readonly<Record<string, unknown>>, stored?: StoredPower): Bmc;
   /** Lets go of cached sessions; called once when the conductor stops. */
   close?(): Promise<void>;
 }

@@ -9,7 +9,7 @@ import { hideSecrets } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodeSecretTexts, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { PowerHold } from '#conductor/model/power-and-boot.ts';
+import type { PowerHold, PowerState } from '#conductor/model/power-and-boot.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -27,6 +27,8 @@ interface ConnectedNode {
   /** Its secrets sealed. */
   readonly driverInfo: JsonObject;
   readonly powerHold: PowerHold | null;
+  /** As it is on record; absent = nothing is known of it. */
+  readonly powerState?: PowerState | null;
 }
 
 /** The hardware types of one conductor, with whatever they share behind them. */
@@ -67,7 +69,8 @@ export function createDrivers(
     hardwareTypes: drivers,
     connect: ({ driver, powerHold, ...node }, about = {}) => {
       if (context.outbound) checkBmcAddress(node.driverInfo, context.outbound);
-      const bmc = withLogging(hardwareType(driver).connect(openNodeDocument(secrets, node, 'driverInfo')), {
+      const stored = { uuid: node.uuid, powerState: node.powerState ?? null };
+      const bmc = withLogging(hardwareType(driver).connect(openNodeDocument(secrets, node, 'driverInfo'), stored), {
         log: context.log.child({ driver, ...about }),
         hide: hideSecrets(() => nodeSecretTexts(secrets, node)),
         ended: (call, code, seconds) => {

@@ -53,7 +53,7 @@ test.each([
 
 test("another node's entry is none of this one's", async () => {
   const { body } = await api.call('GET', '/v1/nodes/other/history');
-  const [{ uuid = '' } = {}] = body['history'] as { uuid: string }[];
+  const uuid = (body['history'] as { uuid: string }[])[0]?.uuid ?? '';
   expect((await list(`?marker=${uuid}`)).status).toBe(404);
   expect((await api.call('GET', `/v1/nodes/n1/history/${uuid}`)).status).toBe(404);
   expect((await api.call('GET', `/v1/nodes/other/history/${uuid}`)).body).toMatchObject({ event: all[0] });

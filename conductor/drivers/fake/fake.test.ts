@@ -30,6 +30,20 @@ test('nodes with the same fake_id share a machine, others do not', async () => {
   expect(await fakeHardwareType().connect({ fake_id: 'a' }).power.getPowerState()).toBe('power off');
 });
 
+test('power is as it is on record, where another conductor has switched it, or this one before its restart', async () => {
+  const type = fakeHardwareType();
+  const power = (powerState: 'power on' | 'power off' | null) =>
+    type.connect({ fake_id: 'a' }, { uuid: 'u1', powerState }).power;
+  expect(await power('power on').getPowerState()).toBe('power on');
+  await power('power on').setPowerState('power off');
+  // not recorded yet
+  expect(await power('power on').getPowerState()).toBe('power off');
+  expect(await power('power off').getPowerState()).toBe('power off');
+  // switched and recorded elsewhere
+  expect(await power('power on').getPowerState()).toBe('power on');
+  expect(await power(null).getPowerState()).toBe('power on');
+});
+
 test('interrupts are counted', async () => {
   const seen: number[] = [];
   const type = fakeHardwareType({ beforeAction: (_action, _id, machine) => void seen.push(machine.nmis) });

@@ -61,6 +61,8 @@ export interface FakeMachine {
   secureBoot: boolean | undefined;
   nmis: number;
   bios: FakeBios;
+  /** By node: its power on record when it was last looked at. */
+  readonly onRecord: Map<string, PowerState>;
 }
 
 type FakeAction =
@@ -121,7 +123,8 @@ const bootsByItself: BootDeviceSetting = { bootDevice: 'pxe', persistent: true }
 
 /**
  * The `fake-hardware` type, as Ironic's: no driver_info is required and every action works at once. Nodes with the same
- * `fake_id` (or all without) are one machine; machines last as long as this value.
+ * `fake_id` (or all without) are one machine; machines last as long as this value, but for their power, which is as it is
+ * on record where another conductor, or this one before its restart, has switched it.
  */
 export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
   const machines = new Map<string, FakeMachine>();
@@ -133,13 +136,16 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
       secureBoot: undefined,
       nmis: 0,
       bios: createFakeBios(),
+      onRecord: new Map(),
     };
     machines.set(fakeId, machine);
     return machine;
   };
   return {
-    connect: (driverInfo) => {
+    connect: (driverInfo, stored) => {
       const fakeId = parseFakeId(driverInfo['fake_id']);
+      const isNew = !machines.has(fakeId);
+      if (stored?.powerState) followRecord(machineOf(fakeId), stored.uuid, stored.powerState, isNew);
       const act = async <T>(action: FakeAction, call: CallOptions | undefined, then: (machine: FakeMachine) => T) => {
         if (call?.signal?.aborted) throw stoppedError(call.signal, `${action} of fake machine ${fakeId}`);
         const machine = machineOf(fakeId);
@@ -181,6 +187,13 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
       };
     },
   };
+}
+
+/** What has changed on record since was switched by another process. */
+function followRecord(machine: FakeMachine, uuid: string, powerState: PowerState, isNew: boolean): void {
+  const before = machine.onRecord.get(uuid);
+  machine.onRecord.set(uuid, powerState);
+  if (isNew || (before !== undefined && before !== powerState)) machine.powerState = powerState;
 }
 
 type Act = <T>(action: FakeAction, call: CallOptions | undefined, then: (machine: FakeMachine) => T) => Promise<T>;
