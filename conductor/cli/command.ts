@@ -19,7 +19,7 @@ export interface DescribedSetting {
 
 /** Backup and restore of the conductor's database on this machine. */
 export interface DatabaseTool {
-  dump(file: string): Promise<{ readonly keyFile: string }>;
+  dump(file: string): Promise<{ readonly keyFile: string | null }>;
   restore(file: string): Promise<void>;
 }
 

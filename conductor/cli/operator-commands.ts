@@ -73,7 +73,8 @@ export const databaseCommands: readonly Command[] = [
     run: async (context, input) => {
       const [file = ''] = input.operands;
       const { keyFile } = await (await requireTool(context)).dump(file);
-      const text = `${file} has the database; it is of use only together with ${keyFile}\n`;
+      const keys = keyFile ?? "its conductors' key file (BATON_SECRET_KEY_FILE)";
+      const text = `${file} has the database; it is of use only together with ${keys}\n`;
       print(context, input, { json: { file, key_file: keyFile }, text });
     },
   },

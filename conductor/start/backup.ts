@@ -10,14 +10,14 @@ type Settings = ReturnType<typeof readConfig>;
 
 /**
  * Dumps the database of the conductor's settings into a file that is not there yet; half of a dump is deleted.
- * @returns the file of the keys without which the dump can't be used
+ * @returns the file of the keys without which the dump can't be used; null = the settings don't name it
  * @throws AppError saying why there is no dump
  */
 export async function dumpToFile(
   file: string,
   environment: Readonly<Record<string, string | undefined>>,
-): Promise<{ readonly keyFile: string }> {
-  const config = readConfig(environment);
+): Promise<{ readonly keyFile: string | null }> {
+  const config = readConfig(environment, { noKeys: true });
   const handle = await open(file, 'wx', 0o600).catch((cause: unknown) => {
     throw new AppError('invalid_argument', `the dump needs a new file, ${file}`, { cause });
   });
@@ -31,7 +31,8 @@ export async function dumpToFile(
     }
     throw new AppError('unavailable', `dump the database to ${file}, which is unusable`, { cause });
   }
-  return { keyFile: config.secretKeyFile ?? `${config.dataDirectory}/secret.key` };
+  const own = config.databaseUrl === undefined ? `${config.dataDirectory}/secret.key` : null;
+  return { keyFile: config.secretKeyFile ?? own };
 }
 
 /**
@@ -42,7 +43,7 @@ export async function restoreFromFile(
   file: string,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
-  const config = readConfig(environment);
+  const config = readConfig(environment, { noKeys: true });
   const handle = await open(file).catch((cause: unknown) => {
     throw new AppError('invalid_argument', `read the dump ${file}`, { cause });
   });

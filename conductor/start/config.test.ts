@@ -109,3 +109,12 @@ test('what the command line and nobody else reads is left alone; a misspelt sett
   );
   expect(() => readConfig({ BATON_COLOUR: 'red' })).toThrow(/BATON_COLOUR: no such setting$/);
 });
+
+test('what opens nothing needs no key', () => {
+  const settings = { DATABASE_URL: 'postgres://x' };
+  expect(() => readConfig(settings)).toThrow('BATON_SECRET_KEY_FILE');
+  expect(readConfig(settings, { noKeys: true })).toMatchObject({
+    databaseUrl: 'postgres://x',
+    secretKeyFile: undefined,
+  });
+});
