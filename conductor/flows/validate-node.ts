@@ -17,7 +17,9 @@ import { listNodePorts, listVifs } from '#conductor/nodes/ports/port-store.ts';
 import { nodeRamdisk, unusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
 import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/resources/volume.ts';
+import { listSameMachine } from '#conductor/nodes/same-bmc.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { nameSome } from '#shared/words.ts';
 
 /** `null` = the node has no such interface. */
 export interface InterfaceValidation {
@@ -50,7 +52,11 @@ export async function validateNode(
   node: NodeRow,
 ): Promise<Record<string, InterfaceValidation>> {
   const checks = await readChecks(context, node, interfaces);
-  return Object.fromEntries(interfaces.map((name) => [name, checks[name]()]));
+  const answers = Object.fromEntries(interfaces.map((name) => [name, checks[name]()]));
+  const same = await listSameMachine(context.db, node);
+  if (same.length === 0 || answers['power']?.result !== true) return answers;
+  const reason = `${nameSome(same, 5)} ${same.length === 1 ? 'has' : 'have'} the same BMC and system: each would deploy and wipe the same machine`;
+  return { ...answers, power: { result: true, reason } };
 }
 
 /** The checks of all interfaces; only those `asked` for may be made, for only what they need is read. */
