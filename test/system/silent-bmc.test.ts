@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { waitUntil } from '#test/lab/wait-until.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 
@@ -36,8 +37,10 @@ beforeEach(async () => {
   await operator.call('POST', '/v1/nodes', { name, driver: 'redfish', driver_info: driverInfo });
   await operator.provision(name, 'manage');
   // a conductor is at it, and waits for the BMC
-  await expect.poll(async () => (await operator.node(name))['reservation']).not.toBeNull();
-  await expect.poll(() => taken.size).toBeGreaterThanOrEqual(count);
+  await waitUntil('a call that is not answered', async () => {
+    const { reservation } = await operator.node(name);
+    return (reservation !== null && taken.size >= count) || undefined;
+  });
 });
 
 test('its verification can be aborted, at once', async () => {
