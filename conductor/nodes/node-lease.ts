@@ -102,7 +102,7 @@ export async function touchLease(tx: Transaction, nodeUuid: string): Promise<boo
 }
 
 /**
- * The same whoever holds it, who learns of it within a part of the lease's time and stops what it waits for; until then
+ * The same, also while a conductor holds it: that one learns of it within a part of the lease's time and stops what it waits for; until then
  * nothing of what it does is recorded.
  */
 export async function seizeLease(tx: Transaction, nodeUuid: string): Promise<void> {

@@ -44,7 +44,7 @@ test('no other flow is broken off', async () => {
   await holds(lease);
 });
 
-test('in maintenance a node is deleted whoever works on it', async () => {
+test('in maintenance a node is deleted, also while a conductor works on it', async () => {
   await provision('manage');
   const lease = await claim();
   expect((await api.call('DELETE', '/v1/nodes/n1')).status).toBe(409);
