@@ -1,29 +1,64 @@
+import {
+  type ChecksumEntry,
+  digestLengths,
+  digestOfLength,
+  parseChecksumFile,
+  strongest,
+} from '#agent/image/checksum-file.ts';
 import { showUrl } from '#agent/image/show-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ImageInfo } from '#shared/in-band/image-info.ts';
 
-const bsdLine = /^[A-Za-z0-9-]+\s*\((?<name>.+)\)\s*=\s*(?<hex>[0-9a-fA-F]+)$/;
-const gnuLine = /^(?<hex>[0-9a-fA-F]{32,128})\s+[* ]?(?<name>\S.*)$/;
-const bareValue = /^[0-9a-fA-F]{32,128}$/;
+interface WantedDigest {
+  /** Places of the image, `/images/disk.raw`. */
+  readonly paths?: readonly string[];
+  /** The only digest that will do; without it the strongest that is there. */
+  readonly algorithm?: string | undefined;
+}
 
 /**
- * The digest of an image in a checksum file: one bare value, or `sha256sum` lines, or BSD lines
- * (`SHA256 (name) = hex`); `#` starts a comment. A name matches as a whole, with or without `./` in front.
- * @throws AppError `image_error` when none of `names` is listed.
+ * The digest of an image in a checksum file. A name matches as a whole; with a folder in front where the image's address
+ * ends so, or where the file speaks of nothing else. A file may give several digests for one name.
+ * @param names of the image, `disk.raw`, the one that counts most first
+ * @throws AppError `image_error` when the image is not listed, or not with that digest, or with two different ones.
  */
-export function findChecksum(text: string, names: readonly string[]): string {
-  const lines = text
-    .split(/\r?\n/)
-    .map((line) => line.trim())
-    .filter((line) => line !== '' && !line.startsWith('#'));
-  const [only] = lines;
-  if (lines.length === 1 && only !== undefined && bareValue.test(only)) return only;
-  for (const line of lines) {
-    const groups = (bsdLine.exec(line) ?? gnuLine.exec(line))?.groups;
-    const name = groups?.['name']?.trim().replace(/^\.\//, '');
-    if (groups?.['hex'] !== undefined && name !== undefined && names.includes(name)) return groups['hex'];
+export function findChecksum(text: string, names: readonly string[], wanted: WantedDigest = {}): string {
+  const found = entriesFor(text, names, wanted.paths ?? []);
+  const listed = names.join(' or ');
+  if (found.length === 0) throw new AppError('image_error', `the checksum file does not list ${listed}`);
+  const kinds = wanted.algorithm === undefined ? strongest : [wanted.algorithm];
+  const fitting = kinds
+    .map((kind) => found.filter(({ algorithm }) => algorithm === kind))
+    .find(({ length }) => length > 0);
+  if (fitting === undefined) {
+    const there = [...new Set(found.map(({ algorithm }) => algorithm ?? 'another kind'))].join(', ');
+    throw new AppError(
+      'image_error',
+      `the checksum file lists ${listed} with ${there}, not with ${wanted.algorithm ?? 'a SHA-2 digest'}`,
+    );
   }
-  throw new AppError('image_error', `the checksum file does not list ${names.join(' or ')}`);
+  const values = [...new Set(fitting.map(({ hex }) => hex.toLowerCase()))];
+  if (values.length > 1) {
+    throw new AppError('image_error', `the checksum file lists ${listed} with ${values.length} different digests`);
+  }
+  return fitting[0]?.hex ?? '';
+}
+
+/** Those for the image itself before those that may be. */
+function entriesFor(text: string, names: readonly string[], paths: readonly string[]): readonly ChecksumEntry[] {
+  const { entries, lineCount } = parseChecksumFile(text);
+  const exact = names.map((each) => entries.filter(({ name }) => name === each)).find(({ length }) => length > 0);
+  if (exact) return exact;
+  const inFolder = entries.filter(({ name }) => name?.includes('/') && paths.some((path) => endsWithPath(path, name)));
+  if (inFolder.length > 0) return inFolder;
+  const [only] = entries;
+  if (lineCount !== 1 || only === undefined) return [];
+  return only.name === undefined || names.includes(only.name.split('/').at(-1) ?? '') ? [only] : [];
+}
+
+function endsWithPath(path: string, name: string): boolean {
+  const wanted = name.replace(/^\/+/, '');
+  return path === wanted || path.endsWith(`/${wanted}`);
 }
 
 /** What the bytes of the image as served must hash to. */
@@ -32,9 +67,6 @@ export interface ExpectedChecksum {
   /** Lower-case hex. */
   readonly hex: string;
 }
-
-/** Hex digits of each digest. */
-const digestLengths = { md5: 32, sha1: 40, sha224: 56, sha256: 64, sha384: 96, sha512: 128 } as const;
 
 /**
  * The checksum that `image_info` asks for: the hash pair before `checksum`, as in Ironic (agent-protocol.md §6.1).
@@ -46,24 +78,24 @@ export async function resolveChecksum(
   fetchText: (url: string) => Promise<string>,
 ): Promise<ExpectedChecksum> {
   if (info.os_hash_value) {
-    const hex = /^https?:\/\//.test(info.os_hash_value)
-      ? findChecksum(await fetchText(info.os_hash_value), imageNames(info))
-      : info.os_hash_value;
     if (!info.os_hash_algo) {
       throw new AppError(
         'invalid_argument',
         'image_info.os_hash_value needs os_hash_algo (sha256 or sha512) beside it',
       );
     }
-    return checkDigest(info.os_hash_algo.toLowerCase(), hex, 'image_info.os_hash_value');
+    const algorithm = info.os_hash_algo.toLowerCase();
+    const hex = isUrl(info.os_hash_value)
+      ? findIn(await fetchText(info.os_hash_value), info, algorithm)
+      : info.os_hash_value;
+    return checkDigest(algorithm, hex, 'image_info.os_hash_value');
   }
   if (info.checksum) {
-    const isUrl = /^https?:\/\//.test(info.checksum);
-    const hex = isUrl ? findChecksum(await fetchText(info.checksum), imageNames(info)) : info.checksum;
+    const hex = isUrl(info.checksum) ? findIn(await fetchText(info.checksum), info) : info.checksum;
     return checkDigest(
-      algorithmByLength(hex),
+      digestOfLength(hex.trim().length) ?? 'unknown',
       hex,
-      isUrl ? `the checksum file ${showUrl(info.checksum)}` : 'image_info.checksum',
+      isUrl(info.checksum) ? `the checksum file ${showUrl(info.checksum)}` : 'image_info.checksum',
     );
   }
   throw new AppError(
@@ -72,14 +104,23 @@ export async function resolveChecksum(
   );
 }
 
-function imageNames(info: ImageInfo): readonly string[] {
-  const names = info.urls.map((url) => decodeURIComponent(new URL(url).pathname.split('/').at(-1) ?? ''));
-  return [...new Set([...names, info.id])].filter(Boolean);
+function isUrl(value: string): boolean {
+  return /^https?:\/\//.test(value);
 }
 
-function algorithmByLength(hex: string): string {
-  const found = Object.entries(digestLengths).find(([, length]) => length === hex.trim().length);
-  return found?.[0] ?? 'unknown';
+function findIn(text: string, info: ImageInfo, algorithm?: string): string {
+  const paths = info.urls.map((url) => decodePath(new URL(url).pathname));
+  const names = [...paths.map((path) => path.split('/').at(-1) ?? ''), info.id];
+  return findChecksum(text, [...new Set(names)].filter(Boolean), { paths, algorithm });
+}
+
+/** A name may have a percent sign that is none of an address. */
+function decodePath(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }
 
 function checkDigest(algorithm: string, value: string, field: string): ExpectedChecksum {
