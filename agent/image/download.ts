@@ -1,3 +1,4 @@
+import { type ContentEncoding, contentEncodingOf } from '#agent/image/content-encoding.ts';
 import { type HttpAnswer, httpGet, skip } from '#agent/image/http-body.ts';
 import { showUrl } from '#agent/image/show-url.ts';
 import type { Slot, SlotPool } from '#agent/image/slot-pool.ts';
@@ -26,6 +27,8 @@ export interface Download {
   /** Bytes of the file as served; `undefined` when the server does not say. */
   totalBytes(): number | undefined;
   doneBytes(): number;
+  /** How the file is packed on its way: its slots are what comes, not the file. */
+  encoding(): ContentEncoding | undefined;
   /** The file in order, every slot full but the last. Connections that break are resumed at the byte reached. */
   slots(): AsyncGenerator<Slot>;
 }
@@ -38,8 +41,11 @@ interface State {
   /** Where the current connection began. */
   since: number;
   totalBytes: number | undefined;
-  /** What each server calls this version of the file: resuming must not join two versions. */
+  encoding: ContentEncoding | undefined;
+  /** What each server calls this version of the file, for If-Range. */
   readonly validators: Map<string, string | undefined>;
+  /** Servers that answered a request for a range with another. */
+  readonly withoutRanges: Set<string>;
 }
 
 /**
@@ -54,12 +60,15 @@ export async function openDownload(options: DownloadOptions): Promise<Download> 
     position: 0,
     since: 0,
     totalBytes: undefined,
+    encoding: undefined,
     validators: new Map(),
+    withoutRanges: new Set(),
   };
   const first = await connect(state, options);
   return {
     totalBytes: () => state.totalBytes,
     doneBytes: () => state.position,
+    encoding: () => state.encoding,
     slots: () => readSlots(first, state, options),
   };
 }
@@ -152,7 +161,7 @@ async function openAt(state: State, options: DownloadOptions): Promise<HttpAnswe
   const url = state.urls[state.index] ?? '';
   const known = state.validators.get(url);
   const resume: Record<string, string> =
-    state.position === 0
+    state.position === 0 || state.withoutRanges.has(url)
       ? {}
       : { range: `bytes=${state.position}-`, ...(known === undefined ? {} : { 'if-range': known }) };
   const answer = await httpGet(new URL(url), { ...options.headers, ...resume }, options);
@@ -165,37 +174,41 @@ async function openAt(state: State, options: DownloadOptions): Promise<HttpAnswe
   }
 }
 
-/** Makes sure that the answer's body is the same file as before, and stands at our position in it. */
+/**
+ * Makes the answer stand at our position in the file. Servers behind one name have other ETags and times for the same
+ * bytes, so those decide nothing but whether a range may be asked for: the checksum at the end proves the whole. Another
+ * length is another file, which the next try may not meet.
+ */
 async function takeUp(answer: HttpAnswer, url: string, state: State): Promise<void> {
   checkStatus(answer.status, url, state.position);
   const total = totalOf(answer);
-  const validator = validatorOf(answer);
+  const encoding = answer.status === 416 ? undefined : contentEncodingOf(answer, url);
   if (state.position === 0) {
-    state.totalBytes = total;
-    state.validators.set(url, validator);
+    Object.assign(state, { totalBytes: total, encoding });
+    state.validators.set(url, validatorOf(answer));
     return;
   }
-  // what one of the two answers does not say is no difference: the checksum covers the seam
-  const changed = differ(total, state.totalBytes) || differ(validator, state.validators.get(url));
-  if (changed || answer.status === 416) {
-    throw new AppError('image_error', `the image at ${showUrl(url)} changed while it was being downloaded`);
+  if (answer.status === 416 || (total !== undefined && total !== (state.totalBytes ?? total))) {
+    const was = state.totalBytes === undefined ? '' : ` where it had ${state.totalBytes}`;
+    const now = answer.status === 416 ? `does not reach byte ${state.position} now` : `has ${total} bytes now`;
+    throw new AppError('unavailable', `the image at ${showUrl(url)} ${now}${was}`);
   }
   state.totalBytes ??= total;
-  if (validator !== undefined) state.validators.set(url, validator);
+  state.validators.set(url, validatorOf(answer));
+  if (encoding !== state.encoding) {
+    throw new AppError('unavailable', `${showUrl(url)} sends the image with another Content-Encoding than before`);
+  }
   if (answer.status === 206) {
     const start = /^bytes (\d+)-/.exec(answer.headers.get('content-range') ?? '')?.[1];
     if (Number(start) === state.position) return;
+    state.withoutRanges.add(url);
     throw new AppError(
-      'image_error',
+      'unavailable',
       `${showUrl(url)} answered a range request for byte ${state.position} with another range`,
     );
   }
-  // no ranges here: the part that is already on the disk is read once more and dropped
+  // no ranges here, or another name for what it has: the part that is already on the disk is read again and dropped
   await skip(answer, state.position);
-}
-
-function differ<T>(a: T | undefined, b: T | undefined): boolean {
-  return a !== undefined && b !== undefined && a !== b;
 }
 
 /** Without a range asked for, only 200 brings the file: a 206 brings a part, and a 416 its own page. */

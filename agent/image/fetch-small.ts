@@ -1,4 +1,5 @@
 import type { KeptConnections } from '#agent/image/connection.ts';
+import { contentEncodingOf, undoEncoding } from '#agent/image/content-encoding.ts';
 import { type HttpAnswer, httpGet } from '#agent/image/http-body.ts';
 import { showUrl } from '#agent/image/show-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -37,7 +38,9 @@ export async function fetchSmall(url: string, what: string, maxBytes: number, op
         const code = answer.status >= 500 ? 'unavailable' : 'image_error';
         throw new AppError(code, `${showUrl(url)} answered ${answer.status}`);
       }
-      return await readAll(answer, maxBytes, options.into);
+      const encoding = contentEncodingOf(answer, url);
+      const bytes = await readAll(answer, maxBytes, options.into);
+      return encoding === undefined ? bytes : undoEncoding(bytes, encoding, maxBytes);
     } finally {
       answer.close();
     }

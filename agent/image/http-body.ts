@@ -121,9 +121,10 @@ async function getOver(
       ...headers,
     }).map(([name, value]) => `${name}: ${value}\r\n`);
     connection.write(`GET ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}\r\n`);
-    const { status, persists } = parseStatusLine(await connection.readLine(), url);
-    const body = openBody(connection, await readHeaders(connection), status);
-    const mayKeep = persists && body.headers.get('connection')?.toLowerCase() !== 'close';
+    const head = await readFinalHead(connection, url);
+    const { status } = head;
+    const body = openBody(connection, head.headers, status);
+    const mayKeep = head.persists && body.headers.get('connection')?.toLowerCase() !== 'close';
     const close = (): void => {
       if (!kept || !mayKeep || !body.isAtEnd() || !connection.isFree()) return connection.close();
       connection.watch(undefined);
@@ -138,6 +139,23 @@ async function getOver(
 
 function withoutAuthorization(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'authorization'));
+}
+
+/** Of one answer: 100, 103. */
+const maxInterimAnswers = 20;
+
+/** Passes over what a server says while it is still at work (RFC 9110 §15.2). */
+async function readFinalHead(
+  connection: Connection,
+  url: URL,
+): Promise<{ readonly status: number; readonly persists: boolean; readonly headers: ReadonlyMap<string, string> }> {
+  for (let answers = 0; answers <= maxInterimAnswers; answers += 1) {
+    const line = parseStatusLine(await connection.readLine(), url);
+    const headers = await readHeaders(connection);
+    // 101 ends HTTP on this connection, and nobody asked for that
+    if (line.status >= 200 || line.status === 101) return { ...line, headers };
+  }
+  throw new AppError('image_error', `the server sent ${maxInterimAnswers} interim answers and no final one`);
 }
 
 /** HTTP/1.0 closes behind each answer. */

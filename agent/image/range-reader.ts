@@ -1,3 +1,4 @@
+import { contentEncodingOf } from '#agent/image/content-encoding.ts';
 import type { DownloadOptions } from '#agent/image/download.ts';
 import { type HttpAnswer, httpGet, skip } from '#agent/image/http-body.ts';
 import { showUrl } from '#agent/image/show-url.ts';
@@ -59,6 +60,9 @@ async function request(url: string, piece: Piece, fileBytes: number, options: Op
   const range = { range: `bytes=${piece.offset}-${piece.offset + piece.bytes - 1}` };
   const answer = await httpGet(new URL(url), { ...options.headers, ...range }, options);
   try {
+    if (contentEncodingOf(answer, url) !== undefined) {
+      throw new AppError('image_error', `${showUrl(url)} sends ${describe(piece)} packed (Content-Encoding)`);
+    }
     if (answer.status === 200) {
       // the whole file instead: this server knows no ranges (RFC 9110 §14.2 lets it)
       if (piece.offset + piece.bytes > (options.skipTo ?? 0)) return undefined;

@@ -21,9 +21,36 @@ describe('connections that break', () => {
     expect(isWritten(outcome)).toBe(true);
   });
 
-  test('fail when the image has changed meanwhile', async () => {
-    const outcome = await write({ behaviours: [{ dropAfter: 2_500_000 }, { etag: '"v2"' }] });
-    expect(failureOf(outcome)).toEqual(failure('image_error', /changed while it was being downloaded/));
+  test.each<[string, Behaviour]>([
+    ['another ETag, and answers with the whole file', { etag: '"v2"' }],
+    ['another ETag, and answers the range all the same', { etag: '"v2"', ignoreCondition: true }],
+    ['another time of change', { etag: '', lastModified: 'Tue, 24 Nov 2026 10:00:00 GMT' }],
+  ])('go on where another server behind the name has %s', async (_what, behaviour) => {
+    const outcome = await write({ behaviours: [{ dropAfter: 2_500_000 }, behaviour] });
+    expect(isWritten(outcome)).toBe(true);
+    expect(outcome.requests).toHaveLength(2);
+  });
+
+  test('fail by the checksum when the image has changed meanwhile', async () => {
+    const body = Buffer.from(image).fill('new', 3_000_000, 3_000_100);
+    const outcome = await write({ behaviours: [{ dropAfter: 2_500_000 }, { etag: '"v2"', body }] });
+    expect(failureOf(outcome)).toEqual(failure('image_error', /sha256 is not/));
+  });
+
+  test('go on at the next try when one server has a file of another length', async () => {
+    const body = image.subarray(0, 4_000_000);
+    const outcome = await write({ behaviours: [{ dropAfter: 2_500_000 }, { etag: '"v2"', body }, {}] });
+    expect(isWritten(outcome)).toBe(true);
+    const shorter = await write({ behaviours: [{ dropAfter: 2_500_000 }], always: { etag: '"v2"', body } });
+    expect(failureOf(shorter)).toEqual(
+      failure('unavailable', /gave up after 4 tries: .* has 4000000 bytes now where it had 5242980/),
+    );
+  });
+
+  test('are read from the start where a server answers with another range than it was asked for', async () => {
+    const outcome = await write({ behaviours: [{ dropAfter: 2_500_000 }, { shiftsRange: 10 }, {}] });
+    expect(isWritten(outcome)).toBe(true);
+    expect(outcome.requests.map((range) => range === 'whole')).toEqual([true, false, true]);
   });
 
   test.each<[string, readonly Behaviour[]]>([

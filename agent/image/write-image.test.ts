@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { buffer } from 'node:stream/consumers';
+import { constants, createZstdCompress, gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { serveImage } from '#agent/image/testing/image-server.ts';
 import { makeQcow2 } from '#agent/image/testing/make-qcow2.ts';
 import {
   failure,
@@ -15,6 +17,9 @@ import {
 import { AppError } from '#shared/errors/app-error.ts';
 import { run } from '#shared/process/run.ts';
 import { noise } from '#test/support/noise.ts';
+
+const noiseImage = noise('packed', 6 * mib);
+const skippable = Buffer.from('502a4d180400000070617274', 'hex');
 
 describe('formats', () => {
   test('raw, holes skipped', async () => {
@@ -62,6 +67,9 @@ describe('formats', () => {
     ],
     ['gzip', gzipSync(image)],
     ['gzip, two members', Buffer.concat([gzipSync(image.subarray(0, 1000)), gzipSync(image.subarray(1000))])],
+    ['gzip, filled up with zeros', Buffer.concat([gzipSync(image), Buffer.alloc(3 * mib)])],
+    ['zstd, a frame to be skipped first', Buffer.concat([skippable, zstdCompressSync(image)])],
+    ['zstd, frames to be skipped all over', Buffer.concat([skippable, skippable, zstdCompressSync(image), skippable])],
   ])('%s', async (name, data) => {
     const outcome = await write({ data });
     expect(isWritten(outcome)).toBe(true);
@@ -87,6 +95,28 @@ describe('formats', () => {
   ])('sent %s', async (_name, behaviour) => {
     const outcome = await write({ behaviours: [behaviour] });
     expect(isWritten(outcome)).toBe(true);
+  });
+
+  test('packed for the way, which the checksum does not count, whatever breaks', async () => {
+    const body = gzipSync(noiseImage);
+    const packed = { contentEncoding: 'gzip', body };
+    const outcome = await write({ data: noiseImage, behaviours: [{ ...packed, dropAfter: 2 * mib }, packed] });
+    expect(outcome.error).toBeUndefined();
+    expect(outcome.content.subarray(0, noiseImage.length).equals(noiseImage)).toBe(true);
+    expect(outcome.requests).toHaveLength(2);
+  });
+
+  test('a file that is packed itself, described by the same header', async () => {
+    const data = gzipSync(image);
+    await using server = await serveImage(data, [], { contentEncoding: 'x-gzip' });
+    const urls = [server.url.replace('disk.raw', 'disk.raw.gz')];
+    const outcome = await write({ data, options: { urls } });
+    expect(isWritten(outcome)).toBe(true);
+    expect(outcome.written?.compression).toBe('gzip');
+  });
+
+  test('a file as it is that is said to be packed', async () => {
+    expect(isWritten(await write({ always: { contentEncoding: 'gzip' } }))).toBe(true);
   });
 
   test('sha512', async () => {
@@ -129,6 +159,18 @@ describe('refused before the disk is touched', () => {
       /is "qcow2", but what arrived is compressed with zstd/,
     ],
     ['a web page', { data: Buffer.from('<!DOCTYPE html><html>login</html>') }, 'image_error', /is a web page/],
+    [
+      'a packing for the way that can not be undone',
+      { always: { contentEncoding: 'br' } },
+      'image_error',
+      /is sent with Content-Encoding br, though none was asked for/,
+    ],
+    [
+      'what is packed twice',
+      { data: zstdCompressSync(gzipSync(image)) },
+      'image_error',
+      /is compressed with gzip, inside another packing/,
+    ],
     ['an empty file', { data: Buffer.alloc(0) }, 'image_error', /image is empty/],
     [
       'raw, too large',
@@ -206,9 +248,32 @@ describe('failures', () => {
     expect(failureOf(await write({ data }))).toEqual(failure('image_error', /unpack the zstd image/));
   });
 
+  test('gzip with rubbish behind its end', async () => {
+    const data = Buffer.concat([gzipSync(image), Buffer.alloc(mib), Buffer.from('rubbish')]);
+    expect(failureOf(await write({ data }))).toEqual(
+      failure('image_error', /unpack the gzip image: there is something behind its end/),
+    );
+  });
+
+  test('zstd that needs more memory than there is says how to make it', async () => {
+    const params = { [constants.ZSTD_c_windowLog]: 28, [constants.ZSTD_c_contentSizeFlag]: 0 };
+    const data = await packLong(params);
+    const outcome = await write({ data });
+    expect(failureOf(outcome)).toEqual(failure('image_error', /more than 128 MiB of memory: make it without --long/));
+    expect(outcome.opened).toBe(false);
+  });
+
   test('stopped', async () => {
     const stop = new AbortController();
     const outcome = await write({ options: { signal: stop.signal, reportProgress: () => stop.abort() } });
     expect(failureOf(outcome)).toEqual(failure('aborted', /stopped/));
   });
 });
+
+/** As a stream: zstd makes the window no larger than what it knows to come. */
+function packLong(params: Record<number, number>): Promise<Buffer> {
+  const packer = createZstdCompress({ params });
+  packer.write(image.subarray(0, mib));
+  packer.end();
+  return buffer(packer);
+}

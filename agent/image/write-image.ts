@@ -1,6 +1,6 @@
 import type { ImageRest } from '#agent/image/check-table.ts';
 import { writeChunks } from '#agent/image/chunks/write-chunks.ts';
-import type { Compression } from '#agent/image/compression.ts';
+import { type Compression, detectCompression } from '#agent/image/compression.ts';
 import type { Disk } from '#agent/image/disk.ts';
 import { type Download, openDownload } from '#agent/image/download.ts';
 import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
@@ -10,8 +10,9 @@ import type { ImageSource } from '#agent/image/image-source.ts';
 import type { Share } from '#agent/image/neighbours/share.ts';
 import { writeQcow2 } from '#agent/image/qcow2/write-qcow2.ts';
 import { createRangeReader } from '#agent/image/range-reader.ts';
-import { createSlotPool, type Slot } from '#agent/image/slot-pool.ts';
+import { createSlotPool, type Slot, type SlotPool } from '#agent/image/slot-pool.ts';
 import { writeRaw } from '#agent/image/write-raw.ts';
+import { decodeZlib } from '#agent/image/zlib-decoder.ts';
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { isChunkIndex } from '#shared/chunks/chunk-index.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -83,15 +84,16 @@ export async function writeImage(
   const pool = createSlotPool(poolSlots, signal);
   const tries = { headers: {}, maxTries: 10, retryDelayMs: 10_000, idleTimeoutMs: 60_000, ...options };
   const download = await openDownload({ ...tries, signal, pool });
-  const slots = download.slots();
-  const hasher = createHasher(options.checksum.algorithm, pool.memory);
+  const served = await unpackServed(download, pool, signal);
+  const { slots } = served;
+  const hasher = createHasher(options.checksum.algorithm, served.pool.memory);
   try {
     const first = await slots.next();
     if (first.done) throw emptyImage();
     const head = first.value.bytes.subarray(0, first.value.length);
     const { format, compression } = inspectImage(head, options.declaredFormat);
     const source: ImageSource = {
-      download,
+      download: served.download,
       head,
       slots: reporting(hashing(prepend(first.value, slots), hasher), download, options),
       readPiece: (fileBytes, pieceOptions) => createRangeReader(head, fileBytes, { ...tries, signal, ...pieceOptions }),
@@ -115,6 +117,33 @@ export async function writeImage(
     stop.abort();
     await slots.return(undefined);
     await hasher.close();
+  }
+}
+
+interface Served {
+  readonly slots: AsyncGenerator<Slot>;
+  /** Theirs. */
+  readonly pool: SlotPool;
+  readonly download: Download;
+}
+
+/** The file in order, whatever the server made of it for the way; its length is not known then. */
+async function unpackServed(download: Download, pool: SlotPool, signal: AbortSignal): Promise<Served> {
+  const served = download.slots();
+  try {
+    const first = await served.next();
+    if (first.done) throw emptyImage();
+    const encoding = download.encoding();
+    const slots = prepend(first.value, served);
+    const isPacked = detectCompression(first.value.bytes.subarray(0, first.value.length)) === encoding;
+    // some servers say so and send the file as it is
+    if (encoding === undefined || !isPacked) return { slots, pool, download };
+    const unpacked = createSlotPool(poolSlots, signal);
+    const ofFile = { ...download, totalBytes: () => undefined };
+    return { slots: decodeZlib(encoding, slots, unpacked), pool: unpacked, download: ofFile };
+  } catch (error) {
+    await served.return(undefined);
+    throw error;
   }
 }
 

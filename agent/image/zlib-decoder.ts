@@ -34,7 +34,10 @@ export async function* decodeZlib(
         } else if (left === 0) {
           break;
         } else if (left === before.left && out.length === before.outputBytes) {
-          throw decodeError(format, 'there is something behind its end');
+          // gzip(1) passes over zeros that fill up the last block
+          const isPadded = format === 'gzip' && isZero(slot.bytes.subarray(slot.length - left, slot.length));
+          if (!isPadded) throw decodeError(format, 'there is something behind its end');
+          break;
         }
       }
       slot.release();
@@ -56,7 +59,17 @@ export async function* decodeZlib(
   }
 }
 
+function isZero(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte === 0);
+}
+
+/** In place of what the libraries say. */
+const plainWords: Readonly<Record<string, string>> = {
+  'unexpected end of file': 'it is cut short',
+  'Frame requires too much memory for decoding': 'it needs more than 128 MiB of memory: make it without --long',
+};
+
 function decodeError(format: string, message: string): AppError {
-  const text = message === 'unexpected end of file' ? 'it is cut short' : message;
+  const text = plainWords[message] ?? message;
   return new AppError('image_error', `unpack the ${format} image: ${text}`);
 }

@@ -10,7 +10,14 @@ export interface Behaviour {
   /** Sends nothing more after so many bytes of the body. */
   readonly stallAfter?: number;
   readonly ignoreRange?: boolean;
+  /** `''` for none. */
   readonly etag?: string;
+  readonly lastModified?: string;
+  /** Whatever If-Range says. */
+  readonly ignoreCondition?: boolean;
+  /** Ranges begin so many bytes late. */
+  readonly shiftsRange?: number;
+  readonly contentEncoding?: string;
   readonly chunked?: boolean;
   /** Ranges are answered with `bytes 5-9/*`. */
   readonly hidesTotal?: boolean;
@@ -68,7 +75,8 @@ function answer(data: Buffer, behaviour: Behaviour, request: IncomingMessage, re
   }
   const file = behaviour.body ?? data;
   const etag = behaviour.etag ?? '"v1"';
-  const from = behaviour.ignoreRange ? undefined : wantedStart(request, etag);
+  const start = behaviour.ignoreRange ? undefined : wantedStart(request, behaviour.ignoreCondition ? undefined : etag);
+  const from = start === undefined ? undefined : start + (behaviour.shiftsRange ?? 0);
   const end = from === undefined ? file.length : wantedEnd(request, behaviour, from, file.length);
   const body = file.subarray(from ?? 0, end);
   if (behaviour.untilClose) {
@@ -76,7 +84,9 @@ function answer(data: Buffer, behaviour: Behaviour, request: IncomingMessage, re
     return;
   }
   response.writeHead(from === undefined ? 200 : 206, {
-    etag,
+    ...(etag === '' ? {} : { etag }),
+    ...(behaviour.lastModified ? { 'last-modified': behaviour.lastModified } : {}),
+    ...(behaviour.contentEncoding ? { 'content-encoding': behaviour.contentEncoding } : {}),
     ...(behaviour.chunked ? {} : { 'content-length': body.length }),
     ...(from === undefined
       ? {}
@@ -95,8 +105,10 @@ function wantedEnd(request: IncomingMessage, behaviour: Behaviour, from: number,
 }
 
 /** Where a range request wants to begin; `undefined` when it wants all, or another version than this one. */
-function wantedStart(request: IncomingMessage, etag: string): number | undefined {
+function wantedStart(request: IncomingMessage, etag: string | undefined): number | undefined {
   const start = /^bytes=(\d+)-\d*$/.exec(request.headers.range ?? '')?.[1];
   const condition = request.headers['if-range'];
-  return start === undefined || (condition !== undefined && condition !== etag) ? undefined : Number(start);
+  return start === undefined || (etag !== undefined && condition !== undefined && condition !== etag)
+    ? undefined
+    : Number(start);
 }
