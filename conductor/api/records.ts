@@ -117,3 +117,31 @@ export const SettingInForce = z
   })
   .meta({ id: 'SettingInForce' });
 export type SettingInForce = Answer<typeof SettingInForce>;
+
+const recordedVlans = z.union([
+  z.enum(['other', 'isolated']),
+  z.int(),
+  z.strictObject({ native: z.int().exactOptional(), tagged: z.string() }),
+]);
+
+/** What a device has printed, as `test/recorded` has it. */
+export const Recording = z
+  .strictObject({
+    system: z.string(),
+    /** By command, address or document. */
+    outputs: z.record(z.string(), z.string()),
+    /** Of a switch; null = it can't be read, or is a machine. */
+    reading: z
+      .strictObject({
+        ports: z.record(z.string(), recordedVlans),
+        bonds: z
+          .record(z.string(), z.strictObject({ mode: z.string(), pair: z.boolean(), members: z.array(z.string()) }))
+          .exactOptional(),
+        vlans: z.string().exactOptional(),
+      })
+      .nullable(),
+    /** What was refused, or can't be read. */
+    faults: z.array(z.string()),
+  })
+  .meta({ id: 'Recording' });
+export type RecordingAnswer = z.infer<typeof Recording>;

@@ -107,6 +107,7 @@ export const accessRules: readonly AccessRule[] = [
     ['GET', `${node}/history/{entry}`, 'baremetal:node:history:get', ownerReads],
     ['GET', `${node}/inspection_rules`, 'baton:node:inspection_rules', readEverywhere],
     ['GET', `${node}/inventory`, 'baremetal:node:inventory:get', ownerReads],
+    ['GET', `${node}/recording`, 'baton:node:record', administer],
     ['GET', `${node}/flow`, 'baton:node:flow', ownerReads],
     ['POST', `${node}/flow/retry`, 'baton:node:flow:retry', operate],
     ['POST', `${node}/flow/skip`, 'baton:node:flow:skip', operate],
@@ -191,6 +192,7 @@ export const accessRules: readonly AccessRule[] = [
       readEverywhere,
     ],
     ['GET', '/v1/drivers/{driver}/vendor_passthru/methods', 'baremetal:driver:vendor_passthru', administer],
+    ['GET', '/v1/switches/{switch}/recording', 'baton:switch:record', administer],
     ['GET', '/v1/conductors', 'baremetal:conductor:get', readEverywhere],
     ['GET', '/v1/conductors/{hostname}', 'baremetal:conductor:get', readEverywhere],
     ...collection(

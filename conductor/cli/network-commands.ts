@@ -5,6 +5,7 @@ import { type Command, pathOperand, requiredOption } from '#conductor/cli/comman
 import { describeSwitchPort } from '#conductor/cli/describe-switch-port.ts';
 import { onNodes } from '#conductor/cli/on-nodes.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
+import { recordCommand } from '#conductor/cli/record-command.ts';
 import {
   deleteCommand,
   listCommand,
@@ -65,6 +66,14 @@ export const portCommands: readonly Command[] = [
 ];
 
 export const networkCommands: readonly Command[] = [
+  recordCommand({
+    words: 'network record',
+    operand: 'SWITCH',
+    path: '/v1/switches',
+    meaning: 'record what a switch prints when Baton reads it, to be sent when it is read wrongly',
+    details:
+      'Logs in to the switch (its switch_id in the networks file) and runs what its driver reads with, its version and LLDP; changes nothing. ',
+  }),
   onNodes(
     {
       words: 'network diff',

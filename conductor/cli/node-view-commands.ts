@@ -14,6 +14,7 @@ import {
 import { formatBytes } from '#conductor/cli/format-units.ts';
 import { onNodes } from '#conductor/cli/on-nodes.ts';
 import { columnsOf, print, table } from '#conductor/cli/print.ts';
+import { recordCommand } from '#conductor/cli/record-command.ts';
 import { printable } from '#conductor/cli/screen.ts';
 
 interface NodeList {
@@ -108,6 +109,15 @@ async function logs(context: CommandContext, input: CommandInput): Promise<void>
 }
 
 export const logCommands: readonly Command[] = [
+  recordCommand({
+    words: 'node record',
+    operand: 'NODE',
+    path: '/v1/nodes',
+    meaning: "record a node's last inventory and its BMC's answers, to be sent when they are read wrongly",
+    details:
+      'The inventory is as the ramdisk sent it, LLDP and disks in it. Of the BMC the redfish and idrac drivers record the ' +
+      'tree of resources (250 at most, without logs and accounts), ipmi the outputs of ipmitool; other drivers nothing. ',
+  }),
   {
     words: 'logs',
     operands: ['NODE'],

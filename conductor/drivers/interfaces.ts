@@ -266,6 +266,16 @@ export interface EventsInterface {
   unsubscribe(id: string, options?: CallOptions): Promise<void>;
 }
 
+/** What a BMC answers to questions that change nothing, as `test/recorded` has it. */
+export interface RecorderInterface {
+  record(options?: CallOptions): Promise<{
+    /** By what was asked: `GET /redfish/v1/Systems/1`, `ipmitool mc info`. */
+    readonly outputs: Readonly<Record<string, string>>;
+    /** What it refused, or was too much. */
+    readonly faults: readonly string[];
+  }>;
+}
+
 /** A connection to one node's BMC; the interfaces a hardware type lacks are absent. */
 export interface Bmc {
   readonly power: PowerInterface;
@@ -277,5 +287,6 @@ export interface Bmc {
   readonly firmwareBoot?: FirmwareBootInterface;
   readonly indicators?: IndicatorInterface;
   readonly raid?: RaidInterface;
+  readonly recorder?: RecorderInterface;
   readonly virtualMedia?: VirtualMediaInterface;
 }

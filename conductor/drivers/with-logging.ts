@@ -61,6 +61,17 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
     ...ifGiven('firmwareBoot', bmc.firmwareBoot, (firmware) => firmwareBootWithLogging(firmware, watch)),
     ...ifGiven('virtualMedia', bmc.virtualMedia, (media) => virtualMediaWithLogging(media, watch)),
     ...ifGiven('raid', bmc.raid, (raid) => raidWithLogging(raid, watch)),
+    ...ifGiven('recorder', bmc.recorder, (recorder) => ({
+      record: (options) =>
+        logged(
+          watch,
+          'record its answers',
+          'info',
+          {},
+          () => recorder.record(options),
+          ({ outputs }) => Object.keys(outputs).length,
+        ),
+    })),
     ...ifGiven('bios', bmc.bios, (bios) => biosWithLogging(bios, watch)),
   };
 }

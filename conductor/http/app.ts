@@ -43,6 +43,7 @@ import { nodeRoutes } from '#conductor/http/nodes.routes.ts';
 import { boardRoutes, docsRoutes } from '#conductor/http/pages.routes.ts';
 import { pluginRoutes } from '#conductor/http/plugins.routes.ts';
 import { receiptRoutes } from '#conductor/http/receipts.routes.ts';
+import { recordingRoutes } from '#conductor/http/recordings.routes.ts';
 import { jsonSuffix, observeRequests, refuseUnknownQuery } from '#conductor/http/request-middleware.ts';
 import { resourceRoutes } from '#conductor/http/resources.routes.ts';
 import { revisionRoutes, revisionTagRoutes } from '#conductor/http/revisions.routes.ts';
@@ -83,6 +84,7 @@ const routeTables: readonly ((app: ApiApp, context: HttpContext) => void)[] = [
   consoleStateRoutes,
   inspectionRoutes,
   nodeLogRoutes,
+  recordingRoutes,
   resourceRoutes,
   shardRoutes,
   driverRoutes,

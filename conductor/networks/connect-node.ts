@@ -10,7 +10,7 @@ import {
   type SwitchPortMove,
   type SwitchPortTarget,
 } from '#conductor/networks/network-interfaces.ts';
-import type { Networks, SwitchEntry } from '#conductor/networks/networks-file.ts';
+import { findSwitch, type Networks, type SwitchEntry } from '#conductor/networks/networks-file.ts';
 import type { NeutronGroup } from '#conductor/networks/neutron/binding.ts';
 import { createNeutronConnector, type NeutronConnector } from '#conductor/networks/neutron/connect-by-neutron.ts';
 import type { PortGroup } from '#conductor/networks/place-bonds.ts';
@@ -21,6 +21,7 @@ import {
   type SwitchDriver,
   type SwitchPortSetting,
   type SwitchPortState,
+  type SwitchRecording,
 } from '#conductor/networks/switch-driver.ts';
 import { createSwitchRounds, type OneWriter, type SwitchRounds } from '#conductor/networks/switch-rounds.ts';
 import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
@@ -64,6 +65,11 @@ export interface NetworkConnector {
    * @returns also the switches that did not answer, or refused a port.
    */
   look(moves: readonly SwitchPortMove[], signal?: AbortSignal, withinMs?: number): Promise<SwitchPortLooks>;
+  /**
+   * What a switch of the networks file prints, and what its driver reads in it.
+   * @throws AppError `not_found` naming the switches there are, `not_supported`, and as `look` reports them.
+   */
+  record(switchId: string, signal?: AbortSignal): Promise<SwitchRecording & { readonly driver: string }>;
   close(): Promise<void>;
 }
 
@@ -161,12 +167,37 @@ export function createNetworkConnector(
       const all = await Promise.all(each);
       return { looks: all.flatMap(({ looks }) => looks), failures: all.flatMap(({ failures }) => failures) };
     },
+    record: (switchId, signal) => recordSwitch({ networks, switchOf, oneWriter }, switchId, signal),
     close: async () => {
       await Promise.all([...switches.values()].map(({ connection }) => connection.close()));
       switches.clear();
       await neutron?.close();
     },
   };
+}
+
+/** Answers what the switch prints, by its driver. */
+async function recordSwitch(
+  at: {
+    readonly networks: Networks;
+    readonly switchOf: (target: Pick<SwitchPortTarget, 'switchEntry'>) => KnownSwitch;
+    readonly oneWriter: OneWriter;
+  },
+  switchId: string,
+  signal = new AbortController().signal,
+): ReturnType<NetworkConnector['record']> {
+  const switchEntry = findSwitch(at.networks, switchId);
+  if (!switchEntry) {
+    const known = at.networks.switches.map((each) => each.switchId).join(', ') || 'none';
+    throw new AppError('not_found', `switch ${switchId} is not in the networks file; its switches are: ${known}`);
+  }
+  const { driver } = switchEntry;
+  const { connection } = at.switchOf({ switchEntry });
+  if (!connection.record) {
+    throw new AppError('not_supported', `driver ${driver} of switch ${switchId} asks no commands to be recorded`);
+  }
+  const recording = await at.oneWriter(switchEntry.switchId, signal, async (held) => connection.record?.(held));
+  return { driver, outputs: {}, reading: null, faults: [], ...recording };
 }
 
 /** An inspection waits no longer for a switch. Milliseconds. */

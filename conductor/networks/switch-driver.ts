@@ -64,7 +64,27 @@ export interface SwitchConnection {
   describe(settings: readonly SwitchPortSetting[], found: readonly SwitchPortState[]): readonly string[];
   /** What the switch calls its ports in LLDP → their port ids: for names that can't be told from what it says. */
   readPortNames?(signal?: AbortSignal): Promise<ReadonlyMap<string, string>>;
+  /** What it prints, and what the driver reads in it; changes nothing. */
+  record?(signal?: AbortSignal): Promise<SwitchRecording>;
   close(): Promise<void>;
+}
+
+export type RecordedVlans = 'other' | 'isolated' | number | { readonly native?: number; readonly tagged: string };
+
+/** As `test/recorded` has it. */
+export interface SwitchRecording {
+  /** By command. */
+  readonly outputs: Readonly<Record<string, string>>;
+  /** `null` = the driver can't read it. */
+  readonly reading: {
+    readonly ports: Readonly<Record<string, RecordedVlans>>;
+    readonly bonds?: Readonly<
+      Record<string, { readonly mode: string; readonly pair: boolean; readonly members: readonly string[] }>
+    >;
+    readonly vlans?: string;
+  } | null;
+  /** What was refused, or can't be read. */
+  readonly faults: readonly string[];
 }
 
 /** How to log in to a switch. Secrets are read when they are used: a file that changes needs no restart. */

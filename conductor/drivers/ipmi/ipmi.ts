@@ -19,6 +19,7 @@ import {
   parseBootFlags,
   parsePowerStatus,
 } from '#conductor/drivers/ipmi/ipmitool.ts';
+import { ipmiRecorder } from '#conductor/drivers/ipmi/record.ts';
 import { reachPowerTarget } from '#conductor/drivers/reach-power-target.ts';
 import { bootDevices, type PowerState, powerTargets } from '#conductor/model/power-and-boot.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -181,6 +182,7 @@ export function ipmiHardwareType(context: DriverContext, options: IpmiOptions = 
         management: { ...ipmiManagement(ipmitool, connection), ...ipmiHardware(ipmitool, connection) },
         indicators: ipmiIndicators(ipmitool, connection),
         console: ipmiConsole(ipmitool, connection),
+        recorder: ipmiRecorder(ipmitool, connection),
       };
     },
   };

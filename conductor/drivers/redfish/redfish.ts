@@ -22,6 +22,7 @@ import { redfishEventLog, redfishSensors } from '#conductor/drivers/redfish/hard
 import { redfishIndicators } from '#conductor/drivers/redfish/indicators.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
 import { redfishRaid } from '#conductor/drivers/redfish/raid.ts';
+import { redfishRecorder } from '#conductor/drivers/redfish/record.ts';
 import { type KnownSystem, type RedfishSystem, redfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { redfishVirtualMedia } from '#conductor/drivers/redfish/virtual-media.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -106,6 +107,7 @@ export function redfishHardwareType(
         indicators: redfishIndicators(system),
         firmwareBoot: redfishFirmwareBoot(system),
         raid: redfishRaid(system),
+        recorder: redfishRecorder(client),
         virtualMedia: redfishVirtualMedia(system),
       };
     },

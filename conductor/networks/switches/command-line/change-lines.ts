@@ -169,3 +169,8 @@ function inGroups(ports: readonly string[]): string[][] {
   const count = Math.ceil(ports.length / portsAtOnce);
   return Array.from({ length: count }, (_, index) => ports.slice(index * portsAtOnce, (index + 1) * portsAtOnce));
 }
+
+/** As fewer commands, where the system has a way. */
+export function joined(rows: SwitchRows, lines: readonly string[]): readonly string[] {
+  return lines.length > 0 && rows.joined ? rows.joined(lines) : lines;
+}

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { allVlans } from '#conductor/model/port-vlans.ts';
 import {
   describePort,
   isSet,
@@ -10,17 +9,20 @@ import {
   type SwitchPortState,
   type SwitchTransport,
 } from '#conductor/networks/switch-driver.ts';
-import { changeLines, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
+import { changeLines, joined, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
 import type { OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
 import { requireEndpoint } from '#conductor/networks/switches/command-line/endpoint.ts';
 import { leftDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
 import { createLogins, type Logins } from '#conductor/networks/switches/command-line/logins.ts';
 import {
+  missingVlans,
   requireOwnBonds,
   requireTrunks,
+  requireWanted,
   statesOf,
   withOthers,
 } from '#conductor/networks/switches/command-line/port-states.ts';
+import { recordSwitch } from '#conductor/networks/switches/command-line/record-switch.ts';
 import { removeVlans } from '#conductor/networks/switches/command-line/remove-vlans.ts';
 import type {
   SwitchOs,
@@ -65,32 +67,35 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
       const { lldpNames } = os;
       const logins = createLogins(os.transports[transport] as OpenCommandLine, rows.transaction, access);
       const switchAt: ConnectedSwitch = { os, rows, access, logins, unsaved: [], saved: new Map(), latest: undefined };
+      const asked = <Result>(signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> =>
+        inTurn(access.endpoint, async () => {
+          requireWanted(signal);
+          return work();
+        });
       return {
         readPorts: (portIds, signal) =>
-          inTurn(access.endpoint, async () => {
-            requireWanted(signal);
+          asked(signal, async () => {
             if (portIds.length === 0) return [];
             await save(switchAt, signal);
             return statesOf(switchAt, await read(switchAt, portIds, signal), portIds);
           }),
         apply: (settings, signal) =>
-          inTurn(access.endpoint, async () => {
-            requireWanted(signal);
+          asked(signal, async () => {
             if (settings.length > 0) await logins.withAccount(() => apply(switchAt, settings, signal));
           }),
         save: (settings, signal) =>
-          inTurn(access.endpoint, async () => {
-            requireWanted(signal);
+          asked(signal, async () => {
             const isSaved = settings.every((each) => switchAt.saved.get(each.portId) === describePort(each));
             if (!isSaved) await saveAll(switchAt, settings, [], signal);
           }),
         ...(lldpNames && {
           readPortNames: (signal) =>
-            inTurn(access.endpoint, async () => {
-              requireWanted(signal);
-              return lldpNames.parse(await (await logins.current(signal)).run(lldpNames.commands, signal));
-            }),
+            asked(signal, async () =>
+              lldpNames.parse(await (await logins.current(signal)).run(lldpNames.commands, signal)),
+            ),
         }),
+        record: (signal) =>
+          asked(signal, () => recordSwitch({ os, rows, logins, atShell: transport === 'ssh' }, signal)),
         describe: (settings, found) => changeLines(rows, settings, found, !rows.transaction, switchAt.latest),
         close: () => inTurn(access.endpoint, async () => logins.close()),
       } satisfies SwitchConnection;
@@ -286,10 +291,6 @@ async function runChange(
   }
 }
 
-function joined(rows: SwitchRows, lines: readonly string[]): readonly string[] {
-  return lines.length > 0 && rows.joined ? rows.joined(lines) : lines;
-}
-
 /** @throws AppError `switch_error` for a switch that says yes and does nothing. */
 async function requireMoved(
   switchAt: ConnectedSwitch,
@@ -304,14 +305,4 @@ async function requireMoved(
     'switch_error',
     `switch ${switchAt.access.endpoint} did not move ${left.join(', ')}, or something else writes them too`,
   );
-}
-
-function missingVlans(settings: readonly SwitchPortSetting[], { vlans }: SwitchSnapshot): number[] {
-  if (!vlans) return [];
-  return [...new Set(settings.flatMap((setting) => allVlans(setting.vlans)))].filter((vlan) => !vlans.has(vlan));
-}
-
-/** @throws AppError `aborted` for a call that was given up while it waited. */
-function requireWanted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted) throw new AppError('aborted', 'the call was stopped', { cause: signal.reason });
 }

@@ -1,4 +1,4 @@
-import { describeVlans, isIsolated } from '#conductor/model/port-vlans.ts';
+import { allVlans, describeVlans, isIsolated } from '#conductor/model/port-vlans.ts';
 import { describeBond } from '#conductor/model/switch-bond.ts';
 import type { SwitchAccess, SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
 import { holdsOthers, notBatons } from '#conductor/networks/switches/bond-faults.ts';
@@ -98,4 +98,15 @@ export function withOthers(
       others.map(([port]) => port),
     ),
   ];
+}
+
+/** VLANs that settings need and the switch lacks. */
+export function missingVlans(settings: readonly SwitchPortSetting[], { vlans }: SwitchSnapshot): number[] {
+  if (!vlans) return [];
+  return [...new Set(settings.flatMap((setting) => allVlans(setting.vlans)))].filter((vlan) => !vlans.has(vlan));
+}
+
+/** @throws AppError `aborted` for a call that was given up while it waited. */
+export function requireWanted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new AppError('aborted', 'the call was stopped', { cause: signal.reason });
 }

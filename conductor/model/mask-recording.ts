@@ -1,0 +1,70 @@
+import { isSecretName } from '#conductor/model/secret-names.ts';
+
+/** What a device has printed, without what nobody else may have. Pure. */
+
+const masked = '******';
+
+/** Words before a secret in a configuration; then kinds of hashes, and the secret. */
+const secretWords =
+  /\b((?:[\w-]*-)?(?:password|passwd|passphrase|secret|passkey|key-string|encrypted-password|authentication-key|pre-shared-key|md5|auth|priv|key))((?:["':=\s]+(?:\d{1,2}|sha\d*|sha-?\d+|md5|encrypted|ciphertext|plaintext|hash|des|3des|aes(?:[ -]?\d+)?|level \d+))*["':=\s]+)("[^"]*"|'[^']*'|[^\s,;}"']+)/gi;
+const communities = /\b(community)(["':=\s]+)("[^"]*"|[^\s,;}"']+)/gi;
+const trapCommunities =
+  /^(\s*snmp-server host \S+(?: (?:traps|informs|vrf \S+|version \S+(?: \w+)?|use-vrf \S+))*\s+)(\S+)/gim;
+const userNames = /\b(username|snmp-server user|login user|local-user|user)(["':=\s]+)("[^"]*"|[^\s,;}"']+)/gi;
+/** Hashes of crypt, Junos' `$9$`, keys of SSH, PEM. */
+const bare =
+  /\$(?:\d{1,2}|y|2[aby]|8)\$[^\s"',;]+|\b(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-\S+) [A-Za-z0-9+/=]{20,}|-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----|\b(?=[0-9a-f]*[g-zG-Z+/])[A-Za-z0-9+/]{60,}={0,2}/g;
+
+/** Tables of a SONiC configuration whose keys are secrets, or names of users. */
+const secretTables = /community|snmp_user|local_user|^users?$/i;
+
+/**
+ * Masks passwords, communities, keys, hashes and names of users, in a configuration's text or in JSON. Descriptions stay: who
+ * sends it reads it first.
+ */
+export function maskRecording(text: string): string {
+  const document = parsed(text);
+  return document === undefined ? maskText(text) : JSON.stringify(maskValue(document), null, 2);
+}
+
+function parsed(text: string): object | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined;
+  try {
+    const document: unknown = JSON.parse(text);
+    return typeof document === 'object' && document !== null ? document : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function maskText(text: string): string {
+  return text
+    .replace(bare, masked)
+    .replace(secretWords, (_, word: string, between: string) => `${word}${between}${masked}`)
+    .replace(trapCommunities, (_, before: string) => `${before}${masked}`)
+    .replace(communities, (_, word: string, between: string) => `${word}${between}${masked}`)
+    .replace(userNames, (_, word: string, between: string) => `${word}${between}${masked}`);
+}
+
+function maskValue(value: unknown): unknown {
+  if (typeof value === 'string') return maskText(value);
+  if (Array.isArray(value)) return value.map(maskValue);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, entry]: [string, unknown]) => {
+      const name = maskText(key);
+      if (isSecretName(key) || /passkey|hashed|^(user_?name|.*_?key|community)$/i.test(key)) return [name, masked];
+      if (secretTables.test(key) && isTable(entry)) return [name, Object.fromEntries(Object.keys(entry).map(numbered))];
+      // an Arista's configuration is keys
+      return [name, maskValue(entry)];
+    }),
+  );
+}
+
+function isTable(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function numbered(_: string, index: number): [string, string] {
+  return [`${masked}${index + 1}`, masked];
+}
