@@ -146,6 +146,31 @@ test('an old agent is told where the partitions are that it has just written', a
   expect(sent['image.install_bootloader']).toMatchObject({ root_uuid: '0x1d2c3b4a', target_boot_mode: 'bios' });
 });
 
+test('a conductor that dies while an old agent writes asks for the write, and begins no second one', async () => {
+  const { agent, ask } = await open('dies-amid-write', await createOldAgent(['deploy']));
+  const before = conductor.deaths();
+  conductor.atCheckpoints((checkpoint) => {
+    const isSent = agent.sent.at(-1)?.name === 'standby.prepare_image';
+    return checkpoint === 'acted' && isSent && conductor.deaths() === before ? 'die' : 'go on';
+  });
+  expect(await ask('active')).toMatchObject({ state: 'active', error: 'null' });
+  conductor.atCheckpoints(() => 'go on');
+  expect(conductor.deaths() - before).toBe(1);
+  expect(namesOf(agent).filter((name) => name === 'standby.prepare_image')).toHaveLength(1);
+});
+
+test('an agent that can’t write an image at all is inspected and cleaned, and its deploy refused in words', async () => {
+  const { name, machine, ask } = await open('writes-nothing', await createOldAgent(['deploy', 'clean', 'standby']));
+  await ask('manage');
+  expect(await ask('inspect')).toMatchObject({ state: 'manageable', error: 'null' });
+  await setAutomatedClean(name, true);
+  expect(await ask('provide')).toMatchObject({ state: 'available', error: 'null' });
+  const refused = await ask('active');
+  expect(refused).toMatchObject({ state: 'deploy failed' });
+  expect(refused.error).toContain('nothing was written: the ramdisk is too old, or was built without it');
+  expect(machine.disk).toEqual([]);
+});
+
 test('a step that the old agent does not have is refused before anything is written', async () => {
   const { agent, ask } = await open('asked-for-more', await createOldAgent(['deploy']));
   const deploySteps = [{ interface: 'deploy', step: 'prepare_disks', priority: 90, args: {} }];

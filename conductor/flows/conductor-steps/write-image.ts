@@ -1,3 +1,4 @@
+import { saysItLacks } from '#conductor/agents/agent-client.ts';
 import { askForDisks, findAgentSteps } from '#conductor/agents/ask-agent.ts';
 import {
   checkAgentStep,
@@ -17,7 +18,7 @@ import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { readConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { osDiskOf, propertiesIn, writtenDevice } from '#conductor/nodes/os-disk.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
-import { errorCode } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
 
 /** What a deploy step is made of in an agent that is older than deploy steps, or than this one. */
@@ -40,7 +41,7 @@ export const writeImage: ConductorStep = {
     const image = buildImageInfo({ ...node, instanceInfo });
     const configdrive = openConfigDrive(secrets, node.uuid, sealed) ?? null;
     const outcome = isOld
-      ? await sendCommand(context, { name: oldCommand, params: { image_info: withHashPair(image), configdrive } })
+      ? await prepareImage(context, { image_info: withHashPair(image), configdrive })
       : await sendAgentStep(context, { image_info: image, configdrive });
     return recordOsDisk(context, outcome);
   },
@@ -49,6 +50,18 @@ export const writeImage: ConductorStep = {
     return recordOsDisk(context, outcome.kind === 'again' ? await checkCommand(context, oldCommand) : outcome);
   },
 };
+
+async function prepareImage(context: StepContext, params: JsonObject): Promise<ConductorStepOutcome> {
+  try {
+    return await sendCommand(context, { name: oldCommand, params });
+  } catch (cause) {
+    if (!saysItLacks(cause, 'standby') && !saysItLacks(cause, 'prepare_image')) throw cause;
+    const message =
+      'nothing was written: the ramdisk is too old, or was built without it: its agent has neither the step ' +
+      `deploy.write_image nor the command ${oldCommand}; boot Baton's own, or a newer ironic-python-agent`;
+    throw new AppError('agent_error', message, { cause });
+  }
+}
 
 /** By the list that this boot's agent has given: every one that has the step advertises it. */
 async function hasNoWriteStep({ ask, db, node }: StepContext): Promise<boolean> {
