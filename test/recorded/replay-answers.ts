@@ -50,7 +50,7 @@ function answer(response: ServerResponse, text: string): void {
     return;
   }
   const [head = '', ...body] = text.split('\n\n');
-  const [first = '', ...lines] = head.split('\n');
+  const [first = '', ...lines] = head.trimEnd().split('\n');
   const headers = lines.map((line): [string, string] => {
     const colon = line.indexOf(':');
     return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];

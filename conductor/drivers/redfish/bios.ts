@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
+import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { attempted } from '#conductor/drivers/redfish/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { Collection, lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
+import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { peekTask } from '#conductor/drivers/redfish/task.ts';
 import { type BiosSetting, bareSetting, type WantedBiosSetting, withoutPassword } from '#shared/bios/bios-setting.ts';
@@ -94,8 +95,7 @@ async function findRegistry(
 ): Promise<AttributeRegistry | undefined> {
   const root = await readResource(client, '/redfish/v1/', ServiceRegistries, signal);
   const path = root.data.Registries?.['@odata.id'] ?? '/redfish/v1/Registries';
-  const { data } = await readResource(client, path, Collection, signal);
-  const members = data.Members.map((member) => member['@odata.id']);
+  const members = await readMemberPaths(client, path, signal);
   const family = /^[A-Za-z]*/.exec(registry)?.[0] ?? registry;
   // the member is usually called like the registry: that one is looked at first, for each look is a request
   const likely = members.filter((member) => member.split('/').at(-1)?.startsWith(family));

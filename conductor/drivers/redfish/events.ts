@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { EventSubscription, EventsInterface } from '#conductor/drivers/interfaces.ts';
+import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { attempted, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { Collection, lenient, Reference, ServiceRoot } from '#conductor/drivers/redfish/schemas.ts';
+import { lenient, Reference, ServiceRoot } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -32,10 +33,8 @@ export function redfishEvents({ client }: RedfishSystem): EventsInterface {
     if (subscriptions !== undefined) return { subscriptions, types: data?.EventTypesForSubscription };
     throw new AppError('not_supported', `the BMC at ${client.origin} has no event subscriptions`);
   };
-  const members = async (subscriptions: string, signal: AbortSignal): Promise<readonly string[]> => {
-    const { data } = await readResource(client, subscriptions, Collection, signal);
-    return data.Members.map((member) => member['@odata.id']);
-  };
+  const members = (subscriptions: string, signal: AbortSignal): Promise<readonly string[]> =>
+    readMemberPaths(client, subscriptions, signal);
   const find = async (id: string, signal: AbortSignal): Promise<string> => {
     const { subscriptions } = await open(signal);
     const found = (await members(subscriptions, signal)).find((path) => idOf(path) === id);

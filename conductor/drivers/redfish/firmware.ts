@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { FirmwareComponent, FirmwareInterface } from '#conductor/drivers/interfaces.ts';
+import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
 import { readResource } from '#conductor/drivers/redfish/resource.ts';
-import { Action, Collection, lenient, Reference, ServiceRoot } from '#conductor/drivers/redfish/schemas.ts';
+import { Action, lenient, Reference, ServiceRoot } from '#conductor/drivers/redfish/schemas.ts';
 import { findManager, type RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { monitorOf, readTask, throwIfFailed } from '#conductor/drivers/redfish/task.ts';
 import { lookAtTask } from '#conductor/drivers/redfish/task-states.ts';
@@ -124,10 +125,9 @@ async function readFirmware(
     ...(bmc ? [{ component: 'bmc', version: bmc, target: undefined }] : []),
   ];
   const inventory = updates?.FirmwareInventory?.['@odata.id'];
-  const members =
-    inventory === undefined ? [] : (await readResource(client, inventory, Collection, signal)).data.Members;
+  const members = inventory === undefined ? [] : await readMemberPaths(client, inventory, signal);
   const nics = await readNics(system, signal);
-  for (const { '@odata.id': target } of members) {
+  for (const target of members) {
     const { data } = await readResource(client, target, SoftwareInventory, signal);
     for (const nic of nics.filter(({ path }) => data.RelatedItem?.some((item) => item['@odata.id'] === path))) {
       nic.target = target;
@@ -151,7 +151,7 @@ async function readNics(system: RedfishSystem, signal: AbortSignal): Promise<Nic
   for (const { '@odata.id': place } of (await system.read(signal)).data.Links?.Chassis ?? []) {
     const adapters = (await readResource(client, place, Chassis, signal)).data.NetworkAdapters?.['@odata.id'];
     if (adapters === undefined) continue;
-    for (const { '@odata.id': path } of (await readResource(client, adapters, Collection, signal)).data.Members) {
+    for (const path of await readMemberPaths(client, adapters, signal)) {
       const { data } = await readResource(client, path, Adapter, signal);
       const version = data.Controllers?.[0]?.FirmwarePackageVersion;
       if (data.Id && version) nics.push({ component: `nic:${data.Id}`, version, path, target: undefined });

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { Health, LogEntry, ManagementInterface, SensorReading } from '#conductor/drivers/interfaces.ts';
-import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { Collection, lenient, Reference, Status } from '#conductor/drivers/redfish/schemas.ts';
+import { readMemberPaths, readMembers } from '#conductor/drivers/redfish/collection.ts';
+import { readResource } from '#conductor/drivers/redfish/resource.ts';
+import { lenient, Reference, Status } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { nameApart } from '#conductor/drivers/sensor-names.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -21,13 +22,9 @@ const Entry = z.looseObject({
   MessageId: lenient(z.string()),
 });
 /** With the entries themselves, as all vendors seen have it, or links to them. */
-const Entries = z.looseObject({
-  Members: z.array(Entry.extend({ '@odata.id': lenient(z.string()) })),
-  'Members@odata.nextLink': lenient(z.string()),
-});
-type Member = z.infer<typeof Entries>['Members'][number];
+const Member = Entry.extend({ '@odata.id': lenient(z.string()) });
+type Member = z.infer<typeof Member>;
 
-const maxPages = 100;
 /** Read one by one: of more, those at both ends, for BMCs differ in their order. */
 const maxLinks = 400;
 
@@ -59,9 +56,8 @@ export function redfishEventLog(system: RedfishSystem): Pick<ManagementInterface
       ];
       for (const place of places) {
         if (!place) continue;
-        const { Members } = (await readResource(client, place['@odata.id'], Collection, signal)).data;
-        for (const member of Members) {
-          const service = (await readResource(client, member['@odata.id'], LogService, signal)).data;
+        for (const member of await readMemberPaths(client, place['@odata.id'], signal)) {
+          const service = (await readResource(client, member, LogService, signal)).data;
           if (!service.Entries || !isHardwareLog(service)) continue;
           const entries = await readEntries(client, service.Entries['@odata.id'], signal);
           return entries.map(entryOf).toSorted(byTime).slice(-newest);
@@ -73,21 +69,7 @@ export function redfishEventLog(system: RedfishSystem): Pick<ManagementInterface
 }
 
 async function readEntries(client: RedfishSystem['client'], first: string, signal: AbortSignal) {
-  const members: Member[] = [];
-  const { origin } = client;
-  let pages = 0;
-  for (let path: string | undefined = first; path !== undefined; pages += 1) {
-    if (pages === maxPages) throw new AppError('bmc_error', `the event log at ${origin} has over ${maxPages} pages`);
-    const page: Resource<z.infer<typeof Entries>> = await readResource(client, path, Entries, signal);
-    members.push(...page.data.Members);
-    const link = page.data['Members@odata.nextLink'];
-    const next: URL | null | undefined = link ? URL.parse(link, new URL(path, origin).href) : undefined;
-    // the login goes to the configured BMC only
-    if (next === null || (next && next.origin !== origin)) {
-      throw new AppError('bmc_error', `the event log at ${origin} leads to ${link}`);
-    }
-    path = next ? next.pathname + next.search : undefined;
-  }
+  const members = await readMembers(client, first, Member, signal);
   const isLink = (member: Member): boolean => Object.keys(member).every((key) => key === '@odata.id');
   const links = members.filter(isLink);
   const read = links.length > maxLinks ? [...links.slice(0, maxLinks / 2), ...links.slice(-maxLinks / 2)] : links;
@@ -197,10 +179,10 @@ async function power({ client }: RedfishSystem, place: Place, signal: AbortSigna
 
 async function sensors({ client }: RedfishSystem, place: Place, signal: AbortSignal): Promise<SensorReading[]> {
   if (!place) return [];
-  const { Members } = (await readResource(client, place['@odata.id'], Collection, signal)).data;
+  const members = await readMemberPaths(client, place['@odata.id'], signal);
   const found: SensorReading[] = [];
-  for (const member of Members.slice(0, maxSensors)) {
-    const { data } = await readResource(client, member['@odata.id'], Sensor, signal);
+  for (const member of members.slice(0, maxSensors)) {
+    const { data } = await readResource(client, member, Sensor, signal);
     const kind = kinds[data.ReadingType ?? ''] ?? 'other';
     found.push(...readings([data], kind, (each) => [each.Reading, each.ReadingUnits]));
   }

@@ -8,9 +8,10 @@ import {
   indicatorComponents,
 } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
+import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { attempted } from '#conductor/drivers/redfish/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { Collection, lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
+import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/task.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -96,10 +97,9 @@ async function placesOf(
   if (component === 'system') return [path];
   if (component === 'chassis') return (data.Links?.Chassis ?? []).map((chassis) => chassis['@odata.id']);
   if (!data.Storage) return [];
-  const { Members } = (await readResource(system.client, data.Storage['@odata.id'], Collection, signal)).data;
   const drives: string[] = [];
-  for (const member of Members) {
-    const { Drives } = (await readResource(system.client, member['@odata.id'], Storage, signal)).data;
+  for (const member of await readMemberPaths(system.client, data.Storage['@odata.id'], signal)) {
+    const { Drives } = (await readResource(system.client, member, Storage, signal)).data;
     drives.push(...(Drives ?? []).map((drive) => drive['@odata.id']));
   }
   return drives.slice(0, mostDrives);

@@ -7,9 +7,10 @@ import type {
   RaidInterface,
   RaidVolume,
 } from '#conductor/drivers/interfaces.ts';
+import { readAllMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
 import { readResource } from '#conductor/drivers/redfish/resource.ts';
-import { Collection, lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
+import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/task.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
@@ -45,7 +46,6 @@ const Drive = z.looseObject({
 type Drive = z.infer<typeof Drive>;
 
 const VolumeCollection = z.looseObject({
-  Members: z.array(Reference),
   '@Redfish.OperationApplyTimeSupport': lenient(z.looseObject({ SupportedValues: Texts })),
 });
 
@@ -89,7 +89,7 @@ export function redfishRaid(system: RedfishSystem): RaidInterface {
         throw new AppError('not_supported', `the system ${path} at ${client.origin} has no Storage resource`);
       }
       const controllers: RaidController[] = [];
-      for (const member of await membersOf(system, place, signal)) {
+      for (const member of await readAllMemberPaths(client, place, signal)) {
         const found = await readController(system, member, signal);
         if (found) controllers.push(found);
       }
@@ -118,11 +118,6 @@ export function redfishRaid(system: RedfishSystem): RaidInterface {
   };
 }
 
-async function membersOf(system: RedfishSystem, path: string, signal: AbortSignal): Promise<readonly string[]> {
-  const { data } = await readResource(system.client, path, Collection, signal);
-  return data.Members.map((member) => member['@odata.id']);
-}
-
 /** `undefined` for one without drives, or that makes no volumes of them. */
 async function readController(
   system: RedfishSystem,
@@ -141,8 +136,7 @@ async function readController(
   }
   const collection = (await readResource(client, volumesPath, VolumeCollection, signal)).data;
   const volumes: RaidVolume[] = [];
-  for (const member of collection.Members) {
-    const volumePath = member['@odata.id'];
+  for (const volumePath of await readAllMemberPaths(client, volumesPath, signal)) {
     const volume = volumeOf(volumePath, (await readResource(client, volumePath, Volume, signal)).data);
     if (volume) volumes.push(volume);
   }
@@ -185,18 +179,26 @@ function driveOf(path: string, drive: Drive): RaidDrive {
   };
 }
 
-/** `undefined` for a drive that is passed through as it is, which many BMCs list among the volumes. */
+/**
+ * `undefined` for a drive that is passed through as it is, which many BMCs list among the volumes. A volume of a kind that
+ * is not known here has that as its level: it holds drives, and data, too.
+ */
 function volumeOf(path: string, volume: Volume): RaidVolume | undefined {
-  const byType = Object.keys(raidTypes).find((level) => raidTypes[level]?.raid === volume.RAIDType);
-  const byOldType = Object.keys(raidTypes).find((level) => raidTypes[level]?.volume === volume.VolumeType);
-  const level = byType ?? (volume.RAIDType ? undefined : byOldType);
-  if (level === undefined) return undefined;
+  const drives = (volume.Links?.Drives ?? []).map((drive) => drive['@odata.id']);
+  const { RAIDType: raidType, VolumeType: volumeType } = volume;
+  const isPassedThrough = raidType
+    ? raidType === 'None'
+    : volumeType === 'RawDevice' || (!volumeType && drives.length < 2);
+  if (isPassedThrough) return undefined;
+  const byType = Object.keys(raidTypes).find((level) => raidTypes[level]?.raid === raidType);
+  const byOldType = Object.keys(raidTypes).find((level) => raidTypes[level]?.volume === volumeType);
+  const level = byType ?? (raidType ? undefined : byOldType);
   return {
     path,
     name: volume.Name ?? volume.Id ?? path,
-    level,
+    level: level ?? `of type ${raidType ?? volumeType ?? 'unknown'}`,
     sizeBytes: volume.CapacityBytes ?? 0,
-    drives: (volume.Links?.Drives ?? []).map((drive) => drive['@odata.id']),
+    drives,
     wwn: wwnOf(volume.Identifiers),
   };
 }

@@ -20,8 +20,6 @@ export const ServiceRoot = z.looseObject({
 
 export const SessionService = z.looseObject({ Sessions: lenient(Reference) });
 
-export const Collection = z.looseObject({ Members: z.array(Reference) });
-
 export const Status = z.looseObject({ State: lenient(z.string()), Health: lenient(z.string()) });
 export type Status = z.infer<typeof Status>;
 

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
+import { readAllMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { attempted, firstTaken, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import {
   Action,
-  Collection,
   ComputerSystem,
   lenient,
   Manager,
@@ -75,8 +75,7 @@ export function redfishSystem(
 async function findOnlySystem(client: RedfishClient, signal: AbortSignal): Promise<string> {
   const root = await readResource(client, '/redfish/v1/', ServiceRoot, signal);
   const path = root.data.Systems?.['@odata.id'] ?? '/redfish/v1/Systems';
-  const { data } = await readResource(client, path, Collection, signal);
-  const systems = data.Members.map((member) => member['@odata.id']);
+  const systems = await readAllMemberPaths(client, path, signal);
   const [only] = systems;
   if (only !== undefined && systems.length === 1) return only;
   throw new AppError(

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { callDeadline, stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { VirtualMediaInterface } from '#conductor/drivers/interfaces.ts';
+import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { Action, Collection, lenient, Manager } from '#conductor/drivers/redfish/schemas.ts';
+import { Action, lenient, Manager } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/task.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -104,9 +105,8 @@ async function findDrive(system: RedfishSystem, signal: AbortSignal): Promise<Dr
   for (const place of places) {
     const collection = await place();
     if (!collection) continue;
-    const { data: drives } = await readResource(client, collection['@odata.id'], Collection, signal);
-    for (const member of drives.Members) {
-      const drive = await readResource(client, member['@odata.id'], VirtualMedia, signal);
+    for (const member of await readMemberPaths(client, collection['@odata.id'], signal)) {
+      const drive = await readResource(client, member, VirtualMedia, signal);
       if (drive.data.MediaTypes?.some((type) => type === 'CD' || type === 'DVD')) return drive;
     }
   }
