@@ -52,9 +52,11 @@ export async function askForInventory(agent: AgentClient): Promise<JsonObject> {
   });
 }
 
-/** Its disks. @throws AppError `agent_error`, `unavailable`, `busy` */
+/** Its disks. @throws AppError `agent_error`, also for an inventory that says nothing of disks, `unavailable`, `busy` */
 export async function askForDisks(agent: AgentClient): Promise<KnownDisk[]> {
-  return InventoryDocument.parse(await askForInventory(agent)).disks.map(toKnownDisk);
+  const { disks } = InventoryDocument.parse(await askForInventory(agent));
+  if (disks) return disks.map(toKnownDisk);
+  throw new AppError('agent_error', 'ask the agent for its disks: its inventory has no list of disks');
 }
 
 /** What switches have said so far to an agent, which listens from the first question on; Ironic's agent can't. */

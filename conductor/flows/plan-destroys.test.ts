@@ -26,7 +26,7 @@ function step(key: string, args: JsonObject = {}): PlannedStep {
 const write = step('deploy.write_image');
 
 function inventory(...disks: readonly object[]): KnownDisk[] {
-  return InventoryDocument.parse({ interfaces: [], disks }).disks.map(toKnownDisk);
+  return (InventoryDocument.parse({ interfaces: [], disks }).disks ?? []).map(toKnownDisk);
 }
 const content = (name: string, type: string) => ({ name, type, size: null, label: null });
 const disk = (letter: string, sizeGib: number, more: object = {}) => ({

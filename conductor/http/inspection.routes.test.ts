@@ -183,6 +183,16 @@ describe('GET /v1/nodes/{node}/inventory', () => {
     expect((await api.call('GET', '/v1/nodes/n1/inventory', undefined, '1.80')).status).toBe(404);
   });
 
+  test('an inspection that says nothing of disks forgets none', async () => {
+    const { db } = api.context;
+    await recordInspected(db, { nodeUuid, inventory, pluginData: {} });
+    const { disks: _, ...silent } = inventory;
+    await recordInspected(db, { nodeUuid, inventory: silent });
+    expect(await latestInventory(db, nodeUuid)).toMatchObject({ disks: undefined, toMeet: [{ serial: 's1' }] });
+    await recordInspected(db, { nodeUuid, inventory: { ...silent, disks: [] } });
+    expect(await latestInventory(db, nodeUuid)).toMatchObject({ disks: [], toMeet: [] });
+  });
+
   test('a later look keeps the plugin data, and tells the disks', async () => {
     await recordInspected(api.context.db, { nodeUuid, inventory: {}, pluginData: { a: 1 } });
     expect(await latestInventory(api.context.db, nodeUuid)).toBeUndefined();

@@ -5,7 +5,7 @@ import { InventoryDocument } from '#shared/wire/inventory.ts';
 
 const arrayUuid = '3aaa0122:29827cfa:5331ad66:ca767371';
 const inventory = (disks: readonly object[]) =>
-  InventoryDocument.parse({ interfaces: [], disks }).disks.map(toKnownDisk);
+  (InventoryDocument.parse({ interfaces: [], disks }).disks ?? []).map(toKnownDisk);
 const content = (name: string, type: string) => ({ name, size: 1, type, label: null });
 const member = (letter: string) => ({
   name: `/dev/sd${letter}`,

@@ -120,7 +120,8 @@ export type InventoryDisk = z.infer<typeof InventoryDisk>;
 /** What the conductor reads of an inventory; it keeps the whole. */
 export const InventoryDocument = z.looseObject({
   interfaces: z.array(InventoryInterface),
-  disks: z.array(InventoryDisk).default([]),
+  /** Absent or `null`: nobody has looked; `[]`: there is none. */
+  disks: z.array(InventoryDisk).nullish(),
   cpu: z.looseObject({ count: amount, architecture: text }).nullish(),
   memory: z.looseObject({ physical_mb: amount }).nullish(),
   boot: z.looseObject({ current_boot_mode: text, pxe_interface: text }).nullish(),

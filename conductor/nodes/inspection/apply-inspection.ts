@@ -20,7 +20,8 @@ import { counted } from '#shared/words.ts';
 
 /** What an inspection has changed, for the operator to read. */
 export interface InspectionSummary {
-  readonly disks: number;
+  /** `null`: nobody has looked for them. */
+  readonly disks: number | null;
   readonly interfaces: number;
   readonly added_ports: readonly string[];
   /** Port address → switch port, `sw1 tap3`. */
@@ -82,7 +83,7 @@ export async function applyInspection(
   });
   await updateNode(tx, nodeUuid, { properties: plan.properties, inspectionFinishedAt: now });
   const summary: InspectionSummary = {
-    disks: inventory.disks.length,
+    disks: inventory.disks?.length ?? null,
     interfaces: inventory.interfaces.length,
     added_ports: added,
     learned_switch_ports: learned,
@@ -140,7 +141,7 @@ function describe(node: NodeRow, properties: JsonObject, summary: InspectionSumm
     .filter(([name, value]) => node.properties[name] !== value)
     .map(([name, value]) => `${name} ${String(value)}`);
   return [
-    `inspected: ${counted(summary.interfaces, 'network card')}, ${counted(summary.disks, 'disk')}`,
+    `inspected: ${counted(summary.interfaces, 'network card')}, ${summary.disks === null ? 'no list of disks' : counted(summary.disks, 'disk')}`,
     ...(changed.length > 0 ? [`properties: ${changed.join(', ')}`] : []),
     ...summary.added_ports.map((address) => `port ${address} added`),
     ...Object.entries(summary.learned_switch_ports).map(([address, at]) => `${address} is at switch port ${at}`),

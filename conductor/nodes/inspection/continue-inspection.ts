@@ -1,13 +1,14 @@
+import { isIP } from 'node:net';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type DiscoveryContext, enrolDiscovered } from '#conductor/nodes/inspection/enrol-discovered.ts';
-import { findInspectedNode } from '#conductor/nodes/inspection/find-inspected-node.ts';
+import { findInspectedNode, type InspectedMachine } from '#conductor/nodes/inspection/find-inspected-node.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 import { isBmcLink, parseCardAddress } from '#shared/mac-address.ts';
-import { InspectionReport } from '#shared/wire/inventory.ts';
+import { InspectionReport, type InventoryDocument } from '#shared/wire/inventory.ts';
 
 /**
  * `POST /v1/continue_inspection` (agent-protocol.md §2.5): keeps what the ramdisk has found until its agent calls in
@@ -24,12 +25,7 @@ export async function continueInspection(
   if (!report.success) {
     throw new AppError('invalid_argument', `Invalid inspection data: ${describeIssues(report.error)}`);
   }
-  const { interfaces, bmc_address: bmc, bmc_v6address: bmcV6 } = report.data.inventory;
-  const addresses = interfaces.flatMap(({ mac_address: mac, driver }) => {
-    const macAddress = parseCardAddress(mac ?? '');
-    return macAddress === undefined || isBmcLink({ macAddress, driver }) ? [] : [macAddress];
-  });
-  const bmcAddresses = [bmc, bmcV6].filter((address) => typeof address === 'string' && address !== '') as string[];
+  const { addresses, bmcAddresses } = identify(report.data.inventory);
   if (addresses.length + bmcAddresses.length === 0) {
     throw new AppError(
       'invalid_argument',
@@ -55,3 +51,25 @@ export async function continueInspection(
   });
   return node;
 }
+
+/** By what a machine may be known again, of what its ramdisk has found. Pure. */
+export function identify({
+  interfaces,
+  bmc_address: bmc,
+  bmc_v6address: bmcV6,
+}: InventoryDocument): Pick<InspectedMachine, 'addresses' | 'bmcAddresses'> {
+  return {
+    addresses: interfaces.flatMap(({ mac_address: mac, driver }) => {
+      const macAddress = parseCardAddress(mac ?? '');
+      return macAddress === undefined || isBmcLink({ macAddress, driver }) ? [] : [macAddress];
+    }),
+    // ironic-python-agent sends `0.0.0.0` and `::/0` where a BMC has no address
+    bmcAddresses: [bmc, bmcV6].flatMap((text) => {
+      const address = text?.replace(/\/\d+$/, '') ?? '';
+      return isIP(address) !== 0 && !noAddress.test(address) ? [address] : [];
+    }),
+  };
+}
+
+/** Not set, or reached from the machine or its link alone. */
+const noAddress = /^(?:0\.|127\.|169\.254\.|255\.255\.255\.255$|::1?$|fe[89ab])/i;

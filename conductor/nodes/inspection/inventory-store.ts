@@ -34,9 +34,11 @@ export async function recordInspected(
     readonly pluginData?: JsonObject;
   },
 ): Promise<void> {
+  // a report that says nothing of disks is no reason to forget those that were there
+  const before = hasDisks(found.inventory) ? undefined : await findInventory(db, found.nodeUuid);
   const change = {
     inventory: storableJson(found.inventory),
-    missingDisks: [],
+    missingDisks: before ? storableJson(missingDisks(before, found.inventory)) : [],
     ...(found.pluginData ? { pluginData: storableJson(found.pluginData) } : {}),
   };
   await db
@@ -72,6 +74,11 @@ export async function refreshInventory(
     .onConflictDoUpdate({ target: nodeInventory.nodeUuid, set: { ...change, collectedAt: sql`now()` } });
 }
 
+/** Whether anybody has looked for disks. */
+function hasDisks(inventory: JsonObject): boolean {
+  return Array.isArray(inventory['disks']);
+}
+
 function missingDisks(before: NodeInventoryRow, inventory: JsonObject): readonly InventoryDisk[] {
   const marks = (reported: InventoryDisk) => ({ reported, ...marksOf(toKnownDisk(reported)) });
   const earlier = [...z.array(InventoryDisk).parse(before.missingDisks), ...disksOf(before.inventory)].map(marks);
@@ -91,7 +98,8 @@ export function marksOf({ name, serial, serials, wwn, wwns, model, sizeBytes }: 
 
 export interface KnownDisks {
   readonly collectedAt: Date;
-  readonly disks: readonly KnownDisk[];
+  /** `undefined`: nobody has looked for disks. */
+  readonly disks: readonly KnownDisk[] | undefined;
   /** All that may hold data: the disks among them, and those of earlier inventories that are in none since. */
   readonly toMeet: readonly KnownDisk[];
   /** Storage controllers without a driver, in words: there may be disks behind them. */
@@ -105,7 +113,7 @@ export async function latestInventory(db: Queryable, nodeUuid: string): Promise<
   if (!row || !inventory.success) return undefined;
   return {
     collectedAt: row.collectedAt,
-    disks: inventory.data.disks.map(toKnownDisk),
+    disks: inventory.data.disks?.map(toKnownDisk),
     undrivenStorage: inventory.data.baton_undriven_storage ?? [],
     toMeet: [...disksOf(row.inventory), ...z.array(InventoryDisk).parse(row.missingDisks)].map(toKnownDisk),
   };

@@ -165,7 +165,7 @@ function inspectedProperties(
 /** The root disk's size where the agent has not said which it is. */
 function smallestDisk({ disks }: InventoryDocument): number | undefined {
   return disks
-    .map((disk) => disk.size ?? 0)
+    ?.flatMap((disk) => disk.size ?? [])
     .filter((size) => size >= smallestRoot)
     .sort((a, b) => a - b)[0];
 }

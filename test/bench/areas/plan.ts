@@ -93,5 +93,5 @@ function manyDisks() {
     serial: `disk-${index}`,
     baton_contents: [],
   }));
-  return InventoryDocument.parse({ interfaces: [], disks }).disks.map(toKnownDisk);
+  return (InventoryDocument.parse({ interfaces: [], disks }).disks ?? []).map(toKnownDisk);
 }

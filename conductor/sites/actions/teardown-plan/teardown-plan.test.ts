@@ -79,7 +79,7 @@ const { disks } = InventoryDocument.parse({
     { name: '/dev/md0', size: 100 },
   ],
 });
-const known: readonly KnownDisk[] = disks.map(toKnownDisk);
+const known: readonly KnownDisk[] = (disks ?? []).map(toKnownDisk);
 const identity = { name: '/dev/sdz', serial: 'OS-1' } satisfies Partial<DiskIdentity>;
 const osDisk = OsDisk.parse({ disks: [identity] });
 const properties = { skip_block_devices: [{ serial: 'SKIPPED' }] };
