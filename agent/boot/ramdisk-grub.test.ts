@@ -28,7 +28,11 @@ test('a configuration that GRUB would not find, as with a boot partition of its 
 
 test('a disk without room for the core is named', async () => {
   const table = {
-    partitiontable: { label: 'gpt', partitions: [{ node: '/dev/vda1', start: 2048, size: 9, type: 'x' }] },
+    partitiontable: {
+      sectorsize: 512,
+      label: 'gpt',
+      partitions: [{ node: '/dev/vda1', start: 2048, size: 9, type: 'x' }],
+    },
   };
   const sfdisk: Run = async () => ({ stdout: JSON.stringify(table), stderr: '', exitCode: 0, durationMs: 1 });
   await expect(writeBiosGrub(sfdisk, '/dev/vda', Buffer.alloc(1))).rejects.toThrow(

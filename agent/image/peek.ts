@@ -26,7 +26,7 @@ export async function peek(
   { imageBytes, readPiece }: { readonly imageBytes: number | undefined; readonly readPiece: ReadPiece | undefined },
 ): Promise<Peeked> {
   const held: Slot[] = [];
-  const state = { isWhole: false };
+  const state = { isWhole: false, hasRanges: readPiece !== undefined };
   const holdOne = async (): Promise<void> => {
     const next = await slots.next();
     if (next.done) state.isWhole = true;
@@ -46,8 +46,11 @@ export async function peek(
         while (heldBytes() < end && !state.isWhole && held.length < maxHeld) await holdOne();
       }
       if (heldBytes() >= end || state.isWhole) return piece(held, offset, end);
-      // a server that gives no second connection says nothing of the image
-      return readPiece?.({ offset, bytes: end - offset }).catch(() => undefined);
+      if (!state.hasRanges) return undefined;
+      // a server that gives no second connection, or no ranges, says nothing of the image, and is not asked again
+      const found = await readPiece?.({ offset, bytes: end - offset }).catch(() => undefined);
+      state.hasRanges = found !== undefined;
+      return found;
     },
     async *all() {
       for (let slot = held.shift(); slot !== undefined; slot = held.shift()) yield slot;

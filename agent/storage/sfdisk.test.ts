@@ -53,7 +53,11 @@ test('an empty MBR, a table of another kind, no table, and what is not JSON', as
   await expect(readDiskTable(failing('sfdisk: cannot open /dev/vda: Input/output error'), '/dev/vda')).rejects.toThrow(
     'read the partition table of /dev/vda: sfdisk: cannot open /dev/vda: Input/output error',
   );
-  expect(() => parseDiskTable('{}', '/dev/vda')).toThrow('parse the partition table that sfdisk reports for /dev/vda');
+  const refused = 'parse the partition table that sfdisk reports for /dev/vda';
+  expect(() => parseDiskTable('{}', '/dev/vda')).toThrow(refused);
+  // places in sectors of an unknown size are no places, and a partition without a number none
+  expect(() => parseDiskTable(dos.replace(', "sectorsize":512', ''), '/dev/vda')).toThrow(refused);
+  expect(() => parseDiskTable(recorded.replace('nvme0n1p1"', 'data"'), '/dev/vda')).toThrow(refused);
 });
 
 test('the script that writes one', async () => {

@@ -22,11 +22,12 @@ export interface DiskTable {
 const Dump = z.object({
   partitiontable: z.object({
     label: z.string(),
-    sectorsize: z.number().default(512),
+    sectorsize: z.number(),
     partitions: z
       .array(
         z.object({
-          node: z.string(),
+          // the kernel's name ends in the number
+          node: z.string().regex(/\d$/),
           start: z.number(),
           size: z.number(),
           type: z.string(),
