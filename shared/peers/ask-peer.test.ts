@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { askPeer } from '#shared/peers/ask-peer.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -10,6 +11,10 @@ const largeText = 'x'.repeat(2 * 1024 * 1024);
 const open: ServerResponse[] = [];
 const server = createServer((request, response) => {
   response.on('error', () => undefined);
+  if (request.url === '/packed') {
+    response.setHeader('content-encoding', 'gzip');
+    return response.end(gzipSync(Buffer.alloc(64 * 1024 * 1024, ' ')));
+  }
   if (request.url === '/small') return response.end('{"size":"small"}');
   response.write(`{"size":"${largeText}`);
   if (request.url === '/whole') response.end('"}');
@@ -40,4 +45,9 @@ test('four large answers are read at a time; small ones go past them, and those 
   for (const response of open) response.end('"}');
   const sizes = (await Promise.all([...holders, waits])).map(({ body }) => (body as { size: string }).size.length);
   expect(sizes).toEqual(Array.from({ length: 5 }, () => largeText.length));
+});
+
+test('of a small answer that unpacks to a large one the limit is of what comes out', async () => {
+  const asked = askPeer('bmc', `${url}/packed`, { who: 'the BMC', method: 'GET' });
+  await expect(asked).rejects.toMatchObject({ code: 'bmc_error' });
 });

@@ -2,7 +2,7 @@ import type { ErrorCode } from '#shared/errors/app-error.ts';
 
 /** What one answer of a peer may cost its reader. */
 export interface PeerLimits {
-  /** Of the body, as sent. */
+  /** Of the body, decompressed where it was compressed. */
   readonly bytes: number;
   /** Arrays and objects inside of each other. */
   readonly depth: number;

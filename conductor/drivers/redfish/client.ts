@@ -1,6 +1,6 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
-import { isInPost, statusError } from '#conductor/drivers/redfish/errors.ts';
+import { statusError, triesLater } from '#conductor/drivers/redfish/errors.ts';
 import { createCredentials } from '#conductor/drivers/redfish/sessions.ts';
 import { createTransport, type RedfishAnswer, type TransportRequest } from '#conductor/drivers/redfish/transport.ts';
 import { type Clock, overdueTimers } from '#shared/clock.ts';
@@ -85,7 +85,7 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
       // 307 and 308 keep the method; after the others a write only follows to its own path with or without the last slash
       const keepsMethod = answer.status === 307 || answer.status === 308;
       if (request.method !== 'GET' && !keepsMethod && bare(url.pathname) !== bare(path)) return answer;
-      path = url.pathname;
+      path = `${url.pathname}${url.search}`;
     }
   };
 
@@ -94,23 +94,27 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
     origin: connection.origin,
     request: async (request) => {
       const what = `${request.method} ${connection.origin}${request.path}`;
-      for (let attempt = 1; ; attempt += 1) {
+      let refusals = 0;
+      for (let hasLoggedIn = false; ; ) {
         const auth = await credentials.headers(request.signal);
         if (request.method !== 'GET') await overdueTimers();
         const answer = await sendRetried({ ...request, headers: { ...request.headers, ...auth } });
-        if (answer.status < 300 || answer.status === 304) return answer;
+        const { status, body } = answer;
+        if (status < 300 || status === 304) return answer;
+        const refused = statusError(what, status, { body, username: connection.username });
+        refusals += 1;
         // without a limit of its own: the call's deadline is the operator's
-        if (isInPost(answer.status, answer.body) && request.signal) {
-          log.debug({ bmc: connection.origin, path: request.path }, 'the machine is in POST; trying again');
+        if (refusals < (triesLater(status, body) ?? 0) && request.signal) {
+          log.debug({ bmc: connection.origin, path: request.path, err: refused }, 'the BMC is not ready; trying again');
           await clock.sleep(retryMs * 20, request.signal).catch(() => {
-            throw statusError(what, answer.status, { body: answer.body, username: connection.username });
+            throw refused;
           });
-          attempt = 0;
           continue;
         }
-        if (answer.status === 401 && attempt === 1 && credentials.refused(auth)) continue;
-        const { status, body } = answer;
-        throw statusError(what, status, { body, username: connection.username });
+        // some BMCs forbid what comes with a session that they have forgotten
+        const isRefused = status === 401 || status === 403;
+        if (!isRefused || hasLoggedIn || !credentials.refused(auth, status)) throw refused;
+        hasLoggedIn = true;
       }
     },
     login: (signal) => credentials.headers(signal),

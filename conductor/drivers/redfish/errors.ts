@@ -18,7 +18,7 @@ export function bmcMessage(body: unknown): string {
   const extended = error['@Message.ExtendedInfo'] ?? [];
   const words = joined(extended.map(({ Message: message }) => message));
   const own = error.message && !pointsElsewhere.test(error.message) ? error.message : '';
-  const ids = joined(extended.map(({ MessageId: id, MessageArgs: args }) => [id, ...(args ?? [])].join(' ')));
+  const ids = joined(extended.map((info) => [info.MessageId ?? info.MessageID, ...(info.MessageArgs ?? [])].join(' ')));
   return (words || own || ids || error.message || error.code || '').slice(0, maxText);
 }
 
@@ -26,12 +26,27 @@ function joined(texts: readonly (string | null | undefined)[]): string {
   return [...new Set(texts.filter(Boolean))].join(' ');
 }
 
-/** The host is powering on and its firmware holds what was to be changed: HPE iLO answers 400, and takes it a little later. */
-export function isInPost(status: number, body: unknown): boolean {
-  if (status < 400 || status >= 500) return false;
+/**
+ * Message ids by which BMCs say that the same request may succeed in a while, whatever the method and the status; and how
+ * often it is repeated where the answer may also mean that there is nothing to do.
+ */
+const laterIds: readonly { readonly id: RegExp; readonly tries: number }[] = [
+  // HPE: the host's firmware holds what was to be changed while it powers on
+  { id: /\.UnableToModifyDuringSystemPOST$/, tries: Number.POSITIVE_INFINITY },
+  // HPE iLO, also for power on of a machine that is on (sushy, storyboard 2007923)
+  { id: /\.InvalidOperationForSystemState$/, tries: 3 },
+  // Dell iDRAC: the Lifecycle Controller is not ready (sushy's release notes)
+  { id: /\.SYS518$/, tries: Number.POSITIVE_INFINITY },
+  { id: /\.(ServiceTemporarilyUnavailable|ServiceShuttingDown)$/, tries: Number.POSITIVE_INFINITY },
+];
+
+/** How often a request that was refused so is to be repeated; `undefined` for a refusal that is final. */
+export function triesLater(status: number, body: unknown): number | undefined {
   const { data } = ErrorBody.safeParse(body);
-  const ids = (data?.error['@Message.ExtendedInfo'] ?? []).map(({ MessageId: id }) => id);
-  return [data?.error.code, ...ids].some((id) => id?.endsWith('.UnableToModifyDuringSystemPOST'));
+  if (status < 400 || !data) return undefined;
+  const ids = (data.error['@Message.ExtendedInfo'] ?? []).map((info) => info.MessageId ?? info.MessageID);
+  const found = laterIds.filter(({ id }) => [data.error.code, ...ids].some((each) => each && id.test(each)));
+  return found.length === 0 ? undefined : Math.min(...found.map(({ tries }) => tries));
 }
 
 /**

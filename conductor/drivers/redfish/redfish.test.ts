@@ -1,68 +1,12 @@
-import { afterEach, describe, expect, test } from 'vitest';
-import type { HardwareType } from '#conductor/drivers/driver-definition.ts';
+import { describe, expect, test } from 'vitest';
 import { firmwareBootContract } from '#conductor/drivers/firmware-boot.contract.ts';
-import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import { managementContract } from '#conductor/drivers/management.contract.ts';
 import { powerContract } from '#conductor/drivers/power.contract.ts';
-import { type RedfishOptions, redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
+import { createRigs } from '#conductor/drivers/redfish/testing/rigs.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
-import { silentLog } from '#shared/log.ts';
-import { run } from '#shared/process/run.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
-import { createMemoryMachine, type MemoryMachine } from '#test/simulators/redfish/machine.ts';
-import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
 
-const username = 'admin';
-const password = 'open sesame';
-
-interface Rig extends Bmc {
-  readonly machine: MemoryMachine;
-  readonly simulator: RedfishSimulator;
-  readonly type: HardwareType;
-  readonly isOn: () => Promise<boolean>;
-  close(): Promise<void>;
-}
-
-const open = new Set<Rig>();
-
-async function rig(
-  options: {
-    readonly quirks?: Partial<Quirks>;
-    readonly driverInfo?: Readonly<Record<string, unknown>>;
-    readonly redfish?: RedfishOptions;
-  } = {},
-): Promise<Rig> {
-  const machine = createMemoryMachine();
-  const simulator = await startRedfishSimulator({ machine, username, password, quirks: options.quirks ?? {} });
-  const type = redfishHardwareType(
-    { run, log: silentLog },
-    { retryMs: 5, timings: { pollMs: 5, resendAfterMs: 100 }, ...options.redfish },
-  );
-  const bmc = type.connect({
-    redfish_address: simulator.address,
-    redfish_username: username,
-    redfish_password: password,
-    ...options.driverInfo,
-  });
-  const made: Rig = {
-    ...bmc,
-    machine,
-    simulator,
-    type,
-    isOn: async () => (await machine.getPower()) === 'on',
-    close: async () => {
-      open.delete(made);
-      await type.close?.();
-      await simulator.close();
-    },
-  };
-  open.add(made);
-  return made;
-}
-
-afterEach(async () => {
-  for (const each of open) await each.close();
-});
+const { rig, open } = createRigs();
 
 const variants: readonly (readonly [string, Partial<Quirks>])[] = [
   ['standard', {}],

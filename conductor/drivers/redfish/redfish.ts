@@ -35,8 +35,8 @@ export interface RedfishOptions
 /** As many BMCs keep a session open with us as Ironic's conductor allows (`[redfish]connection_cache_size`). */
 const maxClients = 1000;
 
-/** With what is known of its BMC. */
-type SharedClient = RedfishClient & { readonly known: KnownSystem };
+/** With what is known of its BMC, and whose sessions it makes there. */
+type SharedClient = RedfishClient & { readonly known: KnownSystem; readonly account: string };
 
 /** The `redfish` hardware type; its interfaces' names are those that metal3 enrolls a host with. */
 export const redfishDriver: DriverDefinition<RedfishOptions> = {
@@ -74,15 +74,21 @@ export function redfishHardwareType(
     const client = clients.get(key) ?? {
       ...createRedfishClient(connection, { ...options, clock, log, outbound }),
       known: {},
+      account: `${connection.username} ${connection.origin}`,
     };
     // a Map keeps its order of insertion, so the first one is the one longest unused
+    const isNew = !clients.has(key);
     clients.delete(key);
     clients.set(key, client);
+    // the account's other password is the one of before: BMCs have room for few sessions
+    const past = isNew
+      ? [...clients].filter(([other, { account }]) => other !== key && account === client.account)
+      : [];
     const [oldest] = clients;
-    if (clients.size > maxClients && oldest) {
-      clients.delete(oldest[0]);
+    for (const [gone, each] of clients.size > maxClients && oldest ? [...past, oldest] : past) {
+      clients.delete(gone);
       // only the session: a call may be under way, and its connections end when idle
-      void logged(oldest[1], oldest[1].endSession(), context);
+      void logged(each, each.endSession(), context);
     }
     return client;
   };

@@ -108,6 +108,8 @@ export const Task = z.looseObject({
 const ExtendedInfo = z.looseObject({
   Message: lenient(z.string()),
   MessageId: lenient(z.string()),
+  /** HPE iLO 4's spelling. */
+  MessageID: lenient(z.string()),
   MessageArgs: Names,
 });
 

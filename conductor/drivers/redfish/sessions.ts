@@ -9,8 +9,11 @@ import type { Log } from '#shared/log.ts';
 /** Who we are to one BMC: a session that is made when first needed, HTTP Basic, or nobody. */
 export interface Credentials {
   headers(signal: AbortSignal | undefined): Promise<Record<string, string>>;
-  /** The BMC answered 401 to a request with these headers; `true` when new ones are worth a try. */
-  refused(headers: Readonly<Record<string, string>>): boolean;
+  /**
+   * The BMC answered 401 or 403 to a request with these headers; `true` when new ones are worth a try. A session that it
+   * may still know is ended.
+   */
+  refused(headers: Readonly<Record<string, string>>, status: number): boolean;
   /** Ends the session at the BMC, which has room for few. */
   close(): Promise<void>;
 }
@@ -59,6 +62,17 @@ export function createCredentials(
     return { token, path: sessionPath(answer, connection.origin) };
   };
 
+  const end = async ({ path, token }: Session): Promise<void> => {
+    if (path === undefined) return;
+    const headers = { 'x-auth-token': token };
+    await transport
+      .send({ method: 'DELETE', path, headers, signal: AbortSignal.timeout(5000) })
+      .catch((error: unknown) => {
+        // the BMC forgets the session by itself after its timeout
+        log.debug({ err: error, bmc: connection.origin }, 'Redfish session could not be ended');
+      });
+  };
+
   return {
     headers: async (signal) => {
       if (useBasic) return basic;
@@ -77,9 +91,11 @@ export function createCredentials(
         return basic;
       }
     },
-    refused: (headers) => {
+    refused: (headers, status) => {
       if (headers['x-auth-token'] === undefined) return false;
-      if (headers['x-auth-token'] === current?.token) {
+      if (current && headers['x-auth-token'] === current.token) {
+        // of what a 401 refuses the BMC knows nothing
+        if (status === 403) void end(current);
         session = undefined;
         current = undefined;
       }
@@ -89,18 +105,7 @@ export function createCredentials(
       const ended = current;
       session = undefined;
       current = undefined;
-      if (ended?.path === undefined) return;
-      await transport
-        .send({
-          method: 'DELETE',
-          path: ended.path,
-          headers: { 'x-auth-token': ended.token },
-          signal: AbortSignal.timeout(5000),
-        })
-        .catch((error: unknown) => {
-          // the BMC forgets the session by itself after its timeout
-          log.debug({ err: error, bmc: connection.origin }, 'Redfish session could not be ended');
-        });
+      if (ended) await end(ended);
     },
   };
 }

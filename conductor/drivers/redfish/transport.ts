@@ -2,7 +2,7 @@ import { Agent, type FormData } from 'undici';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { askPeer } from '#shared/peers/ask-peer.ts';
+import { askPeer, type PeerAnswer } from '#shared/peers/ask-peer.ts';
 import { type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -70,21 +70,26 @@ export function createTransport(
         const url = new URL(options.path, origin);
         // `//host/` is a path that leads to another host
         if (url.origin !== origin) throw new AppError('bmc_error', `${what} leads to ${url.origin}`);
-        const answer = await askPeer('bmc', url, {
-          who: 'the BMC',
-          dispatcher: agent,
-          method: options.method,
-          headers: {
-            accept: 'application/json',
-            'odata-version': '4.0',
-            ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
-            ...options.headers,
-          },
-          body: options.form ?? (options.body === undefined ? undefined : JSON.stringify(options.body)),
-          timeoutMs: options.timeoutMs,
-          headersTimeoutMs: options.timeoutMs,
-          signal: options.signal,
-        });
+        const ask = (encoding: 'identity' | 'gzip'): Promise<PeerAnswer> =>
+          askPeer('bmc', url, {
+            who: 'the BMC',
+            dispatcher: agent,
+            method: options.method,
+            headers: {
+              accept: 'application/json',
+              'accept-encoding': encoding,
+              'odata-version': '4.0',
+              ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
+              ...options.headers,
+            },
+            body: options.form ?? (options.body === undefined ? undefined : JSON.stringify(options.body)),
+            timeoutMs: options.timeoutMs,
+            headersTimeoutMs: options.timeoutMs,
+            signal: options.signal,
+          });
+        // as it is first: of a compressed resource the ETag is a weak one (sushy); iLO has some in gzip alone
+        const plain = await ask('identity');
+        const answer = plain.status === 406 ? await ask('gzip') : plain;
         const body = answer.body ?? (answer.text().trim() || undefined);
         return { status: answer.status, headers: firstValues(answer.headers), body };
       } catch (cause) {

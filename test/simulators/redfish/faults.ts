@@ -13,6 +13,8 @@ export interface Fault {
   readonly hang?: boolean;
   /** Cut the connection without an answer. */
   readonly drop?: boolean;
+  /** Answer with `status`, and cut the connection amid its body. */
+  readonly cutBody?: boolean;
   /** Handle the request and then cut the connection: the client can't know that it worked. */
   readonly dropAnswer?: boolean;
   /** How many requests it hits; default 1. */
@@ -94,6 +96,8 @@ export interface Quirks {
   answerWithBody: boolean;
   /** JSON under this content type. */
   contentType: string;
+  /** Bodies are compressed: whether it was asked for or not, or only so and else 406. */
+  gzip: 'never' | 'always' | 'or 406';
   /** No SessionService. */
   noSessions: boolean;
   /** `/redfish/v1/` answers 301 to the path without the slash, and the other way round for the rest. */
@@ -194,6 +198,7 @@ export const standardQuirks: Readonly<Quirks> = {
   noSecureBoot: false,
   virtualMedia: 'of the manager',
   hidesMediaLogin: false,
+  gzip: 'never',
   simpleUpdate: 'by its URL',
   multipartPush: true,
   updatesAtReset: false,

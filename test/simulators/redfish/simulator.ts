@@ -1,6 +1,7 @@
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { type Answer, readBody } from '#test/simulators/redfish/answers.ts';
 import { createFaultList, type Fault, type Quirks, standardQuirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedMachine } from '#test/simulators/redfish/machine.ts';
@@ -24,6 +25,8 @@ export interface RedfishSimulatorOptions {
 interface SeenRequest {
   readonly method: string;
   readonly path: string;
+  /** `?$skip=1`, or empty. */
+  readonly query: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
 }
@@ -67,15 +70,15 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
 
   const answerRequest = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const method = request.method ?? 'GET';
-    const path = new URL(request.url ?? '/', 'http://bmc').pathname;
+    const { pathname: path, search: query } = new URL(request.url ?? '/', 'http://bmc');
     const body = await readBody(request);
     counters.requests += 1;
-    requests.push({ method, path, headers: request.headers, body });
+    requests.push({ method, path, query, headers: request.headers, body });
     await frozen?.promise;
-    const fault = faults.take(method, path);
+    const fault = faults.take(method, path) ?? unacceptable(request, quirks);
     if (fault?.hang) return;
-    if (fault?.drop) {
-      request.socket.destroy();
+    if (fault?.drop || fault?.cutBody) {
+      cut(request, response, fault);
       return;
     }
     if (fault && !fault.dropAnswer) {
@@ -134,19 +137,37 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
   };
 }
 
+/** What a BMC that has bodies in gzip alone answers to a client that does not take that. */
+function unacceptable({ headers }: IncomingMessage, { gzip }: Quirks): Fault | undefined {
+  return gzip === 'or 406' && !String(headers['accept-encoding']).includes('gzip')
+    ? { path: /./, status: 406 }
+    : undefined;
+}
+
+/** Ends the connection, before the answer or amid its body. */
+function cut(request: IncomingMessage, response: ServerResponse, fault: Fault): void {
+  if (fault.cutBody) {
+    response.writeHead(fault.status ?? 200, { 'Transfer-Encoding': 'chunked' });
+    response.write('{', () => request.socket.destroy());
+  } else request.socket.destroy();
+}
+
 function send(response: ServerResponse, method: string, quirks: Quirks, answer: Answer): void {
   const { body } = answer;
   const text = renamed(body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body), quirks);
   const place = answer.headers?.['Location'];
+  const isPacked = quirks.gzip !== 'never' && text !== '';
+  const bytes = isPacked ? gzipSync(text) : Buffer.from(text);
   response.writeHead(answer.status, {
     'OData-Version': '4.0',
     'Cache-Control': 'no-cache',
     ...(text === '' ? {} : { 'Content-Type': quirks.contentType }),
-    ...(answer.status === 204 ? {} : { 'Content-Length': String(Buffer.byteLength(text)) }),
+    ...(isPacked ? { 'Content-Encoding': 'gzip' } : {}),
+    ...(answer.status === 204 ? {} : { 'Content-Length': String(bytes.length) }),
     ...answer.headers,
     ...(place === undefined ? {} : { Location: renamed(place, quirks) }),
   });
-  response.end(method === 'HEAD' || answer.status === 204 ? undefined : text);
+  response.end(method === 'HEAD' || answer.status === 204 ? undefined : bytes);
 }
 
 async function offersConsole(

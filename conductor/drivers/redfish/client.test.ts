@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import { createRigs } from '#conductor/drivers/redfish/testing/rigs.ts';
+
+const { rig } = createRigs();
+
+describe('what is not ready is asked again, whatever the method and the status', () => {
+  test.each([
+    ['iDRAC', 500, { MessageId: 'IDRAC.2.8.SYS518' }],
+    ['iLO, for the state that the system is in', 400, { MessageId: 'iLO.2.22.InvalidOperationForSystemState' }],
+    ['iLO 4, in its own spelling', 400, { MessageID: 'iLO.0.10.UnableToModifyDuringSystemPOST' }],
+    ['a service that starts', 409, { MessageId: 'Base.1.8.ServiceTemporarilyUnavailable' }],
+  ])('%s', async (_maker, status, info) => {
+    const bmc = await rig();
+    const error = { code: 'Base.1.8.GeneralError', '@Message.ExtendedInfo': [info] };
+    bmc.simulator.inject({ method: 'POST', path: /Reset$/, status, body: { error }, times: 2 });
+    bmc.simulator.inject({ method: 'PATCH', path: /Systems\/1$/, status, body: { error }, times: 2 });
+    await bmc.power.setPowerState('power on');
+    await bmc.management.setBootDevice('pxe', { persistent: true });
+    expect(bmc.machine.actions).toEqual(['on']);
+    expect(await bmc.management.getBootDevice()).toEqual({ bootDevice: 'pxe', persistent: true });
+  });
+
+  test('a refusal that names something else is final', async () => {
+    const bmc = await rig();
+    const error = { code: 'Base.1.8.PropertyValueError', '@Message.ExtendedInfo': [] };
+    bmc.simulator.inject({ method: 'POST', path: /Reset$/, status: 409, body: { error } });
+    await expect(bmc.power.setPowerState('power on')).rejects.toMatchObject({ code: 'bmc_error' });
+  });
+});
+
+describe('a session that the BMC has forgotten', () => {
+  test.each([
+    ['is forbidden', { status: 403 }],
+    ['is refused by an answer that breaks off', { status: 401, cutBody: true }],
+  ])('%s: one new login', async (_how, fault) => {
+    const bmc = await rig();
+    expect(await bmc.power.getPowerState()).toBe('power off');
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, ...fault });
+    expect(await bmc.power.getPowerState()).toBe('power off');
+    expect(bmc.simulator.counters.logins).toBe(2);
+  });
+
+  test('what stays forbidden is an error, and no session is left behind', async () => {
+    const bmc = await rig();
+    expect(await bmc.power.getPowerState()).toBe('power off');
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status: 403, times: 2 });
+    await expect(bmc.power.getPowerState()).rejects.toThrow('answered 403');
+    await expect.poll(() => bmc.simulator.sessionCount()).toBe(1);
+  });
+
+  test('the one of a password that was changed is ended', async () => {
+    const bmc = await rig();
+    expect(await bmc.power.getPowerState()).toBe('power off');
+    expect(bmc.simulator.sessionCount()).toBe(1);
+    bmc.type.connect({
+      redfish_address: bmc.simulator.address,
+      redfish_username: 'admin',
+      redfish_password: 'another',
+    });
+    await expect.poll(() => bmc.simulator.sessionCount()).toBe(0);
+  });
+});
+
+describe('compressed bodies', () => {
+  test.each(['always', 'or 406'] as const)('%s', async (gzip) => {
+    const bmc = await rig({ quirks: { gzip } });
+    await bmc.power.setPowerState('power on');
+    expect(await bmc.power.getPowerState()).toBe('power on');
+    expect((await bmc.firmware?.getComponents())?.length).toBeGreaterThan(1);
+  });
+
+  test('of an encoding that nobody asked for', async () => {
+    const bmc = await rig();
+    bmc.simulator.inject({ path: /Systems\/1$/, headers: { 'content-encoding': 'br' }, body: {} });
+    await expect(bmc.power.getPowerState()).rejects.toThrow('Content-Encoding br');
+  });
+
+  test('that are no gzip', async () => {
+    const bmc = await rig();
+    bmc.simulator.inject({ path: /Systems\/1$/, headers: { 'content-encoding': 'gzip' }, body: {}, times: 5 });
+    await expect(bmc.power.getPowerState()).rejects.toMatchObject({ code: 'unavailable' });
+  });
+});
+
+test("a redirect's query goes along", async () => {
+  const bmc = await rig();
+  const location = '/redfish/v1/Systems?slow=1';
+  bmc.simulator.inject({ method: 'GET', path: /Systems$/, status: 307, headers: { location } });
+  expect(await bmc.power.getPowerState()).toBe('power off');
+  expect(bmc.simulator.requests.map(({ path, query }) => path + query)).toContain(location);
+});
