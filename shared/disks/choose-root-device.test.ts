@@ -78,6 +78,17 @@ describe('with hints', () => {
     );
   });
 
+  test('a path that udev gives to two disks names neither', () => {
+    const links = ['/dev/disk/by-path/pci-0000:74:02.0-sas-exp0x500e004aaaaaaa1f-phy0-lun-0'];
+    const alike = [disk('/dev/sda', 10, { links, serial: 'A' }), disk('/dev/sdb', 10, { links, serial: 'B' })];
+    expect(() => chooseRootDevice(alike, node({ root_device: { by_path: links[0] } }))).toThrow(
+      'properties.root_device.by_path names /dev/sda and /dev/sdb alike: name one by serial or wwn',
+    );
+    const both = node({ root_device: { by_path: links[0], serial: 'B' } });
+    expect(chooseRootDevice(alike, both).name).toBe('/dev/sdb');
+    expect(chooseRootDevice(alike, node({ root_device: { by_path: '<in> sas-exp' } })).name).toBe('/dev/sda');
+  });
+
   test('a hint does not open a disk that is in use', () => {
     const used = [disk('/dev/sda', 10, { mountpoints: ['/'] })];
     expect(() => chooseRootDevice(used, node({ root_device: { name: '/dev/sda' } }))).toThrow(/it is mounted on \//);

@@ -38,6 +38,13 @@ export function chooseRootDevice<D extends Disk>(devices: readonly D[], node: No
   }));
   const fitting = judged.filter(({ reasons }) => reasons.length === 0).map(({ device }) => device);
   const [chosen] = fitting.sort((a, b) => (hints === undefined ? a.sizeBytes - b.sizeBytes : 0) || byName(a, b));
+  if (chosen && fitting.length > 1 && tests.some(({ field, wanted }) => field === 'by_path' && !wanted.includes('<'))) {
+    // udev gives one path to several disks behind some expanders and port multipliers: which one is meant is not known
+    throw new AppError(
+      'storage_error',
+      `${source}.by_path names ${fitting.map(({ name }) => name).join(' and ')} alike: name one by serial or wwn`,
+    );
+  }
   if (chosen) return chosen;
   const wanted = hints === undefined ? 'no root device hints are set' : `${source} is ${JSON.stringify(hints)}`;
   const listed = judged.map(({ device, reasons }) => `${device.name} (${reasons.join('; ')})`);

@@ -44,7 +44,7 @@ export interface Disk {
  * of a few MiB and write-protected. Pure.
  */
 export function isNoDisk(name: string): boolean {
-  return /^\/dev\/((zram|ram|loop|fd|nbd|sr)\d|mmcblk\d+(boot\d+|rpmb|gp\d+)$)/.test(name);
+  return /^\/dev\/((zram|ram|fd|nbd|sr)\d|mmcblk\d+(boot\d+|rpmb|gp\d+)$)/.test(name);
 }
 
 /** No image that a BMC plugs in is larger, and hardly any disk that holds data is smaller. */
