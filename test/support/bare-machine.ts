@@ -25,7 +25,15 @@ export interface BareMachine {
   /** Runs a clean step to its end, and gives its result. @throws Error with the agent's answer when it fails */
   clean(
     step: string,
-    options?: { readonly interface?: string; readonly args?: object; readonly driverInfo?: object },
+    options?: {
+      readonly interface?: string;
+      readonly args?: object;
+      readonly driverInfo?: object;
+      /** In place of those of the machine's node. */
+      readonly properties?: object;
+      /** As a step of another kind of flow. */
+      readonly kind?: 'clean' | 'deploy';
+    },
   ): Promise<Record<string, unknown>>;
   /** By the agent, as a conductor ends a flow; resolves when QEMU has ended. */
   powerOff(): Promise<void>;
@@ -85,14 +93,16 @@ export async function bootBareMachine(
         instance_info: {},
         driver_internal_info: {},
         ...node,
+        ...(options.properties ? { properties: options.properties } : {}),
         driver_info: options.driverInfo ?? {},
       };
       const asked = { step, interface: options.interface ?? 'deploy', args: options.args ?? {} };
-      const result = await post('clean.execute_clean_step', { step: asked, node: body, ports: [] }, true);
+      const kind = options.kind ?? 'clean';
+      const result = await post(`${kind}.execute_${kind}_step`, { step: asked, node: body, ports: [] }, true);
       if (result['command_status'] !== 'SUCCEEDED') {
         throw new Error(`${step}: ${JSON.stringify(result)}\n${lastLines()}`);
       }
-      return (result['command_result'] as { clean_result: Record<string, unknown> }).clean_result;
+      return (result['command_result'] as Record<string, Record<string, unknown>>)[`${kind}_result`] ?? {};
     },
     powerOff: async () => {
       // it ends before it could answer that it has
