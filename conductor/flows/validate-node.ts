@@ -12,6 +12,7 @@ import {
   isSwitchedOff,
   writesNoImage,
 } from '#conductor/nodes/node-interfaces.ts';
+import { isReadByProjects } from '#conductor/nodes/node-ownership.ts';
 import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listNodePorts, listVifs } from '#conductor/nodes/ports/port-store.ts';
 import { nodeRamdisk, unusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
@@ -55,7 +56,8 @@ export async function validateNode(
   const answers = Object.fromEntries(interfaces.map((name) => [name, checks[name]()]));
   const same = await listSameMachine(context.db, node);
   if (same.length === 0 || answers['power']?.result !== true) return answers;
-  const reason = `${nameSome(same, 5)} ${same.length === 1 ? 'has' : 'have'} the same BMC and system: each would deploy and wipe the same machine`;
+  const others = isReadByProjects(node) ? ['another node'] : same;
+  const reason = `${nameSome(others, 5)} ${others.length === 1 ? 'has' : 'have'} the same BMC and system: each would deploy and wipe the same machine`;
   return { ...answers, power: { result: true, reason } };
 }
 

@@ -31,7 +31,12 @@ export function ofVisibleNodes(db: Queryable, nodeUuid: PgColumn, project: strin
  * @param port as it is named where only administrators read
  */
 export function nameOthersPort({ owner, lessee }: Ownership, port: string, nodeUuid: string): string {
-  return owner === null && lessee === null ? `${port} of node ${nodeUuid}` : 'a port of another node';
+  return isReadByProjects({ owner, lessee }) ? 'a port of another node' : `${port} of node ${nodeUuid}`;
+}
+
+/** Words about such a node name no other, which may be another project's. */
+export function isReadByProjects({ owner, lessee }: Ownership): boolean {
+  return owner !== null || lessee !== null;
 }
 
 /** Whether the caller acts for another project than the node's owner: only the owner sees how its BMC is reached. */

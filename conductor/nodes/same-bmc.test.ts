@@ -45,4 +45,7 @@ test('nodes with one BMC and system are accepted, as by Ironic, and told where t
   expect(await power('ipmi')).toEqual(why('ipmiAgain'));
   for (const name of ['bladeA', 'bladeB', 'otherPort', 'fake']) expect(await power(name)).toEqual({ result: true });
   expect((await power('unfinished')).result).toBe(false);
+  // who leases it reads no name of another project's node
+  await api.call('PATCH', '/v1/nodes/whole', [{ op: 'add', path: '/lessee', value: 'p1' }]);
+  expect(await power('whole')).toEqual(why('another node'));
 });
