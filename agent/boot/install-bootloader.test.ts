@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { installBootloader } from '#agent/boot/install-bootloader.ts';
-import { findEsp } from '#agent/boot/spread-esp.ts';
+import { findEsps } from '#agent/boot/spread-esp.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 
-describe('findEsp', () => {
+describe('findEsps', () => {
   const partition = {
     name: '/dev/vda1',
     number: 1,
@@ -19,16 +19,21 @@ describe('findEsp', () => {
   test('by type, in a GPT and in an MBR', () => {
     for (const partType of ['c12a7328-f81f-11d2-ba4b-00a0c93ec93b', '0xef']) {
       expect(
-        findEsp('/dev/vda', [
+        findEsps('/dev/vda', [
           { ...partition, partType: '0x83' },
           { ...partition, partType },
-        ]).partType,
-      ).toBe(partType);
+        ]).map((found) => found.partType),
+      ).toEqual([partType]);
     }
   });
 
+  test('all of several', () => {
+    const two = [1, 2].map((number) => ({ ...partition, number, partType: '0xef' }));
+    expect(findEsps('/dev/vda', two)).toEqual(two);
+  });
+
   test('none', () => {
-    expect(() => findEsp('/dev/vda', [{ ...partition, partType: '0x83' }])).toThrow(
+    expect(() => findEsps('/dev/vda', [{ ...partition, partType: '0x83' }])).toThrow(
       'disk /dev/vda has no EFI system partition: it has /dev/vda1 (type 0x83)',
     );
   });

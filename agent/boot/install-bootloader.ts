@@ -9,7 +9,7 @@ import { readKnownPartitions } from '#agent/boot/known-partitions.ts';
 import { ensureBootPartitions } from '#agent/boot/raid-boot-partitions.ts';
 import { type GrubPlatform, prepareGrub, writeBiosGrub } from '#agent/boot/ramdisk-grub.ts';
 import { requireGrubReadable } from '#agent/boot/require-grub-readable.ts';
-import { findEsp, spreadEsp } from '#agent/boot/spread-esp.ts';
+import { findEsps, spreadEsp } from '#agent/boot/spread-esp.ts';
 import { writeBootEntries } from '#agent/boot/write-boot-entries.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { eraseEfiDumps } from '#agent/erase/erase-pstore.ts';
@@ -17,7 +17,7 @@ import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
 import { withMounted } from '#agent/storage/mount.ts';
 import { partitionName, readPartitionTable } from '#agent/storage/partition-table.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
-import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 
@@ -92,7 +92,8 @@ async function installUefi(context: Context, target: Target): Promise<readonly s
       'cannot create a UEFI boot entry: this ramdisk was booted in BIOS mode, so there are no EFI variables',
     );
   }
-  const esp = findEsp(target.device.name, target.partitions);
+  const esps = findEsps(target.device.name, target.partitions);
+  const [esp] = esps;
   if (target.isPartitionImage) {
     if (context.imagePolicy?.runImagePrograms) {
       await inSystem(context, target, esp, (system) => installEfiGrub(system, process.arch));
@@ -102,7 +103,7 @@ async function installUefi(context: Context, target: Target): Promise<readonly s
   }
   const { loaders, hasRemovablePath, files, places } = target.isRaid
     ? await raidPlaces(context, target, esp)
-    : await plainPlaces(context, target, esp);
+    : await plainPlaces(run, target, esps);
   const entries = loaders.flatMap(({ path, ...loader }) =>
     places.map(({ suffix, ...place }) => ({ ...place, ...loader, label: `${loader.label}${suffix}`, loader: path })),
   );
@@ -129,9 +130,22 @@ interface FoundPlaces extends FoundLoaders {
   readonly places: readonly (Pick<NewBootEntry, 'device' | 'partition'> & { readonly suffix: string })[];
 }
 
-async function plainPlaces({ run }: Context, target: Target, esp: ProbedPartition): Promise<FoundPlaces> {
-  const found = await loadersOn(run, esp.name);
-  return { ...found, places: [{ device: target.device.name, partition: esp.number, suffix: '' }] };
+/** @throws AppError `not_found` as the first one does, where none of them has a loader */
+async function plainPlaces(
+  run: Run,
+  target: Target,
+  [esp, ...others]: readonly ProbedPartition[],
+): Promise<FoundPlaces> {
+  if (!esp) throw new AppError('internal', 'plainPlaces needs an EFI system partition');
+  try {
+    const found = await loadersOn(run, esp.name);
+    return { ...found, places: [{ device: target.device.name, partition: esp.number, suffix: '' }] };
+  } catch (error) {
+    if (others.length === 0 || errorCode(error) !== 'not_found') throw error;
+    return plainPlaces(run, target, others).catch((second: unknown) => {
+      throw errorCode(second) === 'not_found' ? error : second;
+    });
+  }
 }
 
 async function raidPlaces({ run }: Context, target: Target, esp: ProbedPartition): Promise<FoundPlaces> {

@@ -18,12 +18,15 @@ import type { Run } from '#shared/process/run.ts';
 const espTypes: ReadonlySet<string> = new Set(['c12a7328-f81f-11d2-ba4b-00a0c93ec93b', '0xef']);
 
 /**
- * The EFI system partition of a disk.
+ * The EFI system partitions of a disk, one at least.
  * @throws AppError `not_found` naming the partitions that are there.
  */
-export function findEsp(deviceName: string, partitions: readonly ProbedPartition[]): ProbedPartition {
-  const esp = partitions.find(({ partType }) => partType !== null && espTypes.has(partType));
-  if (esp) return esp;
+export function findEsps(
+  deviceName: string,
+  partitions: readonly ProbedPartition[],
+): readonly [ProbedPartition, ...ProbedPartition[]] {
+  const [esp, ...others] = partitions.filter(({ partType }) => partType !== null && espTypes.has(partType));
+  if (esp) return [esp, ...others];
   const there = partitions.map(({ name, partType }) => `${name} (type ${partType ?? 'unknown'})`);
   throw new AppError(
     'not_found',

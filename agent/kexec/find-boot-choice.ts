@@ -78,6 +78,8 @@ async function chooseOfMenu(menu: FoundMenu, others: readonly FoundChoice[], sys
   if (others.length > 0) throw notUnderstood('there are a grub.cfg and entries of systemd-boot');
   if (!menu.hasLoader) throw notUnderstood('there are entries of systemd-boot, but no systemd-boot');
   if ((await readBootMode(sysRoot)) !== 'uefi') throw notUnderstood('systemd-boot is started by UEFI alone');
+  if (new Set(menu.patterns).size > 1)
+    throw notUnderstood('there are several loader.conf, which name different defaults');
   const variables = await listImageNames(sysRoot, 'firmware/efi/efivars');
   const { choice } = chooseSystemdBootEntry(menu.entries, menu.patterns[0], variables);
   if (choice instanceof Error) throw choice;

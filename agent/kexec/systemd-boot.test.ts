@@ -85,6 +85,16 @@ test('entries may be on a partition of their own', async () => {
   expect(await load(extended)).toMatchObject({ kernel: 'the other kernel', initrd: '' });
 });
 
+test('two loader.conf that name different defaults: which one counts is not known', async () => {
+  await putEntry('a');
+  const other = partition(3, 'EF-01', 'vfat');
+  await put('loader/loader.conf', 'default a.conf\n');
+  await putFile(disk, other, 'loader/loader.conf', 'default b.conf\n');
+  await expect(load(other)).rejects.toThrow('there are several loader.conf, which name different defaults');
+  await putFile(disk, other, 'loader/loader.conf', 'default a.conf\n');
+  expect(await load(other)).toMatchObject({ kernel: 'kernel of a' });
+});
+
 test('a unified kernel image: its sections, microcode first', async () => {
   await put('EFI/Linux/debian.efi', makeUnified(unified));
   expect(await load()).toEqual({

@@ -2,7 +2,7 @@ import { access, constants, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path';
 import { type DeployedSystem, findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
 import { type DeployedDisk, devicesOf, findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
-import { findEsp, findSpreadEsp } from '#agent/boot/spread-esp.ts';
+import { findEsps, findSpreadEsp } from '#agent/boot/spread-esp.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
@@ -64,7 +64,7 @@ async function findRoot({ run, node, writtenImage }: Context, disk: DeployedDisk
 async function findEspDevice({ run }: Context, { device, disks, isRaid, partitions }: DeployedDisk) {
   if (isRaid) return findSpreadEsp(run, disks);
   try {
-    const esp = findEsp(device.name, partitions);
+    const [esp] = findEsps(device.name, partitions);
     return esp.fsType === 'vfat' ? esp.name : undefined;
   } catch (error) {
     if (errorCode(error) === 'not_found') return undefined;
