@@ -92,3 +92,16 @@ test('a step that resets the machine after the instance was booted is warned of'
   );
   expect(warnings('deploy', { requested: [setBios(30)], advertised: [] })).not.toContain('comes after');
 });
+
+test('a priority that is set for no step is named once the steps are known', () => {
+  const priorities = new Map([
+    ['deploy.erase_device', 10],
+    ['bios.apply_configuration', 0],
+  ]);
+  const warning = "BATON_CLEAN_STEP_PRIORITIES: this node's agent and driver have no step deploy.erase_device.";
+  expect(warnings('clean', { priorities, advertised: [] })).toContain(warning);
+  expect(warnings('clean', { priorities })).not.toContain('BATON_CLEAN_STEP_PRIORITIES');
+  expect(warnings('clean', { priorities: new Map([['bios.apply_configuration', 0]]), advertised: [] })).not.toContain(
+    'BATON_CLEAN_STEP_PRIORITIES',
+  );
+});

@@ -11,7 +11,7 @@ import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { FlowKind } from '#conductor/model/flow-kind.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { KnownDisk, SparedDisk } from '#conductor/model/known-disk.ts';
-import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
+import { type PlanFacts, type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
 import { settingOf } from '#conductor/networks/connect-node.ts';
 import type { NeutronLook } from '#conductor/networks/neutron/connect-by-neutron.ts';
 import { describePort } from '#conductor/networks/switch-driver.ts';
@@ -175,7 +175,7 @@ function describeContents(disk: KnownDisk): string[] {
 /** What the operator should know of a plan that its steps don't say (pure). */
 export function planWarnings(
   plan: Pick<Plan, 'steps' | 'isComplete' | 'inventoriedAt' | 'destroys'> & {
-    readonly facts: Pick<Plan['facts'], 'isStale' | 'withoutAgent'>;
+    readonly facts: Pick<Plan['facts'], 'isStale' | 'withoutAgent' | 'priorities' | 'advertised' | 'drivers'>;
   },
   request: Pick<PlanRequest, 'kind' | 'wipe'>,
   node: {
@@ -199,6 +199,7 @@ export function planWarnings(
       ? ["The agent's steps are those of its last boot; a new ramdisk is asked again, and the plan is made again."]
       : []),
     ...(asksAgain ? warnOfEarlySteps(kind, steps) : []),
+    ...warnOfPriorities(plan.facts),
     ...(node.isFastTracked ? warnOfFastTrack(steps) : []),
     ...(steps.some(bootsRamdisk) ? warnOfRamdisk(node.unusedRamdisk) : []),
     ...warnOfRests(steps),
@@ -226,6 +227,19 @@ function warnOfEarlySteps(kind: FlowKind, steps: readonly PlannedStep[]): string
     `${early.map(stepKey).join(', ')}: done before the ramdisk boots and is asked for its steps. Should one of those ` +
       `be refused then (a priority outside ${lowest} to ${highest}, an unknown step), the deploy fails with these done.`,
   ];
+}
+
+/** Mistyped, an erasure that it is to ask for is left out. */
+function warnOfPriorities({
+  priorities,
+  advertised,
+  drivers = [],
+}: Pick<PlanFacts, 'priorities' | 'advertised' | 'drivers'>): string[] {
+  if (!priorities || !advertised) return [];
+  const known = new Set([...advertised, ...drivers].map(stepKey));
+  const unknown = [...priorities.keys()].filter((key) => !known.has(key));
+  if (unknown.length === 0) return [];
+  return [`BATON_CLEAN_STEP_PRIORITIES: this node's agent and driver have no step ${unknown.join(', ')}.`];
 }
 
 function bootsRamdisk({ origin, step }: PlannedStep): boolean {
