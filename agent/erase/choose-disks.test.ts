@@ -5,10 +5,10 @@ import { testDevice } from '#agent/storage/testing/test-device.ts';
 const never = (): boolean => false;
 
 test('the boot areas of an eMMC are no disks, though they are listed and write-protected', () => {
-  const names = ['mmcblk0', 'mmcblk0boot0', 'mmcblk0boot1', 'mmcblk0rpmb'];
+  const names = ['mmcblk0', 'mmcblk0boot0', 'mmcblk0boot1', 'mmcblk0rpmb', 'mmcblk0gp0'];
   const listed = names.map((name) => testDevice({ name: `/dev/${name}`, readOnly: name.includes('boot') }));
   const { disks, skipped } = chooseDisks(listed, () => false, { skipReadOnly: false });
-  expect([disks.map(({ name }) => name), skipped]).toEqual([['/dev/mmcblk0'], []]);
+  expect([disks.map(({ name }) => name), skipped]).toEqual([['/dev/mmcblk0', '/dev/mmcblk0gp0'], []]);
 });
 
 test('what is left alone is told with its reason', () => {
