@@ -104,7 +104,7 @@ export async function awaitSanitize(
 /** nvme-cli 2 spells the status out: `{"status": "(2) Sanitize in progress", …}`. */
 const SanitizeStatus = z.union([
   z.number(),
-  z.looseObject({ status: z.string() }).transform(({ status }) => Number(/\d+/.exec(status)?.[0] ?? 0)),
+  z.looseObject({ status: z.string().regex(/\d/) }).transform(({ status }) => Number(/\d+/.exec(status)?.[0])),
 ]);
 const SanitizeLog = z.looseObject({ sprog: z.number(), sstat: SanitizeStatus });
 
