@@ -53,6 +53,18 @@ export function vlanList(vlans: readonly number[]): string {
   return ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}-${to}`)).join(',');
 }
 
+/** `10,20-22` → 10, 20, 21, 22; `undefined` where any part is something else: a list that was read in part was not read. */
+export function readVlans(list: string): number[] | undefined {
+  const parts = list.split(',').map(vlansIn);
+  return parts.some((part) => part.length === 0) ? undefined : parts.flat();
+}
+
+/** A VLAN's number, 1 to 4094. */
+export function readVlan(text: string | number | undefined): number | undefined {
+  const vlan = typeof text === 'number' ? text : /^\d{1,4}$/.test(text ?? '') ? Number(text) : 0;
+  return Number.isInteger(vlan) && vlan >= 1 && vlan <= 4094 ? vlan : undefined;
+}
+
 /** `10,20-22` → 10, 20, 21, 22. Parts that are no such range have none. */
 export function vlansIn(list: string): number[] {
   return list.split(',').flatMap((part) => {

@@ -1,4 +1,11 @@
-import { type FoundVlans, isIsolated, isolated, type PortVlans, portVlans } from '#conductor/model/port-vlans.ts';
+import {
+  type FoundVlans,
+  isIsolated,
+  isolated,
+  type PortVlans,
+  portVlans,
+  readVlan,
+} from '#conductor/model/port-vlans.ts';
 import type { OvsdbOperation } from '#conductor/networks/switches/ovsdb-client.ts';
 
 /** What the columns of Open vSwitch's table `Port` are for a port's VLANs, and the other way round. Pure. */
@@ -63,9 +70,11 @@ export function vlansOf(row: Readonly<Record<string, unknown>>): FoundVlans {
   const trunks = atoms(row['trunks']).map(Number);
   const isDead = mode === 'trunk' && trunks.length === 1 && trunks[0] === deadTrunk && row['protected'] === true;
   if (isDead) return isolated;
+  // VLAN 0 is what has no tag: the port is in all that is not tagged
+  if ([...(tag === undefined ? [] : [tag]), ...trunks].some((vlan) => readVlan(vlan) === undefined)) return 'other';
   // without a mode, a tag makes an access port
   if (tag !== undefined && (mode === 'access' || mode === undefined)) return portVlans(tag);
-  if (trunks.length === 0 || trunks.includes(deadTrunk)) return 'other';
+  if (trunks.length === 0) return 'other';
   if (mode === 'trunk' && tag === undefined) return portVlans(undefined, trunks);
   return mode === 'native-untagged' && tag !== undefined ? portVlans(tag, trunks) : 'other';
 }

@@ -9,6 +9,7 @@ import {
   startSwitchServer,
 } from '#test/simulators/switch/switch-server.ts';
 import {
+  addLine,
   changeSection,
   copyConfig,
   printConfig,
@@ -30,6 +31,7 @@ export interface EosSwitch extends SwitchServer {
 export type EosApi = HttpsSwitch & Pick<EosSwitch, 'state' | 'configure' | 'reboot'>;
 
 interface EosState {
+  readonly recorded: (command: string) => string | undefined;
   running: TextConfig;
   startup: TextConfig;
   readonly sessions: Map<string, { config: TextConfig; state: 'pending' | 'pendingCommitTimer' | 'completed' }>;
@@ -47,6 +49,8 @@ const interfaceCommands: readonly SectionCommand[] = [
   { form: /^switchport access vlan \d+$/, key: 'switchport access vlan' },
   { form: /^switchport trunk allowed vlan (none|all|[\d,-]+)$/, key: 'switchport trunk allowed vlan' },
   { form: /^switchport trunk native vlan \d+$/, key: 'switchport trunk native vlan' },
+  { form: /^switchport phone vlan \d+$/, key: 'switchport phone vlan' },
+  { form: /^switchport phone trunk \S+$/, key: 'switchport phone trunk' },
   { form: /^mlag \d+$/, key: 'mlag' },
   channelGroup,
   { form: /^description .+$/, key: 'description' },
@@ -59,6 +63,8 @@ const channels: ChannelForm = {
 const vlanCommands: readonly SectionCommand[] = [{ form: /^name \S+$/, key: 'name' }];
 
 interface EosPorts {
+  /** What it shows until somebody changes it. */
+  readonly recorded?: Readonly<Record<string, string>>;
   readonly ports: readonly string[];
   readonly vlans: readonly number[];
 }
@@ -77,7 +83,9 @@ export async function startEosApi(options: EosPorts): Promise<EosApi> {
 }
 
 function createEos(options: EosPorts) {
+  const recorded = options.recorded ?? {};
   const running: TextConfig = new Map([
+    ...readCommands(recorded['show running-config | json'] ?? '{"cmds":{}}'),
     ...options.vlans.map((vlan) => [`vlan ${vlan}`, new Map()] as const),
     // a port that nobody has set: a trunk of all VLANs, as its neighbour may have left it
     ...options.ports.map(
@@ -92,7 +100,9 @@ function createEos(options: EosPorts) {
     timerMs: 60_000,
     isDeaf: false,
     saveFails: false,
+    recorded: (command) => (printConfig(state.running) === begun ? recorded[command] : undefined),
   };
+  const begun = printConfig(running);
   return {
     state,
     configure: (section: string, ...commands: string[]) => {
@@ -142,7 +152,21 @@ function openSession(state: EosState): ShellSession {
   };
 }
 
+/** Sections, and lines that stand alone as sections without lines. */
+function readCommands(text: string): TextConfig {
+  const { cmds } = JSON.parse(text) as { cmds: Record<string, { cmds: Record<string, null> } | null> };
+  return new Map(
+    Object.entries(cmds).map(([name, section]) => {
+      const lines = new Map<string, string>();
+      for (const line of Object.keys(section?.cmds ?? {})) addLine(lines, line, interfaceCommands);
+      return [name, lines] as const;
+    }),
+  );
+}
+
 function privileged(state: EosState, mode: Mode, command: string): string {
+  const recorded = state.recorded(command);
+  if (recorded !== undefined) return recorded;
   const session = /^configure session (\S+)(?: (commit|abort|commit timer \d\d:\d\d:\d\d))?$/.exec(command);
   if (session) return aboutSession(state, mode, session[1] ?? '', session[2]);
   const shown = /^show session-config named (\S+) diffs$/.exec(command)?.[1];

@@ -14,13 +14,16 @@ export function junosFace(openSession: () => ShellSession): NetconfFace {
     ],
     open: () => {
       const session = openSession();
-      return { answer: (operation) => answer(session, operation), end: () => session.end?.() };
+      return {
+        answer: (operation, text) => answer(session, operation, text.includes(' inherit="inherit"')),
+        end: () => session.end?.(),
+      };
     },
   };
 }
 
-function answer(session: ShellSession, operation: XmlElement): string {
-  const outputs = linesOf(operation).map((line) => session.execute(line));
+function answer(session: ShellSession, operation: XmlElement, isInherited: boolean): string {
+  const outputs = linesOf(operation, isInherited).map((line) => session.execute(line));
   const failed = outputs.find((output) => /^\s*(\^\n)?(error: |syntax error|unknown command)/.test(output));
   if (failed !== undefined) {
     const isLock = failed.includes('database locked');
@@ -34,7 +37,7 @@ function answer(session: ShellSession, operation: XmlElement): string {
   return warnings.map((warning) => rpcError('operation-failed', escapeXml(warning), 'warning')).join('') || '<ok/>';
 }
 
-function linesOf(operation: XmlElement): readonly string[] {
+function linesOf(operation: XmlElement, isInherited: boolean): readonly string[] {
   const { name } = operation;
   if (name === 'get-interface-information') return ['show interfaces terse'];
   if (name === 'get-commit-information') return ['show system commit'];
@@ -43,7 +46,8 @@ function linesOf(operation: XmlElement): readonly string[] {
   if (name === 'discard-changes') return ['rollback 0'];
   if (name === 'get-configuration') {
     const part = elementsAt(operation, 'configuration')[0]?.children[0]?.name;
-    return [part === undefined ? 'show | compare' : `show configuration ${part} | display set`];
+    const inherited = isInherited ? '| display inheritance no-comments ' : '';
+    return [part === undefined ? 'show | compare' : `show configuration ${part} ${inherited}| display set`];
   }
   if (name === 'load-configuration') return (textAt(operation, 'configuration-set') ?? 'rollback 1').split('\n');
   if (name !== 'commit-configuration') return [name];

@@ -16,6 +16,9 @@ export interface JunosSwitch extends SwitchServer {
 }
 
 interface JunosState {
+  readonly recorded: (command: string) => string | undefined;
+  /** Lines that ranges and groups give, without `set`: editing a port leaves them. */
+  readonly inherited: readonly string[];
   /** Lines of `display set`, without `set`. */
   running: Set<string>;
   /** Former ones, the last first. */
@@ -28,22 +31,33 @@ interface JunosState {
   confirmMs: number;
 }
 
-export function startJunosSwitch(ports: readonly string[]): Promise<JunosSwitch> {
-  return startJunos(ports, (openSession) => ({ openShell: openSession }));
+/** What it begins with, in place of trunks that nobody has set; lines without `set`. */
+interface JunosConfig {
+  /** What it shows until somebody changes it. */
+  readonly recorded?: Readonly<Record<string, string>>;
+  readonly running: readonly string[];
+  readonly inherited: readonly string[];
+}
+
+export function startJunosSwitch(ports: readonly string[], config?: JunosConfig): Promise<JunosSwitch> {
+  return startJunos(ports, (openSession) => ({ openShell: openSession }), config);
 }
 
 /** Over NETCONF. */
-export function startJunosNetconf(ports: readonly string[]): Promise<JunosSwitch> {
-  return startJunos(ports, (openSession) => ({ netconf: junosFace(openSession) }));
+export function startJunosNetconf(ports: readonly string[], config?: JunosConfig): Promise<JunosSwitch> {
+  return startJunos(ports, (openSession) => ({ netconf: junosFace(openSession) }), config);
 }
 
 async function startJunos(
   ports: readonly string[],
   faceOf: (openSession: () => ShellSession) => SwitchFace,
+  config: JunosConfig | undefined,
 ): Promise<JunosSwitch> {
   const fresh = ports.map((port) => `interfaces ${port} unit 0 family ethernet-switching interface-mode trunk`);
   const state: JunosState = {
-    running: new Set(['vlans default vlan-id 1', ...fresh]),
+    running: new Set(config?.running ?? ['vlans default vlan-id 1', ...fresh]),
+    inherited: config?.inherited ?? [],
+    recorded: (command) => (isAsBegun() ? config?.recorded?.[command] : undefined),
     former: [],
     candidate: undefined,
     holder: undefined,
@@ -51,6 +65,8 @@ async function startJunos(
     ports,
     confirmMs: 120_000,
   };
+  const begun = [...state.running].join();
+  const isAsBegun = (): boolean => [...state.running].join() === begun;
   const server = await startSwitchServer(faceOf(() => openSession(state)));
   return {
     ...server,
@@ -124,22 +140,32 @@ function openSession(state: JunosState): ShellSession {
 }
 
 function operational(state: JunosState, command: string): string {
+  const recorded = state.recorded(command);
+  if (recorded !== undefined) return recorded;
   if (/^set cli screen-(length|width) 0$/.test(command))
     return `Screen ${command.includes('length') ? 'length' : 'width'} set to 0`;
   if (command === 'show interfaces terse') {
     const made = [...state.running].flatMap((line) => /^interfaces (ae\d+) /.exec(line)?.[1] ?? []);
+    const all = [...state.running, ...state.inherited];
     const rows = [...new Set([...state.ports, ...made])].flatMap((port) => [
       `${port.padEnd(24)}up    up`,
-      `${port}.0`.padEnd(24).concat('up    up   eth-switch'),
+      `${port}.0`
+        .padEnd(24)
+        .concat(
+          `up    up${all.some((line) => line.startsWith(`interfaces ${port} unit 0 family `)) ? '   eth-switch' : ''}`,
+        ),
     ]);
     return ['Interface               Admin Link Proto    Local', ...rows, 'me0                     up    up'].join(
       '\n',
     );
   }
-  const shown = /^show configuration (interfaces|vlans) \| display set$/.exec(command)?.[1];
-  if (shown !== undefined)
-    return [...state.running]
-      .filter((line) => line.startsWith(shown))
+  const shown =
+    /^show configuration (interfaces|vlans|switch-options) (\| display inheritance no-comments )?\| display set$/.exec(
+      command,
+    );
+  if (shown)
+    return [...state.running, ...(shown[2] ? state.inherited : [])]
+      .filter((line) => line.startsWith(`${shown[1]} `))
       .map((line) => `set ${line}`)
       .join('\n');
   if (command === 'show system commit') {
@@ -170,7 +196,7 @@ function inConfiguration(state: JunosState, command: string, leave: () => void):
     return 'load complete';
   }
   const unknown = [...candidate].find(
-    (line) => /^interfaces (?!ae\d+ )/.test(line) && !state.ports.includes(line.split(' ')[1] ?? ''),
+    (line) => /^interfaces (?!ae\d+ |interface-range )/.test(line) && !state.ports.includes(line.split(' ')[1] ?? ''),
   );
   if (unknown !== undefined) return `error: ${unknown}: no such interface\nerror: configuration check-out failed`;
   const member = [...candidate].flatMap((line) => /^interfaces (\S+) ether-options 802\.3ad /.exec(line)?.[1] ?? []);

@@ -11,7 +11,8 @@ export interface NetconfFace {
 
 export interface NetconfPeer {
   /** What is inside of the reply: `<ok/>`, data, an `rpc-error`. */
-  readonly answer: (operation: XmlElement) => string;
+  /** @param text of the whole request, which has the attributes */
+  readonly answer: (operation: XmlElement, text: string) => string;
   readonly end: () => void;
 }
 
@@ -44,7 +45,7 @@ export function serveNetconf(
     const name = operation?.name ?? '';
     const reply = await during(name, () => {
       if (!operation || name === 'close-session') return '<ok/>';
-      return peer.answer(operation);
+      return peer.answer(operation, text);
     });
     if (reply === undefined) return;
     channel.write(frame(`<rpc-reply xmlns="${namespace}" message-id="${id}">${reply}</rpc-reply>`, state.isChunked));

@@ -34,3 +34,23 @@ export function printConfig(config: TextConfig): string {
     .map(([section, lines]) => [section, ...[...lines.values()].map((line) => `   ${line}`)].join('\n'))
     .join('\n!\n');
 }
+
+/** The interfaces of a printed configuration; a line that the system does not know is a setting of its own. */
+export function readConfig(text: string, known: readonly SectionCommand[]): TextConfig {
+  const config: TextConfig = new Map();
+  let lines: Map<string, string> | undefined;
+  for (const line of text.split('\n')) {
+    if (/^interface \S/.test(line)) {
+      lines = new Map();
+      config.set(line.trim(), lines);
+    } else if (/^\s+\S/.test(line)) addLine(lines, line.trim(), known);
+    else if (!/^\s*!?\s*$/.test(line)) lines = undefined;
+  }
+  return config;
+}
+
+export function addLine(lines: Map<string, string> | undefined, line: string, known: readonly SectionCommand[]): void {
+  const positive = line.replace(/^no /, '');
+  const key = known.find(({ form }) => form.test(positive))?.key ?? line;
+  lines?.set(lines.has(key) ? line : key, line);
+}

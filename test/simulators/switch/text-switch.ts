@@ -5,6 +5,8 @@ import { type ShellSession, type SwitchServer, startSwitchServer } from '#test/s
 import {
   changeSection,
   copyConfig,
+  printConfig,
+  readConfig,
   type SectionCommand,
   type TextConfig,
 } from '#test/simulators/switch/text-config.ts';
@@ -20,7 +22,12 @@ export interface TextSwitch extends SwitchServer {
   reboot(): void;
 }
 
+/** What a switch begins with, as it was recorded: by command what it shows, until somebody changes it. */
+export type RecordedOutputs = Readonly<Record<string, string>>;
+
 export interface TextState {
+  /** Whether it knows ISL, and takes no trunk without an encapsulation. */
+  isl: boolean;
   running: TextConfig;
   startup: TextConfig;
   isDeaf: boolean;
@@ -50,7 +57,7 @@ export interface TextSystem {
   /** Whether `enable` comes first. */
   readonly needsEnable: boolean;
   readonly quiet: RegExp;
-  readonly show: (command: string, config: TextConfig) => string | undefined;
+  readonly show: (command: string, config: TextConfig, isl: boolean) => string | undefined;
   readonly save: string;
   readonly saved: string;
   readonly refusal: (command: string) => string;
@@ -58,9 +65,16 @@ export interface TextSystem {
 
 const description: SectionCommand = { form: /^(description|name) \S+$/, key: 'description' };
 
-export async function startTextSwitch(system: TextSystem, vlans: readonly number[] = [1]): Promise<TextSwitch> {
-  const text = createTextSwitch(system, vlans);
-  return { ...(await startSwitchServer({ openShell: () => openSession(system, text.state) })), ...text };
+export async function startTextSwitch(
+  system: TextSystem,
+  vlans: readonly number[] = [1],
+  recorded: RecordedOutputs = {},
+): Promise<TextSwitch> {
+  const text = createTextSwitch(system, vlans, recorded);
+  const begun = printConfig(text.state.running);
+  const shown = (command: string): string | undefined =>
+    printConfig(text.state.running) === begun ? recorded[command] : undefined;
+  return { ...(await startSwitchServer({ openShell: () => openSession(system, text.state, shown) })), ...text };
 }
 
 /** Over NX-API. */
@@ -79,15 +93,19 @@ export async function startNxApi(system: TextSystem): Promise<HttpsSwitch & Pick
   return { ...server, ...text };
 }
 
-function createTextSwitch(system: TextSystem, vlans: readonly number[]) {
+function createTextSwitch(system: TextSystem, vlans: readonly number[], recorded: RecordedOutputs = {}) {
   const ports = Array.from({ length: 48 }, (_, index) => system.port(index + 1));
+  const texts = Object.values(recorded);
+  const begun = texts.map((text) => readConfig(text, system.interfaceCommands)).find(({ size }) => size > 0);
+  const fresh = ports.map(
+    (port) => [`interface ${system.written?.(port) ?? port}`, new Map(Object.entries(system.fresh))] as const,
+  );
   const running: TextConfig = new Map([
     ...vlans.map((vlan) => [`vlan ${vlan}`, new Map()] as const),
-    ...ports.map(
-      (port) => [`interface ${system.written?.(port) ?? port}`, new Map(Object.entries(system.fresh))] as const,
-    ),
+    ...(begun ?? fresh),
   ]);
-  const state: TextState = { running, startup: copyConfig(running), isDeaf: false, saveFails: false };
+  const isl = texts.some((text) => /Encapsulation: (?:negotiate|isl)|switchport trunk encapsulation/.test(text));
+  const state: TextState = { isl, running, startup: copyConfig(running), isDeaf: false, saveFails: false };
   return {
     state,
     system,
@@ -100,12 +118,18 @@ function createTextSwitch(system: TextSystem, vlans: readonly number[]) {
   };
 }
 
+const encapsulation = 'switchport trunk encapsulation';
+
 function changeLine(system: TextSystem, state: TextState, section: string, command: string): string | undefined {
   const lines = state.running.get(section);
   if (!lines) return 'no such section';
   const refused = channelFault(state.running, section, command, system.channels);
   if (refused !== undefined) return refused;
   const known = section.startsWith('interface ') ? system.interfaceCommands : [description];
+  const isEncapsulation = command.startsWith('switchport trunk encapsulation');
+  if (isEncapsulation && !state.isl) return 'unknown';
+  if (command === 'switchport mode trunk' && state.isl && lines.get(encapsulation) !== `${encapsulation} dot1q`)
+    return 'An interface whose trunk encapsulation is "Auto" can not be configured to "trunk" mode';
   const scratch = new Map(lines);
   const fault = changeSection(scratch, command.replace(/^description "(.*)"$/, 'description $1'), known);
   if (fault !== undefined) return fault;
@@ -115,7 +139,11 @@ function changeLine(system: TextSystem, state: TextState, section: string, comma
   return undefined;
 }
 
-function openSession(system: TextSystem, state: TextState): ShellSession {
+function openSession(
+  system: TextSystem,
+  state: TextState,
+  recorded: (command: string) => string | undefined = () => undefined,
+): ShellSession {
   const mode: { privileged: boolean; config: boolean; sections: readonly string[] } = {
     privileged: !system.needsEnable,
     config: false,
@@ -181,7 +209,7 @@ function openSession(system: TextSystem, state: TextState): ShellSession {
         state.startup = copyConfig(state.running);
         return system.saved;
       }
-      return system.show(command, state.running) ?? system.refusal(command);
+      return recorded(command) ?? system.show(command, state.running, state.isl) ?? system.refusal(command);
     },
   };
 }

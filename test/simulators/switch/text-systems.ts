@@ -13,6 +13,8 @@ const switchport: readonly SectionCommand[] = [
   { form: /^switchport access vlan \d+$/, key: 'switchport access vlan' },
   { form: /^switchport trunk allowed vlan (none|all|[\d,-]+)$/, key: 'switchport trunk allowed vlan' },
   { form: /^switchport trunk native vlan \d+$/, key: 'switchport trunk native vlan' },
+  { form: /^switchport voice vlan \d+$/, key: 'switchport voice vlan' },
+  { form: /^switchport trunk encapsulation dot1q$/, key: 'switchport trunk encapsulation' },
   { form: /^(vpc|vlt-port-channel) \d+$/, key: 'pair' },
   channelGroup,
 ];
@@ -101,6 +103,8 @@ const nxos: TextSystem = {
             '  Operational Mode: down',
             `  Access Mode VLAN: ${lines.get('switchport access vlan')?.split(' ').at(-1) ?? '1'} (default)`,
             '  Trunking Native Mode VLAN: 1 (default)',
+            `  Switchport Monitor: ${lines.has('switchport monitor') ? 'Enabled' : 'Not enabled'}`,
+            `  Voice VLAN: ${lines.get('switchport voice vlan')?.split(' ').at(-1) ?? 'none'}`,
           ].join('\n'),
         )
         .join('\n');
@@ -112,6 +116,22 @@ const nxos: TextSystem = {
     '[########################################] 100%\nCopy complete, now saving to disk (please wait)...\nCopy complete.',
   refusal: () => "                      ^\n% Invalid command at '^' marker.",
 };
+
+function iosSwitchport(name: string, lines: ReadonlyMap<string, string>, isl: boolean): string {
+  const last = (key: string, otherwise: string): string => lines.get(key)?.split(' ').at(-1) ?? otherwise;
+  const mode = last('switchport mode', 'dynamic auto');
+  return [
+    `Name: ${name.replace('GigabitEthernet', 'Gi').replace('Port-channel', 'Po')}`,
+    `Switchport: ${lines.get('switchport') === 'no switchport' ? 'Disabled' : 'Enabled'}`,
+    `Administrative Mode: ${mode === 'access' ? 'static access' : mode}`,
+    `Operational Mode: ${mode === 'access' ? 'static access' : mode === 'trunk' ? 'trunk' : 'down'}`,
+    `Administrative Trunking Encapsulation: ${last('switchport trunk encapsulation', isl ? 'negotiate' : 'dot1q')}`,
+    `Access Mode VLAN: ${last('switchport access vlan', '1')} (default)`,
+    `Trunking Native Mode VLAN: ${last('switchport trunk native vlan', '1')} (default)`,
+    `Voice VLAN: ${last('switchport voice vlan', 'none')}`,
+    '',
+  ].join('\n');
+}
 
 const channelIn = (command: string) => /^interface (Port-channel\d+)$/.exec(command)?.slice(1);
 
@@ -131,11 +151,18 @@ const iosXe: TextSystem = {
   prompt: (mode) => `a-switch-with-a-long-name${ciscoModes[mode]}`.replace(/^(.{20}).*?(?=\()/, '$1'),
   needsEnable: true,
   quiet: /^terminal (length|width) \d+$/,
-  show: (command, config) => {
+  show: (command, config, isl) => {
     if (command === 'show vlan brief') return vlanTable(config);
     const isDefault = (line: string) => ['switchport', 'switchport access vlan 1'].includes(line);
     if (command === 'show running-config | section ^interface') return interfacesOf(config, isDefault);
     if (command === 'show running-config | section ^vlan') return '';
+    if (command === 'show running-config | include ^monitor session') return '';
+    if (command === 'show interfaces switchport') {
+      return [...config]
+        .filter(([section]) => section.startsWith('interface '))
+        .map(([section, lines]) => iosSwitchport(section.slice('interface '.length), lines, isl))
+        .join('\n');
+    }
     return undefined;
   },
   save: 'write memory',
@@ -203,6 +230,11 @@ const os10: TextSystem = {
 
 const lag: SectionCommand = { form: /^lag (\d+)$/, key: 'lag' };
 
+function modeOf(lines: ReadonlyMap<string, string>): string {
+  if (lines.get('routing') !== 'no routing') return 'routed';
+  return lines.has('vlan access') ? 'access' : 'trunk';
+}
+
 const aosCxBrief = (config: TextConfig): string =>
   [
     'Port      Native  Mode   Type           Enabled Status  Reason                  Speed   Description',
@@ -211,7 +243,7 @@ const aosCxBrief = (config: TextConfig): string =>
       const name = /^interface (\S.*)$/.exec(section)?.[1]?.replace(' ', '');
       if (name === undefined) return [];
       const isUp = lines.get('shutdown') !== 'shutdown';
-      return `${name.padEnd(10)}--      routed 25G-DAC3       ${isUp ? 'yes     up  ' : 'no      down    Administratively down'}    --      ${lines.get('description') ?? '--'}`;
+      return `${name.padEnd(10)}--      ${modeOf(lines).padEnd(6)} 25G-DAC3       ${isUp ? 'yes     up  ' : 'no      down    Administratively down'}    --      ${lines.get('description') ?? '--'}`;
     }),
   ].join('\n');
 

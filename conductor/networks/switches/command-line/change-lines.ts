@@ -2,6 +2,7 @@ import { type FoundVlans, isIsolated, isolated, type PortVlans, vlanList } from 
 import { sameBond } from '#conductor/model/switch-bond.ts';
 import type { DownAmidChange, SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
 import type {
+  ChangeRows,
   HoldRows,
   NamedBond,
   SwitchRows,
@@ -10,8 +11,6 @@ import type {
 
 /** Ports in one command: lines have a length. */
 const portsAtOnce = 16;
-
-type ChangeRows = Pick<SwitchRows, 'isolate' | 'hold' | 'access' | 'trunk' | 'bonds'>;
 
 /** What VLANs are set at: a port, or a bond in place of its members. */
 interface Unit {
@@ -30,12 +29,13 @@ interface Unit {
  * @param snapshot Of the whole switch, with bonds; default: those that are wanted are not there yet.
  */
 export function changeLines(
-  rows: ChangeRows,
+  systemRows: ChangeRows,
   settings: readonly SwitchPortSetting[],
   found: readonly SwitchPortState[],
   inSteps: boolean,
-  snapshot: Pick<SwitchSnapshot, 'ports' | 'goDown'> = { ports: new Map() },
+  snapshot: Pick<SwitchSnapshot, 'ports' | 'goDown' | 'rows'> = { ports: new Map() },
 ): string[] {
+  const rows = snapshot.rows ?? systemRows;
   const states = new Map(found.map((state) => [state.portId, state]));
   const nameOf = (number: number): string => rows.bonds?.name(number) ?? '';
   const bondOf = ({ portId }: SwitchPortSetting): string | undefined => {
@@ -67,7 +67,7 @@ export function changeLines(
   const units = new Map(
     settings.map(({ portId, vlans, bond }) => {
       const name = bond ? nameOf(bond.number) : portId;
-      const { vlans: was = isolated, goesDown } = states.get(portId) ?? {};
+      const { vlans: was = 'other' as const, goesDown } = states.get(portId) ?? {};
       return [name, { name, vlans, was, goesDown: bond ? bondGoesDown(name) : goesDown }];
     }),
   );

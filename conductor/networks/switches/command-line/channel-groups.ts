@@ -19,11 +19,12 @@ export function channelGroups(words: ChannelWords): Omit<BondRows, 'members'> {
     name,
     modes: ['lacp', 'static'],
     pairs: pair === undefined ? [] : ['lacp', 'static'],
+    // a routed one is not taken into a pair
     make: (bond) => [
       `interface ${bond.name}`,
-      ...(bond.acrossPair && pair ? [pair(bond.number)] : []),
       'exit',
       ...isolate([bond.name]),
+      ...(bond.acrossPair && pair ? each([bond.name], pair(bond.number)) : []),
     ],
     join: (portIds, { number, mode }: NamedBond) =>
       each(portIds, `channel-group ${number} mode ${mode === 'lacp' ? 'active' : 'on'}`),

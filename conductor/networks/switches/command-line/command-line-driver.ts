@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import {
   describePort,
   isSet,
-  type SwitchAccess,
   type SwitchConnection,
   type SwitchDriver,
   type SwitchPortSetting,
@@ -11,12 +10,15 @@ import {
 } from '#conductor/networks/switch-driver.ts';
 import { changeLines, joined, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
 import type { OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
+import type { ConnectedSwitch } from '#conductor/networks/switches/command-line/connected-switch.ts';
 import { requireEndpoint } from '#conductor/networks/switches/command-line/endpoint.ts';
 import { leftDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
-import { createLogins, type Logins } from '#conductor/networks/switches/command-line/logins.ts';
+import { createLogins } from '#conductor/networks/switches/command-line/logins.ts';
 import {
+  describeUnread,
   missingVlans,
   requireOwnBonds,
+  requireSettable,
   requireTrunks,
   requireWanted,
   statesOf,
@@ -26,7 +28,6 @@ import { recordSwitch } from '#conductor/networks/switches/command-line/record-s
 import { removeVlans } from '#conductor/networks/switches/command-line/remove-vlans.ts';
 import type {
   SwitchOs,
-  SwitchRows,
   SwitchSnapshot,
   SwitchTransaction,
 } from '#conductor/networks/switches/command-line/switch-os.ts';
@@ -103,19 +104,6 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
   };
 }
 
-interface ConnectedSwitch {
-  readonly os: SwitchOs;
-  readonly rows: SwitchRows;
-  readonly access: SwitchAccess;
-  readonly logins: Logins;
-  /** Commands that a restart of the switch would show to be missing; they are tried again before anything else. */
-  unsaved: readonly string[];
-  /** As it was read last. */
-  latest: SwitchSnapshot | undefined;
-  /** What this connection has saved, by port. */
-  readonly saved: Map<string, string>;
-}
-
 async function read(
   switchAt: ConnectedSwitch,
   portIds: readonly string[],
@@ -144,7 +132,8 @@ async function apply(
   const found = statesOf(switchAt, before, portIds); // names an unknown port before anything is changed
   requireTrunks(os, rows, settings);
   requireOwnBonds(switchAt, settings, before);
-  const missing = missingVlans(settings, before);
+  requireSettable(switchAt, settings, before);
+  const missing = missingVlans(switchAt, settings, before);
   const [absent] = missing;
   if (absent !== undefined && !(access.createVlans && rows.createVlan)) {
     throw new AppError(
@@ -260,7 +249,7 @@ async function applyLineByLine(
       const snapshot = { ...left, goDown: leftDown(before, left) };
       const now = withOthers(switchAt, snapshot, statesOf(switchAt, snapshot, portIds));
       const back = wayBack(settings, found);
-      const vlans = missingVlans(back, snapshot).flatMap((vlan) => rows.createVlan?.(vlan) ?? []);
+      const vlans = missingVlans(switchAt, back, snapshot).flatMap((vlan) => rows.createVlan?.(vlan) ?? []);
       await runChange(switchAt, vlans, changeLines(rows, back, now, true, snapshot), undefined);
     };
     await goBack().catch((second: unknown) => {
@@ -298,11 +287,12 @@ async function requireMoved(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const portIds = settings.map(({ portId }) => portId);
-  const states = statesOf(switchAt, await read(switchAt, portIds, signal), portIds);
+  const now = await read(switchAt, portIds, signal);
+  const states = statesOf(switchAt, now, portIds);
   const left = settings.filter((setting, index) => !isSet(states[index], setting)).map(({ portId }) => portId);
   if (left.length === 0) return;
   throw new AppError(
     'switch_error',
-    `switch ${switchAt.access.endpoint} did not move ${left.join(', ')}, or something else writes them too`,
+    `switch ${switchAt.access.endpoint} did not move ${left.join(', ')}, or something else writes them too${describeUnread(now, left)}`,
   );
 }

@@ -1,3 +1,5 @@
+import { readVlan } from '#conductor/model/port-vlans.ts';
+
 /** Of a running configuration: `interface Ethernet1/1` and the lines below it, which are indented. Names as written, joined. */
 export function interfaceSections(text: string): Map<string, readonly string[]> {
   return sectionsOf(text, 'interface');
@@ -35,9 +37,20 @@ export function numberAfter(lines: readonly string[], beginning: string): number
   return line !== undefined && Number.isInteger(number) ? number : undefined;
 }
 
-/** The VLANs of a table whose lines begin with their number. */
-export function vlansInTable(text: string): Set<number> {
-  return new Set([...text.matchAll(/^[*\s]*(\d{1,4})\s/gm)].map((match) => Number(match[1])));
+/** The VLAN of the line that begins so, `otherwise` without such a line; `undefined` where the line has something else. */
+export function vlanAfter(lines: readonly string[], beginning: string, otherwise: number | undefined) {
+  return lines.some((line) => line.startsWith(`${beginning} `)) ? readVlan(numberAfter(lines, beginning)) : otherwise;
+}
+
+/**
+ * The VLANs of a table whose lines begin with their number, perhaps behind a code: `*   1`, `M 30`, `@ 100`. Each switch has one
+ * at least: a table without any was not read.
+ */
+export function vlansInTable(text: string): ReadonlySet<number> | 'unknown' {
+  const vlans = [...text.matchAll(/^\s*(?:[*@#A-Z]{1,2}\s*)?(\d{1,4})\s/gm)].flatMap(
+    (match) => readVlan(match[1]) ?? [],
+  );
+  return vlans.length === 0 ? 'unknown' : new Set(vlans);
 }
 
 /** Ports whose last numbers follow each other, in their order; `first` is `last` for one that stands alone. */

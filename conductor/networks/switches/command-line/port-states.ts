@@ -44,6 +44,32 @@ function ownNumber({ rows, access: { bondNumbers } }: SwitchAt, name: string): n
   return isOwn && rows.bonds?.name(number) === name ? number : undefined;
 }
 
+/** @throws AppError `switch_error` for a port that can't be set, with what is to be done. */
+export function requireSettable(
+  { access }: SwitchAt,
+  settings: readonly SwitchPortSetting[],
+  { fixed }: SwitchSnapshot,
+): void {
+  for (const { portId, vlans } of settings) {
+    const why = fixed?.get(portId);
+    if (why === undefined) continue;
+    throw new AppError(
+      'switch_error',
+      `port ${portId} of switch ${access.endpoint} can't be set to ${describeVlans(vlans)}: ${why}`,
+    );
+  }
+}
+
+/** ` (it has "switchport monitor", which Baton does not know: …)`; nothing where all is known. */
+export function describeUnread({ unread }: SwitchSnapshot, portIds: readonly string[]): string {
+  const said = portIds.flatMap((portId) => {
+    const lines = unread?.get(portId) ?? [];
+    return lines.length === 0 ? [] : `${portId} has ${lines.map((line) => JSON.stringify(line)).join(', ')}`;
+  });
+  if (said.length === 0) return '';
+  return ` (${said.join('; ')}: Baton does not know whether that puts a port into a network; take it away, or send a recording of the switch)`;
+}
+
 /** @throws AppError `switch_error` for a port in another's bond, and a bond that has another's port; `invalid_argument` */
 export function requireOwnBonds(
   switchAt: SwitchAt,
@@ -100,10 +126,19 @@ export function withOthers(
   ];
 }
 
-/** VLANs that settings need and the switch lacks. */
-export function missingVlans(settings: readonly SwitchPortSetting[], { vlans }: SwitchSnapshot): number[] {
-  if (!vlans) return [];
-  return [...new Set(settings.flatMap((setting) => allVlans(setting.vlans)))].filter((vlan) => !vlans.has(vlan));
+/** @throws AppError `switch_error` where the switch's VLANs were not understood: none of them passes for missing. */
+export function missingVlans(
+  { access }: SwitchAt,
+  settings: readonly SwitchPortSetting[],
+  { vlans }: SwitchSnapshot,
+): number[] {
+  const wanted = [...new Set(settings.flatMap((setting) => allVlans(setting.vlans)))];
+  if (!vlans || wanted.length === 0) return [];
+  if (vlans !== 'unknown') return wanted.filter((vlan) => !vlans.has(vlan));
+  throw new AppError(
+    'switch_error',
+    `switch ${access.endpoint} lists its VLANs in a form that Baton does not know: whether it has VLAN ${wanted.join(', ')} can't be told`,
+  );
 }
 
 /** @throws AppError `aborted` for a call that was given up while it waited. */

@@ -66,7 +66,7 @@ function readingOf(
             }),
           ),
         }),
-    ...(vlans ? { vlans: vlanList([...vlans]) } : {}),
+    ...(vlans && vlans !== 'unknown' ? { vlans: vlanList([...vlans]) } : {}),
   };
 }
 

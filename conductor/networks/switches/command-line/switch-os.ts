@@ -4,14 +4,26 @@ import type { DownAmidChange, LldpPort, SwitchTransport } from '#conductor/netwo
 import type { OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
 
 export interface SwitchSnapshot {
+  /** Made by `knownPorts`, so that what is not known is `other`. */
   readonly ports: ReadonlyMap<string, FoundVlans>;
+  /** Lines of ports that are not known: these ports have `other` VLANs. */
+  readonly unread?: ReadonlyMap<string, readonly string[]>;
+  /** Ports that can't be set: why, and what is to be done about it. */
+  readonly fixed?: ReadonlyMap<string, string>;
+  /** VLANs that ports with `other` settings carry, where that is known. */
+  readonly carried?: ReadonlyMap<string, readonly number[]>;
   /** Of them those for `hold`. One that was left down has `other` VLANs. */
   readonly goDown?: ReadonlyMap<string, DownAmidChange>;
-  /** The VLANs that exist; `undefined` where a VLAN needs no making. */
-  readonly vlans: ReadonlySet<number> | undefined;
+  /** The VLANs that exist; `undefined` where a VLAN needs no making, `unknown` where the switch's answer was not understood. */
+  readonly vlans: ReadonlySet<number> | 'unknown' | undefined;
+  /** In place of the system's own, where what the switch says of itself decides. */
+  readonly rows?: ChangeRows;
   /** Where bonds are asked for. */
   readonly members?: ReadonlyMap<string, Membership>;
 }
+
+/** How ports are set. */
+export type ChangeRows = Pick<SwitchRows, 'isolate' | 'hold' | 'access' | 'trunk' | 'bonds'>;
 
 /**
  * A change that the switch takes up as a whole, and takes back by itself when nobody confirms it: the confirmation comes

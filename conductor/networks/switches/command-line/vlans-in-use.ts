@@ -3,7 +3,7 @@ import { namesPort } from '#conductor/networks/allowed-ports.ts';
 import type { SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
 import type { SwitchSnapshot } from '#conductor/networks/switches/command-line/switch-os.ts';
 
-interface WholeSwitch extends Pick<SwitchSnapshot, 'ports' | 'members'> {
+interface WholeSwitch extends Pick<SwitchSnapshot, 'ports' | 'members' | 'carried'> {
   /** Whose VLANs don't count, or do as far as they are known. */
   readonly uplinks: { readonly patterns: readonly string[]; readonly count: boolean };
   /** Other names are of what carries no VLANs: `loopback0`. */
@@ -12,12 +12,12 @@ interface WholeSwitch extends Pick<SwitchSnapshot, 'ports' | 'members'> {
 
 /**
  * The VLANs that ports of a switch will be in after these settings, without its uplinks unless these count. `unknown` where a port may be in any:
- * it is set as Baton sets none. Pure.
+ * it is set as Baton sets none, and its VLANs are not known. Pure.
  *
  * @param found what the ports are now, and others in their bonds
  */
 export function vlansInUse(
-  { ports, members = new Map(), uplinks, isPort }: WholeSwitch,
+  { ports, members = new Map(), carried = new Map(), uplinks, isPort }: WholeSwitch,
   settings: readonly SwitchPortSetting[],
   found: readonly SwitchPortState[],
   nameOf: (number: number) => string = String,
@@ -36,7 +36,10 @@ export function vlansInUse(
       !members.has(name) &&
       (!isUplink(name) || (uplinks.count && its !== 'other')),
   );
-  const vlans = [...left.map(([, its]) => its), ...settings.map((each) => each.vlans)];
-  const known = vlans.filter((each) => each !== 'other');
-  return known.length < vlans.length ? 'unknown' : new Set(known.flatMap(allVlans));
+  const vlans = [
+    ...left.map(([name, its]) => (its === 'other' ? carried.get(name) : allVlans(its))),
+    ...settings.map((each) => allVlans(each.vlans)),
+  ];
+  const known = vlans.filter((each) => each !== undefined);
+  return known.length < vlans.length ? 'unknown' : new Set(known.flat());
 }

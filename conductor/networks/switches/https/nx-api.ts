@@ -47,7 +47,10 @@ export const nxApi: OpenCommandLine = async (access) => {
           `switch ${access.endpoint} answered ${results.length} of ${commands.length} commands`,
         );
       }
-      return results.map(({ result }) => result?.msg ?? '');
+      return results.map(({ result }, index) => {
+        if (result?.msg !== undefined || !commands[index]?.startsWith('show ')) return result?.msg ?? '';
+        throw new AppError('switch_error', `switch ${access.endpoint} showed no text for ${commands[index]}`);
+      });
     },
     isClosed: () => https.isClosed(),
     close: () => https.close(),

@@ -11,9 +11,9 @@ const operations: readonly (readonly [RegExp, (match: RegExpExecArray) => readon
   [/^show interfaces terse$/, () => ['<get-interface-information format="text"><terse/></get-interface-information>']],
   [/^show interfaces \| match /, () => ['<get-interface-information format="text"/>']],
   [
-    /^show configuration (\w+) \| display set$/,
-    ([, part]) => [
-      `<get-configuration format="set" database="committed"><configuration><${part}/></configuration></get-configuration>`,
+    /^show configuration ([\w-]+) (\| display inheritance no-comments )?\| display set$/,
+    ([, part, inheritance]) => [
+      `<get-configuration format="set"${inheritance ? ' inherit="inherit"' : ''} database="committed"><configuration><${part}/></configuration></get-configuration>`,
     ],
   ],
   [/^show system commit$/, () => ['<get-commit-information format="text"/>']],

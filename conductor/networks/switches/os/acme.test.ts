@@ -19,10 +19,10 @@ const system: TextSystem = {
   port: (number) => `eth${number}`,
   interfaces: (command) => /^interface (eth\d+)$/.exec(command)?.slice(1),
   show: (command, config) => {
-    if (command === 'show vlan') return nxos.show('show vlan brief', config);
+    if (command === 'show vlan') return nxos.show('show vlan brief', config, false);
     // with what is so by itself
     return command === 'show running-config'
-      ? named('os10').show('show running-configuration interface', config)
+      ? named('os10').show('show running-configuration interface', config, false)
       : undefined;
   },
   save: 'write memory',

@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { allVlans, type FoundVlans, isolated, type PortVlans, portVlans } from '#conductor/model/port-vlans.ts';
+import {
+  allVlans,
+  type FoundVlans,
+  isolated,
+  type PortVlans,
+  portVlans,
+  readVlan,
+} from '#conductor/model/port-vlans.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import type { Membership, SwitchRows } from '#conductor/networks/switches/command-line/switch-os.ts';
 
@@ -97,7 +104,8 @@ const placeOf = (portId: string): string => `/system/interfaces/${encodeURICompo
 const uri = (portId: string): string => `${aosCxBase}${placeOf(portId)}`;
 
 const link = (vlan: number): string => `${aosCxBase}/system/vlans/${vlan}`;
-const numbers = (links: z.infer<typeof Links>): number[] => Object.keys(links ?? {}).map(Number);
+const numbers = (links: z.infer<typeof Links>): number[] =>
+  Object.keys(links ?? {}).flatMap((vlan) => readVlan(vlan) ?? []);
 
 function membersOf(ports: z.infer<typeof Interfaces>): Map<string, Membership> {
   return new Map(
@@ -113,7 +121,8 @@ function membersOf(ports: z.infer<typeof Interfaces>): Map<string, Membership> {
 function vlansOf(port: z.infer<typeof Interfaces>[string]): FoundVlans {
   const hasAddress = Boolean(port.ip4_address) || Object.keys(port.ip6_addresses ?? {}).length > 0;
   if (hasAddress || port.other_config?.['lacp-aggregation-key'] !== undefined) return 'other';
-  if (port.routing) return isolated;
+  if (port.routing === true) return isolated;
+  if (port.routing !== false) return 'other';
   const [tag, ...more] = numbers(port.vlan_tag);
   if (tag === undefined || more.length > 0) return 'other';
   if (port.vlan_mode === 'access') return portVlans(tag);

@@ -1,5 +1,5 @@
-import { allVlans, type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
-import { describedIn, holdRows, portsGoingDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
+import { allVlans, vlanList } from '#conductor/model/port-vlans.ts';
+import { holdRows, portsGoingDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
 import {
   interfaceSections,
   numberAfter,
@@ -10,6 +10,7 @@ import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { Membership, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { restSession } from '#conductor/networks/switches/https/rest-session.ts';
+import { readAosCxPorts, shownPorts } from '#conductor/networks/switches/os/aos-cx-ports.ts';
 import { aosCxBase, aosCxRest } from '#conductor/networks/switches/os/aos-cx-rest.ts';
 
 /** HPE Aruba AOS-CX: a trunk of no VLANs is one of all, so an isolated port is one that is routed and has no address. */
@@ -24,12 +25,11 @@ export const aosCx: SwitchOs = {
   read: {
     commands: ['show running-config', 'show interface brief'],
     parse: ([config = '', brief = '']) => {
-      const sections = [...sectionsOf(config)];
-      const enabled = enabledIn(brief);
+      const sections = sectionsOf(config);
+      const shown = shownPorts(brief);
       return {
-        ports: new Map(sections.map(([portId, lines]) => [portId, vlansOf(lines)])),
-        goDown: portsGoingDown(sections, (portId) => enabled.has(portId)),
-        vlans: new Set([...config.matchAll(/^vlan ([\d,-]+)\s*$/gm)].flatMap((match) => vlansIn(match[1] ?? ''))),
+        ...readAosCxPorts(config, sections, shown),
+        goDown: portsGoingDown(sections, (portId) => shown.get(portId)?.isEnabled === true),
       };
     },
   },
@@ -79,12 +79,6 @@ export const aosCx: SwitchOs = {
   save: () => ['write memory'],
 };
 
-/** The configuration does not say on every model which ports are up. */
-function enabledIn(brief: string): Set<string> {
-  const rows = [...brief.matchAll(/^(\S+) .*\s(yes|no)\s+(?:up|down)\b/gm)];
-  return new Set(rows.flatMap(([, portId = '', isEnabled]) => (isEnabled === 'yes' ? portId : [])));
-}
-
 /** A group that is shared with a pair is `lag 7 multi-chassis`. */
 function sectionsOf(config: string): Map<string, readonly string[]> {
   return new Map(
@@ -114,17 +108,4 @@ function opens(portIds: readonly string[]): string[] {
 /** A group is `lag 7` to its command line and `lag7` to LLDP. */
 function spaced(portId: string): string {
   return portId.replace(/^lag/, 'lag ');
-}
-
-function vlansOf(lines: readonly string[]): FoundVlans {
-  if (lines.some((line) => /^(ip|ipv6) address /.test(line) || line.startsWith('lag '))) return 'other';
-  if (describedIn(lines).isDown) return 'other';
-  if (!lines.includes('no routing')) return isolated;
-  const access = numberAfter(lines, 'vlan access');
-  if (!lines.some((line) => line.startsWith('vlan trunk '))) return access === undefined ? 'other' : portVlans(access);
-  const allowed = lines.flatMap((line) => /^vlan trunk allowed ([\d,-]+)$/.exec(line)?.[1] ?? []).flatMap(vlansIn);
-  // `native 100 tag` has no untagged VLAN, and is nothing that Baton sets
-  if (allowed.length === 0 || lines.some((line) => /^vlan trunk native \d+ tag$/.test(line))) return 'other';
-  const native = numberAfter(lines, 'vlan trunk native') ?? 1;
-  return portVlans(allowed.includes(native) ? native : undefined, allowed);
 }

@@ -1,9 +1,12 @@
 import { z } from 'zod';
-import { type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
+import { type FoundVlans, isolated, portVlans, readVlan, readVlans, vlanList } from '#conductor/model/port-vlans.ts';
+import { type KnownWords, knownPorts, leavesOf } from '#conductor/networks/switches/command-line/known-ports.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import { programs } from '#conductor/networks/switches/command-line/programs.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { nvue } from '#conductor/networks/switches/https/nvue.ts';
+import { namesIn, perInterface } from '#conductor/networks/switches/os/cumulus-keys.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 /**
  * NVIDIA Cumulus Linux 5 by NVUE: what is set is pending until `nv config apply`. A port of the bridge without settings
@@ -12,37 +15,26 @@ import { nvue } from '#conductor/networks/switches/https/nvue.ts';
 
 const bridge = 'br_default';
 
-const Domain = z.object({
-  access: z.number().optional(),
-  untagged: z.union([z.number(), z.string()]).optional(),
-  vlan: z.record(z.string(), z.unknown()).optional(),
-});
-const Port = z.looseObject({
-  bridge: z.object({ domain: z.record(z.string(), Domain).default({}) }).optional(),
-  bond: z
-    .object({
-      member: z.record(z.string(), z.unknown()).default({}),
-      mode: z.string().default('lacp'),
-      mlag: z.unknown().optional(),
-    })
-    .optional(),
-  ip: z.object({ address: z.record(z.string(), z.unknown()).default({}) }).optional(),
+const Tree = z.record(z.string(), z.unknown());
+const Bond = z.looseObject({
+  member: Tree.default({}),
+  mode: z.string().default('lacp'),
+  mlag: z.unknown().optional(),
 });
 const Config = z.array(
-  z.object({
+  z.looseObject({
     set: z
-      .object({
-        interface: z.record(z.string(), Port).default({}),
+      .looseObject({
+        interface: Tree.default({}),
+        vrf: Tree.default({}),
         bridge: z
-          .object({
-            domain: z.record(z.string(), z.looseObject({ vlan: z.record(z.string(), z.unknown()).default({}) })),
-          })
+          .looseObject({ domain: z.record(z.string(), z.looseObject({ vlan: Tree.default({}) })).default({}) })
           .optional(),
       })
       .optional(),
   }),
 );
-const Interfaces = z.record(z.string(), z.unknown());
+const Interfaces = z.record(z.string(), z.looseObject({ bridge: z.unknown().optional() }).catch({}));
 
 export const cumulus: SwitchOs = {
   name: 'cumulus',
@@ -52,12 +44,30 @@ export const cumulus: SwitchOs = {
     commands: ['nv show interface -o json', 'nv config show -o json'],
     parse: ([interfaces, config]) => {
       const set = parseAnswer(Config, config).flatMap((part) => part.set ?? []);
-      const settings = new Map(set.flatMap((part) => Object.entries(part.interface)));
-      const names = Object.keys(parseAnswer(Interfaces, interfaces));
-      const vlans = set.flatMap((part) => Object.keys(part.bridge?.domain[bridge]?.vlan ?? {}));
+      if (set.length === 0) throw notByNvue;
+      const settings = perInterface(set.map((part) => part.interface));
+      const shown = parseAnswer(Interfaces, interfaces);
+      const neighbours = new Set(set.flatMap((part) => neighboursIn(part.vrf)));
+      const vlans = set.flatMap((part) => Object.keys(part.bridge?.domain[bridge]?.vlan ?? {})).map(readVlans);
+      const sections = Object.keys(shown).map((portId) => {
+        const lines = leavesOf(settings.get(portId) ?? {});
+        const upper = [...settings.keys()].filter((name) => name.startsWith(`${portId}.`));
+        const live =
+          lines.length === 0 || !lines.some((line) => line.startsWith('bridge ')) ? shown[portId]?.bridge : undefined;
+        const more = [
+          ...(neighbours.has(portId) ? [`router bgp neighbor ${portId}`] : []),
+          ...upper.map((name) => `interface ${name}`),
+          ...(live === undefined
+            ? []
+            : leavesOf(live)
+                .filter((line) => line.startsWith('domain '))
+                .map((line) => `in effect: bridge ${line}`)),
+        ];
+        return [portId, [...lines, ...more]] as const;
+      });
       return {
-        ports: new Map(names.map((portId) => [portId, vlansOf(settings.get(portId))])),
-        vlans: new Set(vlans.map(Number)),
+        ...knownPorts(sections, words, (lines, portId) => vlansOf(lines, settings.get(portId))),
+        vlans: vlans.includes(undefined) ? ('unknown' as const) : new Set(vlans.flatMap((its) => its ?? [])),
       };
     },
   },
@@ -78,12 +88,16 @@ export const cumulus: SwitchOs = {
     modes: ['lacp', 'static'],
     pairs: ['lacp', 'static'],
     members: ([, config]) => {
-      const interfaces = parseAnswer(Config, config).flatMap((part) => Object.entries(part.set?.interface ?? {}));
+      const settings = perInterface(parseAnswer(Config, config).map((part) => part.set?.interface ?? {}));
       return new Map(
-        interfaces.flatMap(([name, { bond }]) => {
-          const mode = bond?.mode === 'lacp' || bond?.mode === 'static' ? bond.mode : 'other';
-          const acrossPair = bond?.mlag !== undefined;
-          return Object.keys(bond?.member ?? {}).map((portId) => [portId, { name, mode, acrossPair }] as const);
+        [...settings].flatMap(([name, its]) => {
+          if (its['bond'] === undefined) return [];
+          const bond = Bond.parse(its['bond']);
+          const mode = bond.mode === 'lacp' || bond.mode === 'static' ? bond.mode : 'other';
+          const acrossPair = bond.mlag !== undefined;
+          return Object.keys(bond.member)
+            .flatMap(namesIn)
+            .map((portId) => [portId, { name, mode, acrossPair }] as const);
         }),
       );
     },
@@ -104,14 +118,58 @@ export const cumulus: SwitchOs = {
   save: () => ['nv config save'],
 };
 
-function vlansOf(port: z.infer<typeof Port> | undefined): FoundVlans {
-  const [first, ...more] = Object.entries(port?.bridge?.domain ?? {});
-  if (!first) return Object.keys(port?.ip?.address ?? {}).length > 0 ? 'other' : isolated;
-  const [name, { access, untagged, vlan }] = first;
-  if (more.length > 0 || name !== bridge) return 'other';
-  if (access !== undefined) return untagged === undefined && vlan === undefined ? portVlans(access) : 'other';
-  const tagged = Object.keys(vlan ?? {}).flatMap(vlansIn);
+const notByNvue = new AppError(
+  'switch_error',
+  'the switch has no configuration by NVUE: its ports may be in bridges of /etc/network/interfaces, which Baton does not read',
+);
+
+/** Of `leavesOf` an interface; a bridge of another name is none of Baton's. */
+const words: KnownWords = {
+  networks: [
+    new RegExp(`^bridge domain ${bridge}( access \\d+| untagged (\\d+|none)| vlan [\\d,-]+)?$`),
+    /^ip address [\da-fA-F.:/]+( .*)?$/,
+  ],
+  apart: [
+    /^(type|description|qos|acl|ptp|lldp|sflow|telemetry|link|bond|storm-control|port-security|pluggable|synce)( |$)/,
+    new RegExp(`^bridge domain ${bridge} (stp|learning) `),
+    /^(ip|bridge)( address| domain)?$/,
+    /^ip (ipv4|ipv6|neighbor-discovery|igmp) (enable off|forward off)$/,
+  ],
+};
+
+/** Routed by BGP without an address. */
+function neighboursIn(vrfs: Readonly<Record<string, unknown>>): string[] {
+  const under = (tree: unknown, key: string): unknown => (tree as Record<string, unknown> | undefined)?.[key];
+  return Object.values(vrfs).flatMap((vrf) => {
+    const names = Object.keys(under(under(under(vrf, 'router'), 'bgp'), 'neighbor') ?? {});
+    // addresses are neighbours, too
+    return names.filter((name) => /^[a-z]/.test(name) && !name.includes(':')).flatMap(namesIn);
+  });
+}
+
+const Domain = z.looseObject({
+  access: z.number().optional(),
+  untagged: z.union([z.number(), z.string()]).optional(),
+  vlan: Tree.optional(),
+});
+const Bridged = z.looseObject({
+  bridge: z.looseObject({ domain: z.record(z.string(), Domain).optional() }).optional(),
+});
+
+function vlansOf(lines: readonly string[], settings: unknown): FoundVlans {
+  const parsed = Bridged.safeParse(settings ?? {});
+  if (!parsed.success) return 'other';
+  const domain = parsed.data.bridge?.domain?.[bridge];
+  if (!domain) return lines.length === 0 ? isolated : 'other';
+  const { access, untagged, vlan } = domain;
+  if (access !== undefined) {
+    const only = readVlan(access);
+    return only === undefined || untagged !== undefined || vlan !== undefined ? 'other' : portVlans(only);
+  }
+  const tagged = readVlans(Object.keys(vlan ?? {}).join());
   // without settings it carries all of the bridge, and VLAN 1 untagged
-  if (tagged.length === 0 || untagged === undefined) return 'other';
-  return portVlans(typeof untagged === 'number' ? untagged : undefined, tagged);
+  if (!tagged || untagged === undefined) return 'other';
+  if (untagged === 'none') return portVlans(undefined, tagged);
+  const native = readVlan(untagged);
+  return native === undefined ? 'other' : portVlans(native, tagged);
 }

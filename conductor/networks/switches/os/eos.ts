@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import { type FoundVlans, isolated, portVlans, vlansIn } from '#conductor/model/port-vlans.ts';
-import {
-  type ChannelWords,
-  channelGroups,
-  membersIn,
-} from '#conductor/networks/switches/command-line/channel-groups.ts';
+import { type FoundVlans, isolated, portVlans, readVlan, readVlans } from '#conductor/model/port-vlans.ts';
+import { type ChannelWords, membersIn } from '#conductor/networks/switches/command-line/channel-groups.ts';
+import { byKind } from '#conductor/networks/switches/command-line/interface-sections.ts';
+import { carriedBy, knownPorts } from '#conductor/networks/switches/command-line/known-ports.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
-import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
-import { accessLines, isolateLines, trunkLines } from '#conductor/networks/switches/command-line/switchport-lines.ts';
+import type { BondRows, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import type { MoreLines } from '#conductor/networks/switches/command-line/switchport-lines.ts';
+import { switchportRows } from '#conductor/networks/switches/command-line/switchport-rows.ts';
+import { switchportWords } from '#conductor/networks/switches/command-line/switchport-words.ts';
 import { eapi } from '#conductor/networks/switches/https/eapi.ts';
 
 /** Arista EOS: configuration sessions, committed with a timer. */
@@ -42,13 +42,14 @@ const Sessions = z.object({ sessions: z.record(z.string(), z.object({ state: z.s
 
 type Switchport = z.infer<typeof Switchports>['switchports'][string];
 
-const isolate = (portIds: readonly string[]): string[] => isolateLines(`interface ${range(portIds)}`);
-const channels: ChannelWords = {
+/** A pair is an MLAG domain. */
+const channels: Omit<ChannelWords, 'isolate'> = {
   name: (number) => `Port-Channel${number}`,
-  opens: (portIds) => [`interface ${range(portIds)}`],
-  isolate,
+  opens: ranges,
   pair: (number) => `mlag ${number}`,
 };
+/** Phones' VLANs; each has a line of its own. */
+const phoneLines = ['switchport phone vlan', 'switchport phone trunk'] as const;
 
 export const eos: SwitchOs = {
   name: 'eos',
@@ -58,30 +59,32 @@ export const eos: SwitchOs = {
   },
   portId: /^(Ethernet\d+(\/\d+){0,3}|Port-Channel\d+)$/,
   read: {
-    commands: ['show interfaces switchport | json', 'show vlan | json'],
-    parse: ([switchports, vlans]) => ({
-      ports: new Map(
-        Object.entries(parseAnswer(Switchports, switchports).switchports).map(([portId, port]) => [
-          portId,
-          vlansOf(port),
-        ]),
-      ),
-      vlans: new Set(Object.keys(parseAnswer(Vlans, vlans).vlans).map(Number)),
-    }),
-  },
-  isolate,
-  access: (portIds, vlan) => accessLines(`interface ${range(portIds)}`, vlan),
-  trunk: (portIds, vlans) => trunkLines(`interface ${range(portIds)}`, vlans),
-  bonds: {
-    ...channelGroups(channels),
-    commands: ['show running-config | json'],
-    members: ([, , config]) => {
-      const sections = Object.entries(parseAnswer(Config, config).cmds).map(
-        ([name, section]) => [name.replace('interface ', ''), Object.keys(section?.cmds ?? {})] as const,
+    commands: ['show interfaces switchport | json', 'show vlan | json', 'show running-config | json'],
+    parse: ([switchports, vlans, config]) => {
+      const shown = parseAnswer(Switchports, switchports).switchports;
+      // without it `bonds` reads nothing, and the call fails
+      const { sections, global } = linesOf(config || '{"cmds":{}}');
+      const mirrors = new Set(
+        global.flatMap((line) => /^monitor session .* destination (.*)$/.exec(line)?.[1]?.split(/[ ,]+/) ?? []),
       );
-      return membersIn(new Map(sections), channels);
+      const ports = Object.keys(shown).map((portId) => [portId, sections.get(portId) ?? []] as const);
+      return {
+        ...knownPorts(ports, switchportWords, (_, portId) => {
+          const port = shown[portId];
+          return port && !mirrors.has(portId) ? vlansOf(port) : 'other';
+        }),
+        // a routed one carries no VLAN of the switch
+        carried: carriedBy(ports, (_, portId) => (shown[portId]?.enabled === false ? [] : undefined)),
+        vlans: new Set(Object.keys(parseAnswer(Vlans, vlans).vlans).flatMap((vlan) => readVlan(vlan) ?? [])),
+        rows: eosRows((portId) => ({
+          away: phoneLines
+            .filter((phone) => sections.get(portId)?.some((line) => line.startsWith(phone)))
+            .map((phone) => `no ${phone}`),
+        })),
+      };
     },
   },
+  ...eosRows(),
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
   removeVlan: {
     commands: ['show vlan | json'],
@@ -110,21 +113,47 @@ export const eos: SwitchOs = {
   save: () => ['write memory'],
 };
 
+function eosRows(moreOf?: (portId: string) => MoreLines) {
+  const rows = switchportRows(channels, moreOf);
+  const members: BondRows['members'] = ([, , config]) => membersIn(linesOf(config).sections, channels);
+  return { ...rows, bonds: { ...rows.bonds, members } };
+}
+
+/** Lines of the interfaces, and those that stand alone. */
+function linesOf(config: string | undefined) {
+  const { cmds } = parseAnswer(Config, config);
+  const lines = Object.entries(cmds);
+  return {
+    sections: new Map(
+      lines.flatMap(([name, section]) =>
+        name.startsWith('interface ')
+          ? [[name.slice('interface '.length), Object.keys(section?.cmds ?? {})] as const]
+          : [],
+      ),
+    ),
+    global: lines.map(([line]) => line),
+  };
+}
+
 /** An access VLAN is shown for trunks, too: the mode decides. */
 function vlansOf({ enabled, switchportInfo: port }: Switchport): FoundVlans {
   if (!enabled) return 'other';
-  if (port.mode === 'access') return port.accessVlanId === undefined ? 'other' : portVlans(port.accessVlanId);
+  if (port.mode === 'access') {
+    const access = readVlan(port.accessVlanId);
+    return access === undefined ? 'other' : portVlans(access);
+  }
   if (port.mode !== 'trunk' || port.staticTrunkGroups.length > 0) return 'other';
   if (port.trunkAllowedVlans === 'NONE') return isolated;
-  const allowed = vlansIn(port.trunkAllowedVlans ?? '');
-  const native = port.trunkingNativeVlanId;
-  return allowed.length === 0
-    ? 'other'
-    : portVlans(native !== undefined && allowed.includes(native) ? native : undefined, allowed);
+  const allowed = readVlans(port.trunkAllowedVlans ?? '');
+  const native = readVlan(port.trunkingNativeVlanId);
+  if (!allowed || native === undefined) return 'other';
+  return portVlans(allowed.includes(native) ? native : undefined, allowed);
 }
 
-/** `Ethernet1,2,Port-Channel7`. */
-function range(portIds: readonly string[]): string {
-  const byKind = Map.groupBy(portIds, (portId) => portId.replace(/\d.*$/, ''));
-  return [...byKind].map(([kind, ids]) => `${kind}${ids.map((id) => id.slice(kind.length)).join(',')}`).join(',');
+/** `Ethernet1,2`; no document that was found mixes kinds. */
+function ranges(portIds: readonly string[]): string[] {
+  return byKind(portIds).map((ids) => {
+    const kind = ids[0]?.replace(/\d.*$/, '') ?? '';
+    return `interface ${kind}${ids.map((id) => id.slice(kind.length)).join(',')}`;
+  });
 }

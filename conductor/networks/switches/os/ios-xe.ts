@@ -1,26 +1,23 @@
-import { type FoundVlans, portVlans } from '#conductor/model/port-vlans.ts';
-import {
-  type ChannelWords,
-  channelGroups,
-  channelMembers,
-} from '#conductor/networks/switches/command-line/channel-groups.ts';
-import { describedIn, holdRows, portsGoingDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
+import type { ChannelWords } from '#conductor/networks/switches/command-line/channel-groups.ts';
+import { holdRows, portsGoingDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
 import {
   byKind,
   interfaceSections,
-  numberAfter,
   spans,
   vlansInTable,
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
-import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import type { ChangeRows, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { switchportRows } from '#conductor/networks/switches/command-line/switchport-rows.ts';
 import {
-  accessLines,
-  isolateLines,
-  trunkLines,
-  trunkVlans,
-} from '#conductor/networks/switches/command-line/switchport-lines.ts';
+  encapsulationLine,
+  mirrorPorts,
+  readIosPorts,
+  type ShownPort,
+  shownPorts,
+  voiceLine,
+} from '#conductor/networks/switches/os/ios-xe-ports.ts';
 
 /** What LLDP's short names stand for: `Gi1/0/1` is `GigabitEthernet1/0/1`. */
 const longNames: Readonly<Record<string, string>> = {
@@ -43,8 +40,11 @@ const longNames: Readonly<Record<string, string>> = {
 /** Letters of a short name; one that is not listed is no port's name. */
 const longestShort = 4;
 
-const isolate = (portIds: readonly string[]): string[] => ranges(portIds).flatMap(isolateLines);
-const channels: ChannelWords = { name: (number) => `Port-channel${number}`, opens: ranges, isolate };
+const words: Omit<ChannelWords, 'isolate'> = {
+  name: (number) => `Port-channel${number}`,
+  opens: ranges,
+};
+const hold = holdRows('isolation', { longest: 200 }, ranges);
 
 /** Cisco IOS-XE, and IOS: the mode of an access port is always in its configuration, VLAN 1 never. */
 export const iosXe: SwitchOs = {
@@ -56,24 +56,29 @@ export const iosXe: SwitchOs = {
   portName: (name) =>
     name.replace(/^[A-Z][A-Za-z]+(?=\d)/, (kind) => longNames[kind] ?? (kind.length > longestShort ? kind : '?')),
   read: {
-    commands: ['show running-config | section ^interface', 'show vlan brief'],
-    parse: ([config = '', vlans = '']) => {
-      const sections = [...interfaceSections(config)];
+    commands: [
+      'show running-config | section ^interface',
+      'show vlan brief',
+      'show interfaces switchport',
+      'show running-config | include ^monitor session',
+    ],
+    parse: ([config = '', vlans = '', switchports = '', monitors = '']) => {
+      const sections = interfaceSections(config);
+      const longName = (name: string): string => iosXe.portName?.(name) ?? name;
+      const shown = shownPorts(switchports, longName);
       return {
-        ports: new Map(sections.map(([portId, lines]) => [portId, vlansOf(lines)])),
+        ...readIosPorts(sections, shown, mirrorPorts(monitors, longName)),
         // `switchport` makes an access port of VLAN 1 of a routed one
         goDown: portsGoingDown(sections, (_, lines) => lines.includes('no switchport') && !lines.includes('shutdown')),
         vlans: vlansInTable(vlans),
+        rows: rowsFor(sections, shown),
       };
     },
   },
   begin: ['configure terminal'],
   end: ['end'],
-  isolate,
-  hold: holdRows('isolation', { longest: 200 }, ranges),
-  access: (portIds, vlan) => ranges(portIds).flatMap((range) => accessLines(range, vlan)),
-  trunk: (portIds, vlans) => ranges(portIds).flatMap((range) => trunkLines(range, vlans)),
-  bonds: { ...channelGroups(channels), members: ([config = '']) => channelMembers(config, channels) },
+  ...switchportRows(words),
+  hold,
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
   removeVlan: {
     // with VTP the configuration has no VLANs, and `vlan configuration 100` is a tunnel's
@@ -105,8 +110,18 @@ function ranges(portIds: readonly string[]): string[] {
   });
 }
 
-function vlansOf(lines: readonly string[]): FoundVlans {
-  if (lines.includes('no switchport') || describedIn(lines).isDown) return 'other';
-  if (lines.includes('switchport mode access')) return portVlans(numberAfter(lines, 'switchport access vlan') ?? 1);
-  return lines.includes('switchport mode trunk') ? trunkVlans(lines) : 'other';
+/**
+ * A switch that knows ISL takes no trunk before its encapsulation is set: such a one has ports that negotiate it, or lines
+ * about it. One that knows only 802.1Q does not know the command.
+ */
+function rowsFor(sections: ReadonlyMap<string, readonly string[]>, shown: ReadonlyMap<string, ShownPort>): ChangeRows {
+  const all = [...sections.values()].flat();
+  const hasChoice =
+    all.some((line) => line.startsWith(encapsulationLine)) ||
+    [...shown.values()].some(({ encapsulation: how }) => how !== undefined && how !== 'dot1q');
+  const rows = switchportRows(words, (portId) => ({
+    beforeMode: hasChoice ? [`${encapsulationLine} dot1q`] : [],
+    away: sections.get(portId)?.some((line) => line.startsWith(voiceLine)) ? [`no ${voiceLine}`] : [],
+  }));
+  return { ...rows, hold };
 }

@@ -1,8 +1,10 @@
-import { allVlans, type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
+import { allVlans, vlanList } from '#conductor/model/port-vlans.ts';
 import { endOfInput, shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { junosNetconf } from '#conductor/networks/switches/netconf/junos-netconf.ts';
+import { readJunosPorts } from '#conductor/networks/switches/os/junos-ports.ts';
+import { rangesNaming } from '#conductor/networks/switches/os/junos-ranges.ts';
 
 /** What a terminal takes at once for sure. */
 const linesOfBlock = 64;
@@ -31,21 +33,13 @@ export const junos: SwitchOs = {
   read: {
     commands: [
       'show interfaces terse',
+      'show configuration interfaces | display inheritance no-comments | display set',
+      'show configuration vlans | display inheritance no-comments | display set',
       'show configuration interfaces | display set',
-      'show configuration vlans | display set',
+      'show configuration switch-options | display set',
     ],
-    parse: ([terse = '', config = '', vlans = '']) => {
-      const numbers = new Map(
-        [...vlans.matchAll(/^set vlans (\S+) vlan-id (\d+)$/gm)].map((set) => [set[1] ?? '', Number(set[2])]),
-      );
-      const linesOf = Map.groupBy(config.split('\n'), (line) => /^set interfaces (\S+) /.exec(line)?.[1]);
-      // the port itself, not its units
-      const names = [...terse.matchAll(/^((?:ge|mge|xe|et)-[\d/:]+|ae\d+)\s/gm)].map((match) => match[1] ?? '');
-      return {
-        ports: new Map(names.map((portId) => [portId, vlansOf(linesOf.get(portId) ?? [], portId, numbers)])),
-        vlans: new Set(numbers.values()),
-      };
-    },
+    parse: ([terse = '', inherited = '', vlans = '', written, switchOptions = '']) =>
+      readJunosPorts({ terse, inherited, vlans, written, switchOptions }),
   },
   isolate: (portIds) => portIds.flatMap(withoutVlans),
   access: (portIds, vlan) =>
@@ -68,8 +62,8 @@ export const junos: SwitchOs = {
     name: (number) => `ae${number}`,
     modes: ['lacp', 'static'],
     pairs: ['lacp'],
-    members: ([, config = '']) => {
-      const members = config.matchAll(/^set interfaces (\S+) (?:gig)?ether-options 802\.3ad (ae\d+)$/gm);
+    members: ([terse = '', config = '']) => {
+      const members = config.matchAll(/^set interfaces (\S+) (?:gig)?ether-options 802\.3ad (ae\d+)\s*$/gm);
       const lacp = new Map(
         [...config.matchAll(/^set interfaces (ae\d+) aggregated-ether-options lacp (active|passive)$/gm)].map((set) => [
           set[1],
@@ -77,8 +71,17 @@ export const junos: SwitchOs = {
         ]),
       );
       const paired = new Set([...config.matchAll(/^set interfaces (ae\d+) esi /gm)].map((set) => set[1]));
+      const ports = [...terse.matchAll(/^(\w+-[\d/:]+)\s/gm)].map((match) => match[1] ?? '');
+      const byRange = ports.flatMap((portId) =>
+        rangesNaming(config, portId)
+          .flatMap(({ lines }) => lines)
+          .flatMap((line) => {
+            const name = /^(?:gig)?ether-options 802\.3ad (ae\d+)$/.exec(line)?.[1];
+            return name === undefined ? [] : [['', portId, name] as const];
+          }),
+      );
       return new Map(
-        [...members].map(([, portId = '', name = '']) => [
+        [...byRange, ...members].map(([, portId = '', name = '']) => [
           portId,
           { name, mode: lacp.get(name) ?? 'static', acrossPair: paired.has(name) },
         ]),
@@ -149,26 +152,9 @@ function namesByIndex(text: string): Map<string, string> {
 }
 
 function withoutVlans(portId: string): string[] {
-  return [`delete interfaces ${portId} native-vlan-id`, `delete interfaces ${portId} unit 0 family ethernet-switching`];
-}
-
-function vlansOf(lines: readonly string[], portId: string, numbers: ReadonlyMap<string, number>): FoundVlans {
-  const settings = lines.map((line) => line.slice(`set interfaces ${portId} `.length));
-  const switching = settings.filter((line) => line.startsWith('unit 0 family ethernet-switching'));
-  const isMore = settings.some(
-    (line) =>
-      /^(gigether|ether)-options .*802\.3ad |^unit [1-9]/.test(line) || /family (?!ethernet-switching)/.test(line),
-  );
-  if (isMore) return 'other';
-  const natives = settings.flatMap((line) => /^native-vlan-id (\d+)$/.exec(line)?.[1] ?? []);
-  if (switching.length === 0) return natives.length === 0 ? isolated : 'other';
-  const names = switching.flatMap((line) => / vlan members (\S+)$/.exec(line)?.[1] ?? []);
-  const members = names.flatMap((name) => numbers.get(name) ?? (/^[\d-]+$/.test(name) ? vlansIn(name) : [0]));
-  const mode = switching.flatMap((line) => / interface-mode (\S+)$/.exec(line)?.[1] ?? [])[0];
-  const [first = 0, ...more] = members;
-  if (members.includes(0) || first === 0) return 'other';
-  if (mode === 'access') return more.length === 0 && natives.length === 0 ? portVlans(first) : 'other';
-  const native = natives[0] === undefined ? undefined : Number(natives[0]);
-  if (mode !== 'trunk' || (native !== undefined && !members.includes(native))) return 'other';
-  return portVlans(native, members);
+  return [
+    `delete interfaces ${portId} native-vlan-id`,
+    `delete interfaces ${portId} unit 0 family ethernet-switching`,
+    `delete switch-options voip interface ${portId}.0`,
+  ];
 }

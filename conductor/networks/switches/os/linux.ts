@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
+import { type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/known-ports.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import { programs } from '#conductor/networks/switches/command-line/programs.ts';
 import type { Membership, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
@@ -16,16 +17,19 @@ const Links = z.array(
   z.object({
     ifname: z.string(),
     master: z.string().default(''),
+    /** The device that it is on top of. */
+    link: z.string().nullish(),
     linkinfo: z
       .object({
         info_kind: z.string().optional(),
-        info_data: z.object({ mode: z.unknown().optional() }).optional(),
+        info_data: z.object({ mode: z.unknown().optional(), vlan_filtering: z.unknown().optional() }).optional(),
         info_slave_kind: z.string().optional(),
-        info_slave_data: z.object({ isolated: z.unknown().optional() }).optional(),
+        info_slave_data: z.object({ isolated: z.unknown().optional(), vlan_tunnel: z.unknown().optional() }).optional(),
       })
       .default({}),
   }),
 );
+type Link = z.infer<typeof Links>[number];
 const Vlans = z.array(
   z.object({
     ifname: z.string(),
@@ -45,10 +49,25 @@ export const linux: SwitchOs = {
     commands: ['ip -j -d link show', 'bridge -j vlan show'],
     parse: ([links, vlans]) => {
       const byName = new Map(parseAnswer(Vlans, vlans).map((entry) => [entry.ifname, entry.vlans]));
-      const ports = parseAnswer(Links, links).filter(({ linkinfo }) => linkinfo.info_slave_kind === 'bridge');
-      const of = ({ ifname, linkinfo }: (typeof ports)[number]): FoundVlans =>
-        vlansOf(byName.get(ifname) ?? [], linkinfo.info_slave_data?.isolated === true);
-      return { ports: new Map(ports.map((port) => [port.ifname, of(port)])), vlans: undefined };
+      const devices = parseAnswer(Links, links);
+      const ports = devices.filter(({ linkinfo }) => linkinfo.info_slave_kind === 'bridge');
+      const filtering = devices.filter(({ linkinfo }) => Number(linkinfo.info_data?.vlan_filtering) === 1);
+      const noFilter = ports.filter(({ master }) => !filtering.some(({ ifname }) => ifname === master));
+      const sections = ports.map((port) => [port.ifname, linesAbout(port, devices, noFilter.includes(port))] as const);
+      return {
+        // a port in no VLAN is not listed
+        ...knownPorts(sections, words, (_, portId) => {
+          const its = ports.find(({ ifname }) => ifname === portId);
+          return vlansOf(byName.get(portId) ?? [], its?.linkinfo.info_slave_data?.isolated === true);
+        }),
+        fixed: new Map(
+          noFilter.map(({ ifname, master }) => [
+            ifname,
+            `bridge ${master} does not filter VLANs, so that none is kept apart: ip link set dev ${master} type bridge vlan_filtering 1 vlan_default_pvid 0`,
+          ]),
+        ),
+        vlans: undefined,
+      };
     },
   },
   isolate: (portIds) => portIds.flatMap(isolateLines),
@@ -138,6 +157,20 @@ function batches(lines: readonly string[]): string[] {
       ...(isBridge(lines[index + 1]) ? [] : ['END']),
     ];
   });
+}
+
+const words: KnownWords = { networks: [/^isolated (true|false)$/], apart: [] };
+
+/** What of a port's surroundings says its networks, beside its VLANs. */
+function linesAbout({ ifname, linkinfo }: Link, devices: readonly Link[], isUnfiltered: boolean): string[] {
+  const tunnel = linkinfo.info_slave_data?.vlan_tunnel;
+  return [
+    `isolated ${linkinfo.info_slave_data?.isolated === true}`,
+    ...(tunnel === undefined || tunnel === false ? [] : [`vlan_tunnel ${JSON.stringify(tunnel)}`]),
+    // takes frames before the bridge does
+    ...devices.filter(({ link }) => link === ifname).map((upper) => `${upper.ifname}@${ifname}`),
+    ...(isUnfiltered ? ['vlan_filtering 0'] : []),
+  ];
 }
 
 function membersIn(links: z.infer<typeof Links>): Map<string, Membership> {

@@ -4,9 +4,11 @@ import {
   isolated,
   type PortVlans,
   portVlans,
+  readVlan,
+  readVlans,
   vlanList,
-  vlansIn,
 } from '#conductor/model/port-vlans.ts';
+import { type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/known-ports.ts';
 import type { Membership, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { netconf } from '#conductor/networks/switches/netconf/netconf.ts';
 import { elementsAt, textAt, type XmlElement } from '#conductor/networks/switches/netconf/xml.ts';
@@ -35,13 +37,8 @@ export const openconfig: SwitchOs = {
       vlansOfInstances,
     ],
     parse: ([ports = '', instances = '']) => ({
-      ports: new Map(
-        elementsAt(JSON.parse(ports), 'data', 'interfaces', 'interface').map((each) => [
-          textAt(each, 'name') ?? '',
-          vlansOf(each),
-        ]),
-      ),
-      vlans: new Set(vlanElements(instances).map((each) => Number(textAt(each, 'vlan-id')))),
+      ...readOpenconfigPorts(elementsAt(JSON.parse(ports), 'data', 'interfaces', 'interface')),
+      vlans: new Set(vlanElements(instances).flatMap((each) => readVlan(textAt(each, 'vlan-id')) ?? [])),
     }),
   },
   isolate: (portIds) => [
@@ -160,6 +157,39 @@ function trunkOf(vlans: PortVlans): string {
   return `<config ${nc} nc:operation="replace"><interface-mode>TRUNK</interface-mode>${native}${ranges.join('')}</config>`;
 }
 
+/** Leaves that say a port's networks, and those that don't, of all that the switch says of it. */
+const words: KnownWords = {
+  networks: [
+    /^config enabled (true|false)$/,
+    /^(ethernet|aggregation) switched-vlan config (interface-mode|access-vlan|native-vlan|trunk-vlans) \S+$/,
+    /^ethernet config aggregate-id \S+$/,
+  ],
+  apart: [
+    /^(name|config|state|hold-time|penalty-based-aied|rates) ?/,
+    /^(ethernet|aggregation) (config|state)( |$)/,
+    /^(ethernet|aggregation)( switched-vlan( config| state.*)?)?$/,
+    /^ethernet (poe|authenticated-sessions|phy) ?/,
+    // a unit that nothing is said of
+    /^subinterfaces( subinterface( index 0| (config|state)( (index|name|enabled|description) .*)?)?)?$/,
+  ],
+};
+
+function readOpenconfigPorts(interfaces: readonly XmlElement[]) {
+  const byName = new Map(interfaces.map((each) => [textAt(each, 'name') ?? '', each]));
+  const sections = [...byName].map(([portId, each]) => [portId, each.children.flatMap(pathsOf)] as const);
+  // the reading of `vlansOf` takes a whole interface: the lines are what it understands
+  return knownPorts(sections, words, (_, portId) => {
+    const port = byName.get(portId);
+    return port ? vlansOf(port) : 'other';
+  });
+}
+
+/** `ethernet switched-vlan config access-vlan 100` */
+function pathsOf({ name, children, text }: XmlElement): string[] {
+  if (children.length === 0) return [`${name} ${text}`.trim()];
+  return children.flatMap(pathsOf).map((below) => `${name} ${below}`);
+}
+
 function vlansOf(port: XmlElement): FoundVlans {
   if (textAt(port, 'ethernet', 'config', 'aggregate-id') !== undefined) return 'other';
   const [switched, ...more] = [
@@ -168,17 +198,20 @@ function vlansOf(port: XmlElement): FoundVlans {
   ];
   const isEnabled = textAt(port, 'config', 'enabled') !== 'false';
   const mode = switched && textAt(switched, 'interface-mode');
-  if (mode === undefined) return isEnabled || more.length > 0 ? 'other' : isolated;
-  const numberAt = (name: string): number | undefined => {
-    const text = textAt(switched as XmlElement, name);
-    return text === undefined ? undefined : Number(text);
-  };
+  const isBlank = (switched?.children.length ?? 0) + more.length === 0;
+  if (mode === undefined) return isEnabled || !isBlank ? 'other' : isolated;
   if (!isEnabled || more.length > 0) return 'other';
-  const access = numberAt('access-vlan');
-  if (mode === 'ACCESS') return access === undefined ? 'other' : portVlans(access);
-  const trunks = elementsAt(switched as XmlElement, 'trunk-vlans').flatMap(({ text }) =>
-    vlansIn(text.replace('..', '-')),
+  if (mode === 'ACCESS') {
+    const access = readVlan(textAt(switched as XmlElement, 'access-vlan'));
+    return access === undefined ? 'other' : portVlans(access);
+  }
+  const trunks = readVlans(
+    elementsAt(switched as XmlElement, 'trunk-vlans')
+      .map(({ text }) => text.replace('..', '-'))
+      .join(),
   );
-  if (mode !== 'TRUNK' || trunks.length === 0) return 'other';
-  return portVlans(numberAt('native-vlan'), trunks);
+  const native = textAt(switched as XmlElement, 'native-vlan');
+  const untagged = readVlan(native);
+  if (mode !== 'TRUNK' || !trunks || (native !== undefined && untagged === undefined)) return 'other';
+  return portVlans(untagged, trunks);
 }

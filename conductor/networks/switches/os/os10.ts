@@ -1,4 +1,4 @@
-import { type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
+import { type FoundVlans, isolated, portVlans, readVlans, vlanList } from '#conductor/model/port-vlans.ts';
 import {
   type ChannelWords,
   channelGroups,
@@ -7,13 +7,20 @@ import {
 import { describedIn, holdRows, portsGoingDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
 import {
   interfaceSections,
-  numberAfter,
   spans,
+  vlanAfter,
   vlansInTable,
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
+import {
+  beginning,
+  carriedBy,
+  type KnownWords,
+  knownPorts,
+} from '#conductor/networks/switches/command-line/known-ports.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { switchportWords } from '#conductor/networks/switches/command-line/switchport-words.ts';
 
 const opens = (portIds: readonly string[]): string[] =>
   spans(portIds).map(({ first, last }) =>
@@ -39,7 +46,10 @@ export const os10: SwitchOs = {
   read: {
     commands: ['show running-configuration interface', 'show vlan'],
     parse: ([config = '', vlans = '']) => ({
-      ports: new Map([...sectionsOf(config)].map(([portId, lines]) => [portId, vlansOf(lines)])),
+      ...knownPorts(sectionsOf(config), words, vlansOf),
+      carried: carriedBy(sectionsOf(config), (lines) =>
+        lines.includes('no switchport') && lines.every((line) => !line.startsWith('channel-group')) ? [] : undefined,
+      ),
       goDown: portsGoingDown(sectionsOf(config), (_, lines) => !lines.includes('shutdown')),
       vlans: vlansInTable(vlans),
     }),
@@ -87,15 +97,21 @@ function sectionsOf(config: string): Map<string, readonly string[]> {
   return interfaceSections(config.replace(/^(\s*description) "(.*)"$/gm, '$1 $2'));
 }
 
+const words: KnownWords = {
+  networks: [...switchportWords.networks, /^(ip|ipv6) address .*$/],
+  apart: [...switchportWords.apart, beginning('edge-port', 'default vlan-id')],
+};
+
 /** A trunk's access VLAN is its untagged one. */
 function vlansOf(lines: readonly string[]): FoundVlans {
-  if (describedIn(lines).isDown) return 'other';
+  if (describedIn(lines).isDown || lines.some((line) => line.startsWith('channel-group'))) return 'other';
   const isRouted = lines.includes('no switchport');
   if (isRouted) return lines.some((line) => /^(ip|ipv6) address /.test(line)) ? 'other' : isolated;
-  const vlan = numberAfter(lines, 'switchport access vlan');
+  const vlan = vlanAfter(lines, 'switchport access vlan', undefined);
   const mode = lines.find((line) => line.startsWith('switchport mode '));
   if (vlan === undefined) return 'other';
   if (mode === undefined || mode === 'switchport mode access') return portVlans(vlan);
-  const lists = lines.flatMap((line) => /^switchport trunk allowed vlan ([\d,-]+)$/.exec(line)?.[1] ?? []);
-  return mode === 'switchport mode trunk' && lists.length > 0 ? portVlans(vlan, lists.flatMap(vlansIn)) : 'other';
+  const lists = lines.flatMap((line) => /^switchport trunk allowed vlan (.+)$/.exec(line)?.[1] ?? []);
+  const tagged = readVlans(lists.join());
+  return mode === 'switchport mode trunk' && tagged ? portVlans(vlan, tagged) : 'other';
 }

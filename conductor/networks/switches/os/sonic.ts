@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type FoundVlans, portVlans } from '#conductor/model/port-vlans.ts';
+import { type FoundVlans, portVlans, readVlan } from '#conductor/model/port-vlans.ts';
+import { type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/known-ports.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import { programs } from '#conductor/networks/switches/command-line/programs.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
@@ -7,12 +8,11 @@ import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-
 /** SONiC, by `config` and its database; a port in no VLAN is routed, and isolated while it has no address. */
 
 const table = z.record(z.string(), z.record(z.string(), z.unknown())).default({});
-const Database = z.object({
+/** The other tables are looked at for the ports' names alone. */
+const Database = z.looseObject({
   PORT: table,
   PORTCHANNEL: table,
   PORTCHANNEL_MEMBER: table,
-  INTERFACE: table,
-  PORTCHANNEL_INTERFACE: table,
   MCLAG_INTERFACE: table,
   VLAN: table,
   VLAN_MEMBER: table,
@@ -43,17 +43,26 @@ export const sonic: SwitchOs = {
       const database = parseAnswer(Database, text);
       const names = [...Object.keys(database.PORT), ...Object.keys(database.PORTCHANNEL)];
       return {
-        ports: new Map(names.map((portId) => [portId, vlansOf(database, portId)])),
-        vlans: new Set(Object.keys(database.VLAN).map((name) => Number(name.replace('Vlan', '')))),
+        ...knownPorts(
+          names.map((portId) => [portId, linesAbout(database, portId)] as const),
+          words,
+          vlansOf,
+        ),
+        vlans: new Set(Object.keys(database.VLAN).flatMap((name) => readVlan(name.replace('Vlan', '')) ?? [])),
       };
     },
   },
   isolate: (portIds) => portIds.map(leaveVlans),
   access: (portIds, vlan) =>
-    portIds.flatMap((portId) => [leaveVlans(portId), `sudo -n config vlan member add -u ${vlan} ${portId}`]),
+    portIds.flatMap((portId) => [
+      leaveVlans(portId),
+      inMode(portId, 'access', ['trunk']),
+      `sudo -n config vlan member add -u ${vlan} ${portId}`,
+    ]),
   trunk: (portIds, { untagged, tagged }) =>
     portIds.flatMap((portId) => [
       leaveVlans(portId),
+      inMode(portId, 'trunk'),
       ...(untagged === undefined ? [] : [`sudo -n config vlan member add -u ${untagged} ${portId}`]),
       ...tagged.map((vlan) => `sudo -n config vlan member add ${vlan} ${portId}`),
     ]),
@@ -117,6 +126,15 @@ function leaveVlans(portId: string): string {
   ].join(' ');
 }
 
+/** Since 202411 a port may have a mode, which says what it can be a member of; one that has none takes both. */
+function inMode(portId: string, mode: 'access' | 'trunk', others: readonly string[] = []): string {
+  const table = portId.startsWith('PortChannel') ? 'PORTCHANNEL' : 'PORT';
+  return [
+    `case "$(sonic-db-cli CONFIG_DB hget '${table}|${portId}' mode)" in`,
+    `${['""', 'None', mode, ...others].join('|')}) ;; *) sudo -n config switchport mode ${mode} ${portId} ;; esac`,
+  ].join(' ');
+}
+
 /** A switch has one MCLAG domain at most. */
 function joinPair(name: string): string {
   return [
@@ -134,20 +152,92 @@ function leavePair(name: string): string {
   ].join(' ');
 }
 
-function vlansOf(database: Database, portId: string): FoundVlans {
-  const of = (entries: Record<string, unknown>) =>
-    Object.keys(entries).filter((key) => key.split('|').at(1) === portId);
-  const addresses = Object.keys({ ...database.INTERFACE, ...database.PORTCHANNEL_INTERFACE });
-  if (of(database.PORTCHANNEL_MEMBER).length > 0 || addresses.some((key) => key.startsWith(`${portId}|`)))
-    return 'other';
-  const members = of(database.VLAN_MEMBER).map((key) => ({
-    vlan: Number(key.split('|')[0]?.replace('Vlan', '')),
-    isUntagged: database.VLAN_MEMBER[key]?.['tagging_mode'] === 'untagged',
-  }));
-  const [untagged, ...more] = members.filter(({ isUntagged }) => isUntagged);
-  if (more.length > 0) return 'other';
-  return portVlans(
-    untagged?.vlan,
-    members.map(({ vlan }) => vlan),
-  );
+/** Tables whose entries about a port say nothing of its networks. */
+const tablesApart = [
+  'PORT',
+  'PORTCHANNEL',
+  'MCLAG_INTERFACE',
+  'CABLE_LENGTH',
+  'DEVICE_NEIGHBOR',
+  'DEVICE_NEIGHBOR_METADATA',
+  'LLDP_PORT',
+  'BUFFER_PG',
+  'BUFFER_QUEUE',
+  'BUFFER_PORT_INGRESS_PROFILE_LIST',
+  'BUFFER_PORT_EGRESS_PROFILE_LIST',
+  'QUEUE',
+  'PORT_QOS_MAP',
+  'PFC_WD',
+  'PORT_STORM_CONTROL',
+  'SFLOW_SESSION',
+  'STP_PORT',
+  'STP_VLAN_PORT',
+  'ACL_TABLE',
+  'PBH_TABLE',
+  'DHCP_RATE_LIMIT',
+  'BREAKOUT_CFG',
+  'BREAKOUT_PORTS',
+  'SCHEDULER',
+  'MUX_CABLE',
+  'STORM_CONTROL',
+  'MACSEC_PORT',
+  'UDLD_PORT',
+  'AUTO_TECHSUPPORT',
+  'LOSSLESS_TRAFFIC_PATTERN',
+  'XCVRD_LOG',
+  'TRANSCEIVER_INFO',
+];
+
+const words: KnownWords = {
+  networks: [/^VLAN_MEMBER \d+ (tagged|untagged)$/, /^PORTCHANNEL_MEMBER( |$)/, /^(PORTCHANNEL_)?INTERFACE address$/],
+  // that of a mode that takes no tagged VLANs; what is in no VLAN is in none in each
+  apart: [/^mode (access|trunk|routed)$/, /^(PORTCHANNEL_)?INTERFACE$/],
+};
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Each entry of any table that names the port, in its key or in a value: `MIRROR_SESSION span dst_port`. */
+function linesAbout(database: Database, portId: string): string[] {
+  const its = database.PORT[portId] ?? database.PORTCHANNEL[portId] ?? {};
+  const mode = its['mode'] === undefined ? [] : [`mode ${textOf(its['mode'])}`];
+  const isPort = (name: unknown): boolean =>
+    name === portId || (typeof name === 'string' && name.startsWith(`${portId}.`));
+  const lines = Object.entries(database).flatMap(([name, entries]) => {
+    if (tablesApart.includes(name) || typeof entries !== 'object' || entries === null) return [];
+    return Object.entries(entries as Record<string, unknown>).flatMap(([key, entry]) => {
+      const fields = typeof entry === 'object' && entry !== null ? (entry as Record<string, unknown>) : {};
+      // a bond is named before its members
+      const names = key.split('|').slice(name === 'PORTCHANNEL_MEMBER' ? 1 : 0);
+      if (names.some(isPort)) return describeEntry(name, key, fields);
+      // what is copied from a port is not sent to it
+      const naming = Object.entries(fields).filter(
+        ([field, value]) => field !== 'src_port' && [value].flat().some((each) => textOf(each).split(',').some(isPort)),
+      );
+      return naming.map(([field]) => `${name} ${key} ${field}`);
+    });
+  });
+  return [...mode, ...lines];
+}
+
+/** `VLAN_MEMBER 100 tagged`, `INTERFACE address`, `INTERFACE`, `VLAN_SUB_INTERFACE Ethernet4.10 …` */
+function describeEntry(table: string, key: string, fields: Readonly<Record<string, unknown>>): string {
+  if (table === 'VLAN_MEMBER')
+    return `VLAN_MEMBER ${key.split('|')[0]?.replace('Vlan', '')} ${textOf(fields['tagging_mode'])}`;
+  if (table === 'PORTCHANNEL_MEMBER') return table;
+  const attributes = Object.keys(fields).filter((field) => field !== 'NULL');
+  const isInterface = table === 'INTERFACE' || table === 'PORTCHANNEL_INTERFACE';
+  if (isInterface && key.includes('|')) return `${table} address`;
+  // routed, as one in no VLAN is
+  if (isInterface && attributes.length === 0) return table;
+  return [table, key, ...attributes].join(' ');
+}
+
+function vlansOf(lines: readonly string[]): FoundVlans {
+  const members = lines.map((line) => /^VLAN_MEMBER (\d+) (tagged|untagged)$/.exec(line));
+  const vlans = members.map((member) => ({ vlan: readVlan(member?.[1]), isUntagged: member?.[2] === 'untagged' }));
+  const [untagged, ...more] = vlans.filter(({ isUntagged }) => isUntagged);
+  const all = vlans.flatMap(({ vlan }) => vlan ?? []);
+  // an address, a bond, or a number that is none
+  if (more.length > 0 || all.length < vlans.length) return 'other';
+  return portVlans(untagged?.vlan, all);
 }

@@ -58,7 +58,8 @@ def describe(name, port):
 
 def links(arguments):
     if arguments == ["-j", "-d", "link", "show"]:
-        print(json.dumps([describe(name, port) for name, port in state.items()]))
+        bridge = {"ifname": "br0", "linkinfo": {"info_kind": "bridge", "info_data": {"vlan_filtering": 1}}}
+        print(json.dumps([bridge, *(describe(name, port) for name, port in state.items())]))
     elif arguments[:-1] in (["-o", "link", "show", "dev"], ["link", "show", "dev"], ["-o", "link", "show", "master"]):
         device = arguments[-1]
         if device not in state:

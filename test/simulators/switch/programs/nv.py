@@ -1,5 +1,5 @@
 """Cumulus Linux's nv: what is set is pending until it is applied."""
-import json, os, sys
+import json, os, re, sys
 
 path = os.environ["SWITCH_STATE"]
 state = json.load(open(path))
@@ -14,17 +14,40 @@ def save():
         json.dump(state, file)
     os.rename(path + ".new", path)
 
+def names(key):
+    """`swp1-3,swp5`: NVUE keeps each, and writes those that are alike as one."""
+    found, head = [], ""
+    for part in key.split(","):
+        start, first, last = re.fullmatch(r"(.*?)(\d*)(?:-(\d+))?", part).groups()
+        head = start or head
+        found += [f"{head}{number}" for number in range(int(first), int(last or first) + 1)] if first else [part]
+    return found
+
+def merge(under, over):
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(under.get(key), dict):
+            merge(under[key], value)
+        else:
+            under[key] = value
+
+def each_alone(config):
+    alone = {}
+    for key, settings in sorted(config.get("interface", {}).items(), key=lambda entry: -len(names(entry[0]))):
+        for name in names(key):
+            merge(alone.setdefault(name, {}), json.loads(json.dumps(settings)))
+    return {**json.loads(json.dumps(config)), "interface": alone}
+
 def pending():
     if state["pending"] is None:
-        state["pending"] = json.loads(json.dumps(state["applied"]))
+        state["pending"] = each_alone(state["applied"])
     return state["pending"]
 
 def value_of(word):
     return int(word) if word.isdigit() else word
 
 if arguments == ["show", "interface", "-o", "json"]:
-    made = [name for name in state["applied"]["interface"] if name.startswith("bond")]
-    print(json.dumps({port: {"type": "swp"} for port in [*state["ports"], *made]}))
+    made = [name for name in each_alone(state["applied"])["interface"] if name.startswith("bond")]
+    print(json.dumps(state.get("shown") or {port: {"type": "swp"} for port in [*state["ports"], *made]}))
 elif arguments == ["config", "show", "-o", "json"]:
     print(json.dumps([{"header": {"model": "vx", "nvue-api-version": "nvue_v1"}}, {"set": state["applied"]}]))
 elif arguments == ["config", "detach"]:

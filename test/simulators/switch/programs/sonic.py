@@ -20,12 +20,24 @@ elif program == "sonic-db-cli" and arguments[1] == "hset":
     table, _, rest = arguments[2].partition("|")
     tables[table][rest][arguments[3]] = arguments[4]
     save()
+elif program == "sonic-db-cli" and arguments[1] == "hget":
+    table, _, rest = arguments[2].partition("|")
+    print(tables.get(table, {}).get(rest, {}).get(arguments[3], ""))
 elif program == "sonic-db-cli":
     _, _, pattern = arguments
     table, _, rest = pattern.partition("|")
     for key in tables.get(table, {}):
         if fnmatch.fnmatchcase(key, rest):
             print(f"{table}|{key}")
+elif arguments[:2] == ["switchport", "mode"]:
+    mode, port = arguments[2:]
+    entry = {**tables["PORT"], **tables["PORTCHANNEL"]}[port]
+    if any(key.endswith("|" + port) for key in tables["VLAN_MEMBER"]):
+        fail(f"{port} has untagged member. \nRemove them to change mode to {mode}")
+    if entry.get("mode") == mode:
+        fail(f"{port} is already in {mode} mode")
+    entry["mode"] = mode
+    save()
 elif arguments[:2] == ["vlan", "add"]:
     name = "Vlan" + arguments[2]
     if name in tables["VLAN"]:
@@ -47,6 +59,11 @@ elif arguments[:3] == ["vlan", "member", "add"]:
         fail(f"Vlan{vlan} does not exist")
     if any(key.endswith("|" + port) for key in tables.get("PORTCHANNEL_MEMBER", {})):
         fail(f"{port} is part of portchannel!")
+    mode = {**tables["PORT"], **tables["PORTCHANNEL"]}.get(port, {}).get("mode")
+    if port in tables.get("INTERFACE", {}) or mode == "routed":
+        fail(f"{port} is in routed mode!\nUse switchport mode command to change port mode")
+    if mode == "access" and not untagged:
+        fail(f"{port} is in access mode! Tagged Members cannot be added")
     if port not in {**tables["PORT"], **tables["PORTCHANNEL"]}:
         fail(f"Interface name {port} is invalid. Please enter a valid interface name!!")
     if untagged and any(key.endswith("|" + port) and value["tagging_mode"] == "untagged" for key, value in members.items()):

@@ -1,0 +1,57 @@
+/** Interface ranges of Junos: what they give to the ports that they name. Pure. */
+
+interface InterfaceRange {
+  readonly name: string;
+  /** Without those that name ports. */
+  readonly lines: readonly string[];
+}
+
+/** Ranges that name the port, from lines of `display set`. */
+export function rangesNaming(config: string, portId: string): InterfaceRange[] {
+  const lines = config.matchAll(/^set interfaces interface-range (\S+) (.*?)\s*$/gm);
+  return [...Map.groupBy(lines, (line) => line[1] ?? '')].flatMap(([name, its]) => {
+    const texts = its.map((line) => line[2] ?? '');
+    const names = texts.filter((text) => text.startsWith('member'));
+    if (!names.some((text) => isNamed(text, portId))) return [];
+    return [{ name, lines: texts.filter((text) => !names.includes(text)) }];
+  });
+}
+
+/** `member ge-0/0/[1-5]`, `member "ge-*"`, `member-range ge-0/0/1 to ge-0/0/11`. A form that is not known may name any port. */
+function isNamed(text: string, portId: string): boolean {
+  const [, first, last] = /^member-range "?([^\s"]+)"?(?: to "?([^\s"]+)"?)?$/.exec(text) ?? [];
+  if (first !== undefined && last !== undefined) {
+    const [from, to, at] = [first, last, portId].map(placeOf);
+    if (!from || !to || !at) return !at ? false : from?.kind !== to?.kind;
+    return from.kind === at.kind && compare(from.numbers, at.numbers) <= 0 && compare(at.numbers, to.numbers) <= 0;
+  }
+  const pattern = /^member "?([^\s"]+)"?$/.exec(text)?.[1];
+  if (pattern === undefined) return true;
+  const parts = pattern.match(/\[[\d,-]+\]|\*|[^[\]*]+|[[\]]/g) ?? [];
+  const form = parts.map((part) => {
+    if (part === '*') return '[\\d/:]+';
+    return part.startsWith('[') && part.length > 1 ? part : part.replace(/[.+?^${}()|\\]/g, '\\$&');
+  });
+  return new RegExp(`^${form.map(numberSet).join('')}$`).test(portId);
+}
+
+/** `[0-15,20]` is a set of numbers, not of characters. */
+function numberSet(part: string): string {
+  const inside = /^\[([\d,-]+)\]$/.exec(part)?.[1];
+  if (inside === undefined || part === '[\\d/:]+') return part;
+  const numbers = inside.split(',').flatMap((each) => {
+    const [from = 0, to = from] = each.split('-').map(Number);
+    return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index);
+  });
+  return `(${numbers.join('|')})`;
+}
+
+function placeOf(portId: string): { kind: string; numbers: number[] } | undefined {
+  const [, kind, numbers] = /^([a-z]+)-?([\d/:]+)$/.exec(portId) ?? [];
+  return kind === undefined || numbers === undefined ? undefined : { kind, numbers: numbers.split(/[/:]/).map(Number) };
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  const at = a.findIndex((number, index) => number !== b[index]);
+  return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0);
+}
