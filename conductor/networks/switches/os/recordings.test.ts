@@ -1,0 +1,106 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { type FoundVlans, isIsolated, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
+import type { Membership, SwitchOs, SwitchSnapshot } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { parseXml } from '#conductor/networks/switches/netconf/xml.ts';
+import { aosCx } from '#conductor/networks/switches/os/aos-cx.ts';
+import { cumulus } from '#conductor/networks/switches/os/cumulus.ts';
+import { eos } from '#conductor/networks/switches/os/eos.ts';
+import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';
+import { junos } from '#conductor/networks/switches/os/junos.ts';
+import { linux } from '#conductor/networks/switches/os/linux.ts';
+import { nxos } from '#conductor/networks/switches/os/nxos.ts';
+import { openconfig } from '#conductor/networks/switches/os/openconfig.ts';
+import { os10 } from '#conductor/networks/switches/os/os10.ts';
+import { sonic } from '#conductor/networks/switches/os/sonic.ts';
+import { vlansOf } from '#conductor/networks/switches/ovs-port-rows.ts';
+import { type Recording, readRecordings } from '#test/recorded/read-recordings.ts';
+
+/** What switches print, read by each system's own parser. */
+
+const Vlans = z.union([
+  z.literal('isolated'),
+  z.literal('other'),
+  z.number(),
+  z.strictObject({ native: z.number().optional(), tagged: z.union([z.string(), z.number()]) }),
+]);
+const Reading = z.strictObject({
+  ports: z.record(z.string(), Vlans),
+  bonds: z
+    .record(z.string(), z.strictObject({ mode: z.string(), pair: z.boolean(), members: z.array(z.string()) }))
+    .optional(),
+  vlans: z.union([z.string(), z.number()]).optional(),
+});
+type Switch = Recording<z.infer<typeof Reading>>;
+
+const systems: readonly SwitchOs[] = [aosCx, cumulus, eos, iosXe, junos, linux, nxos, openconfig, os10, sonic];
+const recordings = await readRecordings('switches', Reading);
+
+function saidOf(vlans: FoundVlans | undefined): z.infer<typeof Vlans> | undefined {
+  if (vlans === undefined || vlans === 'other') return vlans;
+  if (isIsolated(vlans)) return 'isolated';
+  if (vlans.tagged.length === 0 && vlans.untagged !== undefined) return vlans.untagged;
+  return { ...(vlans.untagged === undefined ? {} : { native: vlans.untagged }), tagged: vlanList(vlans.tagged) };
+}
+
+const asText = (reading: z.infer<typeof Vlans>) =>
+  typeof reading === 'object' ? { ...reading, tagged: String(reading.tagged) } : reading;
+
+/** In the order of the commands that a driver runs. */
+function outputsFor(os: SwitchOs, { outputs }: Switch): string[] {
+  const { commands } = os.read;
+  const xml = Object.entries(outputs).filter(([name]) => /^(interfaces|network-instances)$/.test(name));
+  if (xml.length > 0) return xml.map(([, text]) => JSON.stringify(parseXml(`<rpc-reply>${text}</rpc-reply>`)));
+  const odd = Object.keys(outputs).find((command) => !commands.includes(command));
+  if (odd !== undefined) throw new Error(`no driver runs ${odd}`);
+  return commands.map((command) => outputs[command] ?? '');
+}
+
+function readBy(recording: Switch): { snapshot: SwitchSnapshot; members: ReadonlyMap<string, Membership> } {
+  const [system] = recording.name.split('/');
+  if (system === 'ovs') {
+    const rows = JSON.parse(recording.outputs['select Port'] ?? '') as Record<string, unknown>[];
+    const ports = new Map(rows.map((row) => [String(row['name']), vlansOf(row)]));
+    return { snapshot: { ports, vlans: undefined }, members: new Map() };
+  }
+  const os = systems.find(({ name }) => name === system);
+  if (!os) throw new Error(`${recording.name} is of no system`);
+  const outputs = outputsFor(os, recording);
+  return { snapshot: os.read.parse(outputs), members: os.bonds?.members(outputs) ?? new Map() };
+}
+
+test.each(recordings.map((each) => [each.name, each.shows, each] as const))('%s: %s', (_, __, recording) => {
+  const { ports, bonds, vlans } = recording.reading;
+  const { snapshot, members } = readBy(recording);
+  const found = Object.keys(ports).map((portId) => [portId, saidOf(snapshot.ports.get(portId))]);
+  expect(found).toEqual(Object.entries(ports).map(([portId, reading]) => [portId, asText(reading)]));
+  for (const [name, { mode, pair, members: names }] of Object.entries(bonds ?? {})) {
+    const its = [...members].filter(([, bond]) => bond.name === name && bond.mode === mode && bond.acrossPair === pair);
+    expect([name, its.map(([portId]) => portId).sort()]).toEqual([name, names.toSorted()]);
+  }
+  expect(vlans === undefined ? undefined : snapshot.vlans).toEqual(
+    vlans === undefined ? undefined : new Set(vlansIn(String(vlans))),
+  );
+});
+
+test('each system has recordings that show different things', () => {
+  const of = Map.groupBy(recordings, ({ name }) => name.split('/')[0]);
+  expect(new Set(of.keys())).toEqual(new Set([...systems.map(({ name }) => name), 'ovs']));
+  expect(recordings.length).toBeGreaterThanOrEqual(60);
+  expect(new Set(recordings.map(({ shows }) => shows)).size).toBe(recordings.length);
+});
+
+test('the guide says of each system what its driver was held against', async () => {
+  const guide = await readFile(new URL('../../../../docs/networks.md', import.meta.url), 'utf8');
+  const rows = [...guide.matchAll(/^\| `([\w-]+)` \|(?:[^|\n]+\|){4} ([\w, ]+) \|$/gm)];
+  const said = new Map(rows.map(([, driver, seen]) => [driver, seen]));
+  // tests of the whole system run these two
+  const run = ['linux', 'ovs'];
+  const of = Map.groupBy(recordings, ({ name }) => name.split('/')[0] ?? '');
+  const kinds = [...of].map(([driver, its]) => {
+    const seen = new Set([...(run.includes(driver) ? ['hardware'] : []), ...its.map((each) => each.seen)]);
+    return [driver, ['hardware', 'recording', 'report', 'guide'].filter((kind) => seen.has(kind)).join(', ')] as const;
+  });
+  expect(said).toEqual(new Map(kinds));
+});

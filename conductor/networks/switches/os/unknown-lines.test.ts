@@ -1,0 +1,251 @@
+import { expect, test } from 'vitest';
+import { isIsolated } from '#conductor/model/port-vlans.ts';
+import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { switchDrivers } from '#conductor/networks/switches/index.ts';
+import { parseXml } from '#conductor/networks/switches/netconf/xml.ts';
+import { aosCx } from '#conductor/networks/switches/os/aos-cx.ts';
+import { cumulus } from '#conductor/networks/switches/os/cumulus.ts';
+import { eos } from '#conductor/networks/switches/os/eos.ts';
+import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';
+import { junos } from '#conductor/networks/switches/os/junos.ts';
+import { linux } from '#conductor/networks/switches/os/linux.ts';
+import { nxos } from '#conductor/networks/switches/os/nxos.ts';
+import { openconfig } from '#conductor/networks/switches/os/openconfig.ts';
+import { os10 } from '#conductor/networks/switches/os/os10.ts';
+import { sonic } from '#conductor/networks/switches/os/sonic.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
+
+/** Over drawn mixtures of lines, no port that may be in a network is read as isolated. */
+
+interface System {
+  readonly os: SwitchOs;
+  readonly port: string;
+  /** Lines of a port that is in nothing. */
+  readonly isolated: readonly string[];
+  /** Lines that change nothing of that. */
+  readonly apart: readonly string[];
+  /** Each may put the port into a network, whatever else is said; the last word is drawn. */
+  readonly networks: readonly string[];
+  readonly print: (lines: readonly string[]) => readonly string[];
+}
+
+const cisco = ['switchport trunk allowed vlan none', 'switchport mode trunk'];
+const ciscoApart = [
+  'description node',
+  'spanning-tree portfast',
+  'mtu 9216',
+  'no lldp transmit',
+  'shutdown',
+  'speed 1000',
+];
+const ciscoNetworks = [
+  'switchport voice vlan',
+  'switchport vlan mapping',
+  'switchport',
+  'inherit port-profile',
+  'encapsulation dot1q',
+  'ip address',
+  'vrf member',
+  'source template',
+  'dot1x pae',
+  'profile',
+  'service instance',
+  'switchport trunk group',
+];
+const section = (name: string, lines: readonly string[]): string =>
+  [`interface ${name}`, ...lines.map((line) => ` ${line}`)].join('\n');
+
+/** A tree from lines of keys, the last of which is the value. */
+function treeOf(lines: readonly string[]): Record<string, unknown> {
+  const tree: Record<string, unknown> = {};
+  for (const line of lines) {
+    const keys = line.split(' ');
+    let place = tree;
+    for (const key of keys.slice(0, -2)) {
+      const below = place[key];
+      const next = (typeof below === 'object' && below !== null ? below : {}) as Record<string, unknown>;
+      place[key] = next;
+      place = next;
+    }
+    place[keys.at(-2) ?? ''] = keys.at(-1);
+  }
+  return tree;
+}
+
+const systems: readonly System[] = [
+  {
+    os: nxos,
+    port: 'Ethernet1/1',
+    isolated: cisco,
+    apart: ciscoApart,
+    networks: ciscoNetworks,
+    print: (lines) => [
+      section('Ethernet1/1', lines),
+      'Name: Ethernet1/1\n  Switchport: Enabled\n  Operational Mode: down\n  Access Mode VLAN: 1 (default)',
+      '1 default active',
+    ],
+  },
+  {
+    os: iosXe,
+    port: 'GigabitEthernet1/0/1',
+    isolated: cisco,
+    apart: ciscoApart,
+    networks: ciscoNetworks,
+    print: (lines) => [section('GigabitEthernet1/0/1', lines), '1 default active', '', ''],
+  },
+  {
+    os: eos,
+    port: 'Ethernet1',
+    isolated: cisco,
+    apart: ciscoApart,
+    networks: ciscoNetworks,
+    print: (lines) => [
+      '{"switchports":{"Ethernet1":{"enabled":true,"switchportInfo":{"mode":"trunk","trunkAllowedVlans":"NONE"}}}}',
+      '{"vlans":{"1":{}}}',
+      JSON.stringify({
+        cmds: { 'interface Ethernet1': { cmds: Object.fromEntries(lines.map((line) => [line, null])) } },
+      }),
+    ],
+  },
+  {
+    os: os10,
+    port: 'ethernet1/1/1',
+    isolated: ['no switchport'],
+    apart: ciscoApart,
+    networks: [...ciscoNetworks, 'virtual-network', 'channel-group 7 mode'],
+    print: (lines) => [section('ethernet1/1/1', lines), '* 1 Active'],
+  },
+  {
+    os: aosCx,
+    port: '1/1/1',
+    isolated: ['routing'],
+    apart: ['description node', 'no shutdown', 'mtu 9198', 'loop-protect', 'qos trust dscp'],
+    networks: [
+      'vlan access',
+      'vlan trunk native',
+      'vlan trunk allowed',
+      'vlan translate',
+      'vrf attach',
+      'ip address',
+      'lag',
+    ],
+    print: (lines) => [
+      `!Version ArubaOS-CX GL.10.13.0001\nvlan 1\n${section('1/1/1', lines)}`,
+      '1/1/1     --      routed 25G-DAC3       yes     up                              25000',
+    ],
+  },
+  {
+    os: junos,
+    port: 'ge-0/0/1',
+    isolated: [],
+    apart: ['description node', 'mtu 9216', 'ether-options auto-negotiation', 'speed 1g'],
+    networks: [
+      'unit 0 family ethernet-switching vlan members',
+      'unit 0 family inet address',
+      'native-vlan-id',
+      'encapsulation',
+      'ether-options 802.3ad',
+      'unit 7 vlan-id',
+      'unit 0 family ethernet-switching',
+      'flexible-vlan-tagging',
+      'vlan-tagging',
+    ],
+    print: (lines) => {
+      const set = lines.map((line) => `set interfaces ge-0/0/1 ${line}`).join('\n');
+      return ['ge-0/0/1                up    up', set, 'set vlans x vlan-id 7', set, ''];
+    },
+  },
+  {
+    os: cumulus,
+    port: 'swp1',
+    isolated: [],
+    apart: ['type swp', 'link mtu 9216', 'description node', 'qos mapping x'],
+    networks: [
+      'bridge domain br_default access',
+      'bridge domain br_lab access',
+      'ip address',
+      'ip vrf',
+      'router ospf area',
+      'tunnel mode',
+    ],
+    print: (lines) => ['{"swp1":{}}', JSON.stringify([{ set: { interface: { 'swp1-2': treeOf(lines) } } }])],
+  },
+  {
+    os: sonic,
+    port: 'Ethernet0',
+    isolated: [],
+    apart: ['PORT Ethernet0 mtu 9100', 'CABLE_LENGTH AZURE Ethernet0 5m', 'PORT_QOS_MAP Ethernet0 pfc_enable 3'],
+    networks: [
+      'VLAN_MEMBER Vlan7|Ethernet0 tagging_mode',
+      'INTERFACE Ethernet0 vrf_name',
+      'INTERFACE Ethernet0|192.0.2.1/31 x',
+      'PORTCHANNEL_MEMBER PortChannel1|Ethernet0 x',
+      'VLAN_SUB_INTERFACE Ethernet0.7 vlan',
+      'PORT Ethernet0 mode',
+      'VNET x|Ethernet0 y',
+    ],
+    print: (lines) => [JSON.stringify(treeOf(['PORT Ethernet0 speed 1', ...lines]))],
+  },
+  {
+    os: linux,
+    port: 'swp1',
+    isolated: [],
+    apart: ['mtu', 'qdisc'],
+    networks: ['upper', 'vlan', 'tunnel', 'filter'],
+    print: (lines) => {
+      const has = (word: string): boolean => lines.some((line) => line.split(' ')[0] === word);
+      const filter = { info_kind: 'bridge', info_data: { vlan_filtering: has('filter') ? 0 : 1 } };
+      const port = { info_slave_kind: 'bridge', info_slave_data: { isolated: true, vlan_tunnel: has('tunnel') } };
+      const links = [
+        { ifname: 'br0', linkinfo: filter },
+        { ifname: 'swp1', master: 'br0', linkinfo: port },
+        ...(has('upper') ? [{ ifname: 'x', link: 'swp1', linkinfo: { info_kind: 'macvlan' } }] : []),
+      ];
+      return [JSON.stringify(links), JSON.stringify(has('vlan') ? [{ ifname: 'swp1', vlans: [{ vlan: 7 }] }] : [])];
+    },
+  },
+  {
+    os: openconfig,
+    port: 'Ethernet1',
+    isolated: [],
+    apart: ['<config><description>node</description></config>'],
+    networks: [
+      '<ethernet><switched-vlan><config><access-vlan>7</access-vlan></config></switched-vlan></ethernet>',
+      '<ethernet><config><aggregate-id>x</aggregate-id></config></ethernet>',
+      '<routed-vlan><config><vlan>7</vlan></config></routed-vlan>',
+    ],
+    print: (lines) => {
+      const inside = lines.map((line) => line.replace(/ \w+$/, '')).join('');
+      const text = `<rpc-reply><data><interfaces><interface><name>Ethernet1</name><config><enabled>false</enabled></config>${inside}</interface></interfaces></data></rpc-reply>`;
+      return [JSON.stringify(parseXml(text)), JSON.stringify(parseXml('<rpc-reply><data/></rpc-reply>'))];
+    },
+  },
+];
+
+test('each system that is read by its lines is here', () => {
+  const names = [...switchDrivers.values()].map(({ name }) => name).filter((name) => name !== 'ovs' && name !== 'fake');
+  expect(systems.map(({ os }) => os.name).sort()).toEqual(names.sort());
+});
+
+test.each(systems.map((system) => [system.os.name, system] as const))(
+  '%s',
+  (_, { os, port, isolated, apart, networks, print }) => {
+    const reads = (lines: readonly string[]): boolean =>
+      isIsolated(os.read.parse(print(lines)).ports.get(port) ?? 'other');
+    const word = fc.stringMatching(/^[a-z]{1,6}[0-9]{1,3}$/);
+    const line = (from: readonly string[]) => fc.constantFrom(...from);
+    expect(reads(isolated)).toBe(true);
+    fc.assert(
+      fc.property(
+        fc.subarray([...apart]),
+        fc.array(fc.tuple(line(networks), word), { minLength: 1, maxLength: 3 }),
+        (more, drawn) => {
+          expect(reads([...isolated, ...more])).toBe(true);
+          const unknown = drawn.map(([begins, last]) => `${begins} ${last}`);
+          expect(reads([...isolated, ...more, ...unknown])).toBe(false);
+          expect(reads([...unknown, ...more, ...isolated])).toBe(false);
+        },
+      ),
+    );
+  },
+);
