@@ -61,7 +61,9 @@ export function mirrorPorts(text: string, longName: (name: string) => string): S
       list.split(',').flatMap((part) => {
         const [, head = '', first, last = first] = /^\s*([A-Z]\S*?)(\d+)(?: - (\d+))?(?: .*)?$/.exec(part) ?? [];
         const count = Math.max(0, Number(last) - Number(first) + 1);
-        return Array.from({ length: count || 0 }, (_, index) => longName(`${head}${Number(first) + index}`));
+        return Array.from({ length: Number.isNaN(count) ? 0 : count }, (_, index) =>
+          longName(`${head}${Number(first) + index}`),
+        );
       }),
     ),
   );
@@ -92,7 +94,7 @@ function carriedVlans(
   const odd = /^switchport mode (?!access)|^switchport access vlan (?!\d+$)|^channel-group/;
   if (lines.some((line) => odd.test(line)) || its?.mode?.startsWith('trunk')) return undefined;
   const phones = lines.filter((line) => line.startsWith(voiceLine));
-  if (phones.length === 0 && (its?.voiceVlan ?? 'none') !== 'none') return undefined;
+  if (phones.length === 0 && its?.voiceVlan !== undefined && its.voiceVlan !== 'none') return undefined;
   const access = its ? its.accessVlan : vlanAfter(lines, 'switchport access vlan', defaultVlan);
   return [access, ...phones.map((line) => readVlan(line.slice(voiceLine.length + 1)))];
 }

@@ -52,6 +52,9 @@ function placeOf(portId: string): { kind: string; numbers: number[] } | undefine
 }
 
 function compare(a: readonly number[], b: readonly number[]): number {
-  const at = a.findIndex((number, index) => number !== b[index]);
-  return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0);
+  for (const [index, number] of a.entries()) {
+    const difference = number - (b[index] ?? Number.NaN);
+    if (difference !== 0) return difference;
+  }
+  return 0;
 }

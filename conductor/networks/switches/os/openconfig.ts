@@ -198,7 +198,7 @@ function vlansOf(port: XmlElement): FoundVlans {
   ];
   const isEnabled = textAt(port, 'config', 'enabled') !== 'false';
   const mode = switched && textAt(switched, 'interface-mode');
-  const isBlank = (switched?.children.length ?? 0) + more.length === 0;
+  const isBlank = more.length === 0 && !switched?.children.length;
   if (mode === undefined) return isEnabled || !isBlank ? 'other' : isolated;
   if (!isEnabled || more.length > 0) return 'other';
   if (mode === 'ACCESS') {
