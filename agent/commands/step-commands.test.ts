@@ -185,6 +185,7 @@ describe('get_*_steps', () => {
             reboot_requested: false,
             ...(kind === 'deploy' ? {} : { abortable: false }),
             argsinfo: { size: { description: 'how big', required: false } },
+            baton_args: { size: { types: ['number'] } },
             baton_destroys: 'none',
           },
         ],

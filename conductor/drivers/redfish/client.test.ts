@@ -48,16 +48,17 @@ describe('a session that the BMC has forgotten', () => {
     await expect.poll(() => bmc.simulator.sessionCount()).toBe(1);
   });
 
-  test('the one of a password that was changed is ended', async () => {
+  test('the one of before is ended once the account has logged in otherwise, and not by a wrong password', async () => {
     const bmc = await rig();
+    const connect = (more: object) =>
+      bmc.type.connect({ redfish_address: bmc.simulator.address, redfish_username: 'admin', ...more }).power;
     expect(await bmc.power.getPowerState()).toBe('power off');
-    expect(bmc.simulator.sessionCount()).toBe(1);
-    bmc.type.connect({
-      redfish_address: bmc.simulator.address,
-      redfish_username: 'admin',
-      redfish_password: 'another',
-    });
-    await expect.poll(() => bmc.simulator.sessionCount()).toBe(0);
+    await expect(connect({ redfish_password: 'another' }).getPowerState()).rejects.toThrow('answered 401');
+    expect(bmc.simulator.counters).toMatchObject({ logins: 1, logouts: 0 });
+    const other = { redfish_password: 'open sesame', redfish_verify_ca: false };
+    expect(await connect(other).getPowerState()).toBe('power off');
+    await expect.poll(() => bmc.simulator.sessionCount()).toBe(1);
+    expect(bmc.simulator.counters).toMatchObject({ logins: 2, logouts: 1 });
   });
 });
 

@@ -21,6 +21,8 @@ export interface RedfishClientOptions {
   readonly retryMs?: number;
   /** Where BMCs may be; default: anywhere. */
   readonly outbound?: OutboundRules | undefined;
+  /** Called when the BMC has taken the account's password. */
+  readonly loggedIn?: (() => void) | undefined;
 }
 
 /** Requests to one BMC, authenticated and retried; all nodes behind the BMC share it. */
@@ -89,7 +91,7 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
     }
   };
 
-  const credentials = createCredentials(connection, transport, sendRetried, log);
+  const credentials = createCredentials(connection, transport, sendRetried, { log, loggedIn: options.loggedIn });
   return {
     origin: connection.origin,
     request: async (request) => {

@@ -71,25 +71,26 @@ export function redfishHardwareType(
   const clients = new Map<string, SharedClient>();
   const clientFor = (connection: RedfishConnection): SharedClient => {
     const key = clientKey(connection);
+    const account = `${connection.username} ${connection.origin}`;
+    const letGo = (gone: (other: string, client: SharedClient) => boolean): void => {
+      for (const [other, each] of [...clients].filter(([name, client]) => gone(name, client))) {
+        clients.delete(other);
+        // only the session: a call may be under way, and its connections end when idle
+        void logged(each, each.endSession(), context);
+      }
+    };
+    // BMCs have room for few sessions, and the password that was taken is the account's now
+    const loggedIn = (): void => letGo((other, each) => other !== key && each.account === account);
     const client = clients.get(key) ?? {
-      ...createRedfishClient(connection, { ...options, clock, log, outbound }),
+      ...createRedfishClient(connection, { ...options, clock, log, outbound, loggedIn }),
       known: {},
-      account: `${connection.username} ${connection.origin}`,
+      account,
     };
     // a Map keeps its order of insertion, so the first one is the one longest unused
-    const isNew = !clients.has(key);
     clients.delete(key);
     clients.set(key, client);
-    // the account's other password is the one of before: BMCs have room for few sessions
-    const past = isNew
-      ? [...clients].filter(([other, { account }]) => other !== key && account === client.account)
-      : [];
-    const [oldest] = clients;
-    for (const [gone, each] of clients.size > maxClients && oldest ? [...past, oldest] : past) {
-      clients.delete(gone);
-      // only the session: a call may be under way, and its connections end when idle
-      void logged(each, each.endSession(), context);
-    }
+    const [oldest] = clients.keys();
+    if (clients.size > maxClients) letGo((other) => other === oldest);
     return client;
   };
   return {

@@ -32,7 +32,7 @@ export function createCredentials(
   connection: RedfishConnection,
   transport: Transport,
   sendOpen: SendOpen,
-  log: Log,
+  { log, loggedIn }: { readonly log: Log; readonly loggedIn?: (() => void) | undefined },
 ): Credentials {
   const { username, password = '', authType } = connection;
   if (username === undefined) return { headers: async () => ({}), refused: () => false, close: async () => undefined };
@@ -59,6 +59,7 @@ export function createCredentials(
     const token = answer.headers['x-auth-token'];
     if (token === undefined)
       throw new AppError('bmc_error', `${what} gave no X-Auth-Token`, { details: { status: 501 } });
+    loggedIn?.();
     return { token, path: sessionPath(answer, connection.origin) };
   };
 
