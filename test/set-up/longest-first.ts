@@ -8,6 +8,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 export const longest: readonly string[] = [
   'vm/whole-uefi.test.ts',
   'vm/whole-bios.test.ts',
+  'switches/os/os.test.ts',
   'system/site-actions.test.ts',
   'system/some-flows.test.ts',
   'vm/redeploy.test.ts',
@@ -38,18 +39,20 @@ export const longest: readonly string[] = [
 
 /** Pure; keeps the order of what it does not know. */
 export function longestFirst<File extends { readonly moduleId: string }>(files: readonly File[]): File[] {
-  const place = ({ moduleId }: File): number => {
-    const index = longest.findIndex((file) => moduleId.endsWith(`/${file}`));
-    return index === -1 ? longest.length : index;
-  };
   return files.toSorted((a, b) => place(a) - place(b));
 }
 
-/** What needs machines begins, the longest first; unit tests are short: they fill up the cores at the end. */
+function place({ moduleId }: { readonly moduleId: string }): number {
+  const index = longest.findIndex((file) => moduleId.endsWith(`/${file}`));
+  return index === -1 ? longest.length : index;
+}
+
+/** What needs machines begins, the longest first; nearly all unit tests are short: they fill up the cores at the end. */
 export class LongestFirstSequencer extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const isUnit = ({ project }: TestSpecification): boolean => project.name === 'unit';
-    return [...longestFirst(sorted.filter((file) => !isUnit(file))), ...sorted.filter(isUnit)];
+    const isShort = (file: TestSpecification): boolean =>
+      file.project.name === 'unit' && place(file) === longest.length;
+    return [...longestFirst(sorted.filter((file) => !isShort(file))), ...sorted.filter(isShort)];
   }
 }
