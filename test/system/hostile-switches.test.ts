@@ -118,7 +118,7 @@ describe('a NETCONF server that', () => {
     ],
     ['answers deep', '<a>'.repeat(1000), /deeper than 64/],
     ['answers many elements', `<data>${'<a/>'.repeat(1_000_000)}</data>`, /more than 400000 elements/],
-    ['answers what is not XML', '&nbsp;<ok>', /no XML that is read here/],
+    ['answers what is not XML', '&nbsp;<ok>', /not XML that is read here/],
     ['answers without end', `<data>${'x'.repeat(20 * mebibyte)}</data>`, /has more than \d+ bytes/],
   ])('%s', async (_name, reply, says) => {
     const capabilities = ['base:1.0', 'base:1.1', 'capability:candidate:1.0', 'capability:confirmed-commit:1.1'];
