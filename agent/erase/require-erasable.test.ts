@@ -34,6 +34,20 @@ describe('a disk that has two paths', () => {
     expect(() => requireNoTwins([disk], [kept])).not.toThrow();
   });
 
+  test('is not erased while one of the two could not be read', () => {
+    const unread = 'udevadm info took longer than 30000 ms';
+    const [kept, disk] = [
+      testDevice({ name: '/dev/sda', ...lun }),
+      testDevice({ name: '/dev/sdb', model: 'Array', unread }),
+    ];
+    for (const [one, other] of [
+      [kept, disk],
+      [disk, kept],
+    ] as const) {
+      expect(() => requireNoTwins([one], [other])).toThrow(`is not known (${unread}): nothing was touched`);
+    }
+  });
+
   test.each([
     ['volumes of one array', lun, { ...lun, wwnWithExtension: '0x60050001' }],
     ['disks that say nothing', {}, {}],

@@ -2,7 +2,7 @@ import { nameDisk } from '#agent/erase/choose-disks.ts';
 import { nvmeController } from '#agent/erase/nvme.ts';
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import type { StorageClaim, StorageSurvey } from '#agent/storage/storage-claims.ts';
-import { canonicalWwn, isPlaceholder, isPlaceholderWwn } from '#shared/disks/placeholders.ts';
+import { compareDisks, serialKey, wwnOf } from '#shared/disks/same-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
@@ -115,52 +115,26 @@ export function sharesHardware(disk: BlockDevice, kept: readonly BlockDevice[]):
  */
 export function requireNoTwins(disks: readonly BlockDevice[], kept: readonly BlockDevice[]): void {
   for (const disk of disks) {
-    const twin = kept.find((each) => isSameDisk(each, disk));
-    if (!twin) continue;
-    throw new AppError(
-      'storage_error',
-      `${nameDisk(disk)} would be erased and is the same disk as ${nameDisk(twin)}, which is kept, by another ` +
-        'path: name it by serial or wwn, which hold for all of its paths',
-    );
+    for (const each of kept) {
+      const found = compareDisks(each, disk);
+      if (found === 'same') {
+        throw new AppError(
+          'storage_error',
+          `${nameDisk(disk)} would be erased and is the same disk as ${nameDisk(each)}, which is kept, by another ` +
+            'path: name it by serial or wwn, which hold for all of its paths',
+        );
+      }
+      if (found === 'unknown') {
+        throw new AppError(
+          'storage_error',
+          `whether ${nameDisk(disk)}, which would be erased, is ${nameDisk(each)}, which is kept, by another path is not ` +
+            `known (${disk.unread ?? each.unread}): nothing was touched. Try again`,
+        );
+      }
+    }
   }
-}
-
-/** One WWN in common, or else serial number, model and size; what contradicts it goes before: WWNs are copied too. */
-function isSameDisk(one: BlockDevice, other: BlockDevice): boolean {
-  if (contradicts(one, other)) return false;
-  const wwns = [wwnOf(one), wwnOf(other)];
-  if (wwns.every((wwn) => wwn !== undefined)) return wwns[0] === wwns[1];
-  const serial = serialKey(one);
-  return serial !== undefined && serial === serialKey(other);
-}
-
-/** Both paths to a disk show its serial number, model and size. */
-function contradicts(one: BlockDevice, other: BlockDevice): boolean {
-  const [ours, theirs] = [serialsOf(one), serialsOf(other)];
-  const differ = <T>(a: T | null, b: T | null): boolean => a !== null && b !== null && a !== b;
-  return (
-    (ours.length > 0 && theirs.length > 0 && !ours.some((serial) => theirs.includes(serial))) ||
-    differ(one.model, other.model) ||
-    differ(one.sizeBytes || null, other.sizeBytes || null)
-  );
-}
-
-function serialsOf({ serial, serials }: BlockDevice): readonly string[] {
-  return [...(serial === null ? [] : [serial]), ...serials].filter((each) => !isPlaceholder(each));
 }
 
 function identityOf(disk: BlockDevice): string | undefined {
   return wwnOf(disk) ?? serialKey(disk);
-}
-
-/** With its extension: without, the volumes of a disk array have one WWN. */
-function wwnOf(disk: BlockDevice): string | undefined {
-  const wwn = disk.wwnWithExtension ?? disk.wwn;
-  return wwn === null || isPlaceholderWwn(wwn) ? undefined : canonicalWwn(wwn);
-}
-
-/** `undefined` where a serial number says too little: the slots of a card reader have the reader's. */
-function serialKey({ serial, model, sizeBytes, tran }: BlockDevice): string | undefined {
-  const saysTooLittle = serial === null || isPlaceholder(serial) || tran === 'usb';
-  return saysTooLittle ? undefined : JSON.stringify([serial, model, sizeBytes]);
 }

@@ -144,6 +144,8 @@ describe('udev that does not answer', () => {
   test.each([
     ['in time', () => Promise.reject(slow), 'took longer than 30000 ms'],
     ['with success', () => Promise.reject(new AppError('command_failed', 'udevadm exited with 1')), 'exited with 1'],
+    ['with a word', () => Promise.resolve(ranWell('')), 'has not looked at'],
+    ['of this device', () => Promise.resolve(ranWell('Unknown device')), 'has not looked at'],
     // what it prints of a device from /sys alone
     ['of its own', () => Promise.resolve(ranWell('DEVPATH=/a\nDEVNAME=/dev/vda\n')), 'has not looked at /dev/vda'],
   ] as const)('leaves the disk unread when it never answers %s', async (_how, run, why) => {

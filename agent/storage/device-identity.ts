@@ -119,7 +119,7 @@ async function readUdev(
 ): Promise<{ readonly properties: string; readonly unread?: string | undefined }> {
   const ask = async (): Promise<string> => {
     const { stdout } = await run('udevadm', ['info', '--query=property', `--name=${name}`], { timeoutMs: 30_000 });
-    if (/^DEVPATH=/m.test(stdout) && !/^(USEC_INITIALIZED|DEVLINKS|ID_\w+)=/m.test(stdout)) {
+    if (!/^(USEC_INITIALIZED|DEVLINKS|ID_\w+)=/m.test(stdout)) {
       throw new AppError('storage_error', `udev has not looked at ${name} yet`);
     }
     return stdout;

@@ -1,5 +1,6 @@
 import { type Disk, isNoDisk } from '#shared/disks/disk.ts';
 import { mismatches, parseHints, type RootDeviceHints } from '#shared/disks/root-device-hints.ts';
+import { compareDisks } from '#shared/disks/same-disk.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -30,7 +31,7 @@ export function chooseRootDevice<D extends Disk>(devices: readonly D[], node: No
     device,
     reasons: [
       ...unusable(device),
-      ...(skipped.get(device) ?? []),
+      ...(skipped.get(device) ?? pathToSkipped(device, skipped)),
       ...(skippedBelow.has(device.name) ? ['it stands on a disk on the skip list'] : []),
       ...(hints === undefined ? unlikely(device) : []),
       ...mismatches(device, tests),
@@ -62,6 +63,17 @@ function whySkipped(device: Disk, isSkipped: (disk: Disk) => boolean): readonly 
     if (!(error instanceof AppError)) throw error;
     return [error.message];
   }
+}
+
+/** By another path it would be written all the same: an entry may name a path only. */
+function pathToSkipped(device: Disk, skipped: ReadonlyMap<Disk, readonly [string] | undefined>): readonly string[] {
+  return [...skipped]
+    .filter(([other, why]) => why !== undefined && other !== device && isDisk(other))
+    .flatMap(([other]) => {
+      const found = compareDisks(device, other);
+      if (found === 'other') return [];
+      return [`it ${found === 'same' ? 'is' : 'may be'} another path to ${other.name}, which is on the skip list`];
+    });
 }
 
 function readHints(node: NodeFields): { readonly hints: RootDeviceHints | undefined; readonly source: string } {

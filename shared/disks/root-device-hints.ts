@@ -128,8 +128,9 @@ export function protects(device: Disk, hints: readonly HintTest[]): boolean | un
 }
 
 function isUnsure(device: Disk, { isIdentity, field, wanted }: HintTest): boolean {
-  // a device's own name is always known
-  return isIdentity && device.unread !== undefined && (field !== 'name' || wanted.includes('/disk/'));
+  // the kernel's own name of a device is always known
+  const isKnown = field === 'name' && /^\s*\/dev\/[\w!-]+\s*$/.test(wanted);
+  return isIdentity && device.unread !== undefined && !isKnown;
 }
 
 function parseTest(kind: HintField['kind'], wanted: unknown, field: string): HintTest['matches'] {
