@@ -146,6 +146,7 @@ test('a loader of the distribution alone is found; entries of systems that are g
   );
   expect(listed).not.toContain('gone');
   expect(listed).toContain('UiApp');
+  await copyFile(join(directory, 'variables.fd'), join(directory, 'installed.fd'));
 });
 
 test('a root file system that GRUB can not read is refused by its feature', async () => {
@@ -154,4 +155,15 @@ test('a root file system that GRUB can not read is refused by its feature', asyn
   expect(answer.command_error?.details).toMatch(
     /GRUB can't read \/boot\/grub\/grub.cfg on \/dev\/vda9, so the machine would not boot: .* GRUB does not know inline_data: /,
   );
+});
+
+test('the firmware starts that loader by its entry', async () => {
+  await stop();
+  await copyFile(join(directory, 'installed.fd'), join(directory, 'variables.fd'));
+  const before = (await serial()).length;
+  machine = boot([]);
+  const started = async () => (await serial()).slice(before);
+  await expect
+    .poll(started)
+    .toMatch(/BdsDxe: starting Boot\w+ "ironic1" from HD\(.*\\EFI\\debian\\grubx64.efi[\s\S]*Linux version/);
 });
