@@ -42,9 +42,11 @@ export function readJunosPorts({ terse, inherited, vlans, written, switchOptions
   const own = linesByPort(written ?? inherited);
   const numbers = numbersOf(vlans);
   const live = new Set([...terse.matchAll(/^(\S+)\.\d+[ \t]+\S+[ \t]+\S+[ \t]+\S/gm)].map((match) => match[1] ?? ''));
-  const named = new Map(
-    [...vlans.matchAll(/^set vlans (\S+) interface (\S+?)(?:\.\d+)?$/gm)].map((at) => [at[2] ?? '', at[1] ?? '']),
-  );
+  const naming = [...vlans.matchAll(/^set vlans (\S+) interface "?([^\s"]+?)"?(?:\.\d+)?(?: .*)?$/gm)];
+  const vlanNaming = (portId: string): string | undefined =>
+    naming.find(([, , name = '']) => mayMean(name, portId))?.[1];
+  const isUnexpanded =
+    written !== undefined && hasGroups(written) && linesOf(inherited).every((line) => linesOf(written).includes(line));
   const phones = new Set(
     [...switchOptions.matchAll(/ voip interface (\S+?)(?:\.\d+)?(?: |$)/gm)].map((match) => match[1] ?? ''),
   );
@@ -57,16 +59,20 @@ export function readJunosPorts({ terse, inherited, vlans, written, switchOptions
     const ranges = rangesNaming(written ?? inherited, portId).filter(({ lines: its }) =>
       its.some((line) => putsIntoNetwork.test(line) || (isGroup(line) && (given.length > 0 || written === undefined))),
     );
-    const why = whyFixed(portId, { given, ranges: ranges.map(({ name }) => name), mine, vlan: named.get(portId) });
+    const why = whyFixed(portId, { given, ranges: ranges.map(({ name }) => name), mine, vlan: vlanNaming(portId) });
     if (why !== undefined) fixed.set(portId, why);
     const isPhone =
-      phones.has(portId) || (phones.has('access-ports') && lines.some((line) => line.startsWith(switching)));
+      phones.has(portId) ||
+      phones.has('all') ||
+      (phones.has('access-ports') && lines.some((line) => line.startsWith(switching)));
     const isSeen = given.length > 0 || lines.some((line) => line.startsWith(switching));
     // what was asked for and is not there was not expanded
     const unseen = [
       ...(ranges.length > 0 && !isSeen ? ranges.map(({ name }) => `interface-range ${name}`) : []),
       ...(written === undefined ? mine.filter(isGroup) : []),
-      ...(named.has(portId) ? [`vlans ${named.get(portId)} interface ${portId}`] : []),
+      ...(isUnexpanded && !isSeen ? ['apply-groups, of which nothing is shown'] : []),
+      ...mine.filter((line) => putsIntoNetwork.test(line) && !lines.includes(line)),
+      ...(vlanNaming(portId) === undefined ? [] : [`vlans ${vlanNaming(portId)} interface ${portId}`]),
       ...(isPhone ? [`switch-options voip interface ${portId}`] : []),
     ];
     return [portId, [...lines, ...unseen.map((line) => `unseen: ${line}`)]] as const;
@@ -86,6 +92,19 @@ export function readJunosPorts({ terse, inherited, vlans, written, switchOptions
     fixed,
     vlans: new Set([...numbers.values()].flat()),
   };
+}
+
+/** Whether a name of an interface, as VLANs have it, may mean the port: its own, or one of a form that names several. */
+function mayMean(name: string, portId: string): boolean {
+  return name === portId || !/^([a-z]+-[\d/:]+|ae\d+|irb|vlan)$/.test(name);
+}
+
+function hasGroups(config: string): boolean {
+  return /^set interfaces (.* )?apply-groups /m.test(config);
+}
+
+function linesOf(config: string): readonly string[] {
+  return config.split('\n').map((line) => line.trim());
 }
 
 /** Lines about each interface, without its name. What is deactivated has a line that says so. */

@@ -26,10 +26,10 @@ function isNamed(text: string, portId: string): boolean {
     return from.kind === at.kind && compare(from.numbers, at.numbers) <= 0 && compare(at.numbers, to.numbers) <= 0;
   }
   const pattern = /^member "?([^\s"]+)"?$/.exec(text)?.[1];
-  if (pattern === undefined) return true;
+  if (pattern === undefined || /[^\w/:.,\-*[\]]/.test(pattern)) return true;
   const parts = pattern.match(/\[[\d,-]+\]|\*|[^[\]*]+|[[\]]/g) ?? [];
   const form = parts.map((part) => {
-    if (part === '*') return '[\\d/:]+';
+    if (part === '*') return '\\S*';
     return part.startsWith('[') && part.length > 1 ? part : part.replace(/[.+?^${}()|\\]/g, '\\$&');
   });
   return new RegExp(`^${form.map(numberSet).join('')}$`).test(portId);
@@ -38,7 +38,7 @@ function isNamed(text: string, portId: string): boolean {
 /** `[0-15,20]` is a set of numbers, not of characters. */
 function numberSet(part: string): string {
   const inside = /^\[([\d,-]+)\]$/.exec(part)?.[1];
-  if (inside === undefined || part === '[\\d/:]+') return part;
+  if (inside === undefined) return part;
   const numbers = inside.split(',').flatMap((each) => {
     const [from = 0, to = from] = each.split('-').map(Number);
     return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index);
@@ -53,7 +53,8 @@ function placeOf(portId: string): { kind: string; numbers: number[] } | undefine
 
 function compare(a: readonly number[], b: readonly number[]): number {
   for (const [index, number] of a.entries()) {
-    const difference = number - (b[index] ?? Number.NaN);
+    // a channel of a port is where its port is
+    const difference = number - (b[index] ?? number);
     if (difference !== 0) return difference;
   }
   return 0;

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { junos } from '#conductor/networks/switches/os/junos.ts';
+
+const terse = 'ge-0/0/1                up    down\nxe-0/0/10:1             up    down\n';
+const vlans = 'set vlans v100 vlan-id 100\n';
+const access = 'unit 0 family ethernet-switching vlan members 100';
+
+function read(inherited: string, written: string, ofVlans = vlans): unknown {
+  return junos.read.parse([terse, inherited, ofVlans, written, '']).ports.get('ge-0/0/1');
+}
+
+test.each([
+  ['an inherited text without what is written', '', `set interfaces ge-0/0/1 ${access}\n`],
+  ['a group of the port that nothing is shown of', ...twice('set interfaces ge-0/0/1 apply-groups ACCESS\n')],
+  ['a group of all interfaces that nothing is shown of', ...twice('set interfaces apply-groups ACCESS\n')],
+])('%s is no isolation', (_what, inherited, written) => {
+  expect(read(inherited, written)).toBe('other');
+});
+
+test.each(['*', 'ge-0/0/?', 'ge-0/0/[!5]', '<ge-*>', '(ge|xe)-0/0/1', 'ge-*', 'ge-0/0/[0-5]'])(
+  'a range with member %s may name the port',
+  (member) => {
+    const range = `set interfaces interface-range X member "${member}"\nset interfaces interface-range X ${access}\n`;
+    expect(read(range, range)).toBe('other');
+  },
+);
+
+test.each(['ge-0/0/1.0 mapping swap', 'ge-0/0/*', 'all', 'X'])('a VLAN with interface %s may name the port', (name) => {
+  expect(read('', '', `${vlans}set vlans v100 interface ${name}\n`)).toBe('other');
+});
+
+test('a channel is in the range that ends at its port', () => {
+  const range = `set interfaces interface-range X member-range xe-0/0/0 to xe-0/0/10\nset interfaces interface-range X ${access}\n`;
+  expect(junos.read.parse([terse, range, vlans, range, '']).ports.get('xe-0/0/10:1')).toBe('other');
+});
+
+test('a port without any of these is isolated, which shows that the others are not for another reason', () => {
+  const text = 'set interfaces ge-0/0/1 description server\n';
+  expect(read(text, text)).toEqual({ untagged: undefined, tagged: [] });
+});
+
+function twice(text: string): [string, string] {
+  return [text, text];
+}
