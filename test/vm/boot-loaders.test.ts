@@ -2,7 +2,7 @@ import { copyFile, mkdir, mkdtemp, open, readFile, rm, truncate, writeFile } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { readDiskTable } from '#agent/storage/sfdisk.ts';
 import { type FakeConductor, fakeToken, startFakeConductor } from '#agent/testing/fake-conductor.ts';
@@ -20,6 +20,14 @@ import { freePort } from '#test/support/free-port.ts';
 const mib = 1024 * 1024;
 const rootUuid = 'b2a70000-0000-4000-8000-0000000000aa';
 const ovmf = '/usr/share/OVMF';
+
+const variables = '/sys/firmware/efi/efivars';
+/** Few large variables, then ever smaller ones, until the firmware takes none; it gets their room back at a restart only. */
+const fillStore = [
+  'i=0; for size in 30000 4096 1024 256 32; do printf "\\007\\0\\0\\0" >/tmp/f; head -c $size /dev/zero >>/tmp/f',
+  `while i=$((i+1)); dd if=/tmp/f of=${variables}/fill$i-cfc8fc79-be2e-4ddc-97f0-9f98bfe298a0 bs=64k count=1 2>&1; do :; done`,
+  'done',
+].join('; ');
 
 let directory: string;
 let disk: string;
@@ -155,6 +163,25 @@ test('a root file system that GRUB can not read is refused by its feature', asyn
   expect(answer.command_error?.details).toMatch(
     /GRUB can't read \/boot\/grub\/grub.cfg on \/dev\/vda9, so the machine would not boot: .* GRUB does not know inline_data: /,
   );
+});
+
+test('a full variable store: no success without a removable path, a warning with one', async () => {
+  const onEsp = (command: string) => sendLine(`mount $(blkid -t TYPE=vfat -o device) /mnt; ${command}; umount /mnt`);
+  onTestFinished(async () => {
+    await onEsp('rm -rf /mnt/EFI/BOOT; sync');
+  });
+  expect(await sendLine(fillStore)).toContain('No space left');
+  const refused = await installBootloader();
+  expect(refused.command_status).toBe('FAILED');
+  expect(refused.command_error?.details).toMatch(/took no boot entry for ironic1 .*the step clean_uefi_nvram removes/);
+
+  await onEsp('mkdir /mnt/EFI/BOOT; cp /mnt/EFI/debian/grubx64.efi /mnt/EFI/BOOT/BOOTX64.EFI');
+  const warning = expect.stringMatching(/took no boot entry for ironic[12] .*it has to boot by the removable path/);
+  expect(await installBootloader()).toMatchObject({
+    command_status: 'SUCCEEDED',
+    command_result: { bootloader_result: { warnings: [warning, warning] } },
+  });
+  expect(await sendLine('efibootmgr')).not.toContain('ironic1');
 });
 
 test('the firmware starts that loader by its entry', async () => {
