@@ -45,8 +45,9 @@ export function readJunosPorts({ terse, inherited, vlans, written, switchOptions
   const naming = [...vlans.matchAll(/^set vlans (\S+) interface "?([^\s"]+?)"?(?:\.\d+)?(?: .*)?$/gm)];
   const vlanNaming = (portId: string): string | undefined =>
     naming.find(([, , name = '']) => mayMean(name, portId))?.[1];
+  const asWritten = linesOf(written ?? '');
   const isUnexpanded =
-    written !== undefined && hasGroups(written) && linesOf(inherited).every((line) => linesOf(written).includes(line));
+    written !== undefined && hasGroups(written) && [...linesOf(inherited)].every((line) => asWritten.has(line));
   const phones = new Set(
     [...switchOptions.matchAll(/ voip interface (\S+?)(?:\.\d+)?(?: |$)/gm)].map((match) => match[1] ?? ''),
   );
@@ -54,12 +55,13 @@ export function readJunosPorts({ terse, inherited, vlans, written, switchOptions
   const sections = names.map((portId) => {
     const lines = active.get(portId) ?? [];
     const mine = own.get(portId) ?? [];
+    const vlan = vlanNaming(portId);
     const given = lines.filter((line) => putsIntoNetwork.test(line) && !mine.includes(line));
     const isGroup = (line: string): boolean => line.startsWith('apply-groups ');
     const ranges = rangesNaming(written ?? inherited, portId).filter(({ lines: its }) =>
       its.some((line) => putsIntoNetwork.test(line) || (isGroup(line) && (given.length > 0 || written === undefined))),
     );
-    const why = whyFixed(portId, { given, ranges: ranges.map(({ name }) => name), mine, vlan: vlanNaming(portId) });
+    const why = whyFixed(portId, { given, ranges: ranges.map(({ name }) => name), mine, vlan });
     if (why !== undefined) fixed.set(portId, why);
     const isPhone =
       phones.has(portId) ||
@@ -72,7 +74,7 @@ export function readJunosPorts({ terse, inherited, vlans, written, switchOptions
       ...(written === undefined ? mine.filter(isGroup) : []),
       ...(isUnexpanded && !isSeen ? ['apply-groups, of which nothing is shown'] : []),
       ...mine.filter((line) => putsIntoNetwork.test(line) && !lines.includes(line)),
-      ...(vlanNaming(portId) === undefined ? [] : [`vlans ${vlanNaming(portId)} interface ${portId}`]),
+      ...(vlan === undefined ? [] : [`vlans ${vlan} interface ${portId}`]),
       ...(isPhone ? [`switch-options voip interface ${portId}`] : []),
     ];
     return [portId, [...lines, ...unseen.map((line) => `unseen: ${line}`)]] as const;
@@ -103,8 +105,8 @@ function hasGroups(config: string): boolean {
   return /^set interfaces (.* )?apply-groups /m.test(config);
 }
 
-function linesOf(config: string): readonly string[] {
-  return config.split('\n').map((line) => line.trim());
+function linesOf(config: string): ReadonlySet<string> {
+  return new Set(config.split('\n').map((line) => line.trim()));
 }
 
 /** Lines about each interface, without its name. What is deactivated has a line that says so. */
