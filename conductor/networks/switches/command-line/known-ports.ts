@@ -12,18 +12,27 @@ export interface KnownWords {
   readonly apart: readonly RegExp[];
 }
 
-/** @param vlansOf gets only lines of `networks`; a line of another kind never reaches it */
+/**
+ * @param vlansOf gets only lines of `networks`; a line of another kind never reaches it
+ * @param names of all interfaces, where `sections` lacks some: one that is part of a port is a use of it
+ */
 export function knownPorts(
   sections: Iterable<readonly [portId: string, lines: readonly string[]]>,
   { networks, apart }: KnownWords,
   vlansOf: (lines: readonly string[], portId: string) => FoundVlans,
+  names: Iterable<string> = [...sections].map(([portId]) => portId),
 ): Required<Pick<SwitchSnapshot, 'ports' | 'unread'>> {
+  const parts = [...names].filter((name) => name.includes('.'));
   const isOne = (words: readonly RegExp[], line: string): boolean => words.some((form) => form.test(line));
   const ports = new Map<string, FoundVlans>();
   const unread = new Map<string, readonly string[]>();
   for (const [portId, lines] of sections) {
     const known = lines.filter((line) => isOne(networks, line));
-    const odd = lines.filter((line) => !known.includes(line) && !isOne(apart, line));
+    const odd = [
+      ...lines.filter((line) => !known.includes(line) && !isOne(apart, line)),
+      // a subinterface takes frames of the port
+      ...parts.filter((name) => name.startsWith(`${portId}.`)).map((name) => `interface ${name}`),
+    ];
     ports.set(portId, odd.length === 0 ? vlansOf(known, portId) : 'other');
     if (odd.length > 0) unread.set(portId, odd);
   }

@@ -95,8 +95,11 @@ export function readAosCxPorts(
   const mirrors = new Set([...config.matchAll(/^\s+destination interface (\S+)/gm)].map((match) => match[1]));
   const vlans = [...config.matchAll(/^vlan ([\d,-]+)\s*$/gm)].map((match) => readVlans(match[1] ?? ''));
   return {
-    ...knownPorts(sections, words, (lines, portId) =>
-      mirrors.has(portId) ? 'other' : vlansOf(lines, shown.get(portId), canRoute),
+    ...knownPorts(
+      sections,
+      words,
+      (lines, portId) => (mirrors.has(portId) ? 'other' : vlansOf(lines, shown.get(portId), canRoute)),
+      new Set([...sections.keys(), ...shown.keys()]),
     ),
     carried: carriedBy(sections, (lines, portId) => (isRouted(lines, shown.get(portId), canRoute) ? [] : undefined)),
     fixed: new Map(canRoute === false ? [...sections.keys()].map((portId) => [portId, noIsolation]) : []),

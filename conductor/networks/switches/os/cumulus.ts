@@ -51,7 +51,8 @@ export const cumulus: SwitchOs = {
       const vlans = set.flatMap((part) => Object.keys(part.bridge?.domain[bridge]?.vlan ?? {})).map(readVlans);
       const sections = Object.keys(shown).map((portId) => {
         const lines = leavesOf(settings.get(portId) ?? {});
-        const upper = [...settings.keys()].filter((name) => name.startsWith(`${portId}.`));
+        // a subinterface of a name of its own
+        const upper = [...settings].filter(([, its]) => its['base-interface'] === portId).map(([name]) => name);
         const live =
           lines.length === 0 || !lines.some((line) => line.startsWith('bridge ')) ? shown[portId]?.bridge : undefined;
         const more = [
@@ -66,7 +67,10 @@ export const cumulus: SwitchOs = {
         return [portId, [...lines, ...more]] as const;
       });
       return {
-        ...knownPorts(sections, words, (lines, portId) => vlansOf(lines, settings.get(portId))),
+        ...knownPorts(sections, words, (lines, portId) => vlansOf(lines, settings.get(portId)), [
+          ...settings.keys(),
+          ...Object.keys(shown),
+        ]),
         vlans: vlans.includes(undefined) ? ('unknown' as const) : new Set(vlans.flatMap((its) => its ?? [])),
       };
     },

@@ -69,10 +69,15 @@ export const eos: SwitchOs = {
       );
       const ports = Object.keys(shown).map((portId) => [portId, sections.get(portId) ?? []] as const);
       return {
-        ...knownPorts(ports, switchportWords, (_, portId) => {
-          const port = shown[portId];
-          return port && !mirrors.has(portId) ? vlansOf(port) : 'other';
-        }),
+        ...knownPorts(
+          ports,
+          switchportWords,
+          (_, portId) => {
+            const port = shown[portId];
+            return port && !mirrors.has(portId) ? vlansOf(port) : 'other';
+          },
+          sections.keys(),
+        ),
         // a routed one carries no VLAN of the switch
         carried: carriedBy(ports, (_, portId) => (shown[portId]?.enabled === false ? [] : undefined)),
         vlans: new Set(Object.keys(parseAnswer(Vlans, vlans).vlans).flatMap((vlan) => readVlan(vlan) ?? [])),

@@ -200,8 +200,10 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 function linesAbout(database: Database, portId: string): string[] {
   const its = database.PORT[portId] ?? database.PORTCHANNEL[portId] ?? {};
   const mode = its['mode'] === undefined ? [] : [`mode ${textOf(its['mode'])}`];
+  // names of subinterfaces may be short, as those of interfaces have 15 characters at most: `Eth64.1000`, `Po7.20`
+  const parents = [portId, portId.replace(/^(Eth|Po)[A-Za-z]+/, '$1')].map((name) => `${name}.`);
   const isPort = (name: unknown): boolean =>
-    name === portId || (typeof name === 'string' && name.startsWith(`${portId}.`));
+    name === portId || (typeof name === 'string' && parents.some((parent) => name.startsWith(parent)));
   const lines = Object.entries(database).flatMap(([name, entries]) => {
     if (tablesApart.includes(name) || typeof entries !== 'object' || entries === null) return [];
     return Object.entries(entries as Record<string, unknown>).flatMap(([key, entry]) => {

@@ -52,8 +52,14 @@ const ciscoNetworks = [
   'service instance',
   'switchport trunk group',
 ];
+/** Lines that begin with `top` are not of the section, but stand beside it, perhaps with lines of their own. */
+const top = 'top: ';
+const tops = (lines: readonly string[]): string[] =>
+  lines.flatMap((line) => (line.startsWith(top) ? line.slice(top.length) : []));
+const within = (lines: readonly string[]): string[] => lines.filter((line) => !line.startsWith(top));
 const section = (name: string, lines: readonly string[]): string =>
-  [`interface ${name}`, ...lines.map((line) => ` ${line}`)].join('\n');
+  [`interface ${name}`, ...within(lines).map((line) => ` ${line}`), ...tops(lines)].join('\n');
+const subinterface = (name: string): string => `${top}interface ${name}.7\n description`;
 
 /** A tree from lines of keys, the last of which is the value. */
 function treeOf(lines: readonly string[]): Record<string, unknown> {
@@ -78,7 +84,7 @@ const systems: readonly System[] = [
     port: 'Ethernet1/1',
     isolated: cisco,
     apart: ciscoApart,
-    networks: ciscoNetworks,
+    networks: [...ciscoNetworks, subinterface('Ethernet1/1')],
     print: (lines) => [
       section('Ethernet1/1', lines),
       'Name: Ethernet1/1\n  Switchport: Enabled\n  Operational Mode: down\n  Access Mode VLAN: 1 (default)',
@@ -90,7 +96,7 @@ const systems: readonly System[] = [
     port: 'GigabitEthernet1/0/1',
     isolated: cisco,
     apart: ciscoApart,
-    networks: ciscoNetworks,
+    networks: [...ciscoNetworks, subinterface('GigabitEthernet1/0/1')],
     print: (lines) => [section('GigabitEthernet1/0/1', lines), '1 default active', '', ''],
   },
   {
@@ -98,12 +104,20 @@ const systems: readonly System[] = [
     port: 'Ethernet1',
     isolated: cisco,
     apart: ciscoApart,
-    networks: ciscoNetworks,
+    networks: [...ciscoNetworks, subinterface('Ethernet1')],
     print: (lines) => [
       '{"switchports":{"Ethernet1":{"enabled":true,"switchportInfo":{"mode":"trunk","trunkAllowedVlans":"NONE"}}}}',
       '{"vlans":{"1":{}}}',
       JSON.stringify({
-        cmds: { 'interface Ethernet1': { cmds: Object.fromEntries(lines.map((line) => [line, null])) } },
+        cmds: {
+          'interface Ethernet1': { cmds: Object.fromEntries(within(lines).map((line) => [line, null])) },
+          ...Object.fromEntries(
+            tops(lines).map((text) => {
+              const [head = '', ...below] = text.split('\n');
+              return [head, { cmds: Object.fromEntries(below.map((line) => [line.trim(), null])) }];
+            }),
+          ),
+        },
       }),
     ],
   },
@@ -112,7 +126,7 @@ const systems: readonly System[] = [
     port: 'ethernet1/1/1',
     isolated: ['no switchport'],
     apart: ciscoApart,
-    networks: [...ciscoNetworks, 'virtual-network', 'channel-group 7 mode'],
+    networks: [...ciscoNetworks, 'virtual-network', 'channel-group 7 mode', subinterface('ethernet1/1/1')],
     print: (lines) => [section('ethernet1/1/1', lines), '* 1 Active'],
   },
   {
@@ -128,6 +142,7 @@ const systems: readonly System[] = [
       'vrf attach',
       'ip address',
       'lag',
+      subinterface('1/1/1'),
     ],
     print: (lines) => [
       `!Version ArubaOS-CX GL.10.13.0001\nvlan 1\n${section('1/1/1', lines)}`,
@@ -167,8 +182,22 @@ const systems: readonly System[] = [
       'ip vrf',
       'router ospf area',
       'tunnel mode',
+      `${top}swp1.7 vlan`,
+      `${top}base-interface swp1 uplink`,
     ],
-    print: (lines) => ['{"swp1":{}}', JSON.stringify([{ set: { interface: { 'swp1-2': treeOf(lines) } } }])],
+    print: (lines) => [
+      '{"swp1":{}}',
+      JSON.stringify([
+        {
+          set: {
+            interface: {
+              'swp1-2': treeOf(within(lines)),
+              ...treeOf(tops(lines).map((line) => line.replace(/^(base-interface swp1) uplink (.*)$/, '$2 $1'))),
+            },
+          },
+        },
+      ]),
+    ],
   },
   {
     os: sonic,
@@ -181,6 +210,7 @@ const systems: readonly System[] = [
       'INTERFACE Ethernet0|192.0.2.1/31 x',
       'PORTCHANNEL_MEMBER PortChannel1|Ethernet0 x',
       'VLAN_SUB_INTERFACE Ethernet0.7 vlan',
+      'VLAN_SUB_INTERFACE Eth0.7 vlan',
       'PORT Ethernet0 mode',
       'VNET x|Ethernet0 y',
     ],
@@ -213,6 +243,7 @@ const systems: readonly System[] = [
       '<ethernet><switched-vlan><config><access-vlan>7</access-vlan></config></switched-vlan></ethernet>',
       '<ethernet><config><aggregate-id>x</aggregate-id></config></ethernet>',
       '<routed-vlan><config><vlan>7</vlan></config></routed-vlan>',
+      '<subinterfaces><subinterface><index>7</index></subinterface></subinterfaces>',
     ],
     print: (lines) => {
       const inside = lines.map((line) => line.replace(/ \w+$/, '')).join('');
