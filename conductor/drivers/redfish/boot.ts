@@ -1,6 +1,7 @@
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { BootDeviceSetting, FirmwareBootInterface, ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
+import { hasMakersWay } from '#conductor/drivers/redfish/makers.ts';
 import { resetSystem } from '#conductor/drivers/redfish/power.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { type Boot, ComputerSystem, SecureBoot } from '#conductor/drivers/redfish/schemas.ts';
@@ -27,6 +28,8 @@ export interface BootRequest {
   readonly bootMode: BootMode | undefined;
 }
 
+type Machine = Pick<ComputerSystem, 'Manufacturer' | 'Model'>;
+
 interface BootPlan {
   readonly patch: Readonly<Record<string, string>>;
   readonly persistent: boolean;
@@ -37,13 +40,8 @@ interface BootPlan {
  * becomes one for the next boot in the end: DMTF has deprecated `Continuous`, and some vendors have dropped it.
  * @throws AppError `not_supported` naming what the BMC offers.
  */
-function planBootPatches(
-  request: BootRequest,
-  boot: Boot,
-  manufacturer: string | null | undefined,
-): readonly BootPlan[] {
-  const supermicro = manufacturer?.toLowerCase().includes('supermicro') ?? false;
-  const target = chooseTarget(request.device, boot, supermicro);
+function planBootPatches(request: BootRequest, boot: Boot, machine: Machine): readonly BootPlan[] {
+  const target = chooseTarget(request.device, boot, machine);
   const wanted = request.persistent ? ['Continuous', 'Once'] : ['Once'];
   const legal = boot['BootSourceOverrideEnabled@Redfish.AllowableValues'] ?? [];
   const offered = legal.length === 0 ? wanted : wanted.filter((each) => legal.includes(each));
@@ -53,7 +51,7 @@ function planBootPatches(
       `boot device ${request.device} ${request.persistent ? 'for all boots' : 'for one boot'}: the BMC offers ${legal.join(', ')} only`,
     );
   }
-  const mode = modeToSend(request.bootMode, boot, supermicro);
+  const mode = modeToSend(request.bootMode, boot, machine);
   return offered.flatMap((enabled) => {
     const plain = { BootSourceOverrideTarget: target, BootSourceOverrideEnabled: enabled };
     const patches = [
@@ -65,24 +63,25 @@ function planBootPatches(
   });
 }
 
-function chooseTarget(device: BootDevice, boot: Boot, supermicro: boolean): string {
+function chooseTarget(device: BootDevice, boot: Boot, machine: Machine): string {
   const target = targets[device];
   const legal = boot['BootSourceOverrideTarget@Redfish.AllowableValues'] ?? [];
-  // Supermicro X11/X12 list Cd, but only UsbCd boots their virtual CD
-  const wanted = supermicro && device === 'cdrom' && legal.includes('UsbCd') ? 'UsbCd' : target;
+  const isUsbCd = device === 'cdrom' && legal.includes('UsbCd') && hasMakersWay('boots virtual CDs as UsbCd', machine);
+  const wanted = isUsbCd ? 'UsbCd' : target;
   if (wanted !== undefined && (legal.length === 0 || legal.includes(wanted))) return wanted;
   throw new AppError('not_supported', `boot device ${device}: the BMC offers ${legal.join(', ') || 'no such target'}`);
 }
 
 /**
  * The mode goes along when it would change: BMCs without the property refuse it, some want BIOS settings reloaded for
- * it. Supermicro falls back to legacy when an override comes without: it gets the mode that it has.
+ * it. Machines that forget it are told the mode that they have.
  */
-function modeToSend(mode: BootMode | undefined, boot: Boot, supermicro: boolean): string | undefined {
+function modeToSend(mode: BootMode | undefined, boot: Boot, machine: Machine): string | undefined {
   if (!('BootSourceOverrideMode' in boot)) return undefined;
-  if (mode === undefined) return supermicro ? (boot.BootSourceOverrideMode ?? undefined) : undefined;
+  const forgets = hasMakersWay('forgets the boot mode', machine);
+  if (mode === undefined) return forgets ? (boot.BootSourceOverrideMode ?? undefined) : undefined;
   const wanted = mode === 'uefi' ? 'UEFI' : 'Legacy';
-  return boot.BootSourceOverrideMode === wanted && !supermicro ? undefined : wanted;
+  return boot.BootSourceOverrideMode === wanted && !forgets ? undefined : wanted;
 }
 
 /** What an override means. A disabled one is none, whatever target it still shows (many reset it after a boot). */
@@ -169,12 +168,12 @@ export function redfishManagement(system: RedfishSystem): ManagementInterface {
     setBootDevice: async (device, options) => {
       const { signal } = callDeadline(options, setTimeoutMs);
       const what = `set boot device ${device} at ${system.client.origin}`;
-      const { boot, resource, manufacturer } = await readBoot(system, signal);
+      const { boot, resource, machine } = await readBoot(system, signal);
       // sent even when it reads the same: BMCs that use up a "Continuous" override at POST still show it
       const plans = planBootPatches(
         { device, persistent: options.persistent, bootMode: options.bootMode },
         boot,
-        manufacturer,
+        machine,
       );
       const send = async ({ patch, persistent }: (typeof plans)[number]): Promise<{ persistent: boolean }> => {
         const answer = await patchResource(system.client, resource, { Boot: patch }, signal);
@@ -190,7 +189,7 @@ interface BootPlace {
   readonly boot: Boot;
   /** Where the override is written: the system, or its Settings resource when that has the property. */
   readonly resource: Resource<ComputerSystem>;
-  readonly manufacturer: string | null | undefined;
+  readonly machine: Machine;
 }
 
 /** @throws AppError `not_supported` for a system without a boot override. */
@@ -207,13 +206,13 @@ async function findBoot(
   resource: Resource<ComputerSystem>,
   signal: AbortSignal,
 ): Promise<BootPlace | undefined> {
-  const { Boot: boot, Manufacturer: manufacturer } = resource.data;
+  const { Boot: boot, ...machine } = resource.data;
   const settingsPath = resource.data['@Redfish.Settings']?.SettingsObject?.['@odata.id'];
   if (settingsPath !== undefined) {
     const settings = await readResource(system.client, settingsPath, ComputerSystem, signal);
     const pending = settings.data.Boot;
     // Settings resources often list a few properties only, so the current values fill the gaps
-    if (pending?.BootSourceOverrideTarget) return { boot: { ...boot, ...pending }, resource: settings, manufacturer };
+    if (pending?.BootSourceOverrideTarget) return { boot: { ...boot, ...pending }, resource: settings, machine };
   }
-  return boot ? { boot, resource, manufacturer } : undefined;
+  return boot ? { boot, resource, machine } : undefined;
 }

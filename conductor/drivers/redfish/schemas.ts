@@ -54,6 +54,7 @@ export type SerialConsole = z.infer<typeof SerialConsole>;
 export const ComputerSystem = z.looseObject({
   '@odata.id': lenient(z.string()),
   Manufacturer: lenient(z.string()),
+  Model: lenient(z.string()),
   PowerState: lenient(z.string()),
   Boot: lenient(Boot),
   Bios: lenient(Reference),

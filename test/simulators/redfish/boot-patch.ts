@@ -38,7 +38,7 @@ export function patchedBoot(body: unknown, current: SimulatedBoot, quirks: Quirk
 
 function bootedFrom(target: unknown, quirks: Quirks): SimulatedBootDevice | undefined {
   const byUsb = quirks.bootTargets.includes('UsbCd');
-  if (byUsb && (target === 'UsbCd' || target === 'Cd')) return target === 'UsbCd' ? 'cdrom' : 'none';
+  if (byUsb && (target === 'UsbCd' || target === 'Cd')) return target === quirks.cdTarget ? 'cdrom' : 'none';
   return simulatedBootDevices.find((each) => bootTargets[each] === target);
 }
 

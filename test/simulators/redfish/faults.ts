@@ -74,8 +74,10 @@ export interface Quirks {
   overrideEnabled: readonly string[];
   /** How long an override may hold is not listed. */
   unlistedBootTimes: boolean;
-  /** What can be booted from, as `BootSourceOverrideTarget` lists it; with `UsbCd` among it, `Cd` boots nothing. */
+  /** What can be booted from, as `BootSourceOverrideTarget` lists it. */
   bootTargets: readonly string[];
+  /** What boots the virtual CD where `Cd` and `UsbCd` are listed; the other boots nothing. */
+  cdTarget: 'Cd' | 'UsbCd';
   /** What the system itself lists in place of it, where the Settings resource has it right; empty: nothing. */
   systemBootTargets: readonly string[] | undefined;
   /** BootSourceOverrideMode is null whatever it is. */
@@ -103,6 +105,7 @@ export interface Quirks {
   /** `/redfish/v1/` answers 301 to the path without the slash, and the other way round for the rest. */
   redirectSlash: boolean;
   manufacturer: string;
+  model: string;
   /** Where readings are. */
   sensors: 'of thermal and power' | 'one by one' | 'none';
   /** The lamp of the system is `LocationIndicatorActive`, not `IndicatorLED`. */
@@ -174,6 +177,7 @@ export const standardQuirks: Readonly<Quirks> = {
   overrideEnabled: ['Disabled', 'Once', 'Continuous'],
   unlistedBootTimes: false,
   bootTargets: ['None', 'Pxe', 'Hdd', 'Cd', 'BiosSetup', 'UefiHttp'],
+  cdTarget: 'UsbCd',
   systemBootTargets: undefined,
   hidesBootMode: false,
   rejectBootMode: false,
@@ -187,6 +191,7 @@ export const standardQuirks: Readonly<Quirks> = {
   noSessions: false,
   redirectSlash: false,
   manufacturer: 'Baton',
+  model: 'Simulated machine',
   sensors: 'of thermal and power',
   locationIndicator: false,
   serialConsole: undefined,

@@ -65,7 +65,7 @@ function bootObject(boot: SimulatedBoot, quirks: Quirks, targets = quirks.bootTa
   return {
     BootSourceOverrideEnabled: enabled,
     BootSourceOverrideTarget:
-      boot.device === 'cdrom' && quirks.bootTargets.includes('UsbCd') ? 'UsbCd' : bootTargets[boot.device],
+      boot.device === 'cdrom' && quirks.bootTargets.includes('UsbCd') ? quirks.cdTarget : bootTargets[boot.device],
     BootSourceOverrideMode: quirks.hidesBootMode ? null : boot.mode === 'uefi' ? 'UEFI' : 'Legacy',
     ...(quirks.noAllowableValues || targets.length === 0
       ? {}
@@ -96,7 +96,7 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
     Name: 'System',
     SystemType: 'Physical',
     Manufacturer: quirks.manufacturer,
-    Model: 'Simulated machine',
+    Model: quirks.model,
     SerialNumber: 'SIM-1',
     UUID: systemUuid,
     LogServices: { '@odata.id': logServicesPath },

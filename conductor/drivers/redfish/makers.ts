@@ -1,0 +1,40 @@
+import type { ComputerSystem } from '#conductor/drivers/redfish/schemas.ts';
+
+/** Ways in which some makers' machines differ from the standard, where nothing that they show says so. */
+export type MakersWay = 'boots virtual CDs as UsbCd' | 'forgets the boot mode';
+
+interface Row {
+  readonly way: MakersWay;
+  readonly maker: RegExp;
+  /** Models of the maker that do as the standard says. */
+  readonly except?: RegExp;
+  /** Public address of what is known of it. */
+  readonly source: string;
+}
+
+const sushyNotes = 'https://github.com/openstack/sushy/blob/master/releasenotes/notes';
+
+export const makersWays: readonly Row[] = [
+  {
+    // X11 and X12 list Cd, too, and boot nothing by it
+    way: 'boots virtual CDs as UsbCd',
+    maker: /super ?micro/i,
+    except: /^ARS-111GL-NHR$/i,
+    source: `${sushyNotes}/supermicro-vmedia-dev-workaround-cc7a870c9a99d92b.yaml`,
+  },
+  {
+    // an override without a mode falls back to legacy
+    way: 'forgets the boot mode',
+    maker: /super ?micro/i,
+    source: 'https://github.com/bmc-toolbox/bmclib/pull/459',
+  },
+];
+
+export function hasMakersWay(
+  way: MakersWay,
+  { Manufacturer: maker, Model: model }: Pick<ComputerSystem, 'Manufacturer' | 'Model'>,
+): boolean {
+  return makersWays.some(
+    (row) => row.way === way && row.maker.test(maker ?? '') && row.except?.test(model?.trim() ?? '') !== true,
+  );
+}
