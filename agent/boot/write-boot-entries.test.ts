@@ -192,6 +192,35 @@ describe("the firmware's memory is full", () => {
     });
   });
 
+  test('the old entry that starts the same file stays, and is first', async () => {
+    const machine = firmware(
+      { '0000': 'UiApp\tFvVol(7c)/FvFile(46)', '0001': `debian\t${pathTo(own, '\\EFI\\DEBIAN\\SHIMX64.EFI')}` },
+      partitions,
+    );
+    machine.room = 2;
+    const { removed, warnings } = await writeBootEntries(machine.run, [entry], places(), nothingToDrop);
+    expect(removed).toEqual([]);
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^the firmware took no boot entry for debian .* by the old entry 0001, which starts the same/,
+      ),
+    ]);
+    expect(labels(machine)).toEqual(['debian', 'UiApp']);
+  });
+
+  test('an old entry for another file of the partition makes room', async () => {
+    const machine = firmware(
+      { '0000': 'UiApp\tFvVol(7c)/FvFile(46)', '0001': `debian\t${pathTo(own, '\\EFI\\BOOT\\BOOTX64.EFI')}` },
+      partitions,
+    );
+    machine.room = 2;
+    expect(await writeBootEntries(machine.run, [entry], places(), nothingToDrop)).toEqual({
+      removed: ['debian'],
+      warnings: [],
+    });
+    expect(machine.entries.get('0001')).toContain('shimx64.efi');
+  });
+
   test('an entry that the firmware forgets is one that it has refused', async () => {
     const machine = full();
     machine.room = 9;

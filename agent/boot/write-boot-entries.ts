@@ -1,3 +1,4 @@
+import { toFileKey } from '#agent/boot/device-path.ts';
 import {
   type BootEntry,
   createBootEntry,
@@ -33,7 +34,7 @@ const memberSuffix = / \(RAID, part\d+\)$/;
 /**
  * Writes boot entries, first in the boot order and in the order given. Older ones for the same systems on the same
  * partitions go, and those that are certain to start nothing, which is what fills the firmware's memory; the one that
- * `BootNext` names stays. Where the firmware refuses an entry all the same, kernels' crash dumps in its memory go, and it
+ * `BootNext` names stays, and one that starts the same file until the firmware has taken the new one. Where the firmware refuses an entry all the same, kernels' crash dumps in its memory go, and it
  * is tried once more.
  * @param dropDumps removes them, as far as that goes
  * @throws AppError `storage_error` when the firmware has not kept an entry, and would find no loader by itself.
@@ -46,8 +47,33 @@ export async function writeBootEntries(
 ): Promise<WrittenEntries> {
   const before = await readBootEntries(run);
   const old = before.entries.filter((each) => each.number !== before.next && isReplaced(each, entries, places));
-  const removed: string[] = [];
-  const warnings: string[] = [];
+  // what starts the same is not given away before the firmware has taken the new one
+  const spare = old.filter((each) => entries.some((entry) => startsSame(each, entry, places)));
+  const done: Changes = { removed: [], warnings: [] };
+  await remove(
+    run,
+    old.filter((each) => !spare.includes(each)),
+    done,
+  );
+  const ours = await createAll(run, { entries, spare, places, dropDumps }, done.warnings);
+  await remove(
+    run,
+    spare.filter(({ number }) => !ours.includes(number)),
+    done,
+  );
+  const { order } = await readBootEntries(run);
+  // some firmware puts new entries last, whatever efibootmgr asks for
+  const wanted = [...ours, ...order.filter((number) => !ours.includes(number))];
+  if (wanted.join() !== order.join()) await setBootOrder(run, wanted);
+  return done;
+}
+
+interface Changes {
+  readonly removed: string[];
+  readonly warnings: string[];
+}
+
+async function remove(run: Run, old: readonly BootEntry[], { removed, warnings }: Changes): Promise<void> {
   for (const { number, label } of old) {
     try {
       await deleteBootEntry(run, number);
@@ -57,24 +83,51 @@ export async function writeBootEntries(
       warnings.push(`the old boot entry ${number} (${label}) could not be removed: ${errorChain(error)}`);
     }
   }
+}
+
+interface Wanted {
+  readonly entries: readonly NewBootEntry[];
+  /** Old ones, each of which starts the same as one of the new ones. */
+  readonly spare: readonly BootEntry[];
+  readonly places: BootPlaces;
+  readonly dropDumps: () => Promise<void>;
+}
+
+/** @returns the numbers to boot by, in the order of the entries */
+async function createAll(
+  run: Run,
+  { entries, spare, places, dropDumps }: Wanted,
+  warnings: string[],
+): Promise<readonly string[]> {
   const ours: string[] = [];
   for (const entry of entries) {
     try {
       ours.push(await createOrMakeRoom(run, entry, dropDumps));
     } catch (error) {
       if (!['command_failed', 'storage_error'].includes(errorCode(error))) throw error;
-      if (!places.hasRemovablePath && ours.length === 0) throw refused(entry, error);
-      const instead = ours.length > 0 ? 'the other entries' : 'the removable path, \\EFI\\BOOT';
+      const kept = spare.find((each) => !ours.includes(each.number) && startsSame(each, entry, places));
+      if (kept) ours.push(kept.number);
+      else if (!places.hasRemovablePath && ours.length === 0) throw refused(entry, error);
+      const instead = kept
+        ? `the old entry ${kept.number}, which starts the same file`
+        : ours.length > 0
+          ? 'the other entries'
+          : 'the removable path, \\EFI\\BOOT';
       warnings.push(
         `the firmware took no boot entry for ${entry.label} (${entry.loader}), it has to boot by ${instead}: ${errorChain(error)}`,
       );
     }
   }
-  const { order } = await readBootEntries(run);
-  // some firmware puts new entries last, whatever efibootmgr asks for
-  const wanted = [...ours, ...order.filter((number) => !ours.includes(number))];
-  if (wanted.join() !== order.join()) await setBootOrder(run, wanted);
-  return { removed, warnings };
+  return ours;
+}
+
+function startsSame({ active, target }: BootEntry, entry: NewBootEntry, { known }: BootPlaces): boolean {
+  return (
+    active &&
+    target.kind === 'file' &&
+    target.partition === known.ids.get(partitionName(entry.device, entry.partition)) &&
+    target.file === toFileKey(entry.loader)
+  );
 }
 
 /** An entry of another disk's system stays, whatever its label, and so does one that is not understood. */
@@ -113,7 +166,8 @@ function refused({ label, loader }: NewBootEntry, cause: unknown): AppError {
   return new AppError(
     'storage_error',
     `the firmware took no boot entry for ${label} (${loader}), and would find no loader by itself: ` +
-      "\\EFI\\BOOT has none. Its memory may be full: the step clean_uefi_nvram removes installed systems' entries",
+      "\\EFI\\BOOT has none. Its memory may be full: the step clean_uefi_nvram removes installed systems' entries, and some " +
+      'firmware gives their space back at its next start only',
     { cause },
   );
 }

@@ -165,12 +165,20 @@ test('a root file system that GRUB can not read is refused by its feature', asyn
   );
 });
 
-test('a full variable store: no success without a removable path, a warning with one', async () => {
+test('a full variable store: the old entry stays; without it no success but by a removable path, with a warning', async () => {
   const onEsp = (command: string) => sendLine(`mount $(blkid -t TYPE=vfat -o device) /mnt; ${command}; umount /mnt`);
   onTestFinished(async () => {
     await onEsp('rm -rf /mnt/EFI/BOOT; sync');
   });
   expect(await sendLine(fillStore)).toContain('No space left');
+  const byOld = expect.stringMatching(/took no boot entry for ironic1 .*by the old entry \w+, which starts the same/);
+  expect(await installBootloader()).toMatchObject({
+    command_status: 'SUCCEEDED',
+    command_result: { bootloader_result: { warnings: [byOld] } },
+  });
+  await sendLine(
+    "for each in $(efibootmgr | sed -n 's/^Boot\\(....\\).*ironic.*/\\1/p'); do efibootmgr -q -b $each -B; done",
+  );
   const refused = await installBootloader();
   expect(refused.command_status).toBe('FAILED');
   expect(refused.command_error?.details).toMatch(/took no boot entry for ironic1 .*the step clean_uefi_nvram removes/);
