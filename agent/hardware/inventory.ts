@@ -33,7 +33,7 @@ export interface DiskInfo {
   readonly name: string;
   readonly model: string | null;
   readonly size: number;
-  readonly rotational: boolean;
+  readonly rotational: boolean | null;
   readonly wwn: string | null;
   readonly serial: string | null;
   readonly vendor: string | null;

@@ -87,3 +87,8 @@ test('a machine without disks', () => {
 test('what is not a list of devices', () => {
   expect(() => parseLsblk('lsblk: bad')).toThrow(/read lsblk's list/);
 });
+
+test('whether a disk turns that says nothing of it is not known', () => {
+  const node = { name: 'sda', path: '/dev/sda', type: 'disk', size: 1, rota: null };
+  expect(parseLsblk(JSON.stringify({ blockdevices: [node] }))[0]?.rotational).toBeNull();
+});

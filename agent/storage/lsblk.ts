@@ -115,7 +115,7 @@ function toBlockDevice(node: LsblkNode): BlockDevice {
     links: [],
     hctl: node.hctl,
     byPath: null,
-    rotational: node.rota ?? false,
+    rotational: node.rota ?? null,
     tran: node.tran,
     readOnly: node.ro ?? false,
     removable: node.rm ?? false,

@@ -47,7 +47,7 @@ export function toKnownDisk(disk: InventoryDisk): KnownDisk {
     unread: disk.baton_unread ?? undefined,
     hctl: disk.hctl ?? null,
     byPath: disk.by_path ?? null,
-    rotational: disk.rotational ?? false,
+    rotational: disk.rotational ?? null,
     tran: disk.tran ?? null,
     readOnly: false,
     removable: disk.baton_removable ?? false,

@@ -28,7 +28,8 @@ export interface Disk {
   readonly hctl: string | null;
   /** `/dev/disk/by-path/pci-0000:00:05.0` */
   readonly byPath: string | null;
-  readonly rotational: boolean;
+  /** `null` = nothing has said. */
+  readonly rotational: boolean | null;
   /** `nvme`, `sata`, `sas`, `usb`… */
   readonly tran: string | null;
   readonly readOnly: boolean;

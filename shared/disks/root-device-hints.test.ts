@@ -187,6 +187,13 @@ test.each<[unknown, boolean, boolean]>([
   expect(matches({ rotational: hint }, { rotational })).toBe(expected);
 });
 
+test('a disk that may turn or not is neither kind, and not known to be protected as one', () => {
+  for (const rotational of [true, false]) {
+    expect(matches({ rotational }, { rotational: null })).toBe(false);
+    expect(protects(testDisk({ rotational: null }), parseHints({ rotational }, 'skip'))).toBeUndefined();
+  }
+});
+
 test('rotational takes truth values only', () => {
   expect(() => parseHints({ rotational: 'maybe' }, 'properties.root_device')).toThrow(/must be true or false/);
 });

@@ -11,30 +11,37 @@ interface HintField {
   readonly kind: 'text' | 'wwn' | 'number' | 'boolean';
   /** All values that the disk has; `null` for one that it lacks. */
   readonly read: (device: Disk) => readonly Value[];
-  /** Read of udev's database; without it, what is missing is not known. */
-  readonly isIdentity?: boolean;
+  /** Whether a missing value is not known, rather than none; absent: it is none. */
+  readonly isUnread?: (device: Disk) => boolean;
 }
 
 const gib = 1024 ** 3;
 
+/** Of udev's database. */
+const isUnread = (device: Disk): boolean => device.unread !== undefined;
+
 const wwns: HintField = {
   kind: 'wwn',
   read: (device) => [device.wwn, device.wwnWithExtension, ...device.wwns],
-  isIdentity: true,
+  isUnread,
 };
 
 const fields: Readonly<Record<string, HintField>> = {
   size: { kind: 'number', read: (device) => [device.sizeBytes / gib] },
-  rotational: { kind: 'boolean', read: (device) => [device.rotational] },
-  model: { kind: 'text', read: (device) => [device.model], isIdentity: true },
-  vendor: { kind: 'text', read: (device) => [device.vendor], isIdentity: true },
-  serial: { kind: 'text', read: (device) => [device.serial, ...device.serials], isIdentity: true },
+  rotational: {
+    kind: 'boolean',
+    read: (device) => [device.rotational],
+    isUnread: ({ rotational }) => rotational === null,
+  },
+  model: { kind: 'text', read: (device) => [device.model], isUnread },
+  vendor: { kind: 'text', read: (device) => [device.vendor], isUnread },
+  serial: { kind: 'text', read: (device) => [device.serial, ...device.serials], isUnread },
   wwn: wwns,
   wwn_with_extension: wwns,
-  wwn_vendor_extension: { kind: 'wwn', read: (device) => [device.wwnVendorExtension], isIdentity: true },
-  name: { kind: 'text', read: (device) => [device.name, ...device.links], isIdentity: true },
+  wwn_vendor_extension: { kind: 'wwn', read: (device) => [device.wwnVendorExtension], isUnread },
+  name: { kind: 'text', read: (device) => [device.name, ...device.links], isUnread },
   hctl: { kind: 'text', read: (device) => [device.hctl] },
-  by_path: { kind: 'text', read: (device) => [device.byPath, ...device.links.filter(isByPath)], isIdentity: true },
+  by_path: { kind: 'text', read: (device) => [device.byPath, ...device.links.filter(isByPath)], isUnread },
   tran: { kind: 'text', read: (device) => [device.tran] },
 };
 
@@ -48,7 +55,7 @@ export interface HintTest {
   readonly wanted: string;
   /** Asks that something is not so: `s!= x`. */
   readonly isNegated: boolean;
-  readonly isIdentity: boolean;
+  readonly isUnread: (device: Disk) => boolean;
   /** All values of the disk, `null` alone where it has none; empty where they are not known. */
   readonly read: (device: Disk) => readonly Value[];
   readonly matches: (value: Value) => boolean;
@@ -70,17 +77,17 @@ export function parseHints(hints: RootDeviceHints, source: string): readonly Hin
       field: name,
       wanted: String(wanted),
       isNegated: /^\s*s?!=/.test(String(wanted)),
-      isIdentity: field.isIdentity ?? false,
+      isUnread: field.isUnread ?? (() => false),
       read: (device) => valuesOf(device, field),
       matches: parseTest(field.kind, wanted, `${source}.${name}`),
     };
   });
 }
 
-function valuesOf(device: Disk, { read, isIdentity }: HintField): readonly Value[] {
-  const known = new Set(read(device).filter((value) => value !== null));
+function valuesOf(device: Disk, field: HintField): readonly Value[] {
+  const known = new Set(field.read(device).filter((value) => value !== null));
   if (known.size > 0) return [...known];
-  return isIdentity && device.unread !== undefined ? [] : [null];
+  return field.isUnread?.(device) ? [] : [null];
 }
 
 /** One that a whole batch of disks bears, or each disk without one, would name whichever comes first. */
@@ -127,10 +134,10 @@ export function protects(device: Disk, hints: readonly HintTest[]): boolean | un
   return missed.every((hint) => isUnsure(device, hint)) ? undefined : false;
 }
 
-function isUnsure(device: Disk, { isIdentity, field, wanted }: HintTest): boolean {
+function isUnsure(device: Disk, { isUnread: isFieldUnread, field, wanted }: HintTest): boolean {
   // the kernel's own name of a device is always known
   const isKnown = field === 'name' && /^\s*\/dev\/[\w!-]+\s*$/.test(wanted);
-  return isIdentity && device.unread !== undefined && !isKnown;
+  return isFieldUnread(device) && !isKnown;
 }
 
 function parseTest(kind: HintField['kind'], wanted: unknown, field: string): HintTest['matches'] {

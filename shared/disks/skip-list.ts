@@ -40,7 +40,7 @@ function isNamed(disk: Disk, entries: readonly SkipEntry[]): boolean {
   if (doubtful.length === 0) return false;
   throw new AppError(
     'storage_error',
-    `whether ${doubtful.join(' or ')} names ${disk.name} is not known (${disk.unread}): nothing was touched. Try again; ` +
+    `whether ${doubtful.join(' or ')} names ${disk.name} is not known (${disk.unread ?? 'nothing says whether it turns'}): nothing was touched. Try again; ` +
       'name, size and hctl can always be told',
   );
 }

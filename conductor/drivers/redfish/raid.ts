@@ -152,6 +152,9 @@ async function readController(
   };
 }
 
+/** DMTF's `MediaType` of a drive: whether it turns. */
+const turning: Readonly<Record<string, boolean>> = { HDD: true, SMR: true, SSD: false };
+
 function driveOf(path: string, drive: Drive): RaidDrive {
   const wwn = wwnOf(drive.Identifiers);
   return {
@@ -170,7 +173,7 @@ function driveOf(path: string, drive: Drive): RaidDrive {
     links: [],
     hctl: null,
     byPath: null,
-    rotational: drive.MediaType === 'HDD',
+    rotational: turning[drive.MediaType ?? ''] ?? null,
     tran: drive.Protocol?.toLowerCase() ?? null,
     readOnly: false,
     removable: false,
