@@ -1,10 +1,10 @@
 import { isIPv6 } from 'node:net';
+import { filledIn } from '#shared/machine-identity.ts';
 
 /** What machines and switches are known by, replaced in the texts of a recording, the same by the same everywhere. Pure. */
 
 /** Keys whose values belong to one machine; of those without digits there are too many that many machines share. */
 const identityKey = /serial|wwn|wwid|uuid|asset_?tag|service_?tag|host_?name|eui|nguid|^id_serial|password_hash/i;
-const placeholder = /^(|0+|none|n\/a|unknown|not (specified|available)|default string|to be filled.*|null)$/i;
 /** Of `show version`, `ipmitool fru print` and their like. */
 const labelled =
   /((?:serial|asset tag|service tag|processor board id)(?: ?(?:number|num|no|id))?\.?\s*[:#=]\s*)([A-Za-z0-9._-]*\d[A-Za-z0-9._-]{3,})/gi;
@@ -86,5 +86,5 @@ function identitiesOf(value: unknown, key: string): string[] {
 
 /** UUIDs have their own rule; short words are in other words, too. */
 function isOwn(value: string): boolean {
-  return value.length >= 4 && !placeholder.test(value.trim()) && !new RegExp(`^${uuid.source}$`, 'i').test(value);
+  return value.length >= 4 && filledIn(value) !== null && !new RegExp(`^${uuid.source}$`, 'i').test(value);
 }
