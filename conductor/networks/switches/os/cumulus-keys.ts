@@ -1,42 +1,99 @@
-import { AppError } from '#shared/errors/app-error.ts';
-
 /** NVUE's keys for several interfaces at once, which it writes where their settings are alike. Pure. */
 
-/** `swp1-3,swp5`, `swp1s0-3`, `bond1,3-4` → each name; a name that stands for one alone is itself. */
-export function namesIn(key: string): string[] {
+/**
+ * Expands `swp1-3,swp5`, `swp1-3,5`, `swp1-swp3`, `swp[1-3,5]`, `swp1-2s0-3`; a name that stands for one alone is itself.
+ * `undefined` = a form that is not known: `mayMean` says for which ports it counts.
+ * @param shown names that the switch has: whatever they look like, each is one
+ */
+export function namesIn(key: string, shown: ReadonlySet<string> = new Set()): readonly string[] | undefined {
+  if (shown.has(key)) return [key];
   let head = '';
-  return key.split(',').flatMap((part) => {
-    const [, start = '', first, last = first] = /^(.*?)(\d+)(?:-(\d+))?$/.exec(part) ?? [];
-    // `swp1-2` and `bond1,3`: a number alone is of the kind before it; `vlan10_l3` ends in no number and is one name
-    if (first === undefined) return isName(part) ? [part] : refuse(key);
-    if (start !== '') head = start;
-    if (!/^[A-Za-z][\w.]*$/.test(head)) return isName(part) ? [part] : refuse(key);
-    const count = Number(last) - Number(first) + 1;
-    if (count < 1 || count > 4096) return refuse(key);
-    return Array.from({ length: count }, (_, index) => `${head}${Number(first) + index}`);
+  const names: string[] = [];
+  for (const part of key.split(/,(?![^[]*\])/).map((each) => each.trim())) {
+    // `swp1-2` and `bond1,3`: a number alone is of the kind before it
+    const its = expand(/^\d+(-\d+)?$/.test(part) && head !== '' ? head + part : part, shown);
+    if (!its || names.length + its.length > most) return undefined;
+    head = /^(.*?)(?:\d+(?:-\d+)?|\[[^\]]*\])$/.exec(part)?.[1] || head;
+    names.push(...its);
+  }
+  return names;
+}
+
+const most = 4096;
+const numbers = String.raw`\d+(?:-\d+)?`;
+const piece = new RegExp(String.raw`${numbers}|\[${numbers}(?:,${numbers})*\]|[A-Za-z_]+|\.(?=\d)`, 'gy');
+
+function expand(part: string, shown: ReadonlySet<string>): readonly string[] | undefined {
+  if (shown.has(part)) return [part];
+  // a word may be one for all of them
+  if (/^[A-Za-z]*$/.test(part)) return alone.has(part) ? [part] : undefined;
+  const range = part.replace(/^(.*[A-Za-z].*?)(\d+)-\1(\d+)$/, '$1$2-$3');
+  const pieces = range.match(piece) ?? [];
+  if (pieces.join('') !== range || !/^[A-Za-z]/.test(range)) return undefined;
+  let names: readonly string[] | undefined = [''];
+  for (const each of pieces) {
+    const ends = /^[[\d]/.test(each) ? numbersIn(each) : [each];
+    if (!names || !ends || names.length * ends.length > most) return undefined;
+    names = names.flatMap((name) => ends.map((end) => `${name}${end}`));
+  }
+  return names;
+}
+
+const alone: ReadonlySet<string> = new Set(['lo', 'mgmt', 'peerlink']);
+
+/** `1-3`, `[1-3,5]`; `undefined` for one that goes down, or on without end. */
+function numbersIn(text: string): readonly number[] | undefined {
+  const ranges = text.replaceAll(/[[\]]/g, '').split(',');
+  const lists = ranges.map((range) => {
+    const [from = 0, to = from] = range.split('-').map(Number);
+    return to < from || to - from >= most
+      ? undefined
+      : Array.from({ length: to - from + 1 }, (_, index) => from + index);
   });
+  return lists.includes(undefined) ? undefined : lists.flatMap((list) => list ?? []);
 }
 
-const isName = (name: string): boolean => /^[A-Za-z][\w.-]*$/.test(name) && !/\d-\d/.test(name);
-
-function refuse(key: string): never {
-  throw new AppError(
-    'switch_error',
-    `the switch has settings of interfaces ${JSON.stringify(key)}, a form that Baton does not know: any port may be one of them`,
-  );
+/** Whether a key of a form that is not known may stand for the port: one of the port's kind, or of none (`all`, `*`). */
+export function mayMean(key: string, portId: string): boolean {
+  const isOfNone = (part: string): boolean => !alone.has(part) && !/^[A-Za-z].*\d/.test(part);
+  return key.split(',').some((part) => isOfNone(part.trim())) || ofKind(key, portId);
 }
 
-type Tree = Readonly<Record<string, unknown>>;
+/** Whether a part of it begins as the port does: `swp1..3`. */
+export function ofKind(key: string, portId: string): boolean {
+  const kind = /^[A-Za-z]+/.exec(portId)?.[0] ?? '';
+  return key.split(/[\s,]+/).some((part) => /^[A-Za-z]*/.exec(part)?.[0] === kind && part !== kind);
+}
 
-/** Each interface's settings: its own over those of ranges, narrower ranges over wider ones. */
-export function perInterface(parts: readonly Tree[]): Map<string, Tree> {
-  const entries = parts
+export type Tree = Readonly<Record<string, unknown>>;
+
+export interface InterfaceSettings {
+  /** Each interface's settings: its own over those of ranges, narrower ranges over wider ones. */
+  readonly byName: ReadonlyMap<string, unknown>;
+  /** Keys that count for every port that they may mean. */
+  readonly unexpanded: readonly string[];
+  /** Keys that say different things of an interface, and none of which is narrower, by its name. */
+  readonly atOdds: ReadonlyMap<string, readonly string[]>;
+}
+
+export function perInterface(parts: readonly Tree[], shown: ReadonlySet<string>): InterfaceSettings {
+  const all = parts
     .flatMap((part) => Object.entries(part))
-    .map(([key, settings]) => ({ names: namesIn(key), settings }));
-  const merged = new Map<string, Tree>();
-  for (const { names, settings } of entries.toSorted((a, b) => b.names.length - a.names.length))
-    for (const name of names) merged.set(name, merge(merged.get(name) ?? {}, settings) as Tree);
-  return merged;
+    .map(([key, settings]) => ({ key, names: namesIn(key, shown), settings }));
+  const entries = all.flatMap(({ key, names, settings }) => (names ? [{ key, names: new Set(names), settings }] : []));
+  const byName = new Map<string, unknown>();
+  const atOdds = new Map<string, readonly string[]>();
+  const widestFirst = entries.toSorted((a, b) => b.names.size - a.names.size);
+  for (const [index, { key, names, settings }] of widestFirst.entries()) {
+    for (const name of names) {
+      byName.set(name, byName.has(name) ? merge(byName.get(name), settings) : settings);
+      const rivals = widestFirst
+        .slice(0, index)
+        .filter((wider) => wider.names.has(name) && ![...names].every((each) => wider.names.has(each)));
+      if (rivals.length > 0) atOdds.set(name, [...rivals.map((each) => each.key), key]);
+    }
+  }
+  return { byName, unexpanded: all.filter(({ names }) => !names).map(({ key }) => key), atOdds };
 }
 
 function merge(under: unknown, over: unknown): unknown {
@@ -47,6 +104,6 @@ function merge(under: unknown, over: unknown): unknown {
   );
 }
 
-function isTree(value: unknown): value is Tree {
-  return typeof value === 'object' && value !== null;
+export function isTree(value: unknown): value is Tree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
