@@ -1,13 +1,14 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import { type PowerState, type PowerTarget, powerStateAfter } from '#conductor/model/power-and-boot.ts';
 import type { Clock } from '#shared/clock.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 /** What a kind of BMC can do about power; each asks or starts one thing and does not wait for its effect. */
 export interface PowerPrimitives {
   /** The BMC in messages, such as `BMC 192.0.2.1`; no secrets. */
   readonly bmc: string;
-  readonly read: () => Promise<PowerState | undefined>;
+  /** `changing` = the BMC names a state that is neither; `undefined` = it names none. */
+  readonly read: () => Promise<PowerState | 'changing' | undefined>;
   readonly powerOn: () => Promise<void>;
   readonly powerOff: () => Promise<void>;
   /** Asks the operating system to shut down. */
@@ -16,6 +17,9 @@ export interface PowerPrimitives {
 
 /** Fast machines are seen at once; the pauses grow to `pollMs`. */
 const firstPauseMs = 200;
+
+/** How many pauses a BMC has to show a power state, and a machine to get there though the action was refused. */
+const doubtfulPolls = 10;
 
 export interface ReachOptions {
   readonly clock: Clock;
@@ -30,7 +34,8 @@ export interface ReachOptions {
 /**
  * Brings a machine to a power target and returns when its BMC says so. A reboot is off, confirmed, then on, as Ironic
  * does it: only so can a reboot be confirmed at all, since "on" before and after look the same.
- * @throws AppError `timeout` naming the state that was last seen; whatever the primitives throw.
+ * @throws AppError `timeout` naming the state that was last seen; `bmc_error` where the BMC shows none, with nothing sent;
+ * whatever the primitives throw.
  */
 export async function reachPowerTarget(
   target: PowerTarget,
@@ -58,23 +63,23 @@ interface Change {
 
 async function changeState(change: Change, primitives: PowerPrimitives, options: ReachOptions): Promise<void> {
   const { clock, signal } = options;
-  const progress: Progress = { seen: undefined, doubt: undefined };
-  const late = (): AppError => notReached(change, primitives.bmc, progress, options.timeoutMs);
+  const watch = watchState(change, primitives, options);
+  const late = (): AppError => notReached(change, primitives.bmc, watch, options.timeoutMs);
   try {
-    progress.seen = await primitives.read();
-    if (progress.seen === change.state) return;
-    progress.doubt = await actOrBeThere(change, primitives);
+    if (await watch.isThere()) return;
+    if (watch.seen === undefined && (await watch.isSoonThere(() => watch.seen !== undefined))) return;
+    if (watch.seen === undefined) throw shownNone(change, primitives.bmc);
+    if (await actOrBeThere(change, watch)) return;
     let resendAt = change.resend ? clock.now().getTime() + options.resendAfterMs : Number.POSITIVE_INFINITY;
     let pauseMs = Math.min(firstPauseMs, options.pollMs);
     for (;;) {
-      progress.seen = await primitives.read();
-      if (progress.seen === change.state) return;
+      if (await watch.isThere()) return;
       const now = clock.now().getTime();
       if (now >= change.until) throw late();
       if (now >= resendAt) {
         // many BMCs answer "accepted" and drop a power-on that comes while the power supply still winds down
         resendAt = Number.POSITIVE_INFINITY;
-        await actOrBeThere(change, primitives);
+        if (await actOrBeThere(change, watch)) return;
       }
       await clock.sleep(pauseMs, signal);
       pauseMs = Math.min(pauseMs * 2, options.pollMs);
@@ -86,34 +91,70 @@ async function changeState(change: Change, primitives: PowerPrimitives, options:
   }
 }
 
-interface Progress {
-  seen: PowerState | undefined;
+interface Watch {
+  /** As it was last read. */
+  seen: PowerState | 'changing' | undefined;
   /** The error of an action that may have worked nevertheless. */
   doubt: AppError | undefined;
+  readonly isThere: () => Promise<boolean>;
+  /** Looks for some seconds, and for as long as the machine changes; or until it `isEnough`. */
+  readonly isSoonThere: (isEnough?: () => boolean) => Promise<boolean>;
+}
+
+function watchState(
+  { state, until }: Change,
+  { read }: PowerPrimitives,
+  { clock, signal, pollMs }: ReachOptions,
+): Watch {
+  const watch: Watch = {
+    seen: undefined,
+    doubt: undefined,
+    isThere: async () => {
+      watch.seen = await read();
+      return watch.seen === state;
+    },
+    isSoonThere: async (isEnough = () => false) => {
+      for (let polls = 0; ; polls += 1) {
+        if (await watch.isThere()) return true;
+        const goesOn = watch.seen === 'changing' && clock.now().getTime() < until;
+        if (isEnough() || (polls >= doubtfulPolls && !goesOn)) return false;
+        await clock.sleep(pollMs, signal);
+      }
+    },
+  };
+  return watch;
 }
 
 /**
- * A BMC may refuse an action because the machine got there meanwhile: then the refusal is not an error. An action whose
- * answer was lost may have worked: its error is returned, and the power state decides.
+ * Acts, and tells whether the machine is there by then. A BMC refuses an action because the machine got there meanwhile,
+ * or fails at it and does it: the state is read for seconds before that is an error. An action whose answer was lost may
+ * have worked: its error is the doubt, and the power state decides.
  */
-async function actOrBeThere(change: Change, primitives: PowerPrimitives): Promise<AppError | undefined> {
+async function actOrBeThere({ act }: Change, watch: Watch): Promise<boolean> {
   try {
-    await change.act();
-    return undefined;
+    await act();
   } catch (error) {
-    if (error instanceof AppError && error.details['sent'] === true) return error;
-    if (errorCode(error) !== 'bmc_error') throw error;
-    const seen = await primitives.read();
-    if (seen !== change.state) throw error;
-    return undefined;
+    if (!(error instanceof AppError)) throw error;
+    if (error.details['sent'] === true) watch.doubt = error;
+    else {
+      const isAnswered = error.code === 'bmc_error' || error.details['status'] !== undefined;
+      if (!isAnswered || !(await watch.isSoonThere().catch(() => false))) throw error;
+      return true;
+    }
   }
+  return false;
 }
 
-function notReached(change: Change, bmc: string, progress: Progress, timeoutMs: number): AppError {
-  const seen = progress.seen ?? 'no definite power state';
+function shownNone({ target }: Change, bmc: string): AppError {
+  const what = `${target} at ${bmc}: it shows no power state, neither on nor off`;
+  return new AppError('bmc_error', `${what}, so that nothing would tell whether it was done; nothing was sent`);
+}
+
+function notReached(change: Change, bmc: string, { seen, doubt }: Watch, timeoutMs: number): AppError {
+  const shown = seen === undefined || seen === 'changing' ? 'no definite power state' : seen;
   return new AppError(
     'timeout',
-    `${change.target} at ${bmc}: not confirmed within ${timeoutMs} ms; it reports ${seen} where ${change.state} was expected`,
-    progress.doubt ? { cause: progress.doubt } : {},
+    `${change.target} at ${bmc}: not confirmed within ${timeoutMs} ms; it reports ${shown} where ${change.state} was expected`,
+    doubt ? { cause: doubt } : {},
   );
 }

@@ -44,8 +44,11 @@ export function redfishPower(system: RedfishSystem, timings: PowerTimings = powe
         target,
         {
           bmc: system.client.origin,
-          read: async () => powerStateOf((await system.read(signal)).data),
-          powerOn: () => resetSystem(system, resetTypes.powerOn, signal),
+          read: async () => {
+            const { data } = await system.read(signal);
+            return powerStateOf(data) ?? (data.PowerState ? 'changing' : undefined);
+          },
+          powerOn: () => resetSystem(system, resetTypes.powerOn, signal, 'power on'),
           powerOff: () => resetSystem(system, resetTypes.powerOff, signal),
           softPowerOff: () => resetSystem(system, resetTypes.softPowerOff, signal),
         },
@@ -62,12 +65,14 @@ function powerStateOf(system: ComputerSystem): PowerState | undefined {
 
 /**
  * Tries the reset types that the BMC lists, or all when it lists none, until it takes one.
+ * @param wanted the state that is to come of it: a machine that is there though the BMC has refused gets no other type
  * @throws AppError `not_supported` when it lists none of them.
  */
 export async function resetSystem(
   system: RedfishSystem,
   preferred: readonly string[],
   signal: AbortSignal,
+  wanted?: PowerState,
 ): Promise<void> {
   const resource = await system.read(signal);
   const action = resource.data.Actions?.['#ComputerSystem.Reset'];
@@ -90,6 +95,8 @@ export async function resetSystem(
     } catch (error) {
       const refused = [400, 405, 422, 501].includes(httpStatusOf(error) ?? 0);
       if (!refused || type === candidates.at(-1)) throw error;
+      // a press of the button would shut it down
+      if (wanted !== undefined && powerStateOf((await system.read(signal)).data) === wanted) return;
     }
   }
 }

@@ -93,6 +93,28 @@ describe('faults', () => {
     expect(bmc.machine.actions).toEqual(['on']);
   });
 
+  test.each([409, 500, 502])('an action that is answered %i and works nevertheless is done', async (status) => {
+    const bmc = await rig();
+    bmc.simulator.inject({ path: /Reset$/, actsAs: status });
+    await bmc.power.setPowerState('power on');
+    expect(bmc.machine.actions).toEqual(['on']);
+  });
+
+  test('the button of a machine that is on is not pressed, though the BMC refuses to power it on', async () => {
+    const bmc = await rig({ quirks: { noAllowableValues: true } });
+    bmc.simulator.inject({ path: /Reset$/, actsAs: 400 });
+    await bmc.power.setPowerState('power on');
+    expect(bmc.machine.actions).toEqual(['on']);
+  });
+
+  test.each([null, undefined])('nothing is sent to a machine whose PowerState is %s', async (PowerState) => {
+    const bmc = await rig();
+    const body = { '@odata.id': '/redfish/v1/Systems/1', PowerState, Boot: {} };
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, body, times: 100 });
+    await expect(bmc.power.setPowerState('power off')).rejects.toThrow('it shows no power state');
+    expect(bmc.simulator.requests.filter(({ path }) => path.endsWith('Reset'))).toEqual([]);
+  });
+
   test('an action that the BMC took and forgot is sent once more', async () => {
     const bmc = await rig({ quirks: { ignoredPowerActions: 1 } });
     await bmc.power.setPowerState('power on');

@@ -105,7 +105,7 @@ function transportError(what: string, cause: unknown, signal: AbortSignal | unde
   if (cause instanceof AppError) return cause;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   if (/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)) {
-    return new AppError('timeout', `${what} was not answered in time`, { cause });
+    return new AppError('timeout', `${what} was not answered in time`, { cause, details: { sent: true } });
   }
   if (/CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS/.test(code)) {
     return new AppError('bmc_error', `${what}: the certificate does not fit redfish_verify_ca`, { cause });

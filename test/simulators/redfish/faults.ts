@@ -17,6 +17,8 @@ export interface Fault {
   readonly cutBody?: boolean;
   /** Handle the request and then cut the connection: the client can't know that it worked. */
   readonly dropAnswer?: boolean;
+  /** Handle the request and then answer with this status, as though it had failed. */
+  readonly actsAs?: number;
   /** How many requests it hits; default 1. */
   readonly times?: number;
 }

@@ -2,7 +2,7 @@ import { createServer as createHttpServer, type IncomingMessage, type ServerResp
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { type Answer, readBody } from '#test/simulators/redfish/answers.ts';
+import { type Answer, errorAnswer, readBody } from '#test/simulators/redfish/answers.ts';
 import { createFaultList, type Fault, type Quirks, standardQuirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedMachine } from '#test/simulators/redfish/machine.ts';
 import { serveSerialConsole } from '#test/simulators/redfish/serial-console.ts';
@@ -81,7 +81,7 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
       cut(request, response, fault);
       return;
     }
-    if (fault && !fault.dropAnswer) {
+    if (fault && !fault.dropAnswer && fault.actsAs === undefined) {
       send(response, method, quirks, {
         status: fault.status ?? 200,
         ...(fault.headers ? { headers: fault.headers } : {}),
@@ -92,6 +92,7 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
     const own = (text: string): string => renamed(text, quirks, 'from BMC');
     const answer = await service.handle({ method, path: own(path), headers: request.headers, body: own(body) });
     if (fault?.dropAnswer) request.socket.destroy();
+    else if (fault?.actsAs !== undefined) send(response, method, quirks, errorAnswer(fault.actsAs, 'GeneralError'));
     else send(response, method, quirks, answer);
   };
 
