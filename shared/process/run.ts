@@ -30,6 +30,8 @@ export interface RunOptions {
   readonly log?: Log;
   /** Arguments that must not reach a log or an error, such as passwords. */
   readonly secrets?: readonly string[];
+  /** Details of the error of a program that failed, by its words as they are: those of the error have no secrets any more. */
+  readonly judge?: (output: string) => Readonly<Record<string, unknown>>;
 }
 
 export interface RunResult {
@@ -71,9 +73,10 @@ export const run: Run = async (command, args, options = {}) => {
   const result = { stdout: stdout(), stderr: stderr(), exitCode, durationMs: performance.now() - started };
   options.log?.debug({ argv: name, exitCode, durationMs: Math.round(result.durationMs) }, 'command ended');
   if (!(options.okExitCodes ?? [0]).includes(exitCode)) {
-    const output = hide((result.stderr.trim() || result.stdout.trim()).slice(-maxErrorText), options.secrets);
+    const words = result.stderr.trim() || result.stdout.trim();
+    const output = hide(words.slice(-maxErrorText), options.secrets);
     throw new AppError('command_failed', `${name} exited with ${exitCode}${output ? `: ${output}` : ''}`, {
-      details: { exitCode },
+      details: { ...options.judge?.(words), exitCode },
     });
   }
   return result;

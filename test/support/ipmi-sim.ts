@@ -24,6 +24,8 @@ done
 export interface SimulatedBmc {
   readonly driverInfo: Readonly<Record<string, unknown>>;
   readonly power: () => Promise<string>;
+  /** Of the machine whose controller is at 0x30 of channel 0, behind that BMC. */
+  readonly bladePower: () => Promise<string>;
   readonly boot: () => Promise<string>;
   reset(): Promise<void>;
   stop(): Promise<void>;
@@ -32,11 +34,14 @@ export interface SimulatedBmc {
 /** @param serialPort where the machine's serial line listens, over TCP */
 export async function startIpmiSim({ serialPort }: { readonly serialPort?: number } = {}): Promise<SimulatedBmc> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-ipmi-'));
+  const blade = join(folder, 'blade');
+  await mkdir(blade);
   const port = await freePort(); // of TCP, and so of no other test; the kernel gives none of these to UDP either
   const state = (name: string): Promise<string> => readFile(join(folder, name), 'utf8').then((text) => text.trim());
   const reset = async (): Promise<void> => {
     await writeFile(join(folder, 'power'), '0\n');
     await writeFile(join(folder, 'boot'), 'none\n');
+    await writeFile(join(blade, 'power'), '0\n');
   };
   const auth = 'none md2 md5 straight';
   await mkdir(join(folder, 'state'));
@@ -57,6 +62,8 @@ export async function startIpmiSim({ serialPort }: { readonly serialPort?: numbe
       ...(serialPort === undefined ? [] : [`sol "tcp:127.0.0.1:${serialPort}" 115200`]),
       `chassis_control "${join(folder, 'chassis')} ${folder}"`,
       `user 2 true "admin" "${password}" admin 10 ${auth}`,
+      'set_working_mc 0x30',
+      `chassis_control "${join(folder, 'chassis')} ${blade}"`,
       '',
     ].join('\n'),
   );
@@ -65,6 +72,8 @@ export async function startIpmiSim({ serialPort }: { readonly serialPort?: numbe
     'mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr',
     'sel_enable 0x20 1000 0x0a',
     'mc_enable 0x20',
+    'mc_add 0x30 0 no-device-sdrs 0x24 9 8 0x9f 0x1291 0xf02 persist_sdr',
+    'mc_enable 0x30',
     '',
   ];
   await writeFile(join(folder, 'sim.emu'), commands.join('\n'));
@@ -82,6 +91,7 @@ export async function startIpmiSim({ serialPort }: { readonly serialPort?: numbe
       ipmi_cipher_suite: 3,
     },
     power: () => state('power'),
+    bladePower: () => state('blade/power'),
     boot: () => state('boot'),
     reset,
     stop: async () => {

@@ -59,6 +59,15 @@ describe('ipmi_sim', () => {
     }
   });
 
+  test("passes on what is for a blade's controller, and keeps the shelf's power", async () => {
+    const { power: shelf } = await make();
+    const bridge = { ipmi_bridging: 'single', ipmi_target_channel: 0, ipmi_target_address: '0x30' };
+    const { power } = type.connect({ ...bmc.driverInfo, ...bridge });
+    await power.setPowerState('power on');
+    expect([await bmc.power(), await bmc.bladePower()]).toEqual(['0', '1']);
+    expect([await shelf.getPowerState(), await power.getPowerState()]).toEqual(['power off', 'power on']);
+  });
+
   test("its clock is set, in UTC wherever the conductor's host is", async () => {
     const { management } = await make();
     await management.setBmcClock?.(new Date('2031-02-03T04:05:06Z'));

@@ -6,6 +6,7 @@ import { describeIssues } from '#shared/errors/describe-issues.ts';
 import { isHost } from '#shared/peers/is-host.ts';
 
 const privilegeLevels = ['ADMINISTRATOR', 'CALLBACK', 'OPERATOR', 'USER'] as const;
+const bridgings = ['no', 'single', 'dual'] as const;
 
 /** How to reach one BMC; from a node's `driver_info`, with Ironic's keys. */
 export interface IpmiConnection {
@@ -15,6 +16,23 @@ export interface IpmiConnection {
   readonly password: string;
   readonly cipherSuite: number | undefined;
   readonly privilegeLevel: (typeof privilegeLevels)[number];
+  /** The controller of the machine, where the one at the address is a shelf's that passes requests on. */
+  readonly bridge: IpmiBridge | undefined;
+  /** Whether boot flags are to hold until a boot uses them. */
+  readonly keepsBootFlags: boolean;
+}
+
+/** Numbers as ipmitool reads them, `0x72`. */
+export interface IpmiBridge {
+  readonly localAddress: string;
+  /** On the way to the target; `undefined` = there is no other controller between. */
+  readonly transit: IpmiPlace | undefined;
+  readonly target: IpmiPlace;
+}
+
+interface IpmiPlace {
+  readonly channel: string;
+  readonly address: string;
 }
 
 export const ipmiFields: Readonly<Record<string, DriverField>> = {
@@ -36,6 +54,19 @@ export const ipmiFields: Readonly<Record<string, DriverField>> = {
     meaning: `Privilege level; default is ADMINISTRATOR. One of ${privilegeLevels.join(', ')}. Optional.`,
     site: { name: 'priv_level', value: 'text' },
   },
+  ipmi_protocol_version: { meaning: 'The version of the IPMI protocol; 2.0, which is the only one. Optional.' },
+  ipmi_disable_boot_timeout: {
+    meaning:
+      'False leaves it to the BMC how long a boot device holds that no boot has used; default is True, until one does. Optional.',
+  },
+  ipmi_bridging: {
+    meaning: `How requests reach the machine's controller: ${bridgings.join(', ')}; default is no. Optional.`,
+  },
+  ipmi_local_address: { meaning: 'Local IPMB address for bridged requests; default is 0x20. Optional.' },
+  ipmi_target_channel: { meaning: 'Destination channel for bridged requests. Required for single or dual bridging.' },
+  ipmi_target_address: { meaning: 'Destination address for bridged requests. Required for single or dual bridging.' },
+  ipmi_transit_channel: { meaning: 'Transit channel for bridged requests. Required for dual bridging.' },
+  ipmi_transit_address: { meaning: 'Transit address for bridged requests. Required for dual bridging.' },
 };
 
 /** Numbers come as numbers or, from command lines, as text. */
@@ -43,6 +74,14 @@ const wholeNumber = (min: number, max: number) => {
   const error = `must be a whole number from ${min} to ${max}`;
   return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error }).nullish();
 };
+
+const byteError = 'must be a number from 0 to 255, such as 0x72';
+const byte = z
+  .union([z.number(), z.string()], { error: byteError })
+  .transform((value) => String(value).trim())
+  .refine((text) => /^(0x[0-9a-f]{1,2}|\d{1,3})$/i.test(text) && Number(text) <= 255, { error: byteError })
+  .nullish();
+const yesOrNo = z.union([z.boolean(), z.stringbool()], { error: 'must be true or false' }).nullish();
 
 const DriverInfo = z.looseObject({
   ipmi_address: z
@@ -60,7 +99,29 @@ const DriverInfo = z.looseObject({
     .transform((text) => text.toUpperCase())
     .pipe(z.enum(privilegeLevels, { error: `must be one of ${privilegeLevels.join(', ')}` }))
     .nullish(),
+  ipmi_protocol_version: z.coerce
+    .string()
+    .refine((version) => /^2(\.0)?$/.test(version), { error: 'must be 2.0: IPMI 1.5 sends requests in the clear' })
+    .nullish(),
+  // it would stand among the arguments of a process, which every user of the host can read
+  ipmi_hex_kg_key: z
+    .custom<null | undefined>((key) => key === null || key === undefined || key === '', {
+      error: "is not supported: clear the BMC's Kg key, and this property",
+    })
+    .optional(),
+  ipmi_disable_boot_timeout: yesOrNo,
+  ipmi_bridging: z
+    .string()
+    .transform((text) => text.toLowerCase())
+    .pipe(z.enum(bridgings, { error: `must be one of ${bridgings.join(', ')}` }))
+    .nullish(),
+  ipmi_local_address: byte,
+  ipmi_target_channel: byte,
+  ipmi_target_address: byte,
+  ipmi_transit_channel: byte,
+  ipmi_transit_address: byte,
 });
+type DriverInfo = z.infer<typeof DriverInfo>;
 
 /** @throws AppError `invalid_argument` naming each bad or missing property. */
 export function parseIpmiDriverInfo(driverInfo: Readonly<Record<string, unknown>>): IpmiConnection {
@@ -76,11 +137,39 @@ export function parseIpmiDriverInfo(driverInfo: Readonly<Record<string, unknown>
     password: info.ipmi_password ?? '',
     cipherSuite: info.ipmi_cipher_suite ?? undefined,
     privilegeLevel: info.ipmi_priv_level ?? 'ADMINISTRATOR',
+    bridge: bridgeOf(info),
+    keepsBootFlags: info.ipmi_disable_boot_timeout ?? true,
   };
 }
 
-/** What distinguishes BMCs that site documents describe. */
+/** @throws AppError `invalid_argument`: half a bridge would switch the power of the controller at its beginning */
+function bridgeOf(info: DriverInfo): IpmiBridge | undefined {
+  const bridging = info.ipmi_bridging ?? 'no';
+  const place = (name: 'target' | 'transit'): IpmiPlace | undefined => {
+    const fields = [`ipmi_${name}_channel`, `ipmi_${name}_address`] as const;
+    const [channel, address] = fields.map((field) => info[field] ?? undefined);
+    const isWanted = name === 'target' ? bridging !== 'no' : bridging === 'dual';
+    const wrong = fields.find((field) => ((info[field] ?? undefined) === undefined) === isWanted);
+    if (wrong !== undefined) {
+      const why = isWanted
+        ? `is required with ipmi_bridging ${bridging}`
+        : `has no meaning with ipmi_bridging ${bridging}`;
+      throw new AppError('invalid_argument', `driver_info for ipmi: ${wrong}: ${why}`);
+    }
+    return channel === undefined || address === undefined ? undefined : { channel, address };
+  };
+  const [transit, target] = [place('transit'), place('target')];
+  return target && { localAddress: info.ipmi_local_address ?? '0x20', transit, target };
+}
+
+/** What distinguishes BMCs that site documents describe, and machines behind one of them. */
 export function ipmiMachine(driverInfo: Readonly<Record<string, unknown>>): string {
   const { ipmi_address: address, ipmi_port: port } = driverInfo;
-  return `${fieldText(address).toLowerCase()} port ${fieldText(port) || '623'}`;
+  const bridge = ['transit_channel', 'transit_address', 'target_channel', 'target_address'].map((name) =>
+    fieldText(driverInfo[`ipmi_${name}`]).trim(),
+  );
+  // 0x72 and 114 are one
+  const behind = bridge.map((text) => (text === '' ? '-' : String(Number(text)))).join(' ');
+  const place = `${fieldText(address).toLowerCase()} port ${fieldText(port) || '623'}`;
+  return bridge.every((text) => text === '') ? place : `${place} controller ${behind}`;
 }

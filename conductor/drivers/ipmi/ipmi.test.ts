@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { ipmiMachine } from '#conductor/drivers/ipmi/driver-info.ts';
 import { ipmiHardwareType } from '#conductor/drivers/ipmi/ipmi.ts';
 import { managementContract } from '#conductor/drivers/management.contract.ts';
 import { powerContract } from '#conductor/drivers/power.contract.ts';
@@ -65,8 +66,11 @@ function scriptedIpmitool(failures: readonly string[] = []) {
     running -= 1;
     if (options.signal?.aborted) throw new AppError('aborted', `${command} was stopped`);
     const failure = left.shift();
-    if (failure !== undefined)
-      throw new AppError('command_failed', `ipmitool exited with 1: ${failure}`, { details: { exitCode: 1 } });
+    if (failure !== undefined) {
+      const shown = (options.secrets ?? []).reduce((text, secret) => text.replaceAll(secret, '******'), failure);
+      const details = { ...options.judge?.(failure), exitCode: 1 };
+      throw new AppError('command_failed', `ipmitool exited with 1: ${shown}`, { details });
+    }
     return { stdout: answer(args.slice(args.indexOf('-E') + 1)), stderr: '', exitCode: 0, durationMs: 1 };
   };
   return { run, calls, isOn: () => on, mostRunning: () => mostRunning };
@@ -145,6 +149,51 @@ describe('ipmitool', () => {
     await expect(power.getPowerState()).rejects.toMatchObject({ code: 'unavailable' });
   });
 
+  test('asks again while the BMC boots, longer than for a lost packet', async () => {
+    const { power, calls } = rig(Array.from({ length: 6 }, () => 'Get Chassis Power Status failed: Unspecified error'));
+    await power.setPowerState('power on');
+    expect(calls.map(({ args }) => args.at(-1))).toEqual([...Array<string>(7).fill('status'), 'on', 'status']);
+  });
+
+  test('judges words before the password is hidden in them', async () => {
+    const { power, calls } = rig(['Error: Unable to establish IPMI v2 / RMCP+ session'], {
+      ...driverInfo,
+      ipmi_password: 'b',
+    });
+    expect(await power.getPowerState()).toBe('power off');
+    expect(calls).toHaveLength(2);
+    const refused = rig(['RAKP 2 HMAC is invalid'], { ...driverInfo, ipmi_password: 'HMAC' });
+    await expect(refused.power.getPowerState()).rejects.toThrow('ipmi_username, ipmi_password');
+  });
+
+  test('a press of the button that may have happened is not repeated', async () => {
+    const { power, calls } = rig(['Set Chassis Power Control to Soft failed: Timeout']);
+    await expect(power.pressPowerButton?.()).rejects.toMatchObject({ code: 'unavailable' });
+    expect(calls).toHaveLength(1);
+    const busy = rig(['Set Chassis Power Control to Soft failed: Node busy']);
+    await busy.power.pressPowerButton?.();
+    expect(busy.calls).toHaveLength(2);
+  });
+
+  test('reaches a controller behind the one at the address', async () => {
+    const single = { ipmi_bridging: 'single', ipmi_target_channel: 0, ipmi_target_address: '0x72' };
+    const dual = { ...single, ipmi_bridging: 'dual', ipmi_transit_channel: '7', ipmi_transit_address: '0x82' };
+    for (const [info, args] of [
+      [single, '-m 0x20 -b 0 -t 0x72'],
+      [{ ...dual, ipmi_local_address: '0x22' }, '-m 0x22 -B 7 -T 0x82 -b 0 -t 0x72'],
+    ] as const) {
+      const { power, calls } = rig([], { ...driverInfo, ...info });
+      await power.setPowerState('power on');
+      expect(calls.map(({ args: all }) => all.join(' ').includes(` ${args} -R `))).toEqual([true, true, true]);
+    }
+  });
+
+  test('leaves the time of boot flags to the BMC where that is asked for', async () => {
+    const { management, calls } = rig([], { ...driverInfo, ipmi_disable_boot_timeout: 'false' });
+    await management.setBootDevice('pxe', { persistent: false });
+    expect(calls).toHaveLength(1);
+  });
+
   test('sends an interrupt', async () => {
     const { management, calls } = rig();
     await management.injectNmi?.();
@@ -178,4 +227,45 @@ test('driver_info faults are all named', () => {
   for (const ipmi_address of ['-oProxyCommand', 'not an address', 'http://bmc', '192.0.2.999', '192.0.2.1:623']) {
     expect(() => type.connect({ ipmi_address })).toThrow(/ipmi_address: must be/);
   }
+});
+
+test.each([
+  [{ ipmi_bridging: 'single' }, 'ipmi_target_channel: is required with ipmi_bridging single'],
+  [{ ipmi_bridging: 'single', ipmi_target_channel: 0 }, 'ipmi_target_address: is required'],
+  [
+    { ipmi_bridging: 'dual', ipmi_target_channel: 0, ipmi_target_address: 114 },
+    'ipmi_transit_channel: is required with ipmi_bridging dual',
+  ],
+  [{ ipmi_target_address: '0x72' }, 'ipmi_target_address: has no meaning with ipmi_bridging no'],
+  [{ ipmi_bridging: 'no', ipmi_transit_channel: 7 }, 'ipmi_transit_channel: has no meaning'],
+  [{ ipmi_bridging: 'triple' }, 'ipmi_bridging: must be one of no, single, dual'],
+  [{ ipmi_bridging: 'single', ipmi_target_channel: '0', ipmi_target_address: '0x72 -I open' }, 'from 0 to 255'],
+  [{ ipmi_local_address: 256 }, 'ipmi_local_address: must be a number from 0 to 255'],
+  [{ ipmi_hex_kg_key: 'a'.repeat(40) }, 'ipmi_hex_kg_key: is not supported'],
+  [{ ipmi_protocol_version: '1.5' }, 'ipmi_protocol_version: must be 2.0'],
+  [{ ipmi_disable_boot_timeout: 'perhaps' }, 'ipmi_disable_boot_timeout: must be true or false'],
+])('%j is refused before anything is sent', (info, words) => {
+  const script = scriptedIpmitool();
+  const type = ipmiHardwareType({ run: script.run, log: silentLog });
+  expect(() => type.connect({ ...driverInfo, ...info })).toThrow(words);
+  expect(script.calls).toEqual([]);
+});
+
+test('what Ironic takes for granted is taken', () => {
+  const type = ipmiHardwareType({ run: scriptedIpmitool().run, log: silentLog });
+  for (const info of [
+    { ipmi_bridging: null, ipmi_hex_kg_key: '', ipmi_target_address: null },
+    { ipmi_bridging: 'NO', ipmi_protocol_version: 2, ipmi_local_address: '0x20' },
+    { ipmi_protocol_version: '2.0', ipmi_disable_boot_timeout: true },
+  ]) {
+    expect(() => type.connect({ ...driverInfo, ...info })).not.toThrow();
+  }
+});
+
+test('machines behind one controller are told apart', () => {
+  const behind = (address: unknown) =>
+    ipmiMachine({ ...driverInfo, ipmi_bridging: 'single', ipmi_target_channel: 0, ipmi_target_address: address });
+  expect(behind('0x72')).toBe(behind(114));
+  expect(behind('0x72')).not.toBe(behind('0x74'));
+  expect(behind('0x72')).not.toBe(ipmiMachine(driverInfo));
 });

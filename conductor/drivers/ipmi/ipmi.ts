@@ -13,6 +13,7 @@ import {
   bootDeviceCommand,
   createTurns,
   type IpmitoolContext,
+  ipmiFaultOf,
   ipmitool,
   ipmitoolProgram,
   keepBootFlags,
@@ -23,7 +24,7 @@ import { ipmiRecorder } from '#conductor/drivers/ipmi/record.ts';
 import { reachPowerTarget } from '#conductor/drivers/reach-power-target.ts';
 import { bootDevices, type PowerState, powerTargets } from '#conductor/model/power-and-boot.ts';
 import { systemClock } from '#shared/clock.ts';
-import { errorChain, errorCode } from '#shared/errors/app-error.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
 import { openProgram } from '#shared/terminal/open-program.ts';
 
 const readTimeoutMs = 60_000;
@@ -93,14 +94,14 @@ function ipmiManagement(context: IpmitoolContext, connection: IpmiConnection): M
         await set(`${century}${year}`);
       } catch (error) {
         // ipmitool 1.8.19 knows years by two digits alone
-        if (!errorChain(error).includes('could not be parsed')) throw error;
+        if (ipmiFaultOf(error) !== 'no such date') throw error;
         await set(`${year}`);
       }
     },
     setBootDevice: async (device, options) => {
       const { signal } = callDeadline(options, timeoutMs);
       try {
-        await ipmitool(context, connection, keepBootFlags, signal);
+        if (connection.keepsBootFlags) await ipmitool(context, connection, keepBootFlags, signal);
       } catch (error) {
         // a BMC without this parameter keeps the flags for its own time; it may still take the device
         if (errorCode(error) !== 'bmc_error') throw error;

@@ -1,9 +1,9 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
-import type { IpmiConnection } from '#conductor/drivers/ipmi/driver-info.ts';
+import type { IpmiBridge, IpmiConnection } from '#conductor/drivers/ipmi/driver-info.ts';
 import type { BootDevice, BootMode, PowerState } from '#conductor/model/power-and-boot.ts';
 import { type Clock, overdueTimers } from '#shared/clock.ts';
-import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { type OutboundRules, resolveOutbound } from '#shared/peers/outbound-url.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -50,28 +50,50 @@ export interface IpmitoolContext {
 /** Milliseconds for one ipmitool process; its own retries (`-R 5 -N 2`) are over well before. */
 const processTimeoutMs = 60_000;
 
+/** What ipmitool's words mean. */
+export type IpmiFault = 'login refused' | 'no session' | 'busy' | 'no answer' | 'not ready' | 'no such date';
+
 /**
- * Failures that pass by themselves: the BMC is busy with another session, restarting, or lost a packet (Ironic's
- * `IPMITOOL_RETRYABLE_FAILURES`).
+ * The first that fits, whatever the case. `busy` and `no answer` pass by themselves: the BMC has another session or lost a
+ * packet (Ironic's `IPMITOOL_RETRYABLE_FAILURES`); ipmitool says "unable to establish" after wrong credentials, too.
  */
-const transientTexts = [
-  'insufficient resources for session',
-  'Node busy',
-  'Timeout',
-  'Out of space',
-  'BMC initialization in progress',
+const faults: readonly { readonly fault: IpmiFault; readonly texts: readonly string[] }[] = [
+  {
+    fault: 'login refused',
+    texts: [
+      'RAKP 2 message indicates an error',
+      'RAKP 2 HMAC is invalid',
+      'RAKP 4 message has invalid',
+      'unauthorized name',
+      'Invalid user name',
+      'Authentication type',
+      'no matching cipher suite',
+    ],
+  },
+  { fault: 'no session', texts: ['Unable to establish'] },
+  { fault: 'busy', texts: ['insufficient resources for session', 'Node busy', 'Out of space'] },
+  { fault: 'no answer', texts: ['Timeout'] },
+  // OpenBMC has no better word while it boots (openbmc issue 1810)
+  { fault: 'not ready', texts: ['BMC initialization in progress', 'Unspecified error'] },
+  { fault: 'no such date', texts: ['could not be parsed'] },
 ];
 
-/** Texts of wrong credentials; ipmitool says "unable to establish" after them, too. */
-const refusedTexts = [
-  'RAKP 2 message indicates an error',
-  'RAKP 2 HMAC is invalid',
-  'RAKP 4 message has invalid',
-  'unauthorized name',
-  'Invalid user name',
-  'Authentication type',
-  'no matching cipher suite',
-];
+function faultIn(output: string): IpmiFault | undefined {
+  const words = output.toLowerCase();
+  return faults.find(({ texts }) => texts.some((text) => words.includes(text.toLowerCase())))?.fault;
+}
+
+/** The fault behind an error of `ipmitool`, if its words are known. */
+export function ipmiFaultOf(error: unknown): unknown {
+  return error instanceof AppError ? error.details['fault'] : undefined;
+}
+
+function mayHaveActed(error: unknown): boolean {
+  return error instanceof AppError && error.details['sent'] === true;
+}
+
+/** Milliseconds that a BMC may need to boot (Ironic's `[ipmi]command_retry_timeout`). */
+const notReadyMs = 60_000;
 
 /**
  * Runs `ipmitool -I lanplus … COMMAND` against a BMC, one process at a time for each BMC (several sessions at once
@@ -96,9 +118,13 @@ export async function ipmitool(
       {
         clock,
         signal,
-        attempts,
-        passes: (error) => errorCode(error) === 'unavailable',
-        delayMs: (attempt) => backOffMs({ firstMs: retryMs }, attempt),
+        passes: (error, attempt) => {
+          // a press of the button that may have happened is not followed by another
+          if (command[1] === 'soft' && mayHaveActed(error)) return false;
+          return ipmiFaultOf(error) === 'not ready' || (errorCode(error) === 'unavailable' && attempt < attempts);
+        },
+        withinMs: notReadyMs,
+        delayMs: (attempt) => backOffMs({ firstMs: retryMs, mostMs: 8 * retryMs }, attempt),
         onRetry: (err, attempt) => log.debug({ err, bmc: connection.address, attempt }, 'ipmitool failed; retrying'),
       },
     );
@@ -124,6 +150,7 @@ async function runOnce(
       // it shows and reads BMCs' clocks as local time, in the words of the locale
       env: { IPMITOOL_PASSWORD: password, IPMI_PASSWORD: password, TZ: 'UTC', LC_ALL: 'C' },
       secrets: password === '' ? [] : [password],
+      judge: (output) => ({ fault: faultIn(output) }),
       timeoutMs: processTimeoutMs,
       signal,
       log: context.log,
@@ -149,7 +176,7 @@ export async function ipmitoolProgram(
 
 /** The password is not among them: every user of the machine can read a process's arguments. */
 function ipmitoolArgs(connection: IpmiConnection, command: readonly string[]): readonly string[] {
-  const { address, port, username, cipherSuite, privilegeLevel } = connection;
+  const { address, port, username, cipherSuite, privilegeLevel, bridge } = connection;
   return [
     '-I',
     'lanplus',
@@ -161,6 +188,7 @@ function ipmitoolArgs(connection: IpmiConnection, command: readonly string[]): r
     privilegeLevel,
     ...(username === undefined ? [] : ['-U', username]),
     ...(cipherSuite === undefined ? [] : ['-C', String(cipherSuite)]),
+    ...(bridge === undefined ? [] : bridgeArgs(bridge)),
     '-R',
     '5',
     '-N',
@@ -170,29 +198,36 @@ function ipmitoolArgs(connection: IpmiConnection, command: readonly string[]): r
   ];
 }
 
+function bridgeArgs({ localAddress, transit, target }: IpmiBridge): readonly string[] {
+  const through = transit === undefined ? [] : ['-B', transit.channel, '-T', transit.address];
+  return ['-m', localAddress, ...through, '-b', target.channel, '-t', target.address];
+}
+
 function bmcFailure(what: string, cause: unknown): AppError {
   if (cause instanceof AppError && cause.code === 'forbidden') return cause;
   if (cause instanceof AppError && cause.code === 'unavailable') {
     return new AppError('unavailable', `${what} was not sent`, { cause });
   }
-  const text = errorChain(cause);
   if (cause instanceof AppError && cause.code === 'timeout') {
-    return new AppError('unavailable', `${what} was not answered`, { cause });
+    return new AppError('unavailable', `${what} was not answered`, { cause, details: { sent: true } });
   }
   if (cause instanceof AppError && cause.code === 'command_failed' && cause.details['exitCode'] === undefined) {
     return new AppError('command_failed', `${what} could not run; is ipmitool installed?`, { cause });
   }
-  const has = (texts: readonly string[]): boolean =>
-    texts.some((each) => text.toLowerCase().includes(each.toLowerCase()));
-  if (has(refusedTexts)) {
+  const fault = ipmiFaultOf(cause);
+  const details = { fault };
+  if (fault === 'login refused') {
     const hint = 'ipmi_username, ipmi_password, ipmi_priv_level or ipmi_cipher_suite is wrong';
-    return new AppError('bmc_error', `${what} was refused: ${hint}`, { cause });
+    return new AppError('bmc_error', `${what} was refused: ${hint}`, { cause, details });
   }
-  if (text.includes('Unable to establish')) {
+  if (fault === 'no session') {
     const hint = 'the BMC is away or busy, or ipmi_username, ipmi_password or ipmi_cipher_suite is wrong';
-    return new AppError('unavailable', `${what} got no session: ${hint}`, { cause });
+    return new AppError('unavailable', `${what} got no session: ${hint}`, { cause, details });
   }
-  return new AppError(has(transientTexts) ? 'unavailable' : 'bmc_error', `${what} failed`, { cause });
+  if (fault === 'no answer' || fault === 'busy') {
+    return new AppError('unavailable', `${what} failed`, { cause, details: { fault, sent: fault === 'no answer' } });
+  }
+  return new AppError('bmc_error', `${what} failed`, { cause, details });
 }
 
 /** From `power status`: `Chassis Power is on`. */
