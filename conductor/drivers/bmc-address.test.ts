@@ -14,6 +14,8 @@ test.each([
   { redfish_address: 'bmc1.example' },
   { ipmi_address: '192.0.2.9' },
   { ipmi_address: '2001:db8::9' },
+  { redfish_address: '2001:db8::9' },
+  { redfish_address: 'https://[2001:db8::9]:8443' },
   { redfish_address: 'no address at all' },
   {},
 ])('%j is called', (driverInfo) => expect(() => checkBmcAddress(driverInfo, rules())).not.toThrow());
@@ -23,6 +25,8 @@ test.each([
   [{ redfish_address: '127.0.0.1:6385' }, undefined],
   [{ ipmi_address: 'localhost' }, undefined],
   [{ ipmi_address: '::1' }, undefined],
+  [{ redfish_address: '::1' }, undefined],
+  [{ redfish_address: ' FE80::1 ' }, undefined],
   [{ ipmi_address: '192.0.3.9' }, '192.0.2.0/24'],
   [{ redfish_address: 'https://bmc1.example' }, '192.0.2.0/24'],
 ])('%j is not called with %s', (driverInfo, allow) => {

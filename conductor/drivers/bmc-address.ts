@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net';
+import { addressUrl } from '#conductor/drivers/address-url.ts';
 import { drivers } from '#conductor/drivers/driver-table.ts';
 import { checkOutboundUrl, type OutboundRules } from '#shared/peers/outbound-url.ts';
 
@@ -14,9 +14,7 @@ export function checkBmcAddress(driverInfo: Readonly<Record<string, unknown>>, r
   for (const field of addressFields) {
     const address = driverInfo[field];
     if (typeof address !== 'string' || address.trim() === '') continue;
-    const text = address.trim();
-    const host = isIPv6(text) ? `[${text}]` : text;
-    const url = text.includes('://') ? text : `https://${host}`;
+    const url = addressUrl(address);
     // what is not an address at all, the driver refuses in words of its own
     if (URL.canParse(url)) checkOutboundUrl(`driver_info.${field}`, url, rules);
   }

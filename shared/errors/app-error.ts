@@ -110,6 +110,8 @@ function messageOf(error: unknown): string {
     // Node's connect errors come as an AggregateError with an empty message
     return error.message || error.errors.map((each: unknown) => messageOf(each)).join('; ');
   }
-  if (error instanceof Error) return error.message || error.name;
+  // of a certificate that can't be verified Node says how Node is started
+  if (error instanceof Error)
+    return error.message.replace(/; if the root CA is installed locally, .*/, '') || error.name;
   return typeof error === 'string' ? error : JSON.stringify(error);
 }

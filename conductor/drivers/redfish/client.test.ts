@@ -83,6 +83,43 @@ describe('compressed bodies', () => {
   });
 });
 
+describe('links of a BMC behind NAT, which name its inner address', () => {
+  test('lead to where it was asked', async () => {
+    const bmc = await rig({ quirks: { linkBase: 'http://10.9.9.9', tasks: true } });
+    await bmc.management.setBootDevice('pxe', { persistent: true });
+    await bmc.power.setPowerState('power on');
+    expect(bmc.machine.actions).toEqual(['on']);
+    await bmc.type.close?.();
+    expect(bmc.simulator.sessionCount()).toBe(0);
+  });
+
+  test('are not glued to its address in errors', async () => {
+    const bmc = await rig({ quirks: { linkBase: 'http://10.9.9.9' } });
+    bmc.simulator.inject({ method: 'POST', path: /Reset$/, status: 403, times: 2 });
+    await expect(bmc.power.setPowerState('power on')).rejects.toThrow(
+      `POST ${bmc.simulator.address}/redfish/v1/Systems/1/Actions/ComputerSystem.Reset answered 403`,
+    );
+  });
+});
+
+describe('a document that breaks off', () => {
+  const half = '{"@odata.id": "/redfish/v1/Systems/1", "PowerSt';
+
+  test('is asked for again', async () => {
+    const bmc = await rig();
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, body: half, times: 2 });
+    expect(await bmc.power.getPowerState()).toBe('power off');
+  });
+
+  test('is named as such', async () => {
+    const bmc = await rig();
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, body: half, times: 5 });
+    await expect(bmc.power.getPowerState()).rejects.toThrow('it is not JSON (truncated?)');
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, body: '<html>', times: 5 });
+    await expect(bmc.power.getPowerState()).rejects.toThrow('it is text, not JSON');
+  });
+});
+
 test("a redirect's query goes along", async () => {
   const bmc = await rig();
   const location = '/redfish/v1/Systems?slow=1';

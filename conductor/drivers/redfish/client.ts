@@ -1,8 +1,14 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
 import { statusError, triesLater } from '#conductor/drivers/redfish/errors.ts';
+import { requireOwnPath } from '#conductor/drivers/redfish/own-path.ts';
 import { createCredentials } from '#conductor/drivers/redfish/sessions.ts';
-import { createTransport, type RedfishAnswer, type TransportRequest } from '#conductor/drivers/redfish/transport.ts';
+import {
+  createTransport,
+  isBrokenJson,
+  type RedfishAnswer,
+  type TransportRequest,
+} from '#conductor/drivers/redfish/transport.ts';
 import { type Clock, overdueTimers } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -54,9 +60,10 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
     const { method, path, signal } = request;
     const send = async (attempt: number): Promise<RedfishAnswer> => {
       const answer = await sendFollowing(request);
-      if (attempt === attempts || !isTransient(request, answer.status)) return answer;
+      if (attempt === attempts || !isTransient(request, answer)) return answer;
       const waitMs = retryAfterMs(answer.headers['retry-after'], clock.now());
-      throw new AppError('busy', `${method} ${path} was answered with ${answer.status}`, { details: { waitMs } });
+      const how = answer.status === 200 ? 'half a document' : answer.status;
+      throw new AppError('busy', `${method} ${path} was answered with ${how}`, { details: { waitMs } });
     };
     try {
       return await retry(send, {
@@ -94,7 +101,8 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
   const credentials = createCredentials(connection, transport, sendRetried, { log, loggedIn: options.loggedIn });
   return {
     origin: connection.origin,
-    request: async (request) => {
+    request: async ({ path, ...rest }) => {
+      const request = { ...rest, path: requireOwnPath(path, connection.origin) };
       const what = `${request.method} ${connection.origin}${request.path}`;
       let refusals = 0;
       for (let hasLoggedIn = false; ; ) {
@@ -132,10 +140,10 @@ function bare(path: string): string {
   return path.replace(/\/$/, '');
 }
 
-function isTransient(request: TransportRequest, status: number): boolean {
+function isTransient({ method }: TransportRequest, { status, body }: RedfishAnswer): boolean {
   // 503 and 429 say that nothing was done; other server errors are repeated for reads only
   if (status === 503 || status === 429) return true;
-  return request.method === 'GET' && [500, 502, 504].includes(status);
+  return method === 'GET' && ([500, 502, 504].includes(status) || (status === 200 && isBrokenJson(body)));
 }
 
 function isTransientError(request: TransportRequest, error: unknown): boolean {

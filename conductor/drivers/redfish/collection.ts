@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
+import { ownPath, requireOwnPath } from '#conductor/drivers/redfish/own-path.ts';
 import { readResource } from '#conductor/drivers/redfish/resource.ts';
 import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -9,8 +10,7 @@ const maxPages = 100;
 
 /**
  * A collection's members over all of its pages (DSP0266, "Resource collection responses"), each as `member` has it.
- * @throws AppError `bmc_error` for a collection without members that doesn't say that it has none, one that never ends,
- * and one that leads to another server
+ * @throws AppError `bmc_error` for a collection without members that doesn't say that it has none, and one that never ends
  */
 export async function readMembers<Member>(
   client: RedfishClient,
@@ -71,12 +71,9 @@ async function readCollection<Member>(
     members.push(...(page.Members ?? []));
     count = page['Members@odata.count'] ?? count;
     const link = page['Members@odata.nextLink'];
-    const next: URL | null | undefined = link ? URL.parse(link, new URL(path, origin).href) : undefined;
-    // the login goes to the configured BMC only
-    if (next === null || (next && next.origin !== origin)) {
-      throw new AppError('bmc_error', `${first} at ${origin} leads to ${link}`);
-    }
-    path = next ? next.pathname + next.search : undefined;
+    const next: string | undefined = link ? ownPath(link, `${origin}${requireOwnPath(path, origin)}`) : undefined;
+    if (link && next === undefined) throw new AppError('bmc_error', `${first} at ${origin} leads to ${link}`);
+    path = next;
   }
   return { members, count };
 }

@@ -3,6 +3,7 @@ import { type RawData, WebSocket } from 'ws';
 import { callDeadline, stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { ConsoleInterface, ConsoleLine } from '#conductor/drivers/interfaces.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
+import { ownPath } from '#conductor/drivers/redfish/own-path.ts';
 import type { SerialConsole } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -25,10 +26,9 @@ async function openSocketLine(context: LineContext, uri: string): Promise<Consol
   const { system, connection, outbound, signal } = context;
   const { origin } = system.client;
   const what = `open the serial console at ${origin}`;
-  const url = URL.parse(uri, origin);
-  // the login goes to the configured BMC only
-  if (url?.host !== new URL(origin).host) throw new AppError('bmc_error', `${what}: it leads to ${url?.host ?? uri}`);
-  url.protocol = origin.startsWith('https:') ? 'wss:' : 'ws:';
+  const path = ownPath(uri.replace(/^ws(s?:)/i, 'http$1'), origin);
+  if (path === undefined) throw new AppError('bmc_error', `${what}: its ConsoleURI is '${uri}'`);
+  const url = new URL(`${origin}${path}`.replace(/^http/, 'ws'));
   const { verifyCa } = connection;
   const socket = new WebSocket(url, {
     headers: await system.client.login(signal),

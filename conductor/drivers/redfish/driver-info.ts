@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { addressUrl } from '#conductor/drivers/address-url.ts';
 import { fieldText } from '#conductor/drivers/call-deadline.ts';
 import type { DriverField } from '#conductor/drivers/driver-definition.ts';
 import { readAuthorities, systemAuthorities } from '#conductor/kernel/files.ts';
@@ -61,9 +62,18 @@ const DriverInfo = z.looseObject({
     .transform((text, context) => {
       const origin = parseOrigin(text);
       if (origin !== undefined) return origin;
-      context.addIssue({ code: 'custom', message: `must be scheme and authority, such as https://192.0.2.1` });
+      const message = text.includes('%')
+        ? "has a zone, which has no place in a URL: give the BMC's global address, or its name"
+        : 'must be scheme and authority, such as https://192.0.2.1';
+      context.addIssue({ code: 'custom', message });
       return z.NEVER;
     }),
+  // another service at the address may be another machine's
+  redfish_root_prefix: z
+    .string()
+    .regex(/^\/?redfish\/v1\/?$/, { error: 'must be /redfish/v1, where the standard has the service' })
+    .nullish()
+    .or(z.literal('')),
   redfish_system_id: z
     .string()
     .regex(/^\/(?![/\\])[^?#\s]+$/, { error: 'must be a path such as /redfish/v1/Systems/1' })
@@ -118,9 +128,8 @@ export function parseRedfishDriverInfo(
 }
 
 function parseOrigin(text: string): string | undefined {
-  const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
-  if (!URL.canParse(withScheme)) return undefined;
-  const url = new URL(withScheme);
+  const url = URL.parse(addressUrl(text));
+  if (!url) return undefined;
   const rest =
     url.pathname.replace(/^\/(redfish(\/v1)?\/?)?$/, '') + url.search + url.hash + url.username + url.password;
   return rest === '' && ['http:', 'https:'].includes(url.protocol) ? url.origin : undefined;
@@ -153,10 +162,8 @@ function isPlainUrl({ redfish_address: address, ...others }: Readonly<Record<str
 
 /** One BMC may manage several machines; their systems tell them apart. */
 export function redfishMachine(driverInfo: Readonly<Record<string, unknown>>): string | undefined {
-  const address = fieldText(driverInfo['redfish_address'])
-    .toLowerCase()
-    .replace(/^https:\/\//, '')
-    .replace(/\/+$/, '');
+  const text = fieldText(driverInfo['redfish_address']).toLowerCase();
+  const address = (parseOrigin(text) ?? text).replace(/^https:\/\//, '').replace(/\/+$/, '');
   if (address === '') return undefined;
   const system = fieldText(driverInfo['redfish_system_id']).replace(/\/+$/, '');
   return system === '' ? address : `${address} system ${system}`;

@@ -3,6 +3,7 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { EventSubscription, EventsInterface } from '#conductor/drivers/interfaces.ts';
 import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { attempted, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { ownPath } from '#conductor/drivers/redfish/own-path.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { lenient, Reference, ServiceRoot } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
@@ -77,7 +78,7 @@ export function redfishEvents({ client }: RedfishSystem): EventsInterface {
       const { location } = answer.headers;
       // some name none, and answer the collection
       const made = location
-        ? new URL(location, client.origin).pathname
+        ? ownPath(location, client.origin)
         : (await members(subscriptions, signal)).find((path) => !before.includes(path));
       if (made !== undefined) return read(made, signal);
       throw new AppError('bmc_error', `the BMC at ${client.origin} does not show the event subscription that it made`);

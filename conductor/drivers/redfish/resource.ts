@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
 import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
-import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
+import { requireOwnPath } from '#conductor/drivers/redfish/own-path.ts';
+import { isBrokenJson, type RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 
@@ -22,8 +23,13 @@ export async function readResource<T>(
   const answer = await client.request({ method: 'GET', path, signal });
   const parsed = schema.safeParse(answer.body);
   if (!parsed.success) {
-    const faults = describeIssues(parsed.error, 'body');
-    throw new AppError('bmc_error', `GET ${client.origin}${path} is not what Redfish defines: ${faults}`);
+    const faults = isBrokenJson(answer.body)
+      ? 'it is not JSON (truncated?)'
+      : typeof answer.body === 'string'
+        ? 'it is text, not JSON'
+        : describeIssues(parsed.error, 'body');
+    const what = `GET ${client.origin}${requireOwnPath(path, client.origin)}`;
+    throw new AppError('bmc_error', `${what} is not what Redfish defines: ${faults}`);
   }
   return { path, etag: etagOf(answer), data: parsed.data };
 }

@@ -1,6 +1,7 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
 import { httpStatusOf, statusError } from '#conductor/drivers/redfish/errors.ts';
+import { ownPath } from '#conductor/drivers/redfish/own-path.ts';
 import { ServiceRoot, SessionService } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishAnswer, Transport, TransportRequest } from '#conductor/drivers/redfish/transport.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -133,8 +134,7 @@ async function findSessionsPath(sendOpen: SendOpen, signal: AbortSignal): Promis
 function sessionPath(answer: RedfishAnswer, origin: string): string | undefined {
   const body = answer.body as { '@odata.id'?: unknown } | undefined;
   const place = answer.headers['location'] ?? body?.['@odata.id'];
-  if (typeof place !== 'string' || !URL.canParse(place, origin)) return undefined;
-  return new URL(place, origin).pathname;
+  return typeof place === 'string' ? ownPath(place, origin) : undefined;
 }
 
 async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined, what: string): Promise<T> {

@@ -1,6 +1,7 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
 import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { ownPath } from '#conductor/drivers/redfish/own-path.ts';
 import { Task } from '#conductor/drivers/redfish/schemas.ts';
 import { lookAtTask, type TaskLook } from '#conductor/drivers/redfish/task-states.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
@@ -96,9 +97,7 @@ export function monitorOf(answer: RedfishAnswer, origin: string): string | undef
   const { data } = Task.safeParse(answer.body);
   if (answer.status !== 202 && !data?.TaskState) return undefined;
   const place = answer.headers['location'] ?? data?.TaskMonitor ?? data?.['@odata.id'];
-  if (!place || !URL.canParse(place, origin)) return undefined;
-  const { pathname, search } = new URL(place, origin);
-  return `${pathname}${search}`;
+  return place ? ownPath(place, origin) : undefined;
 }
 
 /** @throws AppError `bmc_error` for a task that failed, with its messages. */

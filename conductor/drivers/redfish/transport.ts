@@ -1,6 +1,7 @@
 import { Agent, type FormData } from 'undici';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
+import { requireOwnPath } from '#conductor/drivers/redfish/own-path.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { askPeer, type PeerAnswer } from '#shared/peers/ask-peer.ts';
 import { type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
@@ -65,11 +66,9 @@ export function createTransport(
   const agent = outbound ? outboundAgent(outbound, options) : new Agent(options);
   return {
     send: async (options) => {
-      const what = `${options.method} ${origin}${options.path}`;
+      const url = new URL(`${origin}${requireOwnPath(options.path, origin)}`);
+      const what = `${options.method} ${url.href}`;
       try {
-        const url = new URL(options.path, origin);
-        // `//host/` is a path that leads to another host
-        if (url.origin !== origin) throw new AppError('bmc_error', `${what} leads to ${url.origin}`);
         const ask = (encoding: 'identity' | 'gzip'): Promise<PeerAnswer> =>
           askPeer('bmc', url, {
             who: 'the BMC',
@@ -98,6 +97,11 @@ export function createTransport(
     },
     close: () => agent.destroy(),
   };
+}
+
+/** Whether the BMC broke off amid a document, as some do that are short of memory. */
+export function isBrokenJson(body: unknown): boolean {
+  return typeof body === 'string' && /^\uFEFF?\s*[{[]/.test(body);
 }
 
 function transportError(what: string, cause: unknown, signal: AbortSignal | undefined): AppError {

@@ -1,4 +1,5 @@
 import { and, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import { addressUrl } from '#conductor/drivers/address-url.ts';
 import { addressFields } from '#conductor/drivers/bmc-address.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
@@ -68,8 +69,8 @@ export async function nodesWithBmc(db: Queryable, bmcAddresses: readonly string[
     .map(({ uuid }) => uuid);
 }
 
-/** `https://192.0.2.1:8000` and `192.0.2.1` → `192.0.2.1` */
+/** `https://192.0.2.1:8000` and `192.0.2.1` → `192.0.2.1`; `2001:DB8::1` → `2001:db8::1` */
 function hostOf(address: string): string {
-  const host = URL.parse(address.includes('://') ? address : `https://${address}`)?.hostname ?? address;
+  const host = URL.parse(addressUrl(address))?.hostname ?? address;
   return host.replace(/^\[|\]$/g, '');
 }

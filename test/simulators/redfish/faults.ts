@@ -70,6 +70,8 @@ export interface Quirks {
   resetTypes: readonly string[];
   /** The simulator's paths → what this BMC calls them; what is below goes along. */
   paths: Readonly<Record<string, string>>;
+  /** What stands in front of the paths in links, as a BMC behind NAT writes it: `http://10.9.9.9`. */
+  linkBase: string;
   /** The boot override is writable in the Settings resource only. */
   bootViaSettings: boolean;
   /** How long an override may hold, as `BootSourceOverrideEnabled` lists it; others are a 400. */
@@ -175,6 +177,7 @@ export const standardQuirks: Readonly<Quirks> = {
   actionInfo: false,
   resetTypes: ['On', 'ForceOff', 'GracefulShutdown', 'GracefulRestart', 'ForceRestart', 'ForceOn', 'PushPowerButton'],
   paths: {},
+  linkBase: '',
   bootViaSettings: false,
   overrideEnabled: ['Disabled', 'Once', 'Continuous'],
   unlistedBootTimes: false,

@@ -92,8 +92,8 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
     const own = (text: string): string => renamed(text, quirks, 'from BMC');
     const answer = await service.handle({ method, path: own(path), headers: request.headers, body: own(body) });
     if (fault?.dropAnswer) request.socket.destroy();
-    else if (fault?.actsAs !== undefined) send(response, method, quirks, errorAnswer(fault.actsAs, 'GeneralError'));
-    else send(response, method, quirks, answer);
+    else
+      send(response, method, quirks, fault?.actsAs === undefined ? answer : errorAnswer(fault.actsAs, 'GeneralError'));
   };
 
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
@@ -183,7 +183,15 @@ async function offersConsole(
 }
 
 /** Paths in a text by the BMC's names, or by the simulator's own. */
-function renamed(text: string, { paths }: Quirks, direction: 'to BMC' | 'from BMC' = 'to BMC'): string {
+function renamed(text: string, quirks: Quirks, direction: 'to BMC' | 'from BMC' = 'to BMC'): string {
+  const { linkBase } = quirks;
+  if (linkBase === '') return renamedPaths(text, quirks, direction);
+  const own = direction === 'from BMC' ? text.replaceAll(linkBase, '') : text;
+  const based = renamedPaths(own, quirks, direction);
+  return direction === 'to BMC' ? based.replaceAll(/(^|")(?=\/redfish\/)/g, `$1${linkBase}`) : based;
+}
+
+function renamedPaths(text: string, { paths }: Quirks, direction: 'to BMC' | 'from BMC'): string {
   const pairs: (readonly [string, string])[] = Object.entries(paths);
   if (pairs.length === 0) return text;
   const to = new Map(direction === 'to BMC' ? pairs : pairs.map(([own, bmc]) => [bmc, own]));
