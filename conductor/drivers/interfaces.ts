@@ -59,6 +59,8 @@ export interface ManagementInterface {
     options: CallOptions & { readonly persistent: boolean; readonly bootMode?: BootMode },
   ): Promise<{ readonly persistent: boolean }>;
   readonly supportedBootDevices: readonly BootDevice[];
+  /** Asks whether the machine offers the device; changes nothing. @throws AppError `not_supported` naming what it offers */
+  checkBootDevice?(device: BootDevice, options?: CallOptions): Promise<void>;
   /** `undefined` where the BMC does not report. */
   getBootMode?(options?: CallOptions): Promise<BootMode | undefined>;
   /** A non-maskable interrupt, for a dump of a system that hangs. */

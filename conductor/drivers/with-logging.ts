@@ -86,6 +86,10 @@ function managementWithLogging(management: ManagementInterface, watch: CallWatch
         management.setBootDevice(bootDevice, options),
       );
     },
+    ...ifGiven('checkBootDevice', management.checkBootDevice?.bind(management), (check) => {
+      return (bootDevice, options) =>
+        logged(watch, 'check boot device', 'debug', { bootDevice }, () => check(bootDevice, options));
+    }),
     ...ifGiven('getBootMode', management.getBootMode?.bind(management), (read) => {
       return (options) => logged(watch, 'get boot mode', 'debug', {}, () => read(options));
     }),

@@ -1,104 +1,31 @@
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
-import type { BootDeviceSetting, FirmwareBootInterface, ManagementInterface } from '#conductor/drivers/interfaces.ts';
-import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
+import type { FirmwareBootInterface, ManagementInterface } from '#conductor/drivers/interfaces.ts';
+import {
+  type BootRequest,
+  bootDeviceOf,
+  bootModeOf,
+  bootsFrom,
+  chooseTarget,
+  describeBootDifference,
+  overrideMode,
+  planBootPatches,
+  redfishBootDevices,
+} from '#conductor/drivers/redfish/boot-plans.ts';
+import { attempted } from '#conductor/drivers/redfish/errors.ts';
 import { hasMakersWay } from '#conductor/drivers/redfish/makers.ts';
 import { resetSystem } from '#conductor/drivers/redfish/power.ts';
-import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { type Boot, ComputerSystem, SecureBoot } from '#conductor/drivers/redfish/schemas.ts';
+import {
+  readIfThere,
+  readLinkedSettings,
+  readUnlinkedSettings,
+  type SettingsPlaces,
+  settingsPlaces,
+} from '#conductor/drivers/redfish/settings-places.ts';
 import { managerActions, type RedfishSystem } from '#conductor/drivers/redfish/system.ts';
-import { finishTask } from '#conductor/drivers/redfish/task.ts';
-import type { BootDevice, BootMode } from '#conductor/model/power-and-boot.ts';
+import { type Ask, writeUntilShown } from '#conductor/drivers/redfish/write-until-shown.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/** Pure decisions about `Boot` of a ComputerSystem. */
-
-const targets: Readonly<Partial<Record<BootDevice, string>>> = {
-  pxe: 'Pxe',
-  disk: 'Hdd',
-  cdrom: 'Cd',
-  bios: 'BiosSetup',
-  uefihttp: 'UefiHttp',
-};
-
-export const redfishBootDevices = Object.keys(targets) as readonly BootDevice[];
-
-export interface BootRequest {
-  readonly device: BootDevice;
-  readonly persistent: boolean;
-  readonly bootMode: BootMode | undefined;
-}
-
-type Machine = Pick<ComputerSystem, 'Manufacturer' | 'Model'>;
-
-interface BootPlan {
-  readonly patch: Readonly<Record<string, string>>;
-  readonly persistent: boolean;
-}
-
-/**
- * The `Boot` objects to PATCH, best first: the next one is for a BMC that refuses the one before. A device for all boots
- * becomes one for the next boot in the end: DMTF has deprecated `Continuous`, and some vendors have dropped it.
- * @throws AppError `not_supported` naming what the BMC offers.
- */
-function planBootPatches(request: BootRequest, boot: Boot, machine: Machine): readonly BootPlan[] {
-  const target = chooseTarget(request.device, boot, machine);
-  const wanted = request.persistent ? ['Continuous', 'Once'] : ['Once'];
-  const legal = boot['BootSourceOverrideEnabled@Redfish.AllowableValues'] ?? [];
-  const offered = legal.length === 0 ? wanted : wanted.filter((each) => legal.includes(each));
-  if (offered.length === 0) {
-    throw new AppError(
-      'not_supported',
-      `boot device ${request.device} ${request.persistent ? 'for all boots' : 'for one boot'}: the BMC offers ${legal.join(', ')} only`,
-    );
-  }
-  const mode = modeToSend(request.bootMode, boot, machine);
-  return offered.flatMap((enabled) => {
-    const plain = { BootSourceOverrideTarget: target, BootSourceOverrideEnabled: enabled };
-    const patches = [
-      ...(mode === undefined ? [] : [{ ...plain, BootSourceOverrideMode: mode }]),
-      plain,
-      ...(boot.BootSourceOverrideEnabled === enabled ? [{ BootSourceOverrideTarget: target }] : []),
-    ];
-    return patches.map((patch) => ({ patch, persistent: enabled === 'Continuous' }));
-  });
-}
-
-function chooseTarget(device: BootDevice, boot: Boot, machine: Machine): string {
-  const target = targets[device];
-  const legal = boot['BootSourceOverrideTarget@Redfish.AllowableValues'] ?? [];
-  const isUsbCd = device === 'cdrom' && legal.includes('UsbCd') && hasMakersWay('boots virtual CDs as UsbCd', machine);
-  const wanted = isUsbCd ? 'UsbCd' : target;
-  if (wanted !== undefined && (legal.length === 0 || legal.includes(wanted))) return wanted;
-  throw new AppError('not_supported', `boot device ${device}: the BMC offers ${legal.join(', ') || 'no such target'}`);
-}
-
-/**
- * The mode goes along when it would change: BMCs without the property refuse it, some want BIOS settings reloaded for
- * it. Machines that forget it are told the mode that they have.
- */
-function modeToSend(mode: BootMode | undefined, boot: Boot, machine: Machine): string | undefined {
-  if (!('BootSourceOverrideMode' in boot)) return undefined;
-  const forgets = hasMakersWay('forgets the boot mode', machine);
-  if (mode === undefined) return forgets ? (boot.BootSourceOverrideMode ?? undefined) : undefined;
-  const wanted = mode === 'uefi' ? 'UEFI' : 'Legacy';
-  return boot.BootSourceOverrideMode === wanted && !forgets ? undefined : wanted;
-}
-
-/** What an override means. A disabled one is none, whatever target it still shows (many reset it after a boot). */
-function bootDeviceOf(boot: Boot): BootDeviceSetting {
-  const none = { bootDevice: undefined, persistent: undefined };
-  if (boot.BootSourceOverrideEnabled === 'Disabled') return none;
-  const target = boot.BootSourceOverrideTarget === 'UsbCd' ? 'Cd' : boot.BootSourceOverrideTarget;
-  const bootDevice = redfishBootDevices.find((device) => targets[device] === target);
-  if (bootDevice === undefined) return none;
-  const enabled = boot.BootSourceOverrideEnabled;
-  return { bootDevice, persistent: enabled == null ? undefined : enabled === 'Continuous' };
-}
-
-function bootModeOf(boot: Boot): BootMode | undefined {
-  if (boot.BootSourceOverrideMode === 'UEFI') return 'uefi';
-  return boot.BootSourceOverrideMode === 'Legacy' ? 'bios' : undefined;
-}
 
 const readTimeoutMs = 60_000;
 const setTimeoutMs = 120_000;
@@ -120,35 +47,58 @@ export function redfishFirmwareBoot(system: RedfishSystem): FirmwareBootInterfac
     },
     setBootMode: async (mode, options) => {
       const { signal } = callDeadline(options, setTimeoutMs);
-      const { boot, resource } = await readBoot(system, signal);
+      const found = await readBoot(system, signal);
       const what = `set boot mode ${mode} at ${system.client.origin}`;
-      if (!('BootSourceOverrideMode' in boot)) {
+      if (!('BootSourceOverrideMode' in found.boot)) {
         throw new AppError('not_supported', `${what}: the BMC has no BootSourceOverrideMode`);
       }
-      const plain = { BootSourceOverrideMode: mode === 'uefi' ? 'UEFI' : 'Legacy' };
-      const { BootSourceOverrideTarget: target, BootSourceOverrideEnabled: enabled } = boot;
-      // some BMCs take the mode only with the override that it is part of
-      const whole = { ...plain, BootSourceOverrideTarget: target, BootSourceOverrideEnabled: enabled };
-      const plans = target && enabled ? [plain, whole] : [plain];
-      const send = async (plan: object): Promise<void> => {
-        const answer = await patchResource(system.client, resource, { Boot: plan }, signal);
-        await finishTask(system.client, answer, what, { clock: system.clock, signal });
+      const wanted = overrideMode(mode);
+      const ask: Ask<ComputerSystem, object> = {
+        ...bootAsk(system, found, what, signal),
+        plans: () => {
+          const plain = { BootSourceOverrideMode: wanted };
+          const { BootSourceOverrideTarget: target, BootSourceOverrideEnabled: enabled } = found.boot;
+          // some BMCs take the mode only with the override that it is part of
+          const whole = { ...plain, BootSourceOverrideTarget: target, BootSourceOverrideEnabled: enabled };
+          return target && enabled ? [plain, whole] : [plain];
+        },
+        differs: ({ Boot: boot }) => {
+          const shown = boot?.BootSourceOverrideMode ?? wanted;
+          return shown === wanted ? undefined : `asked for boot mode ${wanted}, shown is ${shown}`;
+        },
+        serves: ({ Boot: boot }) => boot?.BootSourceOverrideMode === wanted,
+        isShownAtReset: true,
       };
-      await attempted(what, () => firstTaken(plans, send));
+      await attempted(what, () => writeUntilShown(system, found.places, ask, signal));
     },
     setSecureBoot: async (on, options) => {
       const { signal } = callDeadline(options, setTimeoutMs);
       const what = `switch secure boot ${on ? 'on' : 'off'} at ${system.client.origin}`;
-      const { data } = await system.read(signal);
-      const path = data.SecureBoot?.['@odata.id'];
-      if (path === undefined) throw new AppError('not_supported', `${what}: the system has no SecureBoot resource`);
-      const resource = await readResource(system.client, path, SecureBoot, signal);
-      await attempted(what, async () => {
-        const answer = await patchResource(system.client, resource, { SecureBootEnable: on }, signal);
-        await finishTask(system.client, answer, what, { clock: system.clock, signal });
-      });
+      await attempted(what, () => setSecureBoot(system, on, what, signal));
     },
   };
+}
+
+async function setSecureBoot(system: RedfishSystem, on: boolean, what: string, signal: AbortSignal): Promise<void> {
+  const { client } = system;
+  const path = (await system.read(signal)).data.SecureBoot?.['@odata.id'];
+  if (path === undefined) throw new AppError('not_supported', 'the system has no SecureBoot resource');
+  const resource = await readResource(client, path, SecureBoot, signal);
+  const linked = await readLinkedSettings(client, resource, SecureBoot, signal);
+  const places = settingsPlaces(client, SecureBoot, { resource, linked, isLinkedFirst: true, blindly: false });
+  const word = (enabled: boolean): string => (enabled ? 'on' : 'off');
+  const ask: Ask<SecureBoot, object> = {
+    what,
+    before: resource.data,
+    plans: () => [{ SecureBootEnable: on }],
+    body: (plan) => plan,
+    read: (place) => readEach(system, [place.path, path], SecureBoot, signal),
+    differs: ({ SecureBootEnable: shown }) =>
+      (shown ?? on) === on ? undefined : `asked for secure boot ${word(on)}, shown is ${word(!on)}`,
+    serves: ({ SecureBootEnable: shown }) => shown === on,
+    isShownAtReset: true,
+  };
+  await writeUntilShown(system, places, ask, signal);
 }
 
 /** The boot device by the system's boot override (DMTF ComputerSystem schema, `Boot`). */
@@ -159,6 +109,10 @@ export function redfishManagement(system: RedfishSystem): ManagementInterface {
       const { boot } = await readBoot(system, callDeadline(options, readTimeoutMs).signal);
       return bootDeviceOf(boot);
     },
+    checkBootDevice: async (device, options) => {
+      const { boot, resource } = await readBoot(system, callDeadline(options, readTimeoutMs).signal);
+      chooseTarget(device, boot, resource.data);
+    },
     getBootMode: async (options) => {
       const { boot } = await readBoot(system, callDeadline(options, readTimeoutMs).signal);
       return bootModeOf(boot);
@@ -168,51 +122,96 @@ export function redfishManagement(system: RedfishSystem): ManagementInterface {
     setBootDevice: async (device, options) => {
       const { signal } = callDeadline(options, setTimeoutMs);
       const what = `set boot device ${device} at ${system.client.origin}`;
-      const { boot, resource, machine } = await readBoot(system, signal);
-      // sent even when it reads the same: BMCs that use up a "Continuous" override at POST still show it
-      const plans = planBootPatches(
-        { device, persistent: options.persistent, bootMode: options.bootMode },
-        boot,
-        machine,
-      );
-      const send = async ({ patch, persistent }: (typeof plans)[number]): Promise<{ persistent: boolean }> => {
-        const answer = await patchResource(system.client, resource, { Boot: patch }, signal);
-        await finishTask(system.client, answer, what, { clock: system.clock, signal });
-        return { persistent };
-      };
-      return attempted(what, () => firstTaken(plans, send));
+      const request = { device, persistent: options.persistent, bootMode: options.bootMode };
+      return attempted(what, async () => setBootDevice(system, request, what, signal));
     },
   };
 }
 
-interface BootPlace {
+async function setBootDevice(
+  system: RedfishSystem,
+  request: BootRequest,
+  what: string,
+  signal: AbortSignal,
+): Promise<{ readonly persistent: boolean }> {
+  const found = await readBoot(system, signal);
+  const before = found.boot;
+  const ask: Ask<ComputerSystem, Readonly<Record<string, string>>> = {
+    ...bootAsk(system, found, what, signal),
+    // sent even when it reads the same: BMCs that use up a "Continuous" override at POST still show it
+    plans: ({ data }) => planBootPatches(request, { ...before, ...data?.Boot }, found.resource.data),
+    differs: ({ Boot: shown }, plan, refused) =>
+      describeBootDifference(shown ?? {}, plan, { request, before, refused }),
+    // of one that refuses all it may be that what it shows has been used up
+    serves: ({ Boot: shown = {} }, isTaken) =>
+      bootsFrom(shown ?? {}, { request, before }) && (isTaken || shown?.BootSourceOverrideEnabled === 'Once'),
+  };
+  const { shown, plan } = await writeUntilShown(system, found.places, ask, signal);
+  const enabled = shown.Boot?.BootSourceOverrideEnabled ?? plan['BootSourceOverrideEnabled'];
+  return { persistent: enabled === undefined ? request.persistent : enabled === 'Continuous' };
+}
+
+interface FoundBoot {
   readonly boot: Boot;
-  /** Where the override is written: the system, or its Settings resource when that has the property. */
   readonly resource: Resource<ComputerSystem>;
-  readonly machine: Machine;
+  /** Where the override is written: the system, or its Settings resource when that has the property. */
+  readonly places: SettingsPlaces<ComputerSystem>;
 }
 
 /** @throws AppError `not_supported` for a system without a boot override. */
-async function readBoot(system: RedfishSystem, signal: AbortSignal): Promise<BootPlace> {
+async function readBoot(system: RedfishSystem, signal: AbortSignal): Promise<FoundBoot> {
   const resource = await system.read(signal);
-  const place = await findBoot(system, resource, signal);
-  if (place) return place;
+  const found = await findBoot(system, resource, signal);
+  if (found) return found;
   throw new AppError('not_supported', `the system ${resource.path} at ${system.client.origin} has no boot override`);
 }
 
 /** Where a system has its boot override; `undefined` for one without. */
 async function findBoot(
-  system: RedfishSystem,
+  { client }: RedfishSystem,
   resource: Resource<ComputerSystem>,
   signal: AbortSignal,
-): Promise<BootPlace | undefined> {
-  const { Boot: boot, ...machine } = resource.data;
-  const settingsPath = resource.data['@Redfish.Settings']?.SettingsObject?.['@odata.id'];
-  if (settingsPath !== undefined) {
-    const settings = await readResource(system.client, settingsPath, ComputerSystem, signal);
-    const pending = settings.data.Boot;
-    // Settings resources often list a few properties only, so the current values fill the gaps
-    if (pending?.BootSourceOverrideTarget) return { boot: { ...boot, ...pending }, resource: settings, machine };
+): Promise<FoundBoot | undefined> {
+  const { Boot: boot } = resource.data;
+  const linked =
+    (await readLinkedSettings(client, resource, ComputerSystem, signal)) ??
+    (hasMakersWay('keeps settings without a link', resource.data)
+      ? await readUnlinkedSettings(client, resource, ComputerSystem, signal)
+      : undefined);
+  const pending = linked?.read?.data.Boot;
+  const isLinkedFirst = pending?.BootSourceOverrideTarget != null;
+  // Settings resources often list a few properties only, so the current values fill the gaps
+  const merged = isLinkedFirst ? { ...boot, ...pending } : boot;
+  if (!merged) return undefined;
+  const places = settingsPlaces(client, ComputerSystem, { resource, linked, isLinkedFirst, blindly: false });
+  return { boot: merged, resource, places };
+}
+
+function bootAsk(
+  system: RedfishSystem,
+  { boot, resource }: FoundBoot,
+  what: string,
+  signal: AbortSignal,
+): Pick<Ask<ComputerSystem, object>, 'what' | 'before' | 'body' | 'read'> {
+  return {
+    what,
+    before: { Boot: boot },
+    body: (plan) => ({ Boot: plan }),
+    read: ({ path }) => readEach(system, [path, resource.path], ComputerSystem, signal),
+  };
+}
+
+/** What is shown at the place that was written, and at the resource itself: some move it there at once. */
+async function readEach<T>(
+  { client }: RedfishSystem,
+  paths: readonly string[],
+  schema: Parameters<typeof readResource<T>>[2],
+  signal: AbortSignal,
+): Promise<readonly T[]> {
+  const shown: T[] = [];
+  for (const path of new Set(paths)) {
+    const read = await readIfThere(client, path, schema, signal);
+    if (read) shown.push(read.data);
   }
-  return boot ? { boot, resource, machine } : undefined;
+  return shown;
 }

@@ -64,7 +64,31 @@ export function statusError(
   const hint = status === 401 ? ` (${login})` : '';
   const message = `${what} answered ${status}${hint}${text === '' ? '' : `: ${text}`}`;
   const busy = [429, 502, 503, 504].includes(status);
-  return new AppError(busy ? 'unavailable' : 'bmc_error', message, { details: { status } });
+  return new AppError(busy ? 'unavailable' : 'bmc_error', message, {
+    details: { status, place: futureStateUri(body) },
+  });
+}
+
+/** Of AMI's refusal to change a resource whose coming state is another one, which it names. */
+function futureStateUri(body: unknown): string | undefined {
+  const infos = ErrorBody.safeParse(body).data?.error['@Message.ExtendedInfo'] ?? [];
+  const info = infos.find(({ MessageId: id }) => id?.endsWith('.OperationSupportedInFutureStateURI'));
+  const named = /FutureState URI\s*\(([^()\s]+)\)/.exec(info?.Message ?? '')?.[1];
+  return named ?? info?.MessageArgs?.find((arg) => /^(https?:\/)?\//.test(arg));
+}
+
+/** Whether a BMC says with what it has taken that it holds after a reset (HPE's `SystemResetRequired`, DMTF's `ResetRequired`). */
+export function asksForReset(body: unknown): boolean {
+  const infos = ErrorBody.safeParse(body).data?.error['@Message.ExtendedInfo'] ?? [];
+  return infos.some(({ MessageId, MessageID }) => /\.\w*(Reset|Reboot)Required$/.test(MessageId ?? MessageID ?? ''));
+}
+
+/** The path, on this BMC, of the resource that a refusal names in its place. */
+export function placeNamedBy(error: unknown, origin: string): string | undefined {
+  const place = error instanceof AppError ? error.details['place'] : undefined;
+  const url = typeof place === 'string' ? URL.parse(place, origin) : null;
+  // the login goes to the configured BMC only
+  return url?.origin === origin ? url.pathname : undefined;
 }
 
 /** What fails in `act` fails as `what`, with the same code and itself as the cause. */
@@ -84,6 +108,14 @@ export function httpStatusOf(error: unknown): number | undefined {
 
 /** What BMCs answer to a property or a value that they do not have. */
 const refusals = [400, 409, 422, 501];
+
+/** Whether the BMC has said that it does not do what it was asked for; what it did all the same is to be looked at. */
+export function isRefusal(error: unknown): boolean {
+  const status = httpStatusOf(error);
+  // without a status: its task has failed
+  if (status === undefined) return error instanceof AppError && error.code === 'bmc_error';
+  return [...refusals, 404, 405, 500].includes(status);
+}
 
 /**
  * Sends the requests in turn, the next one to a BMC that refuses the one before.

@@ -1,7 +1,7 @@
 import type { ComputerSystem } from '#conductor/drivers/redfish/schemas.ts';
 
 /** Ways in which some makers' machines differ from the standard, where nothing that they show says so. */
-export type MakersWay = 'boots virtual CDs as UsbCd' | 'forgets the boot mode';
+export type MakersWay = 'boots virtual CDs as UsbCd' | 'forgets the boot mode' | 'keeps settings without a link';
 
 interface Row {
   readonly way: MakersWay;
@@ -27,6 +27,12 @@ export const makersWays: readonly Row[] = [
     way: 'forgets the boot mode',
     maker: /super ?micro/i,
     source: 'https://github.com/bmc-toolbox/bmclib/pull/459',
+  },
+  {
+    // AMI's BMCs: the coming boot override is in SD below the system
+    way: 'keeps settings without a link',
+    maker: /asrock|giga-?byte|giga computing|american megatrends|^ami\b/i,
+    source: 'https://github.com/DMTF/Redfish-Tacklebox/issues/144',
   },
 ];
 

@@ -36,8 +36,9 @@ export async function readResource<T>(
 
 /**
  * PATCHes a resource with its ETag, if it has one. 412 and 428 are met as BMCs need it: read again and repeat (somebody
- * else changed the resource), then the strong form of a weak ETag, then no If-Match at all (BMCs that refuse their own
- * ETags; python-sushy does the same).
+ * else changed the resource), then the strong form of a weak ETag, that without what a server adds for its compression,
+ * any state (of AMI's settings, which can't be read, and want If-Match), then no If-Match at all (BMCs that refuse their
+ * own ETags; python-sushy does the same).
  */
 export async function patchResource(
   client: RedfishClient,
@@ -62,13 +63,28 @@ export async function patchResource(
     try {
       return await patch(next.ifMatch);
     } catch (error) {
-      const status = httpStatusOf(error);
-      if (status !== 412 && status !== 428) throw error;
-      fresh ??= etagOf(await client.request({ method: 'GET', path, signal }));
-      const candidates = [fresh, strong(fresh), undefined].map((ifMatch) => ({ ifMatch }));
-      next = candidates.find(({ ifMatch }) => !tried.has(ifMatch));
+      if (!isPrecondition(error)) throw error;
+      fresh ??= (await readEtag(client, path, signal)) ?? '*';
+      const candidates = [fresh, strong(fresh), strong(fresh)?.replace(/-gzip"$/, '"'), undefined];
+      next = candidates.map((ifMatch) => ({ ifMatch })).find(({ ifMatch }) => !tried.has(ifMatch));
       if (!next) throw error;
     }
+  }
+}
+
+/** AMI answers 400 for a header that is missing. */
+function isPrecondition(error: unknown): boolean {
+  const isMissing =
+    error instanceof AppError && /\bPreconditionHeaderMissing\b|required precondition/.test(error.message);
+  return isMissing || [412, 428].includes(httpStatusOf(error) ?? 0);
+}
+
+async function readEtag(client: RedfishClient, path: string, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    return etagOf(await client.request({ method: 'GET', path, signal }));
+  } catch (error) {
+    if (![404, 405, 410].includes(httpStatusOf(error) ?? 0)) throw error;
+    return undefined;
   }
 }
 

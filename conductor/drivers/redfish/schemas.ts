@@ -81,7 +81,11 @@ export const Manager = z.looseObject({
 export type Manager = z.infer<typeof Manager>;
 
 /** `SecureBootEnable` is what was asked for; it holds from the next boot on. */
-export const SecureBoot = z.looseObject({ SecureBootEnable: lenient(z.boolean()) });
+export const SecureBoot = z.looseObject({
+  SecureBootEnable: lenient(z.boolean()),
+  '@Redfish.Settings': lenient(z.looseObject({ SettingsObject: lenient(Reference) })),
+});
+export type SecureBoot = z.infer<typeof SecureBoot>;
 
 export const ActionInfo = z.looseObject({
   Parameters: z.array(z.looseObject({ Name: z.string(), AllowableValues: Names })),

@@ -7,7 +7,7 @@ import { firmwareBootContract } from '#conductor/drivers/firmware-boot.contract.
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import { type ManagementContract, managementContract } from '#conductor/drivers/management.contract.ts';
 import { powerContract } from '#conductor/drivers/power.contract.ts';
-import { redfishBootDevices } from '#conductor/drivers/redfish/boot.ts';
+import { redfishBootDevices } from '#conductor/drivers/redfish/boot-plans.ts';
 import { redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';

@@ -99,8 +99,9 @@ export function baseRegistryMessages(): Record<string, unknown> {
 export function errorAnswer(
   status: number,
   message: BaseMessage,
-  options: { readonly text?: string; readonly headers?: Readonly<Record<string, string>> } = {},
+  options: { readonly text?: string; readonly id?: string; readonly headers?: Readonly<Record<string, string>> } = {},
 ): Answer {
+  const id = options.id ?? `Base.1.8.${message}`;
   const known = baseMessages[message];
   const text = options.text ?? known?.text ?? message;
   return {
@@ -108,12 +109,12 @@ export function errorAnswer(
     ...(options.headers ? { headers: options.headers } : {}),
     body: {
       error: {
-        code: `Base.1.8.${message}`,
+        code: id,
         message: text,
         '@Message.ExtendedInfo': [
           {
             '@odata.type': '#Message.v1_1_1.Message',
-            MessageId: `Base.1.8.${message}`,
+            MessageId: id,
             Message: text,
             Severity: 'Critical',
             MessageSeverity: 'Critical',

@@ -129,7 +129,9 @@ export function biosResources(bios: SimulatedBios, quirks: Quirks): Record<strin
       ...(quirks.noAttributeRegistry ? {} : { AttributeRegistry: registryId }),
       Attributes: { ...readable(bios.values), ...(quirks.passwordHashes ? passwordHashes : {}) },
       ResetBiosToDefaultsPending: bios.defaultsPending,
-      ...(quirks.noBiosSettings ? {} : { '@Redfish.Settings': settingsAnnotation(bios) }),
+      ...((quirks.noBiosSettings && !quirks.deadSettingsLinks) || quirks.unlinkedSettings
+        ? {}
+        : { '@Redfish.Settings': settingsAnnotation(bios) }),
       Actions: { '#Bios.ResetBios': { target: resetBiosPath } },
     },
     ...(quirks.noBiosSettings

@@ -31,8 +31,13 @@ export function patchedBoot(body: unknown, current: SimulatedBoot, quirks: Quirk
   if (device === undefined) return notInList('BootSourceOverrideTarget', target);
   return {
     device: enabled === 'Disabled' ? 'none' : device,
-    once: enabled === undefined ? current.once : enabled === 'Once',
-    mode: mode === undefined ? current.mode : mode === 'UEFI' ? 'uefi' : 'bios',
+    once:
+      quirks.bootHolds === 'as asked'
+        ? enabled === undefined
+          ? current.once
+          : enabled === 'Once'
+        : quirks.bootHolds === 'Once',
+    mode: mode === undefined ? (quirks.forgetsBootMode ? 'bios' : current.mode) : mode === 'UEFI' ? 'uefi' : 'bios',
   };
 }
 

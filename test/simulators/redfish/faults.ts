@@ -88,6 +88,20 @@ export interface Quirks {
   hidesBootMode: boolean;
   /** PATCH with BootSourceOverrideMode is a 400. */
   rejectBootMode: boolean;
+  /** What becomes of a PATCH of the boot override that is right: some answer 200 and do nothing, iDRAC 8 refuses and has done it. */
+  bootPatches: 'done' | 'ignored' | 'refused and done';
+  /** The boot mode is legacy after a PATCH without it. */
+  forgetsBootMode: boolean;
+  /** A boot override is for so long, whatever was asked for. */
+  bootHolds: 'as asked' | 'Once' | 'Continuous';
+  /** What becomes of a PATCH of SecureBoot; `at the reset` = it says that it is shown then. */
+  secureBootPatches: 'done' | 'ignored' | 'at the reset';
+  /** No link leads to the settings resources of system and Bios; AMI's refusal names that of the system. */
+  unlinkedSettings: boolean;
+  /** Bios' settings resource takes PATCH and can't be read. */
+  unreadableBiosSettings: boolean;
+  /** `@Redfish.Settings` of system and Bios leads to nothing: they are written themselves. */
+  deadSettingsLinks: boolean;
   /** Actions and PATCHes answer 202 with a task monitor. */
   tasks: boolean;
   /** How often a task monitor answers 202 before it is done. */
@@ -186,6 +200,13 @@ export const standardQuirks: Readonly<Quirks> = {
   systemBootTargets: undefined,
   hidesBootMode: false,
   rejectBootMode: false,
+  bootPatches: 'done',
+  forgetsBootMode: false,
+  bootHolds: 'as asked',
+  secureBootPatches: 'done',
+  unlinkedSettings: false,
+  unreadableBiosSettings: false,
+  deadSettingsLinks: false,
   tasks: false,
   taskPolls: 1,
   failTasks: false,

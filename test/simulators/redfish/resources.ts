@@ -103,7 +103,7 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
     PowerState: state.power,
     Status: { State: 'Enabled', Health: 'OK', HealthRollup: 'OK' },
     Boot: bootObject(state.boot, quirks, quirks.systemBootTargets),
-    ...(quirks.bootViaSettings
+    ...((quirks.bootViaSettings && !quirks.unlinkedSettings) || quirks.deadSettingsLinks
       ? {
           '@Redfish.Settings': {
             '@odata.type': '#Settings.v1_3_1.Settings',

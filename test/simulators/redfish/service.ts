@@ -120,6 +120,7 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   if (method === 'DELETE' && path.startsWith(`${volumesPath}/`)) return deleteVolume(state, path, request.body);
   if (method === 'DELETE') return endSession(state, path);
   if (method === 'PATCH') return patch(state, request, path, etagOf(resource));
+  if (path === biosSettingsPath && state.quirks.unreadableBiosSettings) return errorAnswer(404, 'ResourceNotFound');
   return {
     status: 200,
     headers: { Allow: allow.join(', '), ...etagHeaders(state, resource) },
@@ -198,6 +199,9 @@ async function patch(state: ServiceState, request: ServiceRequest, path: string,
   if (path === secureBootPath) {
     const wanted = body['SecureBootEnable'];
     if (typeof wanted !== 'boolean') return errorAnswer(400, 'PropertyValueError');
+    const { secureBootPatches: becomes } = state.quirks;
+    if (becomes === 'at the reset') return errorAnswer(200, 'Success', { id: 'iLO.2.14.SystemResetRequired' });
+    if (becomes === 'ignored') return { status: 204 };
     return perform(state, () => {
       state.secureBoot = wanted;
       return Promise.resolve();
@@ -212,14 +216,27 @@ async function patch(state: ServiceState, request: ServiceRequest, path: string,
   const lit = lampPaths.includes(path) ? lampIn(body, state.quirks) : undefined;
   if (lit !== undefined) return perform(state, () => Promise.resolve(void state.lamps.set(path, lit)));
   if (lampPaths.includes(path) && path !== systemPath) return errorAnswer(400, 'PropertyValueError');
-  if (path === systemPath && state.quirks.bootViaSettings) return notAllowed('GET, HEAD');
+  return patchBoot(state, path, body);
+}
+
+async function patchBoot(state: ServiceState, path: string, body: Record<string, unknown>): Promise<Answer> {
+  const { bootViaSettings, unlinkedSettings, bootPatches } = state.quirks;
+  if (path === systemPath && bootViaSettings) {
+    if (!unlinkedSettings) return notAllowed('GET, HEAD');
+    const text = `Support of this Operation for Boot Properties is moved to FutureState URI(${settingsPath})`;
+    return errorAnswer(400, 'PropertyNotWritable', { id: 'Ami.1.0.OperationSupportedInFutureStateURI', text });
+  }
   const boot = patchedBoot(body, state.pendingBoot ?? (await state.machine.getBoot()), state.quirks);
   if ('status' in boot) return boot;
-  return perform(state, async () => {
+  if (bootPatches === 'ignored') return { status: 204 };
+  const done = await perform(state, async () => {
     state.counters.bootChanges += 1;
-    if (state.quirks.bootViaSettings) state.pendingBoot = boot;
+    if (bootViaSettings) state.pendingBoot = boot;
     else await state.machine.setBoot(boot);
   });
+  if (bootPatches === 'done') return done;
+  const text = 'Unable to modify the attribute because the attribute is read-only and depends on other attributes.';
+  return errorAnswer(400, 'PropertyNotWritable', { id: 'IDRAC.1.6.SYS410', text });
 }
 
 function precondition(state: ServiceState, request: ServiceRequest, etag: string): Answer | undefined {

@@ -197,5 +197,5 @@ function renamedPaths(text: string, { paths }: Quirks, direction: 'to BMC' | 'fr
   const to = new Map(direction === 'to BMC' ? pairs : pairs.map(([own, bmc]) => [bmc, own]));
   const names = [...to.keys()].toSorted((one, other) => other.length - one.length);
   const pattern = names.map((name) => name.replaceAll('.', '\\.')).join('|');
-  return text.replace(new RegExp(`(?:${pattern})(?=[/"#]|$)`, 'g'), (name) => to.get(name) ?? name);
+  return text.replace(new RegExp(`(?:${pattern})(?=[/"#)]|$)`, 'g'), (name) => to.get(name) ?? name);
 }

@@ -2,6 +2,7 @@ import { afterEach } from 'vitest';
 import type { HardwareType } from '#conductor/drivers/driver-definition.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import { type RedfishOptions, redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
+import { type Clock, systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
@@ -24,7 +25,11 @@ interface RigOptions {
   readonly quirks?: Partial<Quirks>;
   readonly driverInfo?: Readonly<Record<string, unknown>>;
   readonly redfish?: RedfishOptions;
+  readonly clock?: Clock;
 }
+
+/** For drivers that give a BMC seconds. */
+export const hastyClock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 5), signal) };
 
 /** Makes rigs that end with the test in which they were made; `open` are those that have not. */
 export function createRigs(): { readonly rig: (options?: RigOptions) => Promise<Rig>; readonly open: Set<Rig> } {
@@ -34,7 +39,7 @@ export function createRigs(): { readonly rig: (options?: RigOptions) => Promise<
     const machine = createMemoryMachine();
     const simulator = await startRedfishSimulator({ machine, username, password, quirks: options.quirks ?? {} });
     const type = redfishHardwareType(
-      { run, log: silentLog },
+      { run, log: silentLog, ...(options.clock ? { clock: options.clock } : {}) },
       { retryMs: 5, timings: { pollMs: 5, resendAfterMs: 100 }, ...options.redfish },
     );
     const bmc = type.connect({

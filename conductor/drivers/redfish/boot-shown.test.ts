@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'vitest';
+import { createRigs, hastyClock } from '#conductor/drivers/redfish/testing/rigs.ts';
+import type { BootDevice } from '#conductor/model/power-and-boot.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+import type { Quirks } from '#test/simulators/redfish/faults.ts';
+import { type VendorName, vendorNames, vendors } from '#test/simulators/redfish/vendors.ts';
+
+/** What was asked of a boot override, a boot mode and secure boot is looked at afterwards. */
+
+const { rig: make } = createRigs();
+const rig = ({ quirks }: { readonly quirks?: Partial<Quirks> } = {}) =>
+  make({ quirks: quirks ?? {}, clock: hastyClock });
+
+const failureOf = (asked: Promise<unknown> | undefined): Promise<string> =>
+  Promise.resolve(asked).then(
+    () => 'no failure',
+    (error: unknown) => errorChain(error),
+  );
+
+const once = { persistent: false, bootMode: 'uefi' } as const;
+
+describe.each(vendorNames)('%s', (vendor: VendorName) => {
+  const quirks = (more: Partial<Quirks>): Partial<Quirks> => ({ ...vendors[vendor], ...more });
+
+  test('a boot device that is taken and not shown is an error that names both', async () => {
+    const { management } = await rig({ quirks: quirks({ bootPatches: 'ignored' }) });
+    const failure = await failureOf(management.setBootDevice('pxe', once));
+    expect(failure).toMatch(/set boot device pxe at .*does not show it: asked for Pxe Once.*, shown is None Disabled/);
+  });
+
+  test('a boot device that is refused and shown is set', async () => {
+    const { management } = await rig({ quirks: quirks({ bootPatches: 'refused and done', taskPolls: 0 }) });
+    for (const device of ['pxe', 'pxe', 'disk'] as const) {
+      await management.setBootDevice(device, once);
+      expect(await management.getBootDevice()).toEqual({ bootDevice: device, persistent: false });
+    }
+  });
+
+  test('a boot mode that falls to legacy is set along', async () => {
+    const { management } = await rig({ quirks: quirks({ forgetsBootMode: true }) });
+    const hides = vendors[vendor].hidesBootMode;
+    await management.setBootDevice('pxe', once);
+    expect(await management.getBootDevice()).toEqual({ bootDevice: 'pxe', persistent: false });
+    expect(await management.getBootMode?.()).toBe(hides ? undefined : 'uefi');
+  });
+});
+
+describe('boot device', () => {
+  test('a mode that falls to legacy and can not be set is an error', async () => {
+    const { management } = await rig({ quirks: { forgetsBootMode: true, rejectBootMode: true } });
+    const failure = await failureOf(management.setBootDevice('pxe', once));
+    expect(failure).toMatch(/asked for Pxe Once UEFI, shown is Pxe Once Legacy/);
+  });
+
+  test.each<[Quirks['bootHolds'], boolean, boolean]>([
+    ['Once', true, false],
+    ['Continuous', false, true],
+  ])('one that is held %s is answered so', async (bootHolds, asked, persistent) => {
+    const { management } = await rig({ quirks: { bootHolds } });
+    expect(await management.setBootDevice('disk', { persistent: asked })).toEqual({ persistent });
+  });
+
+  test('a used-up one that is still shown is no success where all is refused', async () => {
+    const { management, simulator } = await rig();
+    await management.setBootDevice('disk', { persistent: true });
+    simulator.inject({ method: 'PATCH', path: /Systems\/1$/, status: 400, times: 99 });
+    expect(await failureOf(management.setBootDevice('disk', { persistent: true }))).toMatch(/answered 400/);
+  });
+
+  test.each([500, 400, 409])('another way is tried after %i', async (status) => {
+    const { management, simulator, machine } = await rig();
+    simulator.inject({ method: 'PATCH', path: /Systems\/1$/, status });
+    await management.setBootDevice('pxe', { persistent: false, bootMode: 'bios' });
+    expect(await machine.getBoot()).toMatchObject({ device: 'pxe', once: true });
+  });
+
+  test('a task that the BMC forgets is judged by what is shown', async () => {
+    const { management, simulator } = await rig({ quirks: { tasks: true } });
+    simulator.inject({ method: 'GET', path: /TaskMonitors/, status: 404, times: 9 });
+    await management.setBootDevice('pxe', once);
+    expect(await management.getBootDevice()).toMatchObject({ bootDevice: 'pxe' });
+  });
+
+  test('one that the machine does not offer is known without a try', async () => {
+    const bootTargets = ['None', 'Pxe', 'BiosSetup', 'UefiTarget', 'UefiHttp'];
+    const { management, simulator } = await rig({ quirks: { bootTargets } });
+    const check = (device: BootDevice): Promise<string> => failureOf(management.checkBootDevice?.(device));
+    expect(await check('disk')).toMatch(/boot device disk: the BMC offers None, Pxe, BiosSetup, UefiTarget, UefiHttp/);
+    expect(await check('pxe')).toBe('no failure');
+    expect(simulator.requests.filter(({ method }) => method === 'PATCH')).toEqual([]);
+  });
+});
+
+describe('where the boot override is written', () => {
+  const asrock = {
+    manufacturer: 'ASRockRack',
+    bootViaSettings: true,
+    unlinkedSettings: true,
+    requireIfMatch: true,
+    paths: { '/redfish/v1/Systems/1/Settings': '/redfish/v1/Systems/1/SD' },
+  };
+
+  test.each([
+    ['ASRockRack', 'pxe'],
+    ['of a maker nobody knows', undefined],
+  ])('AMI names it in its refusal: %s', async (manufacturer, shown) => {
+    const { management, simulator, power, machine } = await rig({ quirks: { ...asrock, manufacturer } });
+    await management.setBootDevice('pxe', { persistent: true });
+    expect(simulator.requests.findLast(({ method }) => method === 'PATCH')?.path).toBe('/redfish/v1/Systems/1/SD');
+    expect(await management.getBootDevice()).toMatchObject({ bootDevice: shown });
+    await power.setPowerState('power on');
+    expect(await machine.getBoot()).toMatchObject({ device: 'pxe', once: false });
+  });
+
+  test.each(['https://198.51.100.7/redfish/v1/Systems/1/SD', '//198.51.100.7/SD'])(
+    '%s is not followed',
+    async (uri) => {
+      const { management, simulator } = await rig();
+      const error = {
+        code: 'Ami.1.0.OperationSupportedInFutureStateURI',
+        '@Message.ExtendedInfo': [
+          {
+            MessageId: 'Ami.1.0.OperationSupportedInFutureStateURI',
+            Message: `Support of this Operation is moved to FutureState URI(${uri})`,
+          },
+        ],
+      };
+      simulator.inject({ method: 'PATCH', path: /Systems\/1$/, status: 400, body: { error }, times: 9 });
+      expect(await failureOf(management.setBootDevice('pxe', once))).toMatch(/moved to FutureState URI/);
+      expect(simulator.requests.map(({ path }) => path)).not.toContain('/SD');
+    },
+  );
+
+  test('a link that leads to nothing is none', async () => {
+    const { management, firmwareBoot } = await rig({ quirks: { deadSettingsLinks: true } });
+    await management.setBootDevice('disk', { persistent: true });
+    expect(await management.getBootDevice()).toEqual({ bootDevice: 'disk', persistent: true });
+    await firmwareBoot?.setBootMode('bios');
+    expect(await firmwareBoot?.read()).toMatchObject({ bootMode: 'bios' });
+  });
+
+  test.each([
+    [428, 'Base.1.8.PreconditionRequired'],
+    [400, 'Ami.1.0.PreconditionHeaderMissing'],
+  ])('one that wants If-Match by %i gets it', async (status, id) => {
+    const { management, simulator, machine } = await rig();
+    const message = 'The request did not provide the required precondition, such as an If-Match header.';
+    const error = { code: id, message, '@Message.ExtendedInfo': [{ MessageId: id, Message: message }] };
+    simulator.inject({ method: 'PATCH', path: /Systems\/1$/, status, body: { error } });
+    await management.setBootDevice('pxe', once);
+    expect(await machine.getBoot()).toMatchObject({ device: 'pxe' });
+  });
+});
+
+describe('boot mode and secure boot', () => {
+  test('a mode that is taken and not shown is an error that names both', async () => {
+    const { firmwareBoot } = await rig({ quirks: { bootPatches: 'ignored' } });
+    expect(await failureOf(firmwareBoot?.setBootMode('bios'))).toMatch(
+      /set boot mode bios at .*asked for boot mode Legacy, shown is UEFI/,
+    );
+  });
+
+  test('a mode that is refused and there is set', async () => {
+    const { firmwareBoot } = await rig({ quirks: { rejectBootMode: true } });
+    await firmwareBoot?.setBootMode('uefi');
+    expect(await firmwareBoot?.read()).toMatchObject({ bootMode: 'uefi' });
+  });
+
+  test('secure boot that is taken and not shown is an error that names both', async () => {
+    const { firmwareBoot } = await rig({ quirks: { secureBootPatches: 'ignored' } });
+    expect(await failureOf(firmwareBoot?.setSecureBoot(true))).toMatch(
+      /switch secure boot on at .*asked for secure boot on, shown is off/,
+    );
+  });
+
+  test('where the BMC says that it takes a reset it need not be shown before', async () => {
+    const { firmwareBoot } = await rig({ quirks: { secureBootPatches: 'at the reset' } });
+    expect(await failureOf(firmwareBoot?.setSecureBoot(true))).toBe('no failure');
+  });
+});
