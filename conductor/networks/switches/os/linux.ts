@@ -56,10 +56,16 @@ export const linux: SwitchOs = {
       const sections = ports.map((port) => [port.ifname, linesAbout(port, devices, noFilter.includes(port))] as const);
       return {
         // a port in no VLAN is not listed
-        ...knownPorts(sections, words, (_, portId) => {
-          const its = ports.find(({ ifname }) => ifname === portId);
-          return vlansOf(byName.get(portId) ?? [], its?.linkinfo.info_slave_data?.isolated === true);
-        }),
+        ...knownPorts(
+          sections,
+          words,
+          (_, portId) => {
+            const its = ports.find(({ ifname }) => ifname === portId);
+            return vlansOf(byName.get(portId) ?? [], its?.linkinfo.info_slave_data?.isolated === true);
+          },
+          // a device's `link` says what it is part of, its name nothing
+          [],
+        ),
         fixed: new Map(
           noFilter.map(({ ifname, master }) => [
             ifname,
