@@ -41,7 +41,10 @@ test.each([
   ['junos', '514', 'ge-0/0/7.0', 'ge-0/0/7'],
   ['junos', 'xe-0/0/7', 'node 1', 'xe-0/0/7'],
   ['junos', '514', 'node 1', undefined],
-  ['sonic', 'etp1', 'Ethernet0', 'Ethernet0'],
+  // an operator may have written the neighbour's port there
+  ['sonic', 'etp1', 'Ethernet0', undefined],
+  ['sonic', 'Ethernet0', 'Ethernet0', undefined],
+  ['sonic', '00:11:22:33:44:55', 'Ethernet0', 'Ethernet0'],
   ['sonic', 'Ethernet33', 'node 1', undefined],
   ['ios-xe', 'Fif1/0/1', undefined, 'FiftyGigE1/0/1'],
   ['ios-xe', 'Xyz1/0/1', undefined, undefined],

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { type FoundVlans, isIsolated, isolated, portVlans, vlansIn } from '#conductor/model/port-vlans.ts';
-import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
+import { findSwitchDriver, switchOperatingSystems } from '#conductor/networks/switches/index.ts';
 import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { type Recording, readRecordings } from '#test/recorded/read-recordings.ts';
@@ -76,9 +76,8 @@ test.each(recordings.map((each) => [each.name, each] as const))('%s', async (nam
     await connection.close();
     await simulated.stop();
   });
-  const ports = Object.keys(recording.reading.ports).filter(
-    (portId) => driver.portIdOf?.({ portId, description: portId }) !== undefined,
-  );
+  const os = switchOperatingSystems.find((each) => each.name === system);
+  const ports = Object.keys(recording.reading.ports).filter((portId) => os?.portId.test(portId));
   expect(ports).not.toEqual([]);
   const states = await connection.readPorts(ports);
   expect(states.map(({ portId, vlans }) => [portId, vlans])).toEqual(

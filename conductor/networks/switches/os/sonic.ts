@@ -1,25 +1,9 @@
-import { z } from 'zod';
-import { type FoundVlans, portVlans, readVlan } from '#conductor/model/port-vlans.ts';
-import { type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/known-ports.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import { programs } from '#conductor/networks/switches/command-line/programs.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { Database, readSonicPorts } from '#conductor/networks/switches/os/sonic-ports.ts';
 
 /** SONiC, by `config` and its database; a port in no VLAN is routed, and isolated while it has no address. */
-
-const table = z.record(z.string(), z.record(z.string(), z.unknown())).default({});
-/** The other tables are looked at for the ports' names alone. */
-const Database = z.looseObject({
-  PORT: table,
-  PORTCHANNEL: table,
-  PORTCHANNEL_MEMBER: table,
-  MCLAG_INTERFACE: table,
-  VLAN: table,
-  VLAN_MEMBER: table,
-  VLAN_INTERFACE: table,
-  VXLAN_TUNNEL_MAP: table,
-});
-type Database = z.infer<typeof Database>;
 
 const portId = /^(Ethernet|PortChannel)\d+$/;
 
@@ -27,30 +11,27 @@ export const sonic: SwitchOs = {
   name: 'sonic',
   transports: { ssh: programs },
   portId,
-  // the port id in LLDP is an alias, which may look like another port's name; the description is the name unless one is set
-  portIdOf: ({ description = '' }) => (portId.test(description) ? description : undefined),
+  // the port id in LLDP is an alias, which may look like another port's name, and the description is anybody's words; where
+  // neither has been set, it is the switch's address, and the name of the port
+  portIdOf: ({ portId: said, description = '' }) =>
+    /^([\da-f]{2}:){5}[\da-f]{2}$/i.test(said) && portId.test(description) ? description : undefined,
   lldpNames: {
     commands: ['sonic-cfggen -d --print-data'],
     parse: ([text]) => {
       const ports = Object.entries(parseAnswer(Database, text).PORT);
-      const aliases = ports.flatMap(([name, { alias }]) => (typeof alias === 'string' ? [[alias, name] as const] : []));
-      return new Map([...ports.map(([name]) => [name, name] as const), ...aliases]);
+      const saying = Map.groupBy(ports, ([name, { alias }]) => (typeof alias === 'string' ? alias : name));
+      return new Map([
+        ...ports.flatMap(([name]) => (saying.has(name) ? [] : [[name, name] as const])),
+        // what two of them say tells neither
+        ...[...saying].flatMap(([said, [[name] = [''], ...more]]) =>
+          more.length === 0 ? [[said, name] as const] : [],
+        ),
+      ]);
     },
   },
   read: {
     commands: ['sonic-cfggen -d --print-data'],
-    parse: ([text]) => {
-      const database = parseAnswer(Database, text);
-      const names = [...Object.keys(database.PORT), ...Object.keys(database.PORTCHANNEL)];
-      return {
-        ...knownPorts(
-          names.map((portId) => [portId, linesAbout(database, portId)] as const),
-          words,
-          vlansOf,
-        ),
-        vlans: new Set(Object.keys(database.VLAN).flatMap((name) => readVlan(name.replace('Vlan', '')) ?? [])),
-      };
-    },
+    parse: readSonicPorts,
   },
   isolate: (portIds) => portIds.map(leaveVlans),
   access: (portIds, vlan) =>
@@ -76,7 +57,9 @@ export const sonic: SwitchOs = {
       return new Map(
         Object.keys(database.PORTCHANNEL_MEMBER).map((key) => {
           const [name = '', portId = ''] = key.split('|');
-          return [portId, { name, mode: 'lacp', acrossPair: paired.includes(name) }];
+          const isStatic = database.PORTCHANNEL[name]?.['static'] ?? 'false';
+          const mode = isStatic === 'false' ? 'lacp' : isStatic === 'true' ? 'static' : 'other';
+          return [portId, { name, mode, acrossPair: paired.includes(name) }];
         }),
       );
     },
@@ -150,96 +133,4 @@ function leavePair(name: string): string {
     `for key in $(sonic-db-cli CONFIG_DB keys 'MCLAG_INTERFACE|*|${name}'); do`,
     `domain=\${key#"MCLAG_INTERFACE|"}; sudo -n config mclag member del "\${domain%%|*}" ${name}; done`,
   ].join(' ');
-}
-
-/** Tables whose entries about a port say nothing of its networks. */
-const tablesApart = [
-  'PORT',
-  'PORTCHANNEL',
-  'MCLAG_INTERFACE',
-  'CABLE_LENGTH',
-  'DEVICE_NEIGHBOR',
-  'DEVICE_NEIGHBOR_METADATA',
-  'LLDP_PORT',
-  'BUFFER_PG',
-  'BUFFER_QUEUE',
-  'BUFFER_PORT_INGRESS_PROFILE_LIST',
-  'BUFFER_PORT_EGRESS_PROFILE_LIST',
-  'QUEUE',
-  'PORT_QOS_MAP',
-  'PFC_WD',
-  'PORT_STORM_CONTROL',
-  'SFLOW_SESSION',
-  'STP_PORT',
-  'STP_VLAN_PORT',
-  'ACL_TABLE',
-  'PBH_TABLE',
-  'DHCP_RATE_LIMIT',
-  'BREAKOUT_CFG',
-  'BREAKOUT_PORTS',
-  'SCHEDULER',
-  'MUX_CABLE',
-  'STORM_CONTROL',
-  'MACSEC_PORT',
-  'UDLD_PORT',
-  'AUTO_TECHSUPPORT',
-  'LOSSLESS_TRAFFIC_PATTERN',
-  'XCVRD_LOG',
-  'TRANSCEIVER_INFO',
-];
-
-const words: KnownWords = {
-  networks: [/^VLAN_MEMBER \d+ (tagged|untagged)$/, /^PORTCHANNEL_MEMBER( |$)/, /^(PORTCHANNEL_)?INTERFACE address$/],
-  // that of a mode that takes no tagged VLANs; what is in no VLAN is in none in each
-  apart: [/^mode (access|trunk|routed)$/, /^(PORTCHANNEL_)?INTERFACE$/],
-};
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
-
-/** Each entry of any table that names the port, in its key or in a value: `MIRROR_SESSION span dst_port`. */
-function linesAbout(database: Database, portId: string): string[] {
-  const its = database.PORT[portId] ?? database.PORTCHANNEL[portId] ?? {};
-  const mode = its['mode'] === undefined ? [] : [`mode ${textOf(its['mode'])}`];
-  // names of subinterfaces may be short, as those of interfaces have 15 characters at most: `Eth64.1000`, `Po7.20`
-  const parents = [portId, portId.replace(/^(Eth|Po)[A-Za-z]+/, '$1')].map((name) => `${name}.`);
-  const isPort = (name: unknown): boolean =>
-    name === portId || (typeof name === 'string' && parents.some((parent) => name.startsWith(parent)));
-  const lines = Object.entries(database).flatMap(([name, entries]) => {
-    if (tablesApart.includes(name) || typeof entries !== 'object' || entries === null) return [];
-    return Object.entries(entries as Record<string, unknown>).flatMap(([key, entry]) => {
-      const fields = typeof entry === 'object' && entry !== null ? (entry as Record<string, unknown>) : {};
-      // a bond is named before its members
-      const names = key.split('|').slice(name === 'PORTCHANNEL_MEMBER' ? 1 : 0);
-      if (names.some(isPort)) return describeEntry(name, key, fields);
-      // what is copied from a port is not sent to it
-      const naming = Object.entries(fields).filter(
-        ([field, value]) => field !== 'src_port' && [value].flat().some((each) => textOf(each).split(',').some(isPort)),
-      );
-      return naming.map(([field]) => `${name} ${key} ${field}`);
-    });
-  });
-  return [...mode, ...lines];
-}
-
-/** `VLAN_MEMBER 100 tagged`, `INTERFACE address`, `INTERFACE`, `VLAN_SUB_INTERFACE Ethernet4.10 …` */
-function describeEntry(table: string, key: string, fields: Readonly<Record<string, unknown>>): string {
-  if (table === 'VLAN_MEMBER')
-    return `VLAN_MEMBER ${key.split('|')[0]?.replace('Vlan', '')} ${textOf(fields['tagging_mode'])}`;
-  if (table === 'PORTCHANNEL_MEMBER') return table;
-  const attributes = Object.keys(fields).filter((field) => field !== 'NULL');
-  const isInterface = table === 'INTERFACE' || table === 'PORTCHANNEL_INTERFACE';
-  if (isInterface && key.includes('|')) return `${table} address`;
-  // routed, as one in no VLAN is
-  if (isInterface && attributes.length === 0) return table;
-  return [table, key, ...attributes].join(' ');
-}
-
-function vlansOf(lines: readonly string[]): FoundVlans {
-  const members = lines.map((line) => /^VLAN_MEMBER (\d+) (tagged|untagged)$/.exec(line));
-  const vlans = members.map((member) => ({ vlan: readVlan(member?.[1]), isUntagged: member?.[2] === 'untagged' }));
-  const [untagged, ...more] = vlans.filter(({ isUntagged }) => isUntagged);
-  const all = vlans.flatMap(({ vlan }) => vlan ?? []);
-  // an address, a bond, or a number that is none
-  if (more.length > 0 || all.length < vlans.length) return 'other';
-  return portVlans(untagged?.vlan, all);
 }
