@@ -123,12 +123,19 @@ export interface VirtualDrive {
   readonly image: string | null;
 }
 
-/** The CD drive that the BMC shows to the machine. */
+/** The CD drives that the BMC shows to the machine. */
 export interface VirtualMediaInterface {
   /** The machine's drives for CDs. */
   list(options?: CallOptions): Promise<readonly VirtualDrive[]>;
-  /** Puts the image at the URL in, in place of what is there. Returns once the BMC shows it. */
-  insert(url: string, options?: CallOptions): Promise<void>;
+  /**
+   * Puts the image at the URL into an empty drive, in place of what is in one where none is empty; images that it
+   * `replaces` are ejected first. Returns once the BMC shows it, with words about other drives that have something in them:
+   * the machine may boot that.
+   */
+  insert(
+    url: string,
+    options?: CallOptions & { readonly replaces?: (image: string) => boolean },
+  ): Promise<{ readonly beside: readonly string[] }>;
   /** An empty drive is left as it is, and so is one whose image's URL is not `only` what is to go. */
   eject(options?: CallOptions & { readonly only?: (image: string) => boolean }): Promise<void>;
 }

@@ -27,7 +27,7 @@ const list = route.get(
 
 const attach = route.post(
   path,
-  "Put an image into the machine's virtual CD drive, in place of what is there",
+  'Put an image into an empty virtual CD drive of the machine, in place of what is there where none is empty',
   answers(204, 'the BMC shows it'),
   {
     since: since,
@@ -43,7 +43,7 @@ const attach = route.post(
   },
 );
 
-const detach = route.delete(path, "Empty the machine's virtual CD drive", answers(204, 'done'), {
+const detach = route.delete(path, "Empty the machine's virtual CD drives", answers(204, 'done'), {
   since: since,
   query: z.strictObject({ device_types: fieldsQuery }),
 });
@@ -57,7 +57,10 @@ export function nodeVmediaRoutes(app: ApiApp, context: HttpContext): void {
     throw new AppError('not_supported', `Driver ${node.driver} does not support vmedia: a redfish node has it.`);
   };
 
-  const change = async (ident: string, act: (media: VirtualMediaInterface, signal: AbortSignal) => Promise<void>) => {
+  const change = async (
+    ident: string,
+    act: (media: VirtualMediaInterface, signal: AbortSignal) => Promise<unknown>,
+  ) => {
     const { node } = await find(ident);
     await withNodeLock(context, node.uuid, async (signal) => {
       // no flow begins while the lock is held

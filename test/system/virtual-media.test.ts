@@ -78,6 +78,29 @@ test('a deploy boots from a CD with its own token and address, which is ejected 
   expect((await fetch(cd)).status).toBe(404);
 });
 
+test("a deploy boots from a second drive, and leaves a person's disc in the first one", async () => {
+  const disc = { image: '//client/os.iso', via: 'Applet', isKept: true } as const;
+  const types = ['CD', 'DVD'];
+  machine.bmc.quirks.slots = [
+    { id: 'CD1', types, holds: disc },
+    { id: 'CD2', types },
+  ];
+  machine.bmc.quirks.media = { shows: 'unread', needs: ['TransferProtocolType', 'UserName'], busyAfterEject: 1 };
+  await enrol('second');
+  await operator.provision('second', 'active');
+  await operator.waitForState('second', 'active');
+  expect(machine.disk).toContain('write_image demo.raw');
+  const slots = machine.bmc.requests.flatMap(({ method, path }) =>
+    method === 'POST' ? (/VirtualMedia\/(\w+)\/.*Media$/.exec(path)?.[1] ?? []) : [],
+  );
+  // three times with more of what it wants, then the ejection
+  expect(slots).toEqual(['CD2', 'CD2', 'CD2', 'CD2']);
+  const drives = await operator.call('GET', '/v1/nodes/second/vmedia');
+  expect(drives).toMatchObject([{ image: disc.image }, { image: null, inserted: false }]);
+  await operator.provision('second', 'deleted');
+  await operator.waitForState('second', 'available');
+});
+
 test("the CD has this boot's parameters, is served in ranges, and by its name alone", async () => {
   machine.faults.bootsNothing = true;
   await enrol('ranges');

@@ -49,9 +49,22 @@ export function triesLater(status: number, body: unknown): number | undefined {
   return found.length === 0 ? undefined : Math.min(...found.map(({ tries }) => tries));
 }
 
+/** Names of properties and parameters in an error body, among other words that begin with a capital letter. */
+function namesIn(body: unknown): readonly string[] {
+  const { data } = ErrorBody.safeParse(body);
+  const extended = data?.error['@Message.ExtendedInfo'] ?? [];
+  const texts = extended.flatMap((info) => [
+    info.Message,
+    ...(info.MessageArgs ?? []),
+    ...(info.RelatedProperties ?? []),
+  ]);
+  const words = [data?.error.message, ...texts].flatMap((text) => text?.match(/\b[A-Z][A-Za-z]+\b/g) ?? []);
+  return [...new Set(words)];
+}
+
 /**
  * The error for an HTTP status: `unavailable` when the BMC is busy or behind a broken proxy, else `bmc_error`;
- * `details.status` holds the status.
+ * `details.status` holds the status, `details.names` what properties and parameters the BMC named.
  */
 export function statusError(
   what: string,
@@ -65,7 +78,7 @@ export function statusError(
   const message = `${what} answered ${status}${hint}${text === '' ? '' : `: ${text}`}`;
   const busy = [429, 502, 503, 504].includes(status);
   return new AppError(busy ? 'unavailable' : 'bmc_error', message, {
-    details: { status, place: futureStateUri(body) },
+    details: { status, names: namesIn(body), place: futureStateUri(body) },
   });
 }
 
@@ -104,6 +117,12 @@ export async function attempted<T>(what: string, act: () => Promise<T>): Promise
 export function httpStatusOf(error: unknown): number | undefined {
   const status = error instanceof AppError ? error.details['status'] : undefined;
   return typeof status === 'number' ? status : undefined;
+}
+
+/** What properties and parameters the BMC named when it refused, among other words. */
+export function namesOf(error: unknown): ReadonlySet<string> {
+  const names = error instanceof AppError ? error.details['names'] : undefined;
+  return new Set(Array.isArray(names) ? (names as string[]) : []);
 }
 
 /** What BMCs answer to a property or a value that they do not have. */

@@ -12,6 +12,7 @@ const Names = lenient(z.array(z.string()));
 
 export const ServiceRoot = z.looseObject({
   Systems: lenient(Reference),
+  Managers: lenient(Reference),
   SessionService: lenient(Reference),
   UpdateService: lenient(Reference),
   EventService: lenient(Reference),
@@ -64,7 +65,13 @@ export const ComputerSystem = z.looseObject({
   VirtualMedia: lenient(Reference),
   SerialConsole: lenient(SerialConsole),
   LogServices: lenient(Reference),
-  Links: lenient(z.looseObject({ ManagedBy: lenient(z.array(Reference)), Chassis: lenient(z.array(Reference)) })),
+  Links: lenient(
+    z.looseObject({
+      ManagedBy: lenient(z.array(Reference)),
+      Managers: lenient(z.array(Reference)),
+      Chassis: lenient(z.array(Reference)),
+    }),
+  ),
   Actions: lenient(z.looseObject({ '#ComputerSystem.Reset': lenient(ResetAction) })),
   '@Redfish.Settings': lenient(z.looseObject({ SettingsObject: lenient(Reference) })),
 });
@@ -116,6 +123,7 @@ const ExtendedInfo = z.looseObject({
   /** HPE iLO 4's spelling. */
   MessageID: lenient(z.string()),
   MessageArgs: Names,
+  RelatedProperties: Names,
 });
 
 export const ErrorBody = z.looseObject({

@@ -127,13 +127,27 @@ export function managerActions(
   };
 }
 
-/** The system's first manager; `undefined` for a system that names none. */
+/**
+ * The system's managers: those that it names, else the only one of the service. Huawei's 1288H names them as `Managers`, and
+ * others none for a while after a start.
+ */
+export async function managerPaths(system: RedfishSystem, signal: AbortSignal): Promise<readonly string[]> {
+  const { ManagedBy: standard, Managers: other } = (await system.read(signal)).data.Links ?? {};
+  const named = [standard, other].find((each) => each && each.length > 0) ?? [];
+  if (named.length > 0) return [...new Set(named.map((manager) => manager['@odata.id']))];
+  const root = await readResource(system.client, '/redfish/v1/', ServiceRoot, signal);
+  const place = root.data.Managers?.['@odata.id'];
+  const all = place === undefined ? [] : await readAllMemberPaths(system.client, place, signal);
+  return all.length === 1 ? all : [];
+}
+
+/** The system's first manager; `undefined` where none can be told to be its. */
 export async function findManager(system: RedfishSystem, signal: AbortSignal): Promise<Resource<Manager> | undefined> {
-  const path = (await system.read(signal)).data.Links?.ManagedBy?.[0]?.['@odata.id'];
+  const [path] = await managerPaths(system, signal);
   return path === undefined ? undefined : readResource(system.client, path, Manager, signal);
 }
 
-/** @throws AppError `not_supported` for a system that names no manager. */
+/** @throws AppError `not_supported` where no manager can be told to be the system's. */
 export async function readManager(system: RedfishSystem, signal: AbortSignal): Promise<Resource<Manager>> {
   const manager = await findManager(system, signal);
   if (manager) return manager;

@@ -9,9 +9,12 @@ import { type ManagementContract, managementContract } from '#conductor/drivers/
 import { powerContract } from '#conductor/drivers/power.contract.ts';
 import { redfishBootDevices } from '#conductor/drivers/redfish/boot-plans.ts';
 import { redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
+import { createInstantClock } from '#conductor/drivers/redfish/testing/rigs.ts';
+import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
+import { type Quirks, standardQuirks } from '#test/simulators/redfish/faults.ts';
 import { createMemoryMachine } from '#test/simulators/redfish/machine.ts';
 import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
 import { type VendorName, vendorNames, vendors } from '#test/simulators/redfish/vendors.ts';
@@ -31,12 +34,18 @@ afterEach(async () => {
   for (const each of open) await each.close();
 });
 
-async function rig(vendor: VendorName): Promise<Rig> {
+async function rig(
+  vendor: VendorName,
+  { quirks = {}, clock }: { quirks?: Partial<Quirks>; clock?: Clock } = {},
+): Promise<Rig> {
   let inDrive: string | undefined;
   const machine = { ...createMemoryMachine(), setMedia: (url: string | undefined): void => void (inDrive = url) };
   const login = { username: 'admin', password: 'open sesame' };
-  const simulator = await startRedfishSimulator({ machine, ...login, quirks: vendors[vendor] });
-  const type = redfishHardwareType({ run, log: silentLog }, { retryMs: 5, timings: { pollMs: 5, resendAfterMs: 100 } });
+  const simulator = await startRedfishSimulator({ machine, ...login, quirks: { ...vendors[vendor], ...quirks } });
+  const type = redfishHardwareType(
+    { run, log: silentLog, ...(clock ? { clock } : {}) },
+    { retryMs: 5, timings: { pollMs: 5, resendAfterMs: 100 } },
+  );
   const bmc = type.connect({
     redfish_address: simulator.address,
     redfish_username: login.username,
@@ -163,6 +172,45 @@ describe.each(vendorNames)('%s', (vendor) => {
     expect(await made.management.getBootDevice()).toMatchObject({ bootDevice: 'cdrom' });
     await media.eject();
     expect(made.inDrive()).toBeUndefined();
+  });
+
+  describe.skipIf(vendors[vendor].virtualMedia === 'none')('its virtual media', () => {
+    const { slots = standardQuirks.slots, media: ways = {} } = vendors[vendor];
+    const cd = slots.find(({ types, refuses }) => refuses === undefined && types?.includes('CD'));
+    const held = { image: 'http://192.0.2.7/left.iso', via: 'URI' } as const;
+    const console = { image: '//client/os.iso', via: 'Applet', isKept: true } as const;
+    test.each<[string, Partial<Quirks>]>([
+      ['names no types', { slots: slots.map((slot) => (slot === cd ? { ...slot, types: null } : slot)) }],
+      ['is taken in the first slot', { slots: [{ id: 'taken', types: ['CD'], holds: console }, ...slots] }],
+      ['is left full', { slots: slots.map((slot) => ({ ...slot, holds: slot === cd ? held : console })) }],
+      ['leads nowhere first', { slots: [{ id: 'gone', types: ['CD'], unreadable: 404 }, ...slots] }],
+      ['refuses in the first slot', { slots: [{ id: 'inner', types: ['CD'], refuses: 400 }, ...slots] }],
+      ['shows names that were left', { media: { ...ways, shows: 'left over' } }],
+      ['is always full', { media: { ...ways, shows: 'always in' } }],
+      ['is empty until it is read', { media: { ...ways, shows: 'unread' } }],
+      [
+        'wants a login',
+        { media: { ...ways, needs: ['UserName', 'Password'], refusal: { status: 400, named: 'as related' } } },
+      ],
+      ['wants how', { media: { ...ways, needs: ['TransferProtocolType', 'TransferMethod'] } }],
+      [
+        'fails without',
+        { media: { ...ways, needs: ['TransferProtocolType'], refusal: { status: 500, named: 'nowhere' } } },
+      ],
+      ['is slow to empty', { media: { ...ways, busyAfterEject: 2 } }],
+      ['refuses when it is empty', { media: { ...ways, ejectsFullOnly: true } }],
+      ['names its manager otherwise', { managedBy: 'Managers' }],
+      ['names no manager', { managedBy: 'nowhere' }],
+    ])('is filled, and emptied, where it %s', async (_, quirks) => {
+      const made = await rig(vendor, { quirks, clock: createInstantClock() });
+      const media = part(made, 'virtualMedia');
+      for (const url of ['https://192.0.2.9/one.iso', 'http://192.0.2.9/two.iso']) {
+        await media.insert(url, { replaces: (image) => image.includes('one.iso') });
+        expect(made.inDrive()).toBe(url);
+      }
+      await media.eject({ only: (image) => image.includes('two.iso') });
+      expect(made.inDrive()).not.toBe('http://192.0.2.9/two.iso');
+    });
   });
 
   test.skipIf(vendors[vendor].noVolumes)('makes and deletes volumes', async () => {

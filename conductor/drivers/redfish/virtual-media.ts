@@ -1,117 +1,137 @@
-import { z } from 'zod';
-import { callDeadline, stoppedError } from '#conductor/drivers/call-deadline.ts';
+import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { VirtualMediaInterface } from '#conductor/drivers/interfaces.ts';
-import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
-import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
-import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { Action, lenient, Manager } from '#conductor/drivers/redfish/schemas.ts';
+import { attempted } from '#conductor/drivers/redfish/errors.ts';
+import {
+  emptySlot,
+  fillSlot,
+  isFinal,
+  isNoSlot,
+  type SlotCall,
+} from '#conductor/drivers/redfish/media-slot-changes.ts';
+import {
+  describeSlot,
+  type MediaSlot,
+  namesImage,
+  readSlots,
+  slotState,
+} from '#conductor/drivers/redfish/media-slots.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
-import { finishTask } from '#conductor/drivers/redfish/task.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 /** BMCs answer once they have looked at the image, which they fetch for it. */
 const timeoutMs = 180_000;
-const pollMs = 1000;
+/** So long an accepted image may take to show before the next slot is asked. */
+const showsWithinMs = 60_000;
 
-const VirtualMedia = z.looseObject({
-  MediaTypes: lenient(z.array(z.string())),
-  Image: lenient(z.string()),
-  Inserted: lenient(z.boolean()),
-  Actions: lenient(z.looseObject({ '#VirtualMedia.InsertMedia': Action, '#VirtualMedia.EjectMedia': Action })),
-});
-type Drive = Resource<z.infer<typeof VirtualMedia>>;
-
-/** The virtual CD drive of the system, or of a manager of it (DMTF VirtualMedia schema). */
+/** The virtual CD drives of the system, or of its managers (DMTF VirtualMedia schema). */
 export function redfishVirtualMedia(system: RedfishSystem): VirtualMediaInterface {
-  const { client, clock } = system;
-  const read = (path: string, signal: AbortSignal): Promise<Drive> => readResource(client, path, VirtualMedia, signal);
-
-  const write = (
-    drive: Drive,
-    ask: { readonly what: string; readonly action: string | undefined; readonly bodies: readonly object[] },
-    signal: AbortSignal,
-  ): Promise<void> => {
-    const { what, action, bodies } = ask;
-    const send = async (body: object): Promise<void> => {
-      const answer = await (action === undefined
-        ? patchResource(client, drive, body, signal)
-        : client.request({ method: 'POST', path: action, body, signal }));
-      await finishTask(client, answer, what, { clock, signal, isLookedAt: true });
-    };
-    return attempted(what, () => firstTaken(bodies, send));
-  };
-
-  const confirm = async (drive: Drive, isFull: boolean, what: string, signal: AbortSignal): Promise<void> => {
-    while (holdsImage(await read(drive.path, signal)) !== isFull) {
-      await clock.sleep(pollMs, signal).catch(() => {
-        throw stoppedError(signal, `${what}: the BMC does not show it`);
-      });
-    }
-  };
-
-  const empty = async (drive: Drive, signal: AbortSignal): Promise<void> => {
-    if (!holdsImage(drive)) return;
-    const what = `eject virtual media at ${client.origin}`;
-    const action = drive.data.Actions?.['#VirtualMedia.EjectMedia']?.target;
-    const bodies = action === undefined ? [{ Image: null, Inserted: false }, { Image: null }] : [{}];
-    await write(drive, { what, action, bodies }, signal);
-    await confirm(drive, false, what, signal);
-  };
-
+  const { origin } = system.client;
   return {
     list: async (options) => {
-      const { signal } = callDeadline(options, timeoutMs);
-      const drive = await findDrive(system, signal);
-      const { MediaTypes: mediaTypes, Image: image } = drive.data;
-      return [{ mediaTypes: mediaTypes ?? [], inserted: holdsImage(drive), image: image || null }];
+      const { slots } = await readSlots(system, callDeadline(options, timeoutMs).signal);
+      return slots.map(({ data }) => ({
+        mediaTypes: data.MediaTypes ?? [],
+        inserted: data.Inserted ?? slotState(data) === 'full',
+        image: data.Image || null,
+      }));
     },
     eject: async (options) => {
       const { signal } = callDeadline(options, timeoutMs);
-      const drive = await findDrive(system, signal);
-      if (options?.only?.(drive.data.Image ?? '') !== false) await empty(drive, signal);
+      const call: SlotCall = { system, signal, what: `eject virtual media at ${origin}` };
+      const { slots, unread } = await readSlots(system, signal);
+      const kept: unknown[] = [...unread];
+      for (const slot of slots) {
+        if (options?.only?.(slot.data.Image ?? '') === false) continue;
+        await emptySlot(call, slot).catch((error: unknown) => {
+          if (signal.aborted) throw error;
+          kept.push(error);
+        });
+      }
+      if (kept.length > 0) await attempted(call.what, () => Promise.reject(joined(kept)));
     },
     insert: async (url, options) => {
       const { signal } = callDeadline(options, timeoutMs);
-      const what = `insert virtual media at ${client.origin}`;
-      const drive = await findDrive(system, signal);
-      await empty(drive, signal);
-      const action = drive.data.Actions?.['#VirtualMedia.InsertMedia']?.target;
-      const plain = { Image: url };
-      const protocol = url.startsWith('https:') ? 'HTTPS' : 'HTTP';
-      const transfer = { ...plain, TransferMethod: 'Stream', TransferProtocolType: protocol };
-      const state = { Inserted: true, WriteProtected: true };
-      // python-sushy's experience: Supermicro X11 refuses the state with the action, Lenovo fills no drive by PATCH without
-      const bodies = action === undefined ? [{ ...plain, ...state }, plain] : [plain, transfer, { ...plain, ...state }];
-      await write(drive, { what, action, bodies }, signal);
-      await confirm(drive, true, what, signal);
+      const call: SlotCall = { system, signal, what: `insert virtual media at ${origin}` };
+      const { slots, unread } = await readSlots(system, signal);
+      const current: MediaSlot[] = [];
+      for (const slot of slots) {
+        const isLeft = options?.replaces?.(slot.data.Image ?? '') === true;
+        current.push(isLeft ? await emptySlot(call, slot).catch(unlessFinal(signal, slot)) : slot);
+      }
+      const chosen = await attempted(call.what, () => fillOne(call, { slots: current, unread, url }));
+      return { beside: current.filter((slot) => slot !== chosen && slotState(slot.data) === 'full').map(describeSlot) };
     },
   };
 }
 
-/** Some BMCs keep the image's name after the ejection, others never say `Inserted`. */
-function holdsImage({ data }: Drive): boolean {
-  return data.Inserted ?? (data.Image ?? '') !== '';
+interface Wanted {
+  readonly slots: readonly MediaSlot[];
+  readonly unread: readonly AppError[];
+  readonly url: string;
 }
 
-/** @throws AppError `not_supported` when the BMC has no virtual drive for CDs */
-async function findDrive(system: RedfishSystem, signal: AbortSignal): Promise<Drive> {
-  const { client } = system;
-  const { data, path } = await system.read(signal);
-  const managers = (data.Links?.ManagedBy ?? []).map((manager) => manager['@odata.id']);
-  const places = [
-    () => Promise.resolve(data.VirtualMedia),
-    ...managers.map((manager) => async () => (await readResource(client, manager, Manager, signal)).data.VirtualMedia),
-  ];
-  for (const place of places) {
-    const collection = await place();
-    if (!collection) continue;
-    for (const member of await readMemberPaths(client, collection['@odata.id'], signal)) {
-      const drive = await readResource(client, member, VirtualMedia, signal);
-      if (drive.data.MediaTypes?.some((type) => type === 'CD' || type === 'DVD')) return drive;
+/**
+ * Fills the first slot that takes the image: empty ones before those that somebody's image is in. That is ejected, as by
+ * Ironic, only where the BMC has no empty slot that it fills from an address; it could be what no one remembers, and would
+ * stop the machine from booting for good. Otherwise it is a person's, who may be working with it.
+ */
+async function fillOne(call: SlotCall, { slots, unread, url }: Wanted): Promise<MediaSlot> {
+  const { signal } = call;
+  const holder = slots.find(({ data }) => slotState(data) === 'full' && namesImage(data, url));
+  if (holder) return holder;
+  const refusals: unknown[] = [];
+  const tryOne = async (act: () => Promise<void>): Promise<boolean> => {
+    try {
+      await act();
+      return true;
+    } catch (error) {
+      if (signal.aborted && refusals.length > 0) {
+        throw new AppError(errorCode(error), 'took longer than allowed', { cause: joined(refusals) });
+      }
+      if (isFinal(error, signal)) throw error;
+      refusals.push(error);
+      return false;
     }
+  };
+  const fill = async (slot: MediaSlot, waitMs: number): Promise<void> => {
+    await fillSlot(call, slot, url, waitMs);
+  };
+  const ordered = slots.toSorted((one, other) => rank(one) - rank(other));
+  const free = ordered.filter(({ data }) => slotState(data) !== 'full');
+  const taken = ordered.filter(({ data }) => slotState(data) === 'full');
+  for (const [index, slot] of free.entries()) {
+    const waitMs = index === free.length - 1 ? timeoutMs : showsWithinMs;
+    if (await tryOne(async () => fill(await emptySlot(call, slot), waitMs))) return slot;
   }
-  throw new AppError(
-    'not_supported',
-    `the system ${path} at ${client.origin} has no virtual CD drive; set boot_interface to 'ipxe' and enable PXE at a port`,
-  );
+  if (!refusals.every(isNoSlot)) throw joined([...refusals, ...unread], taken);
+  for (const slot of taken) {
+    const ejected: MediaSlot[] = [];
+    if (!(await tryOne(async () => void ejected.push(await emptySlot(call, slot))))) continue;
+    const [empty] = ejected;
+    if (empty && (await tryOne(() => fill(empty, timeoutMs)))) return slot;
+    // nobody else's image goes for one that is refused
+    if (!isNoSlot(refusals.at(-1))) break;
+  }
+  throw joined([...refusals, ...unread]);
+}
+
+/** Empty ones first; of what is in others last what a person has there from a console. */
+function rank({ data }: MediaSlot): number {
+  const state = slotState(data);
+  if (state !== 'full') return state === 'empty' ? 0 : 1;
+  return data.ConnectedVia === 'Applet' ? 3 : 2;
+}
+
+/** One error of all, with the first one's code. */
+function joined(errors: readonly unknown[], left: readonly MediaSlot[] = []): unknown {
+  if (errors.length === 1 && left.length === 0) return errors[0];
+  const held = left.map((slot) => `${describeSlot(slot)}, and is left as it is: eject it to have it used`);
+  return new AppError(errorCode(errors[0]), [...errors.map(errorChain), ...held].join('; '));
+}
+
+function unlessFinal(signal: AbortSignal, slot: MediaSlot): (error: unknown) => MediaSlot {
+  return (error) => {
+    if (isFinal(error, signal)) throw error;
+    return slot;
+  };
 }

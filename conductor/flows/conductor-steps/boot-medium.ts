@@ -24,7 +24,10 @@ export async function insertBootMedium(context: StepContext): Promise<void> {
   });
   const { external_http_url: own } = openNodeDocument(context.secrets, node, 'driverInfo');
   const base = typeof own === 'string' ? own : context.config.boot.url;
-  await media.insert(`${base.replace(/\/+$/, '')}${bootMediumPath(node.uuid, token)}`, { signal });
+  const url = `${base.replace(/\/+$/, '')}${bootMediumPath(node.uuid, token)}`;
+  const replaces = (image: string): boolean => isBootMediumOf(node.uuid, image);
+  const { beside } = await media.insert(url, { signal, replaces });
+  if (beside.length > 0) context.log.warn({ slots: beside }, 'other discs are in its drives: it may boot one of them');
 }
 
 /** @throws AppError `not_supported` where the ramdisk has none, which only its firmware would be given */

@@ -1,3 +1,5 @@
+import type { MediaFaults, SimulatedSlot } from '#test/simulators/redfish/media-faults.ts';
+
 /** Faults put between a client and the simulated service. */
 
 export interface Fault {
@@ -142,8 +144,12 @@ export interface Quirks {
   managerResetTypes: readonly string[];
   /** No SecureBoot resource. */
   noSecureBoot: boolean;
-  /** Where the virtual CD drive is, and how it is filled. */
-  virtualMedia: 'of the manager' | 'of the system' | 'by PATCH' | 'by its protocol' | 'none';
+  /** Where the virtual drives are, and how they are filled. */
+  virtualMedia: 'of the manager' | 'of the system' | 'by PATCH' | 'none';
+  slots: readonly SimulatedSlot[];
+  media: Partial<MediaFaults>;
+  /** Where a system names its manager; nowhere: the service has one manager. */
+  managedBy: 'ManagedBy' | 'Managers' | 'nowhere';
   /** A login in the image's URL is shown as stars. */
   hidesMediaLogin: boolean;
   /** How firmware is updated. */
@@ -228,6 +234,12 @@ export const standardQuirks: Readonly<Quirks> = {
   managerResetTypes: ['ForceRestart'],
   noSecureBoot: false,
   virtualMedia: 'of the manager',
+  slots: [
+    { id: 'Floppy', types: ['Floppy', 'USBStick'] },
+    { id: 'CD', types: ['CD', 'DVD'] },
+  ],
+  media: {},
+  managedBy: 'ManagedBy',
   hidesMediaLogin: false,
   gzip: 'never',
   simpleUpdate: 'by its URL',

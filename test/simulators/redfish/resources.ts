@@ -22,7 +22,11 @@ import {
   updateResources,
   updateServicePath,
 } from '#test/simulators/redfish/update-service.ts';
-import { virtualMediaLink, virtualMediaResources } from '#test/simulators/redfish/virtual-media.ts';
+import {
+  type SimulatedMedia,
+  virtualMediaLink,
+  virtualMediaResources,
+} from '#test/simulators/redfish/virtual-media.ts';
 
 /** The resources as JSON, after DMTF's schemas (versions in `@odata.type`). */
 
@@ -121,7 +125,7 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
     MemorySummary: { TotalSystemMemoryGiB: 2, Status: { State: 'Enabled', Health: 'OK' } },
     Links: {
       Chassis: [{ '@odata.id': chassisPath }],
-      ManagedBy: [{ '@odata.id': '/redfish/v1/Managers/1' }],
+      ...(quirks.managedBy === 'nowhere' ? {} : { [quirks.managedBy]: [{ '@odata.id': '/redfish/v1/Managers/1' }] }),
     },
     Actions: { '#ComputerSystem.Reset': resetAction(quirks) },
   };
@@ -165,7 +169,7 @@ export interface ResourceContext {
   readonly secureBoot: boolean;
   readonly secureBootKeys: 'maker' | 'none';
   readonly clock: string | undefined;
-  readonly media: string | undefined;
+  readonly media: SimulatedMedia;
   readonly lamps: ReadonlyMap<string, string>;
 }
 

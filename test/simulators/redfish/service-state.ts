@@ -5,6 +5,7 @@ import type { SimulatedBoot, SimulatedMachine } from '#test/simulators/redfish/m
 import type { SystemPowerState } from '#test/simulators/redfish/resources.ts';
 import type { SimulatedStorage } from '#test/simulators/redfish/storage.ts';
 import type { SimulatedFirmware } from '#test/simulators/redfish/update-service.ts';
+import type { SimulatedMedia } from '#test/simulators/redfish/virtual-media.ts';
 
 export interface ServiceRequest {
   readonly method: string;
@@ -47,7 +48,6 @@ export interface ServiceState extends ServiceOptions {
   clock: string | undefined;
   /** Those that are not off, by path: `Lit`, `Blinking`. */
   readonly lamps: Map<string, string>;
-  /** The URL of what is in the virtual CD drive. */
-  media: string | undefined;
+  readonly media: SimulatedMedia;
   transition: { readonly until: number; readonly shown: SystemPowerState } | undefined;
 }

@@ -40,7 +40,13 @@ import {
   simpleUpdate,
   simpleUpdatePath,
 } from '#test/simulators/redfish/update-service.ts';
-import { cdPath, patchVirtualMedia, virtualMediaAction } from '#test/simulators/redfish/virtual-media.ts';
+import {
+  createSimulatedMedia,
+  mediaMethods,
+  patchVirtualMedia,
+  unreadableSlot,
+  virtualMediaAction,
+} from '#test/simulators/redfish/virtual-media.ts';
 
 export interface RedfishService {
   handle(request: ServiceRequest): Promise<Answer>;
@@ -63,7 +69,7 @@ export function createService(options: ServiceOptions): RedfishService {
     secureBoot: false,
     secureBootKeys: 'maker',
     clock: undefined,
-    media: undefined,
+    media: createSimulatedMedia(),
     lamps: new Map(),
     transition: undefined,
   };
@@ -115,6 +121,8 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   if (resource === undefined) {
     return errorAnswer(404, 'ResourceNotFound', { text: `The resource at the URI ${path} was not found.` });
   }
+  const unreadable = unreadableSlot(state.quirks, path);
+  if (unreadable) return unreadable;
   const allow = allowed(path, state.quirks);
   if (!allow.includes(method)) return notAllowed(allow.join(', '));
   if (method === 'DELETE' && path.startsWith(`${volumesPath}/`)) return deleteVolume(state, path, request.body);
@@ -163,13 +171,14 @@ async function shownPower(state: ServiceState): Promise<SystemPowerState> {
 }
 
 function allowed(path: string, quirks: Quirks): readonly string[] {
+  const ofMedia = mediaMethods(quirks, path);
+  if (ofMedia) return ['GET', 'HEAD', ...ofMedia];
   if (path === sessionsPath) return ['GET', 'HEAD', 'POST'];
   if (path.startsWith(`${sessionsPath}/`)) return ['GET', 'HEAD', 'DELETE'];
   if (lampPaths.includes(path) || (quirks.bootViaSettings && path === settingsPath)) return ['GET', 'HEAD', 'PATCH'];
   if (path === volumesPath || path === subscriptionsPath) return ['GET', 'HEAD', 'POST'];
   if ([volumesPath, subscriptionsPath].some((place) => path.startsWith(`${place}/`))) return ['GET', 'HEAD', 'DELETE'];
   if (path === secureBootPath || path === managerPath) return ['GET', 'HEAD', 'PATCH'];
-  if (path === cdPath(quirks) && quirks.virtualMedia === 'by PATCH') return ['GET', 'HEAD', 'PATCH'];
   if (path === (quirks.noBiosSettings ? biosPath : biosSettingsPath)) return ['GET', 'HEAD', 'PATCH'];
   return ['GET', 'HEAD'];
 }
@@ -208,7 +217,8 @@ async function patch(state: ServiceState, request: ServiceRequest, path: string,
     });
   }
   if (path === managerPath) return setClock(state, body);
-  if (path === cdPath(state.quirks)) return patchVirtualMedia(state, body);
+  const media = patchVirtualMedia(state, path, body);
+  if (media) return media;
   if (path.startsWith(biosPath)) {
     const fault = patchBios(state.bios, body, state.quirks);
     return fault ?? perform(state, () => Promise.resolve());

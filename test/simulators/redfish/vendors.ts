@@ -58,6 +58,7 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
     registryFileNames: { id: 'BiosAttributeRegistry.v1_0_0', registry: 'BiosAttributeRegistry1.0' },
     updatesAtReset: true,
     virtualMedia: 'of the system',
+    slots: ['1', '2'].map((id) => ({ id, types: ['CD', 'DVD', 'USBStick'] })),
   },
   HPE: {
     manufacturer: 'HPE',
@@ -67,6 +68,10 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
       '/redfish/v1/Systems/1/Bios/Settings': '/redfish/v1/Systems/1/bios/settings',
     },
     resetTypes: ['On', 'ForceOff', 'GracefulShutdown', 'ForceRestart', 'Nmi', 'PushPowerButton', 'GracefulRestart'],
+    slots: [
+      { id: '1', types: ['Floppy', 'USBStick'] },
+      { id: '2', types: ['CD', 'DVD'] },
+    ],
     bootTargets: [...usual, 'SDCard', 'Utilities', 'Diags', 'UefiShell', 'UefiHttp', 'UefiTarget'],
     unlistedBootTimes: true,
     weakEtagOnly: true,
@@ -79,13 +84,17 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
       '/redfish/v1/Systems/1/Settings': '/redfish/v1/Systems/1/Pending',
       '/redfish/v1/Systems/1/Bios/Settings': '/redfish/v1/Systems/1/Bios/Pending',
       '/redfish/v1/Managers/1/VirtualMedia': '/redfish/v1/Systems/1/VirtualMedia',
-      '/redfish/v1/Managers/1/VirtualMedia/CD': '/redfish/v1/Systems/1/VirtualMedia/EXT1',
       '/redfish/v1/UpdateService/upload': '/mfwupdate',
     },
     resetTypes: ['On', 'Nmi', 'GracefulShutdown', 'GracefulRestart', 'ForceOn', 'ForceOff', 'ForceRestart'],
     overrideEnabled: ['Once', 'Disabled'],
     bootTargets: [...usual, 'Diags', 'UefiTarget'],
     virtualMedia: 'by PATCH',
+    // those for uploads stand first, and take no address (python-redfish-lenovo, issue 21)
+    slots: [
+      ...['RDOC1', 'RDOC2'].map((id) => ({ id, types: ['CD', 'DVD', 'Floppy', 'USBStick'], refuses: 405 })),
+      ...['EXT1', 'EXT2', 'EXT3', 'EXT4'].map((id) => ({ id, types: ['CD', 'DVD', 'Floppy', 'USBStick'] })),
+    ],
     requireIfMatch: true,
   },
   Supermicro: {
@@ -93,7 +102,6 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
     locationIndicator: true,
     paths: {
       '/redfish/v1/Systems/1/VirtualMedia': '/redfish/v1/Managers/1/VirtualMedia',
-      '/redfish/v1/Systems/1/VirtualMedia/CD': '/redfish/v1/Managers/1/VirtualMedia/VirtualMedia1',
     },
     actionInfo: true,
     bootTargets: [...usual, 'Floppy', 'UsbCd', 'UefiBootNext', 'UefiHttp'],
@@ -101,6 +109,8 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
     managerResetTypes: ['GracefulRestart'],
     simpleUpdate: 'with its protocol',
     virtualMedia: 'of the system',
+    slots: [{ id: 'VirtualMedia1', types: ['CD', 'DVD'] }],
+    media: { shows: 'left over', refuses: ['Inserted', 'WriteProtected'] },
     volumeApplyTimes: [],
   },
   Gigabyte: {
@@ -113,16 +123,18 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
     bootTargets: ami,
     requireIfMatch: true,
     weakEtagOnly: true,
-    virtualMedia: 'by its protocol',
+    media: { needs: ['TransferProtocolType'], refusal: { status: 400, named: 'nowhere' } },
   },
   OpenBMC: {
     manufacturer: 'OpenBMC',
     sensors: 'one by one',
     locationIndicator: true,
-    paths: named(
-      { system: 'system', manager: 'bmc', chassis: 'chassis' },
-      { '/redfish/v1/Managers/1/VirtualMedia/CD': '/redfish/v1/Managers/bmc/VirtualMedia/Slot_0' },
-    ),
+    paths: named({ system: 'system', manager: 'bmc', chassis: 'chassis' }),
+    // the first one is the console's (Ironic, Cisco C845A M8)
+    slots: [
+      { id: 'Slot_0', types: ['CD', 'USBStick'], refuses: 405 },
+      { id: 'Slot_2', types: ['CD', 'USBStick'] },
+    ],
     resetTypes: [
       'On',
       'ForceOff',
@@ -158,6 +170,7 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
     hidesBootMode: true,
     managerResetTypes: ['GracefulRestart', 'ForceRestart'],
     requireIfMatch: true,
+    media: { needs: ['UserName', 'Password'] },
     tasks: true,
     noVolumes: true,
   },

@@ -12,11 +12,26 @@ import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/r
 const username = 'admin';
 const password = 'open sesame';
 
+/** A clock that waits for nothing, and whose time goes on all the same. */
+export function createInstantClock(): Clock {
+  let ms = Date.now();
+  return {
+    now: () => new Date(ms),
+    sleep: (forMs, signal) => {
+      signal?.throwIfAborted();
+      ms += forMs;
+      return Promise.resolve();
+    },
+  };
+}
+
 /** A simulated BMC of one machine, and the driver's connection to it. */
 export interface Rig extends Bmc {
   readonly machine: MemoryMachine;
   readonly simulator: RedfishSimulator;
   readonly type: HardwareType;
+  /** What of `driver_info` leads to the BMC. */
+  readonly login: Readonly<Record<string, string>>;
   readonly isOn: () => Promise<boolean>;
   close(): Promise<void>;
 }
@@ -26,6 +41,7 @@ interface RigOptions {
   readonly driverInfo?: Readonly<Record<string, unknown>>;
   readonly redfish?: RedfishOptions;
   readonly clock?: Clock;
+  readonly caDirectory?: string;
 }
 
 /** For drivers that give a BMC seconds. */
@@ -39,20 +55,22 @@ export function createRigs(): { readonly rig: (options?: RigOptions) => Promise<
     const machine = createMemoryMachine();
     const simulator = await startRedfishSimulator({ machine, username, password, quirks: options.quirks ?? {} });
     const type = redfishHardwareType(
-      { run, log: silentLog, ...(options.clock ? { clock: options.clock } : {}) },
+      {
+        run,
+        log: silentLog,
+        ...(options.clock ? { clock: options.clock } : {}),
+        ...(options.caDirectory === undefined ? {} : { caDirectory: options.caDirectory }),
+      },
       { retryMs: 5, timings: { pollMs: 5, resendAfterMs: 100 }, ...options.redfish },
     );
-    const bmc = type.connect({
-      redfish_address: simulator.address,
-      redfish_username: username,
-      redfish_password: password,
-      ...options.driverInfo,
-    });
+    const login = { redfish_address: simulator.address, redfish_username: username, redfish_password: password };
+    const bmc = type.connect({ ...login, ...options.driverInfo });
     const made: Rig = {
       ...bmc,
       machine,
       simulator,
       type,
+      login,
       isOn: async () => (await machine.getPower()) === 'on',
       close: async () => {
         open.delete(made);
