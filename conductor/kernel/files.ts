@@ -93,9 +93,10 @@ const maxFileBytes = 1024 * 1024;
  * The certificates of a PEM file, or of a directory's `.pem`, `.crt` and `.cer` files. Anyone who describes a node names the
  * path: only files below `caDirectory` are opened, and nothing that could block or never end. Symbolic links there are
  * followed: who can write there is the conductor's operator.
+ * @param field what names the path
  * @throws AppError `invalid_argument`; every failure says the same, or it would reveal what files there are.
  */
-export function readAuthorities(path: string, caDirectory: string): string {
+export function readAuthorities(path: string, field: string, caDirectory: string): string {
   const below = resolve(caDirectory);
   const wanted = resolve(path);
   try {
@@ -108,7 +109,7 @@ export function readAuthorities(path: string, caDirectory: string): string {
   }
   throw new AppError(
     'invalid_argument',
-    `driver_info for redfish: redfish_verify_ca must be true, false, or a file or directory of PEM certificates below ` +
+    `driver_info for redfish: ${field} must be true, false, or a file or directory of PEM certificates below ` +
       `${caDirectory} (BATON_CA_DIR) that the conductor can read, no file above 1 MiB`,
   );
 }

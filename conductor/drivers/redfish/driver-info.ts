@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { addressUrl } from '#conductor/drivers/address-url.ts';
 import { fieldText } from '#conductor/drivers/call-deadline.ts';
 import type { DriverField } from '#conductor/drivers/driver-definition.ts';
+import type { MediaTrust } from '#conductor/drivers/redfish/media-trust.ts';
 import { readAuthorities, systemAuthorities } from '#conductor/kernel/files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
@@ -17,6 +18,8 @@ export interface RedfishConnection {
   readonly authType: 'basic' | 'session' | 'auto';
   /** `false`: any certificate; `true`: one that the system's authorities signed; PEM: one that these signed. */
   readonly verifyCa: boolean | string;
+  /** How it verifies the servers of images for virtual media. */
+  readonly mediaTrust: MediaTrust;
   /** The fingerprint of the key that its SSH server shows: `SHA256:…` */
   readonly hostKey: string | undefined;
 }
@@ -50,6 +53,10 @@ export const redfishFields: Readonly<Record<string, DriverField>> = {
     meaning:
       'Where the BMC reaches this conductor for virtual media, such as https://192.0.2.9:6385; default BATON_PUBLIC_URL. Optional.',
   },
+  virtual_media_verify_ca: {
+    meaning:
+      'Whether the BMC verifies the certificate of an HTTPS server that it fetches an image from: True by its own authorities, False not at all, or the path of a PEM file of authorities, below BATON_CA_DIR, that it is given; default: as the BMC does by itself. Optional.',
+  },
   redfish_auth_type: {
     meaning: 'basic, session or auto (default): a session, or HTTP Basic where the service has none. Optional.',
     site: { name: 'auth_type', value: 'text' },
@@ -81,6 +88,7 @@ const DriverInfo = z.looseObject({
   redfish_username: z.string().nullish(),
   redfish_password: z.string().nullish(),
   redfish_verify_ca: z.union([z.boolean(), z.string()], { error: 'must be true, false or a path' }).nullish(),
+  virtual_media_verify_ca: z.union([z.boolean(), z.string()], { error: 'must be true, false or a path' }).nullish(),
   redfish_console_host_key: z
     .string()
     .regex(/^SHA256:[A-Za-z0-9+/]{43}$/, { error: 'must be a fingerprint such as SHA256:… of ssh-keygen -lf' })
@@ -122,10 +130,14 @@ export function parseRedfishDriverInfo(
     username,
     password: info.redfish_password ?? undefined,
     authType,
-    verifyCa: verifyCaOf(info.redfish_verify_ca ?? true, caDirectory),
+    verifyCa: verifyCaOf(info.redfish_verify_ca ?? true, 'redfish_verify_ca', caDirectory),
+    mediaTrust: mediaTrustOf(info.virtual_media_verify_ca ?? undefined, caDirectory),
     hostKey: info.redfish_console_host_key ?? undefined,
   };
 }
+
+/** A BMC keeps them, slot by slot. */
+const maxMediaAuthorities = 10;
 
 function parseOrigin(text: string): string | undefined {
   const url = URL.parse(addressUrl(text));
@@ -135,12 +147,24 @@ function parseOrigin(text: string): string | undefined {
   return rest === '' && ['http:', 'https:'].includes(url.protocol) ? url.origin : undefined;
 }
 
-function verifyCaOf(value: boolean | string, caDirectory: string): boolean | string {
+function verifyCaOf(value: boolean | string, field: string, caDirectory: string): boolean | string {
   if (typeof value === 'boolean') return value;
   const word = value.trim().toLowerCase();
   if (['true', 'yes', 'on', '1'].includes(word)) return true;
   if (['false', 'no', 'off', '0'].includes(word)) return false;
-  return readAuthorities(value.trim(), caDirectory);
+  return readAuthorities(value.trim(), field, caDirectory);
+}
+
+function mediaTrustOf(value: boolean | string | undefined, caDirectory: string): MediaTrust {
+  if (value === undefined) return undefined;
+  const verifyCa = verifyCaOf(value, 'virtual_media_verify_ca', caDirectory);
+  if (typeof verifyCa === 'boolean') return verifyCa;
+  const all = verifyCa.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
+  if (all.length <= maxMediaAuthorities) return all;
+  throw new AppError(
+    'invalid_argument',
+    `driver_info for redfish: virtual_media_verify_ca has ${all.length} certificates; BMCs have room for few: name a file with at most ${maxMediaAuthorities}`,
+  );
 }
 
 /**
@@ -149,6 +173,7 @@ function verifyCaOf(value: boolean | string, caDirectory: string): boolean | str
  */
 export function checkRedfishDocument({
   redfish_verify_ca: _authorities,
+  virtual_media_verify_ca: _others,
   ...info
 }: Readonly<Record<string, unknown>>): void {
   if (!isPlainUrl(info)) parseRedfishDriverInfo({ ...info, redfish_username: 'user' });

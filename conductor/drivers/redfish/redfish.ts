@@ -115,7 +115,7 @@ export function redfishHardwareType(
         firmwareBoot: redfishFirmwareBoot(system),
         raid: redfishRaid(system),
         recorder: redfishRecorder(client),
-        virtualMedia: redfishVirtualMedia(system),
+        virtualMedia: redfishVirtualMedia(system, connection.mediaTrust),
       };
     },
     close: async () => {

@@ -15,6 +15,7 @@ import {
   readSlots,
   slotState,
 } from '#conductor/drivers/redfish/media-slots.ts';
+import { type MediaTrust, setMediaTrust } from '#conductor/drivers/redfish/media-trust.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 
@@ -24,7 +25,7 @@ const timeoutMs = 180_000;
 const showsWithinMs = 60_000;
 
 /** The virtual CD drives of the system, or of its managers (DMTF VirtualMedia schema). */
-export function redfishVirtualMedia(system: RedfishSystem): VirtualMediaInterface {
+export function redfishVirtualMedia(system: RedfishSystem, trust?: MediaTrust): VirtualMediaInterface {
   const { origin } = system.client;
   return {
     list: async (options) => {
@@ -58,7 +59,7 @@ export function redfishVirtualMedia(system: RedfishSystem): VirtualMediaInterfac
         const isLeft = options?.replaces?.(slot.data.Image ?? '') === true;
         current.push(isLeft ? await emptySlot(call, slot).catch(unlessFinal(signal, slot)) : slot);
       }
-      const chosen = await attempted(call.what, () => fillOne(call, { slots: current, unread, url }));
+      const chosen = await attempted(call.what, () => fillOne(call, { slots: current, unread, url, trust }));
       return { beside: current.filter((slot) => slot !== chosen && slotState(slot.data) === 'full').map(describeSlot) };
     },
   };
@@ -68,6 +69,7 @@ interface Wanted {
   readonly slots: readonly MediaSlot[];
   readonly unread: readonly AppError[];
   readonly url: string;
+  readonly trust: MediaTrust;
 }
 
 /**
@@ -75,8 +77,8 @@ interface Wanted {
  * Ironic, only where the BMC has no empty slot that it fills from an address; it could be what no one remembers, and would
  * stop the machine from booting for good. Otherwise it is a person's, who may be working with it.
  */
-async function fillOne(call: SlotCall, { slots, unread, url }: Wanted): Promise<MediaSlot> {
-  const { signal } = call;
+async function fillOne(call: SlotCall, { slots, unread, url, trust }: Wanted): Promise<MediaSlot> {
+  const { system, signal } = call;
   const holder = slots.find(({ data }) => slotState(data) === 'full' && namesImage(data, url));
   if (holder) return holder;
   const refusals: unknown[] = [];
@@ -94,6 +96,7 @@ async function fillOne(call: SlotCall, { slots, unread, url }: Wanted): Promise<
     }
   };
   const fill = async (slot: MediaSlot, waitMs: number): Promise<void> => {
+    if (url.startsWith('https:')) await setMediaTrust(system, slot, trust, signal);
     await fillSlot(call, slot, url, waitMs);
   };
   const ordered = slots.toSorted((one, other) => rank(one) - rank(other));
