@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { pipeline as pipe, Transform } from 'node:stream';
+import { pipeline as pipe, Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createInflate } from 'node:zlib';
-import { type Dispatcher, type FormData, request } from 'undici';
+import { type Dispatcher, request } from 'undici';
 import { AppError } from '#shared/errors/app-error.ts';
 import { createJsonMeter, type JsonMeter, parseJson } from '#shared/peers/json-answers.ts';
 import { createLargeAnswers, type LargeAnswer, largeBytes } from '#shared/peers/large-answers.ts';
@@ -14,8 +14,8 @@ export interface PeerRequest {
   readonly who: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
-  /** A form brings its own content type. */
-  readonly body?: string | FormData | undefined;
+  /** Of what comes in parts the headers say type and length. */
+  readonly body?: string | AsyncIterable<Uint8Array> | undefined;
   /** Milliseconds until the answer begins; else that of the dispatcher. */
   readonly headersTimeoutMs?: number | undefined;
   readonly dispatcher?: Dispatcher | undefined;
@@ -161,7 +161,7 @@ function requestOf(
   return request(url, {
     method,
     headers,
-    body: body ?? null,
+    body: body === undefined || typeof body === 'string' ? (body ?? null) : Readable.from(body, { objectMode: false }),
     signal,
     ...(dispatcher ? { dispatcher } : {}),
     ...(headersTimeoutMs === undefined ? {} : { headersTimeout: headersTimeoutMs }),

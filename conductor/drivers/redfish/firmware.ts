@@ -3,14 +3,13 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { FirmwareComponent, FirmwareInterface } from '#conductor/drivers/interfaces.ts';
 import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
+import { type Makers, type PushTarget, pushForm, pushForms, pushRaw } from '#conductor/drivers/redfish/push.ts';
 import { readResource } from '#conductor/drivers/redfish/resource.ts';
 import { Action, lenient, Reference, ServiceRoot } from '#conductor/drivers/redfish/schemas.ts';
 import { findManager, type RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { monitorOf, readTask, throwIfFailed } from '#conductor/drivers/redfish/task.ts';
 import { lookAtTask } from '#conductor/drivers/redfish/task-states.ts';
-import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
-import { AppError } from '#shared/errors/app-error.ts';
-import { fileForm } from '#shared/peers/file-form.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const readTimeoutMs = 120_000;
 /** Some BMCs answer once they have fetched the image; a slow one takes a large image for minutes. */
@@ -19,6 +18,9 @@ const startTimeoutMs = 30 * 60_000;
 const UpdateService = z.looseObject({
   FirmwareInventory: lenient(Reference),
   MultipartHttpPushUri: lenient(z.string()),
+  HttpPushUri: lenient(z.string()),
+  HttpPushUriTargets: lenient(z.array(z.string())),
+  HttpPushUriTargetsBusy: lenient(z.boolean()),
   Actions: lenient(z.looseObject({ '#UpdateService.SimpleUpdate': Action })),
 });
 const SoftwareInventory = z.looseObject({
@@ -33,9 +35,16 @@ const Adapter = z.looseObject({
   Controllers: lenient(z.array(z.looseObject({ FirmwarePackageVersion: lenient(z.string()) }))),
 });
 
-interface Found extends FirmwareComponent {
-  /** What the update is for, where the image alone does not say. */
-  readonly target: string | undefined;
+interface Found extends FirmwareComponent, PushTarget {}
+
+/** How images come to the BMC. */
+interface Ways {
+  /** Of `SimpleUpdate`. */
+  readonly fetchPath: string | undefined;
+  readonly formPath: string | undefined;
+  readonly rawPath: string | undefined;
+  /** What `HttpPushUri` is left set up for by somebody. */
+  readonly rawTargets: readonly string[];
 }
 
 /** The versions of BIOS, BMC and inventory, and the update by `SimpleUpdate` (DMTF UpdateService, SoftwareInventory). */
@@ -49,19 +58,27 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
     startUpdate: async ({ component, url, mustPush }, withFile, options) => {
       const { signal } = callDeadline(options, startTimeoutMs);
       const what = `update ${component} at ${client.origin}`;
-      const { components, path, pushPath } = await readFirmware(system, signal);
+      const { components, unread, ways, makers } = await readFirmware(system, signal);
       const found = components.find((each) => each.component === component);
       if (!found) {
         const known = components.map((each) => each.component).join(', ');
-        throw new AppError('invalid_argument', `${what}: the BMC has no such component; it has ${known || 'none'}`);
+        const lost = unread.length === 0 ? '' : `, and could not be read: ${unread.join(', ')}`;
+        throw new AppError(
+          'invalid_argument',
+          `${what}: the BMC has no such component; it has ${known || 'none'}${lost}`,
+        );
       }
-      const way = wayOf({ path, pushPath, mustPush }, what);
+      const way = wayOf(ways, { mustPush, found }, what);
+      const limits = { timeoutMs: startTimeoutMs, signal };
       return attempted(what, async () => {
-        const answer = await (way === 'push'
-          ? withFile((file) => push(system, { path: pushPath ?? '', file, target: found.target }, signal), signal)
-          : firstTaken(bodies(url, found.target), (body) =>
-              client.request({ method: 'POST', path: path ?? '', body, signal }),
-            ));
+        const answer = await (way.kind === 'fetch'
+          ? firstTaken(bodies(url, found.item), (body) =>
+              client.request({ method: 'POST', path: way.path, body, signal }),
+            )
+          : withFile((file) => {
+              const push = { path: way.path, file, forms: pushForms(found, makers) };
+              return way.kind === 'form' ? pushForm(system, push, limits) : pushRaw(system, push, limits);
+            }, signal));
         throwIfFailed(lookAtTask(answer), what);
         return { before: found.version, task: monitorOf(answer, client.origin) };
       });
@@ -74,30 +91,32 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
   };
 }
 
-/** @throws AppError `not_supported` for a BMC that takes it neither way, or not in the way that is asked for */
-function wayOf(
-  { path, pushPath, mustPush }: { path: string | undefined; pushPath: string | undefined; mustPush: boolean },
-  what: string,
-): 'push' | 'fetch' {
-  if (pushPath !== undefined && (mustPush || path === undefined)) return 'push';
-  if (path !== undefined && !mustPush) return 'fetch';
-  const why = mustPush
-    ? 'the BMC takes no images (no MultipartHttpPushUri), so that none can be checked: leave the checksum out, and the BMC fetches the image itself'
-    : 'its update service has neither SimpleUpdate nor MultipartHttpPushUri';
-  throw new AppError('not_supported', `${what}: ${why}`);
+interface Way {
+  readonly kind: 'fetch' | 'form' | 'raw';
+  readonly path: string;
 }
 
-/** DSP0266, "Multipart HTTP push updates"; read from the disk as the BMC takes it. */
-async function push(
-  { client }: RedfishSystem,
-  { path, file, target }: { readonly path: string; readonly file: string; readonly target: string | undefined },
-  signal: AbortSignal,
-): Promise<RedfishAnswer> {
-  const form = await fileForm(
-    { name: 'UpdateParameters', json: { Targets: target === undefined ? [] : [target] } },
-    { name: 'UpdateFile', path: file },
-  );
-  return client.request({ method: 'POST', path, form, timeoutMs: startTimeoutMs, signal });
+/** @throws AppError `not_supported` for a BMC that takes it in none of the ways, or not in the way that is asked for */
+function wayOf(
+  { fetchPath, formPath, rawPath, rawTargets }: Ways,
+  { mustPush, found }: { readonly mustPush: boolean; readonly found: Found },
+  what: string,
+): Way {
+  if (fetchPath !== undefined && !mustPush) return { kind: 'fetch', path: fetchPath };
+  if (formPath !== undefined) return { kind: 'form', path: formPath };
+  if (rawPath !== undefined && found.item === undefined && rawTargets.length === 0)
+    return { kind: 'raw', path: rawPath };
+  const raw =
+    rawTargets.length > 0
+      ? `HttpPushUri alone, which somebody has set up for ${rawTargets.join(', ')}`
+      : 'HttpPushUri alone, which takes no image for one part';
+  const push = rawPath === undefined ? 'no images (no MultipartHttpPushUri)' : `images by ${raw}`;
+  const why = mustPush
+    ? `the BMC takes ${push}, so that none can be checked: leave the checksum out, and the BMC fetches the image itself`
+    : rawPath === undefined
+      ? 'its update service has neither SimpleUpdate nor MultipartHttpPushUri nor HttpPushUri'
+      : `the BMC takes ${push}`;
+  throw new AppError('not_supported', `${what}: ${why}`);
 }
 
 /** As Ironic sends it; Supermicro wants the protocol, and an inventory's item is named as the target. */
@@ -106,42 +125,70 @@ function bodies(url: string, target: string | undefined): readonly object[] {
   return [plain, { ...plain, TransferProtocol: url.startsWith('https:') ? 'HTTPS' : 'HTTP' }];
 }
 
-/** What there is, and where `SimpleUpdate` is asked for. */
+/** What there is, and how images come there. An item that can't be read is left out, and named. */
 async function readFirmware(
   system: RedfishSystem,
   signal: AbortSignal,
 ): Promise<{
   readonly components: readonly Found[];
-  readonly path: string | undefined;
-  readonly pushPath: string | undefined;
+  readonly unread: readonly string[];
+  readonly ways: Ways;
+  readonly makers: Makers;
 }> {
   const { client } = system;
-  const bios = (await system.read(signal)).data.BiosVersion;
-  const bmc = (await findManager(system, signal))?.data.FirmwareVersion;
-  const service = (await readResource(client, '/redfish/v1/', ServiceRoot, signal)).data.UpdateService?.['@odata.id'];
+  const machine = (await system.read(signal)).data;
+  const manager = await findManager(system, signal);
+  const root = (await readResource(client, '/redfish/v1/', ServiceRoot, signal)).data;
+  const service = root.UpdateService?.['@odata.id'];
   const updates = service === undefined ? undefined : (await readResource(client, service, UpdateService, signal)).data;
-  const components: Found[] = [
-    ...(bios ? [{ component: 'bios', version: bios, target: undefined }] : []),
-    ...(bmc ? [{ component: 'bmc', version: bmc, target: undefined }] : []),
-  ];
   const inventory = updates?.FirmwareInventory?.['@odata.id'];
   const members = inventory === undefined ? [] : await readMemberPaths(client, inventory, signal);
   const nics = await readNics(system, signal);
-  for (const target of members) {
-    const { data } = await readResource(client, target, SoftwareInventory, signal);
-    for (const nic of nics.filter(({ path }) => data.RelatedItem?.some((item) => item['@odata.id'] === path))) {
-      nic.target = target;
+  const items: { readonly path: string; readonly data: z.infer<typeof SoftwareInventory> }[] = [];
+  const unread: string[] = [];
+  for (const path of members) {
+    try {
+      items.push(await readResource(client, path, SoftwareInventory, signal));
+    } catch (error) {
+      if (signal.aborted || errorCode(error) !== 'bmc_error') throw error;
+      unread.push(path);
+    }
+  }
+  const known = (type: 'BIOS' | 'BMC', resource: string | undefined): PushTarget => {
+    // AMI has two of each
+    const names = new RegExp(`^${type}(Image\\d+)?$`, 'i');
+    const own = items.filter(({ path, data }) => names.test(data.Id ?? path.split('/').at(-1) ?? ''));
+    return { item: undefined, known: { type, resource, items: own.map(({ path }) => path) } };
+  };
+  const { BiosVersion: bios, Bios: biosPlace } = machine;
+  const bmc = manager?.data.FirmwareVersion;
+  const components: Found[] = [
+    ...(bios ? [{ component: 'bios', version: bios, ...known('BIOS', biosPlace?.['@odata.id']) }] : []),
+    ...(bmc ? [{ component: 'bmc', version: bmc, ...known('BMC', manager?.path) }] : []),
+  ];
+  for (const { path: item, data } of items) {
+    for (const nic of nics.filter(({ path }) => data.RelatedItem?.some((each) => each['@odata.id'] === path))) {
+      nic.item = item;
     }
     if (data.Updateable === false || components.some(({ component }) => component === data.Id)) continue;
-    components.push({ component: data.Id ?? target, version: data.Version ?? null, target });
+    components.push({ component: data.Id ?? item, version: data.Version ?? null, item });
   }
-  const path = updates?.Actions?.['#UpdateService.SimpleUpdate']?.target;
-  return { components: [...components, ...nics], path, pushPath: updates?.MultipartHttpPushUri || undefined };
+  return {
+    components: [...components, ...nics],
+    unread,
+    ways: {
+      fetchPath: updates?.Actions?.['#UpdateService.SimpleUpdate']?.target,
+      formPath: updates?.MultipartHttpPushUri || undefined,
+      rawPath: updates?.HttpPushUri || undefined,
+      rawTargets: updates?.HttpPushUriTargetsBusy ? ['an update of its own'] : (updates?.HttpPushUriTargets ?? []),
+    },
+    makers: [machine, { Manufacturer: root.Vendor, Model: undefined }],
+  };
 }
 
 interface Nic extends FirmwareComponent {
   readonly path: string;
-  target: string | undefined;
+  item: string | undefined;
 }
 
 /** Network adapters by Ironic's names, `nic:` and their id; those that report no version are left out. */
@@ -154,7 +201,7 @@ async function readNics(system: RedfishSystem, signal: AbortSignal): Promise<Nic
     for (const path of await readMemberPaths(client, adapters, signal)) {
       const { data } = await readResource(client, path, Adapter, signal);
       const version = data.Controllers?.[0]?.FirmwarePackageVersion;
-      if (data.Id && version) nics.push({ component: `nic:${data.Id}`, version, path, target: undefined });
+      if (data.Id && version) nics.push({ component: `nic:${data.Id}`, version, path, item: undefined });
     }
   }
   return nics;

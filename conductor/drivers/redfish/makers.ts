@@ -1,7 +1,13 @@
 import type { ComputerSystem } from '#conductor/drivers/redfish/schemas.ts';
 
 /** Ways in which some makers' machines differ from the standard, where nothing that they show says so. */
-export type MakersWay = 'boots virtual CDs as UsbCd' | 'forgets the boot mode' | 'keeps settings without a link';
+export type MakersWay =
+  | 'boots virtual CDs as UsbCd'
+  | 'forgets the boot mode'
+  | 'keeps settings without a link'
+  | 'takes pushed images for a resource'
+  | 'takes pushed images by their type'
+  | 'takes pushed images for an empty list';
 
 interface Row {
   readonly way: MakersWay;
@@ -33,6 +39,23 @@ export const makersWays: readonly Row[] = [
     way: 'keeps settings without a link',
     maker: /asrock|giga-?byte|giga computing|american megatrends|^ami\b/i,
     source: 'https://github.com/DMTF/Redfish-Tacklebox/issues/144',
+  },
+  {
+    // the system's Bios, or the manager
+    way: 'takes pushed images for a resource',
+    maker: /super ?micro/i,
+    source: 'https://github.com/fwupd/fwupd/pull/4836',
+  },
+  {
+    // by a part of their own, OemParameters; MegaRAC is in machines of many makers, and says so in the service's root
+    way: 'takes pushed images by their type',
+    maker: /^(AMI|American Megatrends)\b/i,
+    source: 'https://github.com/ansible-collections/community.general/issues/8825',
+  },
+  {
+    way: 'takes pushed images for an empty list',
+    maker: /nvidia|wiwynn/i,
+    source: 'https://github.com/dsx-ai-factory/libredfish/pull/39',
   },
 ];
 

@@ -1,9 +1,10 @@
-import { Agent, type FormData } from 'undici';
+import { Agent } from 'undici';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
 import { requireOwnPath } from '#conductor/drivers/redfish/own-path.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { askPeer, type PeerAnswer } from '#shared/peers/ask-peer.ts';
+import type { FileBody } from '#shared/peers/file-form.ts';
 import { type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -15,7 +16,7 @@ export interface TransportRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   /** In place of the body; the answer may begin as late as `timeoutMs` says. */
-  readonly form?: FormData;
+  readonly form?: FileBody;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -69,6 +70,7 @@ export function createTransport(
       const url = new URL(`${origin}${requireOwnPath(options.path, origin)}`);
       const what = `${options.method} ${url.href}`;
       try {
+        const { form } = options;
         const ask = (encoding: 'identity' | 'gzip'): Promise<PeerAnswer> =>
           askPeer('bmc', url, {
             who: 'the BMC',
@@ -79,9 +81,10 @@ export function createTransport(
               'accept-encoding': encoding,
               'odata-version': '4.0',
               ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
+              ...(form && { 'content-type': form.contentType, 'content-length': String(form.bytes) }),
               ...options.headers,
             },
-            body: options.form ?? (options.body === undefined ? undefined : JSON.stringify(options.body)),
+            body: form ?? (options.body === undefined ? undefined : JSON.stringify(options.body)),
             timeoutMs: options.timeoutMs,
             headersTimeoutMs: options.timeoutMs,
             signal: options.signal,

@@ -156,6 +156,14 @@ export interface Quirks {
   simpleUpdate: 'by its URL' | 'with its protocol' | 'none';
   /** Images can be sent to it. */
   multipartPush: boolean;
+  /** What goes along with an image of BIOS or BMC: other forms are a 400. */
+  pushForm: 'no targets' | 'an empty list' | 'an item' | 'the resource' | 'an item and its type';
+  /** Images can be sent to it as they are. */
+  rawPush: boolean;
+  /** What raw images are for, set up by somebody. */
+  rawPushTargets: readonly string[];
+  /** Maker of the BMC's program, as the service's root names it. */
+  vendor: string | undefined;
   /** Its tasks begin at the machine's next reset. */
   updatesAtReset: boolean;
   /** Its own update ends its sessions, and it forgets its tasks. */
@@ -244,6 +252,10 @@ export const standardQuirks: Readonly<Quirks> = {
   gzip: 'never',
   simpleUpdate: 'by its URL',
   multipartPush: true,
+  pushForm: 'no targets',
+  rawPush: false,
+  rawPushTargets: [],
+  vendor: undefined,
   updatesAtReset: false,
   forgetsTasks: false,
   logPages: false,

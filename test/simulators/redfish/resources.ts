@@ -18,6 +18,7 @@ import { collection, enabled, registries, services, sessionsPath } from '#test/s
 import { drivePaths, type SimulatedStorage, storagePath, storageResources } from '#test/simulators/redfish/storage.ts';
 import {
   adapterLink,
+  hasUpdates,
   type SimulatedFirmware,
   updateResources,
   updateServicePath,
@@ -138,7 +139,7 @@ function serviceRoot(quirks: Quirks): Record<string, unknown> {
     Name: 'Root Service',
     RedfishVersion: '1.11.0',
     UUID: '92384634-2938-2342-8820-489239905423',
-    Vendor: quirks.manufacturer,
+    Vendor: quirks.vendor ?? quirks.manufacturer,
     ProtocolFeaturesSupported: { ExcerptQuery: false, ExpandQuery: {}, FilterQuery: false, SelectQuery: false },
     Systems: { '@odata.id': '/redfish/v1/Systems' },
     Chassis: { '@odata.id': '/redfish/v1/Chassis' },
@@ -147,9 +148,7 @@ function serviceRoot(quirks: Quirks): Record<string, unknown> {
     Registries: { '@odata.id': '/redfish/v1/Registries' },
     Tasks: { '@odata.id': '/redfish/v1/TaskService' },
     EventService: { '@odata.id': eventServicePath },
-    ...(quirks.simpleUpdate === 'none' && !quirks.multipartPush
-      ? {}
-      : { UpdateService: { '@odata.id': updateServicePath } }),
+    ...(hasUpdates(quirks) ? { UpdateService: { '@odata.id': updateServicePath } } : {}),
     ...(quirks.noSessions ? {} : { SessionService: { '@odata.id': '/redfish/v1/SessionService' } }),
     Links: quirks.noSessions ? {} : { Sessions: { '@odata.id': sessionsPath } },
   };

@@ -36,9 +36,11 @@ import { perform, pollTask } from '#test/simulators/redfish/tasks.ts';
 import {
   createSimulatedFirmware,
   pushPath,
+  pushRawUpdate,
   pushUpdate,
   simpleUpdate,
   simpleUpdatePath,
+  updateServicePath,
 } from '#test/simulators/redfish/update-service.ts';
 import {
   createSimulatedMedia,
@@ -107,6 +109,7 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   const mediaAction = method === 'POST' ? virtualMediaAction(state, path, request.body) : undefined;
   if (mediaAction) return mediaAction;
   if (path === pushPath && method === 'POST' && state.quirks.multipartPush) return pushUpdate(state, request);
+  if (path === updateServicePath && method === 'POST' && state.quirks.rawPush) return pushRawUpdate(state, request);
   if (path === simpleUpdatePath && state.quirks.simpleUpdate !== 'none') {
     return method === 'POST' ? simpleUpdate(state, request.body) : notAllowed('POST');
   }

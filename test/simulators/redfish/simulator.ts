@@ -82,11 +82,7 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
       return;
     }
     if (fault && !fault.dropAnswer && fault.actsAs === undefined) {
-      send(response, method, quirks, {
-        status: fault.status ?? 200,
-        ...(fault.headers ? { headers: fault.headers } : {}),
-        ...('body' in fault ? { body: fault.body } : {}),
-      });
+      send(response, method, quirks, answerOf(fault));
       return;
     }
     const own = (text: string): string => renamed(text, quirks, 'from BMC');
@@ -136,6 +132,10 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
         server.closeAllConnections();
       }),
   };
+}
+
+function answerOf({ status = 200, headers, ...fault }: Fault): Answer {
+  return { status, ...(headers ? { headers } : {}), ...('body' in fault ? { body: fault.body } : {}) };
 }
 
 /** What a BMC that has bodies in gzip alone answers to a client that does not take that. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { type Answer, errorAnswer, parseObject } from '#test/simulators/redfish/answers.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import { collection } from '#test/simulators/redfish/service-resources.ts';
@@ -47,15 +48,45 @@ export async function simpleUpdate(state: ServiceState, text: string): Promise<A
   return install(state, String(body['ImageURI']), body['Targets'] as readonly string[] | undefined);
 }
 
-/** A multipart form: `UpdateParameters` and `UpdateFile`, which begins with "firmware" (DSP0266, push updates). */
+/**
+ * A multipart form: `UpdateParameters`, which has no file name, and `UpdateFile`, which begins with "firmware" (DSP0266, push
+ * updates).
+ */
 export async function pushUpdate(state: ServiceState, request: ServiceRequest): Promise<Answer> {
   const type = String(request.headers['content-type']);
   const form = await new Response(request.body, { headers: { 'content-type': type } }).formData();
-  const [parameters, file] = [form.get('UpdateParameters'), form.get('UpdateFile')];
-  if (!(parameters instanceof Blob) || !(file instanceof File)) return errorAnswer(400, 'ActionParameterMissing');
+  const [parameters, oem, file] = ['UpdateParameters', 'OemParameters', 'UpdateFile'].map((name) => form.get(name));
+  if (typeof parameters !== 'string' || !(file instanceof File)) return errorAnswer(400, 'ActionParameterMissing');
   if (!(await file.text()).startsWith('firmware')) return errorAnswer(400, 'PropertyValueError');
-  const { Targets: targets } = parseObject(await parameters.text()) ?? {};
-  return install(state, `/${file.name}`, targets as readonly string[]);
+  const { Targets: targets } = parseObject(parameters) ?? {};
+  if (!file.name.startsWith('nic-')) {
+    const wanted = pushFormOf(state.quirks.pushForm, file.name.startsWith('bmc-') ? 'BMC' : 'BIOS');
+    const given = { targets, type: typeof oem === 'string' ? parseObject(oem)?.['ImageType'] : undefined };
+    if (!isDeepStrictEqual(given, wanted)) {
+      return errorAnswer(400, 'PropertyValueError', { text: "The object at 'Targets' is invalid." });
+    }
+  }
+  return install(state, `/${file.name}`, targets as readonly string[] | undefined);
+}
+
+function pushFormOf(form: Quirks['pushForm'], part: 'BIOS' | 'BMC'): { targets: unknown; type: unknown } {
+  const resource = part === 'BIOS' ? '/redfish/v1/Systems/1/Bios' : '/redfish/v1/Managers/1';
+  const item = [`${inventoryPath}/${part}`];
+  const targets: Record<Quirks['pushForm'], unknown> = {
+    'no targets': undefined,
+    'an empty list': [],
+    'an item': item,
+    'the resource': [resource],
+    'an item and its type': item,
+  };
+  return { targets: targets[form], type: form === 'an item and its type' ? part : undefined };
+}
+
+/** An image alone, "firmware" and the name of its file in it. */
+export function pushRawUpdate(state: ServiceState, request: ServiceRequest): Promise<Answer> {
+  const [, name] = /^firmware of ([\w.-]+\.bin)$/.exec(request.body.trim()) ?? [];
+  const isImage = name !== undefined && request.headers['content-type'] === 'application/octet-stream';
+  return isImage ? install(state, `/${name}`, undefined) : Promise.resolve(errorAnswer(400, 'PropertyValueError'));
 }
 
 async function install(state: ServiceState, image: string, targets: readonly string[] | undefined): Promise<Answer> {
@@ -87,9 +118,13 @@ async function install(state: ServiceState, image: string, targets: readonly str
   return answer;
 }
 
+export function hasUpdates({ simpleUpdate, multipartPush, rawPush }: Quirks): boolean {
+  return simpleUpdate !== 'none' || multipartPush || rawPush;
+}
+
 /** What the chassis says of its network adapters. */
-export function adapterLink({ simpleUpdate: fetches, multipartPush }: Quirks): Record<string, unknown> {
-  return fetches === 'none' && !multipartPush ? {} : { NetworkAdapters: { '@odata.id': adaptersPath } };
+export function adapterLink(quirks: Quirks): Record<string, unknown> {
+  return !hasUpdates(quirks) ? {} : { NetworkAdapters: { '@odata.id': adaptersPath } };
 }
 
 /** The resources, by path. */
@@ -97,9 +132,10 @@ export function updateResources(
   { versions }: SimulatedFirmware,
   quirks: Quirks,
 ): Record<string, Record<string, unknown>> {
-  if (quirks.simpleUpdate === 'none' && !quirks.multipartPush) return {};
+  if (!hasUpdates(quirks)) return {};
   const items = [
     ['BIOS', versions.bios, false],
+    ['BMC', versions.bmc, false],
     ['NIC.Slot.1', versions.nic, true],
   ] as const;
   return {
@@ -110,6 +146,7 @@ export function updateResources(
       ServiceEnabled: true,
       FirmwareInventory: { '@odata.id': inventoryPath },
       ...(quirks.multipartPush ? { MultipartHttpPushUri: pushPath } : {}),
+      ...(quirks.rawPush ? { HttpPushUri: updateServicePath, HttpPushUriTargets: quirks.rawPushTargets } : {}),
       ...(quirks.simpleUpdate === 'none'
         ? {}
         : { Actions: { '#UpdateService.SimpleUpdate': { target: simpleUpdatePath } } }),

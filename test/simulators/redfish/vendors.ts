@@ -98,6 +98,7 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
     requireIfMatch: true,
   },
   Supermicro: {
+    pushForm: 'the resource',
     manufacturer: 'Supermicro',
     locationIndicator: true,
     paths: {
@@ -114,6 +115,8 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
     volumeApplyTimes: [],
   },
   Gigabyte: {
+    vendor: 'AMI',
+    pushForm: 'an item and its type',
     manufacturer: 'GIGABYTE',
     paths: named(
       { system: 'Self', manager: 'Self', chassis: 'Self' },
@@ -126,6 +129,7 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
     media: { needs: ['TransferProtocolType'], refusal: { status: 400, named: 'nowhere' } },
   },
   OpenBMC: {
+    pushForm: 'the resource',
     manufacturer: 'OpenBMC',
     sensors: 'one by one',
     locationIndicator: true,
@@ -153,6 +157,7 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
     noVolumes: true,
   },
   DGX: {
+    pushForm: 'an empty list',
     manufacturer: 'NVIDIA',
     paths: named(
       { system: 'DGX', manager: 'BMC', chassis: 'DGX' },
