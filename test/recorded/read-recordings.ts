@@ -3,20 +3,24 @@ import { join, relative } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 
-/** How much the outside has said: hardware is what Baton itself was run on, a guide is a vendor's page. */
-const kindsOfSource = ['hardware', 'recording', 'report', 'guide'] as const;
+/** How much the outside has said, most first: each is explained in the README. */
+export const kindsOfSource = ['hardware', 'recording', 'report', 'guide', 'composed'] as const;
 
 /** One file below `test/recorded/<subject>/`, without its reading, whose shape is the subject's own. */
 const recordingSchema = z.strictObject({
   /** The public address that it was written after, cut and with other names and numbers. */
   source: z.url({ protocol: /^https$/ }),
   seen: z.enum(kindsOfSource),
+  /** Given where nobody has held it against its source: then `seen` is only its author's word. */
+  opened: z.literal('no').optional(),
   /** The maker's system and version, or the device. */
   system: z.string().min(3),
   /** What the reading shows that another recording doesn't. */
   shows: z.string().min(10),
   /** The texts as the outside prints them, by the command, file or address that was asked. */
   outputs: z.record(z.string(), z.string()),
+  /** By output what its source doesn't show: `all`, or which part. */
+  added: z.record(z.string(), z.string().min(3)).optional(),
   reading: z.unknown(),
 });
 

@@ -10,6 +10,26 @@ import { readRecordings } from './read-recordings.ts';
 /** There may be more. */
 const least = { recordings: 430, ofSwitches: 100, switchSystems: 11 };
 
+/** Recordings with a device's own words, held against their source, by subject; there may be more. */
+const leastOfDevices = {
+  agents: 19,
+  boot: 2,
+  disks: 21,
+  etcd: 0,
+  images: 1,
+  inventories: 0,
+  ipmi: 0,
+  kubernetes: 0,
+  lldp: 0,
+  machines: 0,
+  redfish: 0,
+  'switch-sessions': 7,
+  switches: 24,
+};
+
+/** Recordings that nobody has held against their source; there may be fewer. */
+const mostUnopened = 244;
+
 const root = join(import.meta.dirname, '../..');
 
 const subjects = (await readdir(import.meta.dirname, { withFileTypes: true }))
@@ -22,6 +42,35 @@ test.each(subjects)('%s: each recording names source, system and reading', async
     ({ outputs, reading }) => Object.keys(outputs).length === 0 || reading === undefined,
   );
   expect(lacking.map(({ name }) => name)).toEqual([]);
+});
+
+const isOfDevice = ({ seen, opened }: { readonly seen: string; readonly opened?: string | undefined }) =>
+  opened === undefined && ['hardware', 'recording', 'report'].includes(seen);
+
+test('what a source does not show is said, and is not all of it', async () => {
+  const recordings = (await Promise.all(subjects.map((subject) => readRecordings(subject, z.unknown())))).flat();
+  const unasked = recordings.filter(({ added = {}, outputs }) => Object.keys(added).some((name) => !(name in outputs)));
+  expect(unasked.map(({ name }) => name)).toEqual([]);
+  const lacksSource = recordings.filter(({ added = {}, outputs, seen }) =>
+    seen === 'composed'
+      ? Object.keys(added).length > 0
+      : Object.entries(outputs).every(([name, text]) => text === '' || added[name] === 'all'),
+  );
+  expect(lacksSource.map(({ name }) => name)).toEqual([]);
+});
+
+test("devices' own words do not become fewer, nor unopened sources more", async () => {
+  const all = await Promise.all(
+    subjects.map(async (subject) => ({ subject, recordings: await readRecordings(subject, z.unknown()) })),
+  );
+  expect(new Set(subjects)).toEqual(new Set(Object.keys(leastOfDevices)));
+  const fewer = all.filter(
+    ({ subject, recordings }) =>
+      recordings.filter(isOfDevice).length < leastOfDevices[subject as keyof typeof leastOfDevices],
+  );
+  expect(fewer.map(({ subject }) => subject)).toEqual([]);
+  const unopened = all.flatMap(({ recordings }) => recordings).filter(({ opened }) => opened === 'no');
+  expect(unopened.length).toBeLessThanOrEqual(mostUnopened);
 });
 
 test('a folder without recordings is a mistake, not none', async () => {

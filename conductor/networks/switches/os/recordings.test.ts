@@ -15,7 +15,7 @@ import { openconfig } from '#conductor/networks/switches/os/openconfig.ts';
 import { os10 } from '#conductor/networks/switches/os/os10.ts';
 import { sonic } from '#conductor/networks/switches/os/sonic.ts';
 import { vlansOf } from '#conductor/networks/switches/ovs-port-rows.ts';
-import { type Recording, readRecordings } from '#test/recorded/read-recordings.ts';
+import { kindsOfSource, type Recording, readRecordings } from '#test/recorded/read-recordings.ts';
 
 /** What switches print, read by each system's own parser. */
 
@@ -95,12 +95,10 @@ test('the guide says of each system what its driver was held against', async () 
   const guide = await readFile(new URL('../../../../docs/networks.md', import.meta.url), 'utf8');
   const rows = [...guide.matchAll(/^\| `([\w-]+)` \|(?:[^|\n]+\|){4} ([\w, ]+) \|$/gm)];
   const said = new Map(rows.map(([, driver, seen]) => [driver, seen]));
-  // tests of the whole system run these two
-  const run = ['linux', 'ovs'];
   const of = Map.groupBy(recordings, ({ name }) => name.split('/')[0] ?? '');
   const kinds = [...of].map(([driver, its]) => {
-    const seen = new Set([...(run.includes(driver) ? ['hardware'] : []), ...its.map((each) => each.seen)]);
-    return [driver, ['hardware', 'recording', 'report', 'guide'].filter((kind) => seen.has(kind)).join(', ')] as const;
+    const seen = kindsOfSource.filter((kind) => its.some((each) => each.seen === kind && each.opened === undefined));
+    return [driver, seen.join(', ')] as const;
   });
   expect(said).toEqual(new Map(kinds));
 });
