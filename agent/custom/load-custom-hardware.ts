@@ -6,7 +6,7 @@ import { type HardwareManager, type HardwareSupport, hardwareSupport } from '#ag
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 import type { Run } from '#shared/process/run.ts';
-import { diskLosses, stepInterfaces } from '#shared/wire/step.ts';
+import { diskLosses, longestHoldSeconds, stepInterfaces } from '#shared/wire/step.ts';
 
 export interface CustomHardware {
   readonly managers: readonly HardwareManager[];
@@ -79,6 +79,7 @@ const Step = z.looseObject({
   destroys: z.enum([...diskLosses, 'unknown']),
   abortable: z.boolean(),
   rebootRequested: z.boolean(),
+  mustNotLosePower: z.number().int().min(0).max(longestHoldSeconds).optional(),
   args: z.custom<unknown>((value) => value instanceof z.ZodType, 'it must be a zod schema (of the package `zod`)'),
   run: isFunction,
 });

@@ -109,6 +109,7 @@ function scriptStep(script: ScriptStep, directory: string): AgentStep {
     destroys: script.destroys,
     abortable: script.abortable,
     rebootRequested: script.reboot_requested,
+    ...(script.must_not_lose_power === undefined ? {} : { mustNotLosePower: script.must_not_lose_power }),
     args: argsSchema(script.args),
     run: (context, args) => {
       const [program, ...rest] = script.command;

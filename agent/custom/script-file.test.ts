@@ -27,6 +27,8 @@ describe('parseScriptFile', () => {
     [{ ...step, priority: { deploy: 100 } }, 'steps.0.priority.deploy: it must be 41 to 99, or 0'],
     [{ ...step, priority: {} }, 'steps.0.priority: it must have deploy, clean or service'],
     [{ ...step, command: [] }, 'steps.0.command'],
+    [{ ...step, must_not_lose_power: -1 }, 'steps.0.must_not_lose_power'],
+    [{ ...step, must_not_lose_power: 86_400 * 8 }, 'steps.0.must_not_lose_power'],
     [{ ...step, shell: 'rm -rf /' }, 'Unrecognized key: "shell"'],
     [{ ...step, args: { Text: { type: 'string', description: 'x' } } }, 'steps.0.args.Text'],
     [{ ...step, args: { a: { type: 'text', description: 'x' } } }, 'steps.0.args.a.type'],

@@ -2,7 +2,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
-import { diskLosses, stepInterfaces } from '#shared/wire/step.ts';
+import { diskLosses, longestHoldSeconds, stepInterfaces } from '#shared/wire/step.ts';
 
 /** Names that are variables of a shell too: `text` is given as `$BATON_ARG_TEXT`. */
 const argName = /^[a-z][a-z0-9_]{0,62}$/;
@@ -120,6 +120,8 @@ const ScriptStep = z
     destroys: z.enum(diskLosses).or(z.literal('unknown')).default('unknown'),
     abortable: z.boolean().default(false),
     reboot_requested: z.boolean().default(false),
+    /** Seconds. */
+    must_not_lose_power: z.number().int().min(0).max(longestHoldSeconds).optional(),
     /** Seconds. */
     timeout: z.number().positive().max(86_400).default(600),
     args: z.record(z.string().regex(argName, 'lower-case letters, digits and _'), ScriptArg).default({}),

@@ -61,6 +61,11 @@ describe('advertisedSteps', () => {
     });
     expect(advertisedSteps(hardware, 'service')['A']?.[0]).toHaveProperty('abortable', false);
   });
+
+  test.each([0, 3600])('how long a step must not lose power is told where it says so: %s s', (seconds) => {
+    const hardware = [named('A', [{ ...step('x', 7), mustNotLosePower: seconds }], hardwareSupport.generic)];
+    expect(advertisedSteps(hardware, 'clean')['A']).toMatchObject([{ baton_must_not_lose_power: seconds }]);
+  });
 });
 
 describe('stepCandidates', () => {

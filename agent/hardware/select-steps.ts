@@ -16,6 +16,7 @@ export interface WireStep {
   /** Ours: Ironic keeps them, and makes nothing of them. */
   readonly baton_destroys?: DiskLoss;
   readonly baton_args?: ArgRules;
+  readonly baton_must_not_lose_power?: number;
 }
 
 /**
@@ -90,5 +91,6 @@ function toWire(step: AgentStep, kind: StepKind): WireStep {
     ...(argsinfo ? { argsinfo } : {}),
     ...(rules ? { baton_args: rules } : {}),
     ...(step.destroys === 'unknown' ? {} : { baton_destroys: step.destroys }),
+    ...(step.mustNotLosePower === undefined ? {} : { baton_must_not_lose_power: step.mustNotLosePower }),
   };
 }

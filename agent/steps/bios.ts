@@ -7,6 +7,9 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { ApplyBiosArgs } from '#shared/in-band/step-args.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
 
+/** Firmware takes settings in seconds, each by itself. */
+const writeSeconds = 600;
+
 const applyBiosConfiguration = defineStep({
   interface: 'bios',
   step: 'apply_configuration',
@@ -14,6 +17,7 @@ const applyBiosConfiguration = defineStep({
   destroys: 'none',
   description:
     "Changes BIOS settings from the running ramdisk: by the kernel's firmware-attributes class and by EFI variables.",
+  mustNotLosePower: writeSeconds,
   args: ApplyBiosArgs,
   run: async (context: AgentContext, args) => {
     const { rebootPending, ...output } = await applySettings(
@@ -33,6 +37,7 @@ const factoryResetBios = defineStep({
   priorities: { deploy: 0, clean: 0, service: 0 },
   destroys: 'none',
   rebootRequested: true,
+  mustNotLosePower: writeSeconds,
   description: "Resets all BIOS settings, where the kernel's firmware-attributes class offers that.",
   args: z.strictObject({
     admin_password: z.string().optional().describe("The firmware's administrator password, where it has one"),

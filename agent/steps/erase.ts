@@ -8,6 +8,9 @@ import { readEraseOptions } from '#shared/in-band/erase-options.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
 import { EraseArgs, type EraseResult, eraseStep } from '#shared/wire/erase-result.ts';
 
+/** Disks that erase themselves take hours, and some are never opened again when they lose power amid it. */
+const selfEraseSeconds = 12 * 3600;
+
 /**
  * Leaves nothing readable on any disk, or on those of the operating system alone: NVMe format or sanitize, ATA secure
  * erase, discard where the disk then reads as zeros, overwriting (agent-protocol.md §6.6). Each disk is proved by samples.
@@ -18,6 +21,7 @@ const eraseDevices = defineStep<AgentContext, EraseArgs>({
   destroys: 'all',
   description: 'Erases all disks, by the best means of each, and proves it by what can be read back',
   abortable: true,
+  mustNotLosePower: selfEraseSeconds,
   args: EraseArgs,
   run: async (context, { only }) => {
     const options = readEraseOptions(context.node);
@@ -36,6 +40,7 @@ const eraseDevicesExpress = defineStep<AgentContext, Record<string, never>>({
   destroys: 'all',
   description: 'Erases disks that can do so at once (NVMe format, discard), and only the metadata of the others',
   abortable: true,
+  mustNotLosePower: selfEraseSeconds,
   args: z.strictObject({}),
   run: async (context) => ({ kind: 'done', output: await eraseAllDisksFast(context) }),
 });

@@ -15,12 +15,16 @@ const Args = z.strictObject({
     .describe('Whether existing software RAID that differs from the configuration is deleted first; default true'),
 });
 
+/** The kernel's arrays survive a loss of power: a half-made one is deleted by the next try. */
+const neverHarmful = 0;
+
 /** Software RAID in a deploy or a service (agent-protocol.md §7). */
 const applyRaidConfiguration = defineStep<AgentContext, z.infer<typeof Args>>({
   interface: 'raid',
   step: 'apply_configuration',
   priorities: { deploy: 0, service: 0 },
   destroys: 'all',
+  mustNotLosePower: neverHarmful,
   description: 'Makes software RAID of the configuration given',
   args: Args,
   run: async (context, { raid_config: config, delete_existing: deleteExisting }) => ({
@@ -35,6 +39,7 @@ const createRaidConfiguration = defineStep<AgentContext, Record<string, never>>(
   step: 'create_configuration',
   priorities: { clean: 0, service: 0 },
   destroys: 'all',
+  mustNotLosePower: neverHarmful,
   abortable: true,
   description: "Makes software RAID of the node's target_raid_config, on disks without partitions",
   args: z.strictObject({}),
@@ -53,6 +58,7 @@ const deleteRaidConfiguration = defineStep<AgentContext, Record<string, never>>(
   step: 'delete_configuration',
   priorities: { clean: 0, service: 0 },
   destroys: 'all',
+  mustNotLosePower: neverHarmful,
   abortable: true,
   description: 'Stops all software RAID arrays and wipes the disks that held nothing else',
   args: z.strictObject({}),

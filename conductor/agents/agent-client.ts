@@ -149,18 +149,24 @@ export function saysItLacks(error: unknown, name: string): boolean {
   return error instanceof AppError && error.details['lacks'] === name;
 }
 
+/** An answer that says neither that the command runs nor that it was refused. */
+const unclear = { mayBeUnderWay: true };
+
 /** What is not a fault of an agent's is not repeated: a callback_url may lead to a server that is none. */
 function parseAnswer<T>(what: string, { status, body }: PeerAnswer, schema: z.ZodType<T>): T {
   if (status >= 400) {
-    const fault = AgentFault.safeParse(body).data?.faultstring.slice(0, maxFaultCharacters) ?? '';
+    const reported = AgentFault.safeParse(body).data?.faultstring;
+    const fault = reported?.slice(0, maxFaultCharacters) ?? '';
     const busy = status === 409 || /agent is busy/i.test(fault);
     const lacks = lacksOf(status, fault);
     throw new AppError(busy ? 'busy' : 'agent_error', `${what}: it answered ${status}${fault && `: ${fault}`}`, {
-      details: lacks === undefined ? {} : { lacks },
+      details: { ...(lacks === undefined ? {} : { lacks }), ...(reported === undefined ? unclear : {}) },
     });
   }
-  if (body === undefined) throw new AppError('agent_error', `${what}: unexpected answer: ${status}, not in JSON`);
+  if (body === undefined)
+    throw new AppError('agent_error', `${what}: unexpected answer: ${status}, not in JSON`, { details: unclear });
   const parsed = schema.safeParse(body);
-  if (!parsed.success) throw new AppError('agent_error', `${what}: unexpected answer`, { cause: parsed.error });
+  if (!parsed.success)
+    throw new AppError('agent_error', `${what}: unexpected answer`, { cause: parsed.error, details: unclear });
   return parsed.data;
 }

@@ -111,6 +111,7 @@ export const accessRules: readonly AccessRule[] = [
     ['GET', `${node}/flow`, 'baton:node:flow', ownerReads],
     ['POST', `${node}/flow/retry`, 'baton:node:flow:retry', operate],
     ['POST', `${node}/flow/skip`, 'baton:node:flow:skip', operate],
+    ['POST', `${node}/flow/release_power`, 'baton:node:flow:release_power', ownerOperates],
     ['GET', `${node}/flow/logs`, 'baton:node:flow:logs', ownerOperates],
     ['GET', `${node}/console/shell`, 'baton:node:console', administerOwn],
     ['GET', `${node}/console/serial`, 'baton:node:console', administerOwn],

@@ -32,3 +32,9 @@ test('several nodes are tried again, a line each', async () => {
     'POST /v1/nodes/n2/flow/retry',
   ]);
 });
+
+test("a person's word that power may be switched", async () => {
+  const terminal = createRecordingTerminal(() => ({}));
+  expect(await terminal.run('power', 'release', 'n1')).toBe('node n1: its power may be switched\n');
+  expect(terminal.calls.map(([request]) => request)).toEqual(['POST /v1/nodes/n1/flow/release_power']);
+});

@@ -62,6 +62,21 @@ function power(words: string, target: { hard: string; soft?: string; rests: stri
   });
 }
 
+const powerRelease: Command = onNodes({
+  words: 'power release',
+  operands: ['NODE'],
+  meaning: 'let the power of nodes be switched though a step may be under way that must not lose it',
+  details:
+    'Firmware, volumes, BIOS settings and disks that erase themselves may be broken by a loss of power: until such a step ' +
+    'has ended by its own word, or its time is over, nothing switches the power. This is for a person who knows that ' +
+    'nothing is under way, by the console of the machine or of its BMC.',
+  run: (context, input) =>
+    forEachOperand(context, input, async (node, ident) => {
+      await context.client.call('POST', `/v1/nodes/${ident}/flow/release_power`);
+      return { json: { node, power: 'released' }, text: `node ${node}: its power may be switched\n` };
+    }),
+});
+
 const maintenanceOn: Command = onNodes({
   words: 'maintenance on',
   operands: ['NODE'],
@@ -96,6 +111,7 @@ export const powerCommands: readonly Command[] = [
     { hard: 'rebooting', soft: 'soft rebooting', rests: 'power on' },
     'switch nodes off and on again',
   ),
+  powerRelease,
   maintenanceOn,
   maintenanceOff,
 ];

@@ -3,7 +3,7 @@ import type { PowerHold } from '#conductor/model/power-and-boot.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Refuses whatever would switch the machine's power, or restart its BMC, until the hold is over. */
+/** Refuses whatever would switch the machine's power, restart its BMC or delete its jobs, until the hold is over. */
 export function withHeldPower(bmc: Bmc, hold: PowerHold, clock: Pick<Clock, 'now'>): Bmc {
   const { power, management } = bmc;
   const requireFree = (action: string): void => requirePowerFree(hold, action, clock.now());
@@ -30,6 +30,13 @@ export function withHeldPower(bmc: Bmc, hold: PowerHold, clock: Pick<Clock, 'now
           await management.resetBmc?.(options);
         },
       }),
+      ...(management.clearJobQueue && {
+        // what is under way may be a job of it
+        clearJobQueue: async (options) => {
+          requireFree('a deletion of the jobs of the BMC');
+          await management.clearJobQueue?.(options);
+        },
+      }),
     },
   };
 }
@@ -39,7 +46,8 @@ export function requirePowerFree(hold: PowerHold | null, action: string, now: Da
   if (!isPowerHeld(hold, now)) return;
   throw new AppError(
     'power_held',
-    `${action}: not before ${hold.until}: ${hold.why}, and a machine that loses power amid it may never start again`,
+    `${action}: not before ${hold.until}: ${hold.why}, and a machine that loses power amid it may never start again. ` +
+      'Who knows that nothing is under way ends this by `baton power release`',
   );
 }
 

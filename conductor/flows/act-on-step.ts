@@ -3,7 +3,7 @@ import { mayRestartFlow, restartFlow } from '#conductor/flows/end-flow.ts';
 import { endFinished, type FinishedWork, failStep } from '#conductor/flows/finish-flow.ts';
 import { updateFlow } from '#conductor/flows/flow-store.ts';
 import { isHeld } from '#conductor/flows/hold-flow.ts';
-import { freePower, holdPower, untilPowerIsFree } from '#conductor/flows/hold-power.ts';
+import { freePower, holdPower, saysItIsOver, untilPowerIsFree } from '#conductor/flows/hold-power.ts';
 import { changesNode } from '#conductor/flows/post-step-hooks.ts';
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
 import { type ConductorStepOutcome, loadStepContext, type Work } from '#conductor/flows/step-context.ts';
@@ -92,15 +92,17 @@ async function act(
   const { context, lease, node, flow, signal } = work;
   const stepContext = await loadStepContext(work, { step, isRepeated });
   const definition = context.steps.find(step, flowKinds[flow.kind]);
+  let holds = node.powerHold?.step === step.uuid;
+  const free = () => (holds ? freePower(stepContext, step.uuid) : undefined);
   try {
     if (!definition) {
       throw new AppError('not_supported', `this conductor's release knows no step ${step.interface}.${step.step}`);
     }
     const resumes = mode === 'resume' && definition.resume;
-    if (mode !== 'resume') await holdPower(stepContext, definition);
+    if (mode !== 'resume') holds = await holdPower(stepContext, definition);
     const outcome = await (resumes ? resumes(stepContext) : definition.run(stepContext));
     context.checkpoint('acted');
-    if (outcome.kind === 'done' || outcome.kind === 'reboot') await freePower(stepContext, definition);
+    if (outcome.kind === 'done' || outcome.kind === 'reboot') await free();
     return outcome;
   } catch (error) {
     // stopped or taken over: the log still says `started`, so the next one runs the step again
@@ -109,13 +111,13 @@ async function act(
     if (errorCode(error) === 'lease_lost' || errorCode(error) === 'database_error') throw error;
     const record = { lease, node, flow, step };
     if (errorCode(error) === 'version_mismatch' && mayRestartFlow(flow)) {
+      await free();
       await restartFlow(context, record, error);
       return undefined;
     }
     if (errorCode(error) === 'power_held') return untilPowerIsFree(stepContext, error);
     if (!isRetryable(error)) {
-      // its own word: nothing is under way any more; of a fault in a program that isn't known
-      if (errorCode(error) !== 'internal') await freePower(stepContext, definition);
+      if (saysItIsOver(error)) await free();
       await failStep(context, record, error);
       return undefined;
     }

@@ -124,6 +124,12 @@ function lookAtBoot({ event, detail }: NonNullable<AdviceFacts['lastBoot']>): st
 /** Causes by the words in which steps report them, the first that fits. */
 const causes: readonly { readonly step?: RegExp; readonly words: RegExp; readonly look: string }[] = [
   {
+    words: /may be under way, and a machine that loses power/,
+    look:
+      'Power stays as it is until that step has ended by its own word, or its time is over. If the console of the machine, ' +
+      'or of its BMC, shows that nothing is under way: `baton power release NODE`.',
+  },
+  {
     words: /other hardware manager/,
     look: 'The ramdisk has changed between two boots: serve one ramdisk until the flow has ended, by all conductors.',
   },

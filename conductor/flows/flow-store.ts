@@ -165,6 +165,11 @@ export async function noteOutput(tx: Transaction, stepUuid: string, output: unkn
   await stepWriter.update(tx, stepUuid, { output: storableJson(output) });
 }
 
+/** From now on an abort does not wait for the step's end. */
+export async function letAbort(tx: Transaction, stepUuid: string): Promise<void> {
+  await stepWriter.update(tx, stepUuid, { abortable: true });
+}
+
 export type FlowChange = Partial<
   Pick<
     FlowRow,

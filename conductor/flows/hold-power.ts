@@ -1,45 +1,101 @@
+import { hasEnded } from '#conductor/agents/find-command.ts';
+import { requirePowerFree } from '#conductor/drivers/with-held-power.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
+import type { PowerHold } from '#conductor/model/power-and-boot.ts';
 import { lockNode, updateNode } from '#conductor/nodes/node-store.ts';
-import { errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
+import type { CommandResult } from '#shared/wire/agent-calls.ts';
+
+/** How often an agent is asked whether its step still runs, for which power is held. */
+const askEveryMs = 15_000;
 
 /**
  * Records, before the step acts, that the machine must not lose power: what follows a crash, an abort or a failure finds
  * it. A step that is run again begins its time again.
+ * @returns whether it is held for this step
+ * @throws AppError `power_held` while it is held for another
  */
 export async function holdPower(
   context: StepContext,
   definition: Pick<ConductorStep, 'mustNotLosePower'>,
-): Promise<void> {
-  const forMs = definition.mustNotLosePower?.(context);
-  if (forMs === undefined) return;
+): Promise<boolean> {
+  const forMs = await definition.mustNotLosePower?.(context);
+  if (!forMs) return false;
   const { node, step, clock } = context;
-  const until = new Date(clock.now().getTime() + forMs).toISOString();
-  const powerHold = { step: step.uuid, until, why: `${stepTitle(step)} may be under way` };
+  const now = clock.now();
+  const title = stepTitle(step);
+  if (node.powerHold?.step !== step.uuid) requirePowerFree(node.powerHold, title, now);
+  const powerHold: PowerHold = {
+    step: step.uuid,
+    until: new Date(now.getTime() + forMs).toISOString(),
+    why: `${title} may be under way`,
+    ...(step.inBand ? { afterWordMs: forMs } : {}),
+  };
   await context.record((tx) => updateNode(tx, node.uuid, { powerHold }));
+  return true;
 }
 
-/** Ends what the step holds: before its end is recorded, so that no step after it waits for one that is over. */
-export async function freePower(
-  context: StepContext,
-  definition: Pick<ConductorStep, 'mustNotLosePower'> | undefined,
+/** An agent that is heard to be at the step still begins the step's time again. */
+export async function prolongHold(
+  { node, clock, record }: Pick<StepContext, 'node' | 'clock' | 'record'>,
+  stepUuid: string,
 ): Promise<void> {
-  if (!definition?.mustNotLosePower) return;
-  const { node, step } = context;
-  await context.record(async (tx) => {
+  const hold = node.powerHold;
+  if (hold?.step !== stepUuid || hold.afterWordMs === undefined) return;
+  const untilMs = clock.now().getTime() + hold.afterWordMs;
+  // not at each look: every one would be a write
+  if (untilMs - Date.parse(hold.until) < hold.afterWordMs / 8) return;
+  await record(async (tx) => {
     const { powerHold } = await lockNode(tx, node.uuid);
-    if (powerHold?.step === step.uuid) await updateNode(tx, node.uuid, { powerHold: null });
+    if (powerHold?.step !== stepUuid) return;
+    await updateNode(tx, node.uuid, { powerHold: { ...hold, until: new Date(untilMs).toISOString() } });
   });
 }
 
-/** A step that may not switch power yet waits until it may. */
-export function untilPowerIsFree({ node, clock, config }: StepContext, error: unknown): ConductorStepOutcome {
-  const untilMs = node.powerHold ? Date.parse(node.powerHold.until) : 0;
-  const restMs = Math.max(0, untilMs - clock.now().getTime());
+/** Ends what a step holds: before its end is recorded, so that no step after it waits for one that is over. */
+export async function freePower(
+  { node, record }: Pick<StepContext, 'node' | 'record'>,
+  stepUuid: string,
+): Promise<void> {
+  await record(async (tx) => {
+    const { powerHold } = await lockNode(tx, node.uuid);
+    if (powerHold?.step === stepUuid) await updateNode(tx, node.uuid, { powerHold: null });
+  });
+}
+
+/** Whether a step that fails with this has said itself that nothing is under way any more. */
+export function saysItIsOver(error: unknown): boolean {
+  // of a fault in a program it isn't known
+  if (errorCode(error) === 'internal') return false;
+  return !(error instanceof AppError && error.details['mayBeUnderWay'] === true);
+}
+
+/** A step that may not switch power yet waits until it may: its agent, where it has one, is asked whether it may now. */
+export async function untilPowerIsFree(context: StepContext, error: unknown): Promise<ConductorStepOutcome> {
+  const { node, clock, config } = context;
+  const hold = node.powerHold;
+  const restMs = Math.max(0, (hold ? Date.parse(hold.until) : 0) - clock.now().getTime());
+  const isOver = hold !== null && hold.afterWordMs !== undefined && (await agentSaysItIsOver(context, hold));
   return {
     kind: 'again',
     reason: errorChain(error),
     timeoutMs: restMs + config.retryTimeoutMs,
-    checkEveryMs: Math.min(restMs + 1, 60_000),
+    checkEveryMs: isOver ? 0 : Math.min(restMs + 1, hold?.afterWordMs === undefined ? 60_000 : askEveryMs),
   };
+}
+
+async function agentSaysItIsOver(context: StepContext, hold: PowerHold): Promise<boolean> {
+  let commands: readonly CommandResult[];
+  try {
+    commands = await context.agent().list();
+  } catch (error) {
+    if (context.signal.aborted) throw error;
+    context.log.info({ err: error }, 'the agent does not say whether its step still runs: power stays as it is');
+    return false;
+  }
+  const isOver = hasEnded(commands, hold.step);
+  if (isOver) await freePower(context, hold.step);
+  else if (commands.length > 0) await prolongHold(context, hold.step);
+  return isOver;
 }

@@ -89,6 +89,7 @@ async function askWhatBecameOf(agent: AgentClient, command: string): Promise<str
   const outcome = await checkCommand(
     {
       agent: () => agent,
+      node: { powerHold: null },
       step: { uuid: stepUuid, step: 'step' },
       flow: { kind: 'deploy' },
       session: { lastHeartbeatAt: new Date() },

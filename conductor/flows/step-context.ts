@@ -88,10 +88,11 @@ export type ConductorStep = Pick<StepDefinition<StepContext>, 'step' | 'descript
   readonly run: (context: StepContext) => Promise<ConductorStepOutcome>;
   readonly resume?: (context: StepContext) => Promise<ConductorStepOutcome>;
   /**
-   * Milliseconds from the step's start in which a loss of power may break the machine. Until the step has ended by its own
-   * word nothing else switches power: no failure, abort, verb or other flow.
+   * Milliseconds from the step's start, of an agent's from its last word, in which a loss of power may break the machine;
+   * `undefined` = it never does. Until the step has ended by its own word nothing else switches power: no failure, abort,
+   * verb or other flow.
    */
-  readonly mustNotLosePower?: (context: StepContext) => number;
+  readonly mustNotLosePower?: (context: StepContext) => number | undefined | Promise<number | undefined>;
 };
 
 /** The step's arguments, secrets in clear. @throws AppError `invalid_argument` when a key is missing. */

@@ -51,6 +51,7 @@ const irregular: Readonly<Record<string, string>> = {
   'post /v1/nodes/{node}/plan': 'planNode',
   'post /v1/nodes/{node}/flow/retry': 'retryNodeFlow',
   'post /v1/nodes/{node}/flow/skip': 'skipNodeFlowStep',
+  'post /v1/nodes/{node}/flow/release_power': 'releaseNodePower',
   'post /v1/nodes/{node}/network/repair': 'repairNodeNetwork',
   'post /v1/nodes/{node}/vifs': 'attachNodeVif',
   'delete /v1/nodes/{node}/vifs/{vif}': 'detachNodeVif',

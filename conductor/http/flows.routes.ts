@@ -4,6 +4,7 @@ import { Fleet } from '#conductor/api/node-parts.ts';
 import { pageOf } from '#conductor/api/values.ts';
 import { listFlows } from '#conductor/flows/list-flows.ts';
 import { retryNow, skipStep } from '#conductor/flows/push-flow.ts';
+import { releasePower } from '#conductor/flows/release-power.ts';
 import { createFleetWatch } from '#conductor/flows/watch-fleet.ts';
 import { sourceOf } from '#conductor/http/admit-strangers.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -140,11 +141,23 @@ const skip = workRoute.post(
   { body: z.strictObject({ step: z.guid({ error: "must be a step's UUID, as GET …/flow has it" }) }) },
 );
 
-/** `/v1/nodes/{node}/flow/retry` and `/skip`. */
+const release = workRoute.post(
+  '/v1/nodes/{node}/flow/release_power',
+  'Say that nothing is under way in the machine which must not lose power: what waits for that goes on',
+  answers(202, 'accepted'),
+);
+
+/** `/v1/nodes/{node}/flow/retry`, `/skip` and `/release_power`. */
 export function nodeFlowRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(retry, async (c) => {
     const node = await getNode(context.db, c.req.valid('param').node);
     await retryNow(context, node, c.get('caller'));
+    return c.body(null, 202);
+  });
+
+  app.openapi(release, async (c) => {
+    const node = await getNode(context.db, c.req.valid('param').node);
+    await releasePower(context, node, c.get('caller'));
     return c.body(null, 202);
   });
 

@@ -18,6 +18,8 @@ export interface PowerHold {
   readonly until: string;
   /** `firmware.update may be under way`. */
   readonly why: string;
+  /** Of an agent's step: each time the agent is heard to be at it still, it holds for so long from then. */
+  readonly afterWordMs?: number;
 }
 
 export const bootDevices = ['pxe', 'disk', 'cdrom', 'bios', 'safe'] as const;

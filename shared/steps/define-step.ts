@@ -29,6 +29,11 @@ export interface StepDefinition<Context, Args = unknown> {
   readonly abortable: boolean;
   /** The machine is rebooted into the ramdisk after the step. */
   readonly rebootRequested: boolean;
+  /**
+   * Seconds in which a loss of power may still break the machine after the agent was last heard to be at the step; 0 =
+   * it breaks nothing. Absent = not said.
+   */
+  readonly mustNotLosePower?: number;
   readonly args: z.ZodType<Args>;
   /** Acts. Must be safe to repeat: after a crash a step that had started is run again. */
   run(context: Context, args: Args): Promise<StepOutcome>;

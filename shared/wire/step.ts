@@ -34,6 +34,9 @@ export type ArgRule = z.infer<typeof ArgRule>;
 export const ArgRules = z.record(z.string(), ArgRule);
 export type ArgRules = z.infer<typeof ArgRules>;
 
+/** As long as a step may keep a machine on whose agent is gone: a week. */
+export const longestHoldSeconds = 7 * 86_400;
+
 /** A step as the agent advertises it in `get_deploy_steps` and its siblings. */
 export const AdvertisedStep = z.looseObject({
   interface: z.string(),
@@ -46,6 +49,8 @@ export const AdvertisedStep = z.looseObject({
   baton_destroys: z.enum(diskLosses).optional().catch(undefined),
   /** The same. By argument, beside `argsinfo`. */
   baton_args: ArgRules.optional().catch(undefined),
+  /** The same. `StepDefinition.mustNotLosePower` */
+  baton_must_not_lose_power: z.number().int().min(0).max(longestHoldSeconds).optional().catch(undefined),
 });
 export type AdvertisedStep = z.infer<typeof AdvertisedStep>;
 

@@ -63,6 +63,8 @@ export async function openStepNode({ settings = {}, plainHttp = false }: StepNod
       { step: 'flash', rebootRequested: true },
       { step: 'burn_in', abortable: true },
       { step: 'careful' },
+      { step: 'secure_erase', abortable: true },
+      { step: 'flash_lights', abortable: true, mustNotLosePower: 0 },
     ],
     serviceSteps: [{ step: 'update_firmware' }, { step: 'check' }],
   });

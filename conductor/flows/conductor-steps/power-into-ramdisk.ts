@@ -86,11 +86,20 @@ async function checkSameRamdisk(context: StepContext): Promise<void> {
   );
 }
 
+/** Whether the firmware, at this boot, takes what the agent has set or written before it. */
+async function followsSettings(context: StepContext): Promise<boolean> {
+  const steps = await stepsOf(context);
+  const before = steps.findLast(({ position, inBand }) => inBand && position < context.step.position);
+  return before !== undefined && ['bios', 'firmware'].includes(before.interface) && before.state === 'succeeded';
+}
+
 /** Follows a step whose definition says `reboot_requested`. */
 export const rebootRamdisk: ConductorStep = {
   interface: 'deploy',
   step: 'reboot_ramdisk',
   description: 'Reboots the machine into the ramdisk, as the step before it asks.',
+  mustNotLosePower: async (context) =>
+    (await followsSettings(context)) ? context.config.callbackTimeoutMs : undefined,
   run: async (context) => {
     await askAhead(context);
     return rebootIntoRamdisk(context);

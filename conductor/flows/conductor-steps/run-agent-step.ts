@@ -1,5 +1,8 @@
 import { z } from 'zod';
+import { findCommand } from '#conductor/agents/find-command.ts';
 import { dumpNode, dumpPorts } from '#conductor/agents/node-dump.ts';
+import { inBandHoldMs } from '#conductor/flows/hold-in-band.ts';
+import { prolongHold } from '#conductor/flows/hold-power.ts';
 import {
   type ConductorStep,
   type ConductorStepOutcome,
@@ -18,7 +21,8 @@ const checkEveryMs = 15_000;
 const RebootRequest = z.looseObject({ baton_reboot: z.string() });
 
 /** Has the agent run a step: any in-band one, under its own name. */
-export const runAgentStep: Pick<ConductorStep, 'run' | 'resume'> = {
+export const runAgentStep: Pick<ConductorStep, 'run' | 'resume' | 'mustNotLosePower'> = {
+  mustNotLosePower: (context) => inBandHoldMs(context),
   run: (context) => startAgentStep(context, stepArgs(context)),
   resume: checkAgentStep,
 };
@@ -95,7 +99,7 @@ export async function resumeStarted(context: StepContext, name: string): Promise
   const list = await context.agent().list();
   // what met another version did nothing: cleaning has restarted since
   const acted = list.filter(({ command_status: status }) => !status.endsWith('VERSION_MISMATCH'));
-  const known = findCommand(acted, context, name);
+  const known = findCommand(acted, context.step.uuid, name);
   return known && readCommand(context, known);
 }
 
@@ -115,7 +119,8 @@ export async function checkCommand(context: StepContext, name: string): Promise<
     if (!mayPass || agentIsLost(context)) throw giveUp(context, error);
     return wait(context, `the agent to answer again (${errorChain(error)})`);
   }
-  const command = findCommand(commands, context, name);
+  const command = findCommand(commands, context.step.uuid, name);
+  if (command?.command_status === 'RUNNING') await prolongHold(context, context.step.uuid);
   return command
     ? readCommand(context, command)
     : { kind: 'again', reason: 'the agent has forgotten the command: sent again', timeoutMs: 60_000, checkEveryMs: 1 };
@@ -129,37 +134,8 @@ function agentIsLost(context: StepContext): boolean {
 
 function giveUp(context: StepContext, cause: unknown): AppError {
   const last = context.session?.lastHeartbeatAt?.toISOString() ?? 'never';
-  return new AppError('agent_error', `the agent is lost (last heartbeat ${last})`, { cause });
-}
-
-/**
- * This step's command: by its id; from a real ironic-python-agent, which makes up its own ids, by the step that it
- * repeats in its result. A command that runs or has failed repeats nothing: there the last one of that name is meant,
- * since an agent runs one command at a time and a failure ends the flow. Commands that run no step
- * (`install_bootloader`, `prepare_image`) are known by name only. An agent's list begins with its boot, which may be an earlier flow's:
- * fast track takes over none that has such commands in its list (`isTraceless`).
- */
-function findCommand(
-  commands: readonly CommandResult[],
-  context: StepContext,
-  name: string,
-): CommandResult | undefined {
-  const { uuid } = context.step;
-  const bareName = name.slice(name.indexOf('.') + 1);
-  const runsSteps = bareName.startsWith('execute_');
-  const last = commands.findLast((command) => command.command_name === bareName);
-  return (
-    commands.find((command) => command.id === uuid) ??
-    commands.findLast((command) => repeatsStep(command.command_result, uuid)) ??
-    (last && (!runsSteps || last.command_status !== 'SUCCEEDED') ? last : undefined)
-  );
-}
-
-function repeatsStep(result: unknown, uuid: string): boolean {
-  if (typeof result !== 'object' || result === null) return false;
-  return Object.values(result).some(
-    (value: unknown) => typeof value === 'object' && value !== null && Reflect.get(value, 'baton_command_id') === uuid,
-  );
+  const details = { mayBeUnderWay: true };
+  return new AppError('agent_error', `the agent is lost (last heartbeat ${last})`, { cause, details });
 }
 
 function readCommand(context: StepContext, command: CommandResult): ConductorStepOutcome {

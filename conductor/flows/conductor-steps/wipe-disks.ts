@@ -7,6 +7,7 @@ import {
   sendAgentStep,
 } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import { noteOutput } from '#conductor/flows/flow-store.ts';
+import { inBandHoldMs } from '#conductor/flows/hold-in-band.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
@@ -26,6 +27,7 @@ import { EraseArgs, EraseResult, eraseStep, isEvidence, type OsDisk, skipReasons
 export const wipeDisks: ConductorStep = {
   interface: 'deploy',
   step: 'wipe_disks',
+  mustNotLosePower: (context) => inBandHoldMs(context, eraseStep),
   description: "Has the agent erase all disks, or the operating system's alone, and demands proof of each.",
   run: async (context) => {
     const started = await resumeAgentStep(context);

@@ -67,6 +67,7 @@ export interface SimulatedStep {
   readonly priority?: number;
   readonly abortable?: boolean;
   readonly rebootRequested?: boolean;
+  readonly mustNotLosePower?: number;
 }
 
 export interface StepRecord {
