@@ -41,6 +41,36 @@ export function withHeldPower(bmc: Bmc, hold: PowerHold, clock: Pick<Clock, 'now
   };
 }
 
+/** Has `hold` done before each call that may begin what must not lose power. */
+export function holdingPowerFirst(bmc: Bmc, hold: () => Promise<void>): Bmc {
+  const { bios, firmware, power, raid } = bmc;
+  const first =
+    <Args extends unknown[], Answer>(call: (...args: Args) => Promise<Answer>) =>
+    async (...args: Args): Promise<Answer> => {
+      await hold();
+      return call(...args);
+    };
+  return {
+    ...bmc,
+    power: { ...power, setPowerState: first(power.setPowerState.bind(power)) },
+    ...(bios && {
+      bios: {
+        ...bios,
+        applySettings: first(bios.applySettings.bind(bios)),
+        factoryReset: first(bios.factoryReset.bind(bios)),
+      },
+    }),
+    ...(firmware && { firmware: { ...firmware, startUpdate: first(firmware.startUpdate.bind(firmware)) } }),
+    ...(raid && {
+      raid: {
+        ...raid,
+        createVolume: first(raid.createVolume.bind(raid)),
+        deleteVolume: first(raid.deleteVolume.bind(raid)),
+      },
+    }),
+  };
+}
+
 /** @throws AppError `power_held` naming the reason and the time until which it holds. */
 export function requirePowerFree(hold: PowerHold | null, action: string, now: Date): void {
   if (!isPowerHeld(hold, now)) return;

@@ -3,7 +3,7 @@ import { mayRestartFlow, restartFlow } from '#conductor/flows/end-flow.ts';
 import { endFinished, type FinishedWork, failStep } from '#conductor/flows/finish-flow.ts';
 import { updateFlow } from '#conductor/flows/flow-store.ts';
 import { isHeld } from '#conductor/flows/hold-flow.ts';
-import { freePower, holdPower, saysItIsOver, untilPowerIsFree } from '#conductor/flows/hold-power.ts';
+import { freePower, holdingPower, saysItIsOver, untilPowerIsFree } from '#conductor/flows/hold-power.ts';
 import { changesNode } from '#conductor/flows/post-step-hooks.ts';
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
 import { type ConductorStepOutcome, loadStepContext, type Work } from '#conductor/flows/step-context.ts';
@@ -92,15 +92,16 @@ async function act(
   const { context, lease, node, flow, signal } = work;
   const stepContext = await loadStepContext(work, { step, isRepeated });
   const definition = context.steps.find(step, flowKinds[flow.kind]);
-  let holds = node.powerHold?.step === step.uuid;
-  const free = () => (holds ? freePower(stepContext, step.uuid) : undefined);
+  let isHeld = (): boolean => node.powerHold?.step === step.uuid;
+  const free = () => (isHeld() ? freePower(stepContext, step.uuid) : undefined);
   try {
     if (!definition) {
       throw new AppError('not_supported', `this conductor's release knows no step ${step.interface}.${step.step}`);
     }
     const resumes = mode === 'resume' && definition.resume;
-    if (mode !== 'resume') holds = await holdPower(stepContext, definition);
-    const outcome = await (resumes ? resumes(stepContext) : definition.run(stepContext));
+    const holding = resumes ? undefined : await holdingPower(stepContext, definition);
+    isHeld = holding?.isHeld ?? isHeld;
+    const outcome = await (resumes ? resumes(stepContext) : definition.run(holding?.context ?? stepContext));
     context.checkpoint('acted');
     if (outcome.kind === 'done' || outcome.kind === 'reboot') await free();
     return outcome;

@@ -1,5 +1,5 @@
 import { hasEnded } from '#conductor/agents/find-command.ts';
-import { requirePowerFree } from '#conductor/drivers/with-held-power.ts';
+import { holdingPowerFirst, requirePowerFree } from '#conductor/drivers/with-held-power.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 import type { PowerHold } from '#conductor/model/power-and-boot.ts';
@@ -11,29 +11,40 @@ import type { CommandResult } from '#shared/wire/agent-calls.ts';
 const askEveryMs = 15_000;
 
 /**
- * Records, before the step acts, that the machine must not lose power: what follows a crash, an abort or a failure finds
- * it. A step that is run again begins its time again.
- * @returns whether it is held for this step
+ * The step's context, with which it is recorded that the machine must not lose power before the step does what may break
+ * it then: what follows a crash, an abort or a failure finds it. A step that is run again begins its time again.
+ * @returns it, and whether power is held for it by now
  * @throws AppError `power_held` while it is held for another
  */
-export async function holdPower(
+export async function holdingPower(
   context: StepContext,
-  definition: Pick<ConductorStep, 'mustNotLosePower'>,
-): Promise<boolean> {
-  const forMs = await definition.mustNotLosePower?.(context);
-  if (!forMs) return false;
+  { mustNotLosePower }: Pick<ConductorStep, 'mustNotLosePower'>,
+): Promise<{ readonly context: StepContext; readonly isHeld: () => boolean }> {
   const { node, step, clock } = context;
-  const now = clock.now();
-  const title = stepTitle(step);
-  if (node.powerHold?.step !== step.uuid) requirePowerFree(node.powerHold, title, now);
+  const wasHeld = node.powerHold?.step === step.uuid;
+  if (!mustNotLosePower) return { context, isHeld: () => wasHeld };
+  if (!wasHeld) requirePowerFree(node.powerHold, stepTitle(step), clock.now());
+  let forMs: number | undefined;
+  const keepPower = async (): Promise<void> => {
+    if (forMs !== undefined) return;
+    forMs = (await mustNotLosePower(context)) ?? 0;
+    if (forMs > 0) await recordHold(context, forMs);
+  };
+  if (step.inBand) await keepPower();
+  return {
+    context: { ...context, keepPower, bmc: () => holdingPowerFirst(context.bmc(), keepPower) },
+    isHeld: () => wasHeld || (forMs ?? 0) > 0,
+  };
+}
+
+async function recordHold({ node, step, clock, record }: StepContext, forMs: number): Promise<void> {
   const powerHold: PowerHold = {
     step: step.uuid,
-    until: new Date(now.getTime() + forMs).toISOString(),
-    why: `${title} may be under way`,
+    until: new Date(clock.now().getTime() + forMs).toISOString(),
+    why: `${stepTitle(step)} may be under way`,
     ...(step.inBand ? { afterWordMs: forMs } : {}),
   };
-  await context.record((tx) => updateNode(tx, node.uuid, { powerHold }));
-  return true;
+  await record((tx) => updateNode(tx, node.uuid, { powerHold }));
 }
 
 /** An agent that is heard to be at the step still begins the step's time again. */

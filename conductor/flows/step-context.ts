@@ -47,6 +47,8 @@ export interface StepContext
   readonly bmc: () => Bmc;
   /** Reads facts. @throws AppError `database_error` */
   readonly ask: <T>(answer: Promise<T>) => Promise<T>;
+  /** Of a step that must not lose power: records it, before something begins that is not asked of the BMC. */
+  readonly keepPower: () => Promise<void>;
   readonly session: AgentSessionRow | undefined;
   /** @throws AppError `agent_error` when no agent has called in. */
   readonly agent: () => AgentClient;
@@ -153,6 +155,7 @@ export async function loadStepContext(
     // the step that holds the machine's power knows when it may switch it
     bmc: () => context.drivers.connect(node.powerHold?.step === step.uuid ? { ...node, powerHold: null } : node, about),
     ask,
+    keepPower: () => Promise.resolve(),
     session,
     agent: () => {
       if (gone) throw new AppError('agent_error', gone);

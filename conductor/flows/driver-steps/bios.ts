@@ -55,6 +55,7 @@ async function byBmcOrAgent(context: StepContext, byBmc: Act, byAgent: Act | und
   if (!byAgent || !(await ramdiskIsUp(context))) {
     throw new AppError('not_supported', `${why}, and no agent runs now: give the step a place where one does`);
   }
+  await context.keepPower();
   const outcome = await byAgent(context);
   // the cache is the BMC's where it has settings
   if ('output' in outcome && !agentsOwn(context)) {
