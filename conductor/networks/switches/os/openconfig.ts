@@ -1,17 +1,12 @@
-import {
-  allVlans,
-  type FoundVlans,
-  isolated,
-  type PortVlans,
-  portVlans,
-  readVlan,
-  readVlans,
-  vlanList,
-} from '#conductor/model/port-vlans.ts';
-import { type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/known-ports.ts';
-import type { Membership, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { allVlans, type PortVlans, vlanList } from '#conductor/model/port-vlans.ts';
+import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { netconf } from '#conductor/networks/switches/netconf/netconf.ts';
-import { elementsAt, textAt, type XmlElement } from '#conductor/networks/switches/netconf/xml.ts';
+import { textAt } from '#conductor/networks/switches/netconf/xml.ts';
+import {
+  readOpenconfigBonds,
+  readOpenconfigPorts,
+  vlanElements,
+} from '#conductor/networks/switches/os/openconfig-ports.ts';
 
 /**
  * OpenConfig's models over NETCONF: `openconfig-vlan` at interfaces and aggregates. No value of these models isolates a port
@@ -36,10 +31,7 @@ export const openconfig: SwitchOs = {
       `<get-config><source><running/></source><filter type="subtree"><interfaces ${model('interfaces')}/></filter></get-config>`,
       vlansOfInstances,
     ],
-    parse: ([ports = '', instances = '']) => ({
-      ...readOpenconfigPorts(elementsAt(JSON.parse(ports), 'data', 'interfaces', 'interface')),
-      vlans: new Set(vlanElements(instances).flatMap((each) => readVlan(textAt(each, 'vlan-id')) ?? [])),
-    }),
+    parse: readOpenconfigPorts,
   },
   isolate: (portIds) => [
     edit(portIds.map((portId) => interfaceOf(portId, false, `<config ${nc} nc:operation="remove"/>`))),
@@ -61,7 +53,7 @@ export const openconfig: SwitchOs = {
     name: (number) => `Port-Channel${number}`,
     modes: ['lacp', 'static'],
     pairs: [],
-    members: ([ports = '']) => membersOf(elementsAt(JSON.parse(ports), 'data', 'interfaces', 'interface')),
+    members: readOpenconfigBonds,
     make: ({ name, mode }) => [
       edit([
         `<interface><name>${name}</name><config><name>${name}</name><type xmlns:ift="urn:ietf:params:xml:ns:yang:iana-if-type">ift:ieee8023adLag</type>` +
@@ -110,10 +102,6 @@ export const openconfig: SwitchOs = {
   save: () => ['<copy-config><target><startup/></target><source><running/></source></copy-config>'],
 };
 
-function vlanElements(instances: string): readonly XmlElement[] {
-  return elementsAt(JSON.parse(instances), 'data', 'network-instances', 'network-instance', 'vlans', 'vlan');
-}
-
 function edit(interfaces: readonly string[]): string {
   return `<edit-config>${candidate}<config><interfaces ${model('interfaces')}>${interfaces.join('')}</interfaces></config></edit-config>`;
 }
@@ -136,82 +124,10 @@ function memberOf(portId: string, aggregateId: string): string {
   );
 }
 
-function membersOf(ports: readonly XmlElement[]): Map<string, Membership> {
-  const types = new Map(ports.map((port) => [textAt(port, 'name'), textAt(port, 'aggregation', 'config', 'lag-type')]));
-  return new Map(
-    ports.flatMap((port) => {
-      const name = textAt(port, 'ethernet', 'config', 'aggregate-id');
-      if (name === undefined) return [];
-      const type = types.get(name);
-      const mode = type === 'LACP' ? 'lacp' : type === 'STATIC' ? 'static' : 'other';
-      return [[textAt(port, 'name') ?? '', { name, mode, acrossPair: false }] as const];
-    }),
-  );
-}
-
 function trunkOf(vlans: PortVlans): string {
   const native = vlans.untagged === undefined ? '' : `<native-vlan>${vlans.untagged}</native-vlan>`;
   const ranges = vlanList(allVlans(vlans))
     .split(',')
     .map((range) => `<trunk-vlans>${range.replace('-', '..')}</trunk-vlans>`);
   return `<config ${nc} nc:operation="replace"><interface-mode>TRUNK</interface-mode>${native}${ranges.join('')}</config>`;
-}
-
-/** Leaves that say a port's networks, and those that don't, of all that the switch says of it. */
-const words: KnownWords = {
-  networks: [
-    /^config enabled (true|false)$/,
-    /^(ethernet|aggregation) switched-vlan config (interface-mode|access-vlan|native-vlan|trunk-vlans) \S+$/,
-    /^ethernet config aggregate-id \S+$/,
-  ],
-  apart: [
-    /^(name|config|state|hold-time|penalty-based-aied|rates) ?/,
-    /^(ethernet|aggregation) (config|state)( |$)/,
-    /^(ethernet|aggregation)( switched-vlan( config| state.*)?)?$/,
-    /^ethernet (poe|authenticated-sessions|phy) ?/,
-    // a unit that nothing is said of
-    /^subinterfaces( subinterface( index 0| (config|state)( (index|name|enabled|description) .*)?)?)?$/,
-  ],
-};
-
-function readOpenconfigPorts(interfaces: readonly XmlElement[]) {
-  const byName = new Map(interfaces.map((each) => [textAt(each, 'name') ?? '', each]));
-  const sections = [...byName].map(([portId, each]) => [portId, each.children.flatMap(pathsOf)] as const);
-  // the reading of `vlansOf` takes a whole interface: the lines are what it understands
-  return knownPorts(sections, words, (_, portId) => {
-    const port = byName.get(portId);
-    return port ? vlansOf(port) : 'other';
-  });
-}
-
-/** `ethernet switched-vlan config access-vlan 100` */
-function pathsOf({ name, children, text }: XmlElement): string[] {
-  if (children.length === 0) return [`${name} ${text}`.trim()];
-  return children.flatMap(pathsOf).map((below) => `${name} ${below}`);
-}
-
-function vlansOf(port: XmlElement): FoundVlans {
-  if (textAt(port, 'ethernet', 'config', 'aggregate-id') !== undefined) return 'other';
-  const [switched, ...more] = [
-    ...elementsAt(port, 'ethernet', 'switched-vlan', 'config'),
-    ...elementsAt(port, 'aggregation', 'switched-vlan', 'config'),
-  ];
-  const isEnabled = textAt(port, 'config', 'enabled') !== 'false';
-  const mode = switched && textAt(switched, 'interface-mode');
-  const isBlank = more.length === 0 && !switched?.children.length;
-  if (mode === undefined) return isEnabled || !isBlank ? 'other' : isolated;
-  if (!isEnabled || more.length > 0) return 'other';
-  if (mode === 'ACCESS') {
-    const access = readVlan(textAt(switched as XmlElement, 'access-vlan'));
-    return access === undefined ? 'other' : portVlans(access);
-  }
-  const trunks = readVlans(
-    elementsAt(switched as XmlElement, 'trunk-vlans')
-      .map(({ text }) => text.replace('..', '-'))
-      .join(),
-  );
-  const native = textAt(switched as XmlElement, 'native-vlan');
-  const untagged = readVlan(native);
-  if (mode !== 'TRUNK' || !trunks || (native !== undefined && untagged === undefined)) return 'other';
-  return portVlans(untagged, trunks);
 }

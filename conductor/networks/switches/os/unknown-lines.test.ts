@@ -242,12 +242,19 @@ const systems: readonly System[] = [
     os: openconfig,
     port: 'Ethernet1',
     isolated: [],
-    apart: ['<config><description>node</description></config>'],
+    apart: [
+      '<config><description>node</description></config>',
+      '<state><enabled>false</enabled><oper-status>DOWN</oper-status></state>',
+    ],
     networks: [
       '<ethernet><switched-vlan><config><access-vlan>7</access-vlan></config></switched-vlan></ethernet>',
       '<ethernet><config><aggregate-id>x</aggregate-id></config></ethernet>',
       '<routed-vlan><config><vlan>7</vlan></config></routed-vlan>',
       '<subinterfaces><subinterface><index>7</index></subinterface></subinterfaces>',
+      '<ethernet><switched-vlan><state><access-vlan>7</access-vlan></state></switched-vlan></ethernet>',
+      '<state><enabled>true</enabled></state>',
+      '<ethernet><state><aggregate-id>x</aggregate-id></state></ethernet>',
+      '<config><enabled>true</enabled></config>',
     ],
     print: (lines) => {
       const inside = lines.map((line) => line.replace(/ \w+$/, '')).join('');
