@@ -22,13 +22,13 @@ const leastOfDevices = {
   kubernetes: 1,
   lldp: 0,
   machines: 1,
-  redfish: 0,
+  redfish: 3,
   'switch-sessions': 7,
   switches: 28,
 };
 
 /** Recordings that nobody has held against their source; there may be fewer. */
-const mostUnopened = 225;
+const mostUnopened = 222;
 
 const root = join(import.meta.dirname, '../..');
 
