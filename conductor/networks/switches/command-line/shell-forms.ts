@@ -51,14 +51,15 @@ export const shellForms = {
   },
   os10: {
     setUp: ['terminal length 0'],
-    errors: /^(%? ?Error:|% (?!Warning|Info)|Syntax error|Permission denied)/m,
+    errors:
+      /^(% ?(?!Warning|Info|Node)[A-Z]|Error\b|Syntax error|(Incomplete|Ambiguous|Unrecognized|Invalid) |Permission denied|Connection timed out|\S.* not found\.?$|'.*' returned error code)/im,
     // older ones say nothing
     saved: { command: 'copy running-configuration startup-configuration', says: /^\s*$|^Copy(ing)? complete/im },
   },
   'aos-cx': {
     setUp: ['no page'],
     errors:
-      /^(Invalid (input|command)|(% ?)?(Command incomplete|Incomplete command|Ambiguous (command|input)|Unknown command)|% ?Error|Error:|Failed|Operation not allowed|Cannot |Permission denied)/m,
+      /^(% ?(?!Warning|Info)[A-Z]|Invalid |Command incomplete|(Incomplete|Ambiguous|Unknown) (command|input)|Error\b|Failed\b|Operation not |Cannot |Could not |Unable to |Permission denied|Not (allowed|authorized|supported|permitted)|\S.* (does not exist|not found|(is|are) not (supported|allowed|permitted))\b)/im,
     saved: { command: 'write memory', says: /Success/ },
     // a terminal's Enter; netmiko's driver sends it too
     lineEnd: '\r',

@@ -51,6 +51,20 @@ test.each([
   ['nxos', 'vlan 3970', 'Error: VLAN 3970 is reserved or internally allocated'],
   ['nxos', 'copy running-config startup-config', '[####  ] 50%\nConfiguration update aborted: system not ready'],
   ['aos-cx', 'write memory', 'Copying configuration: [Failed]'],
+  ['aos-cx', 'vlan access 5', 'VLAN 5 does not exist.'],
+  ['aos-cx', 'interface lag 7', 'Unable to create the interface'],
+  ['aos-cx', 'lag 7', 'Operation not allowed on an interface part of a LAG.'],
+  ['aos-cx', 'routing', '% Command not allowed.'],
+  ['aos-cx', 'vlan trunk allowed 10', 'Command is not supported on a routed port'],
+  [
+    'os10',
+    'switchport trunk allowed vlan 1,2',
+    '% Error: Interface cannot be an access and trunk member of the same VLAN.',
+  ],
+  ['os10', 'interface vlan 10', '%Error: Unrecognized command.'],
+  ['os10', 'switchport mode trunk', '%Error'],
+  ['os10', 'interface ethernet 1/1/99', '% Illegal parameter'],
+  ['os10', 'no interface vlan 10', 'vlan10 not found'],
   ['eos', 'write memory', '% Error copying system:/running-config (No space left on device)'],
   ['junos', 'set vlans a vlan-id 1', '            ^\npermission denied.'],
   ['ios-xe', 'write memory', ''],
@@ -64,6 +78,10 @@ test.each([
   ['nxos', 'exit', '%ETHPORT-5-IF_UP: Interface Ethernet1/1 is up'],
   ['eos', 'write memory', 'Copy completed successfully.'],
   ['os10', 'copy running-configuration startup-configuration', ''],
+  ['os10', 'no switchport', '% Warning: the VLANs of the interface are removed'],
+  ['os10', 'show vlan', '    NUM    Status    Description\n    10     Active    host not found'],
+  ['aos-cx', 'name baton-10', 'VLAN name baton-10 is already used for VLAN 10.'],
+  ['aos-cx', 'show running-config', 'interface 1/1/1\n    description Unable to boot, does not exist'],
 ])('%s: after %s, %j is none', (system, command, output) => {
   expect(refusalIn(forms[system] ?? shellForms.eos, command, output)).toBeUndefined();
 });
