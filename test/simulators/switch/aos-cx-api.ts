@@ -6,7 +6,10 @@ import {
   startHttpsSwitch,
 } from '#test/simulators/switch/https-server.ts';
 
-/** The REST API of AOS-CX: sessions by cookie and CSRF token, six at most; ports and VLANs as resources. From HPE's documents. */
+/**
+ * The REST API of AOS-CX: sessions by cookie and CSRF token, six at most; ports and VLANs as resources. From HPE's documents, and
+ * what a port prints from a recording of 10.09.
+ */
 
 interface Port {
   name: string;
@@ -18,6 +21,10 @@ interface Port {
   interfaces: Record<string, string>;
   lacp?: string;
   other_config: Record<string, unknown>;
+  /** Others, as they are printed. */
+  more?: Readonly<Record<string, unknown>>;
+  /** What is below it: addresses, logins. */
+  below?: Readonly<Record<string, unknown>>;
 }
 
 export interface AosCxApi extends HttpsSwitch {
@@ -28,6 +35,8 @@ export interface AosCxApi extends HttpsSwitch {
 interface AosCxState {
   ports: Map<string, Port>;
   vlans: Map<number, string>;
+  version: string;
+  mirrors: Record<string, object>;
   startup: { ports: Map<string, Port>; vlans: Map<number, string> };
   readonly sessions: Map<string, string>;
   mostSessions: number;
@@ -53,6 +62,8 @@ export async function startAosCxApi(portIds: readonly string[]): Promise<AosCxAp
   const state: AosCxState = {
     ports,
     vlans,
+    version: 'GL.10.09.0010',
+    mirrors: {},
     startup: structuredClone({ ports, vlans }),
     sessions: new Map(),
     mostSessions: 6,
@@ -98,12 +109,41 @@ function answer(state: AosCxState, request: HttpsRequest, server: HttpsSwitch): 
   const gone = method === 'DELETE' ? /^\/system\/vlans\/(\d+)$/.exec(path)?.[1] : undefined;
   if (gone !== undefined) return { status: state.vlans.delete(Number(gone)) ? 204 : 404, body: '' };
   if (path === '/system/interfaces' && method === 'POST') return makeBond(state, JSON.parse(body) as Port);
-  if (path === '/system/interfaces') return { body: Object.fromEntries(state.ports) };
+  if (path === '/system/interfaces') {
+    const view = query.has('attributes') ? viewBelow : viewPort;
+    return { body: Object.fromEntries([...state.ports].map(([name, port]) => [name, view(port)])) };
+  }
+  if (path === '/system/mirrors') return { body: state.mirrors };
+  if (path === '/system') return { body: { software_version: state.version } };
   const name = /^\/system\/interfaces\/(.+)$/.exec(path)?.[1];
   const port = state.ports.get(decodeURIComponent(name ?? ''));
   if (!port) return { status: 404, body: 'Object not found' };
   if (method === 'DELETE') return { status: state.ports.delete(port.name) ? 204 : 404, body: '' };
   return change(state, port, JSON.parse(body) as Record<string, unknown>);
+}
+
+/** A map that is empty is printed as a list; what is below a port as a path. */
+function viewPort({ more, ...port }: Port): Record<string, unknown> {
+  const printed = Object.entries({ ...port, ...more, below: undefined });
+  const maps = printed.map(([name, value]) => {
+    const isEmpty = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+    return [name, isEmpty && name.startsWith('vlan_') ? [] : value] as const;
+  });
+  return {
+    ip4_address: null,
+    ip4_address_secondary: [],
+    ip6_addresses: `${portUri(port.name)}/ip6_addresses`,
+    ip6_address_link_local: {},
+    applied_vlan_tag: port.routing ? null : port.vlan_tag,
+    port_access_vlan_trunks: [],
+    mvrp_enable: false,
+    vrf: port.routing ? { default: `${base}/system/vrfs/default` } : null,
+    ...Object.fromEntries(maps),
+  };
+}
+
+function viewBelow({ below }: Port): Record<string, unknown> {
+  return { ip6_addresses: {}, port_access_auth_configurations: {}, ...below };
 }
 
 function logIn(state: AosCxState, form: URLSearchParams, server: HttpsSwitch): HttpsAnswer {

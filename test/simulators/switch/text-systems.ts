@@ -212,7 +212,7 @@ const os10: TextSystem = {
         '\n',
       );
     }
-    if (command !== 'show running-configuration interface') return undefined;
+    if (!/^show running-configuration( interface)?$/.test(command)) return undefined;
     const vlans = new Map(
       [...config]
         .filter(([section]) => section.startsWith('vlan '))

@@ -10,6 +10,8 @@ export interface KnownWords {
   readonly networks: readonly RegExp[];
   /** That no frame's network depends on. */
   readonly apart: readonly RegExp[];
+  /** Of those, whether this one matters beside the port's other lines. */
+  readonly matters?: (line: string, lines: readonly string[]) => boolean;
 }
 
 /**
@@ -18,7 +20,7 @@ export interface KnownWords {
  */
 export function knownPorts(
   sections: Iterable<readonly [portId: string, lines: readonly string[]]>,
-  { networks, apart }: KnownWords,
+  { networks, apart, matters = () => false }: KnownWords,
   vlansOf: (lines: readonly string[], portId: string) => FoundVlans,
   names: Iterable<string> = [...sections].map(([portId]) => portId),
 ): Required<Pick<SwitchSnapshot, 'ports' | 'unread'>> {
@@ -29,7 +31,7 @@ export function knownPorts(
   for (const [portId, lines] of sections) {
     const known = lines.filter((line) => isOne(networks, line));
     const odd = [
-      ...lines.filter((line) => !known.includes(line) && !isOne(apart, line)),
+      ...lines.filter((line) => !known.includes(line) && (!isOne(apart, line) || matters(line, lines))),
       // a subinterface takes frames of the port
       ...parts.filter((name) => name.startsWith(`${portId}.`)).map((name) => `interface ${name}`),
     ];

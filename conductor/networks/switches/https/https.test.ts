@@ -215,6 +215,26 @@ describe('NVUE', () => {
 });
 
 describe('AOS-CX', () => {
+  test('a model that routes at no port is read, and refused in words', async () => {
+    const simulated = await kept(startAosCxApi(['1/1/1']));
+    simulated.state.version = 'PL.10.08.0001';
+    const connection = connect('aos-cx', simulated.access);
+    const { message } = await failure(connection.apply([{ portId: '1/1/1', vlans: portVlans(undefined) }]));
+    expect(message).toMatch(/port 1\/1\/1 of switch .* can't be set to isolated: AOS-CX on the 4100i, 6000 and 6100/);
+    expect(simulated.state.ports.get('1/1/1')?.routing).toBe(false);
+  });
+
+  test('an address that nobody took away fails an isolation, and is named', async () => {
+    const simulated = await kept(startAosCxApi(['1/1/1', '1/1/2']));
+    const port = simulated.state.ports.get('1/1/1');
+    if (port) port.below = { ip6_addresses: { '2001:db8::1/64': '/rest/v10.04/x' } };
+    simulated.state.mirrors = { 1: { output_port: { '1/1/2': '/rest/v10.04/system/interfaces/1%2F1%2F2' } } };
+    const connection = connect('aos-cx', simulated.access);
+    const isolate = (portId: string) => failure(connection.apply([{ portId, vlans: portVlans(undefined) }]));
+    expect((await isolate('1/1/1')).message).toContain('1/1/1 has "ip6_addresses');
+    expect((await isolate('1/1/2')).message).toContain('1/1/2 has "mirror 1 output_port"');
+  });
+
   test('ends its session, and has one at a time', async () => {
     const simulated = await kept(startAosCxApi(['1/1/1']));
     simulated.state.mostSessions = 1;

@@ -35,6 +35,7 @@ export function restSession(base: string): OpenCommandLine {
       const answer = await lane.ask({ ...request, inSession: true }, stop);
       // what is to go may have gone
       if (answer.status < 300 || (method === 'DELETE' && answer.status === 404)) return answer.text();
+      if (method === 'GET' && answer.status === 404) return noResource;
       const words = shortened(answer.text()) || `HTTP ${answer.status}`;
       throw new AppError('switch_error', `switch ${endpoint} refused ${command}: ${words}`);
     };
@@ -72,6 +73,9 @@ export function restSession(base: string): OpenCommandLine {
     };
   };
 }
+
+/** Of a model that lacks it. */
+const noResource = 'null';
 
 /** On which requests that are alike go at the same time. */
 const mostConnections = 6;

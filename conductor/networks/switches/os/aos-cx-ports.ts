@@ -7,12 +7,15 @@ import {
   type KnownWords,
   knownPorts,
 } from '#conductor/networks/switches/command-line/known-ports.ts';
+import { linesNaming } from '#conductor/networks/switches/command-line/named-elsewhere.ts';
 import { defaultVlan } from '#conductor/networks/switches/command-line/switchport-lines.ts';
 
-/** What ports of HPE Aruba AOS-CX are, from their lines and `show interface brief`. Pure. */
+/** What ports of HPE Aruba AOS-CX are, from the configuration and `show interface brief`. Pure. */
 
 /** A row of the brief table. */
 interface ShownPort {
+  /** Untagged VLAN, after what a login at the port may have changed. */
+  readonly native: number | undefined;
   /** `routed`, `access`, `trunk` */
   readonly mode: string;
   /** The configuration does not say on every model which ports are up. */
@@ -20,8 +23,13 @@ interface ShownPort {
 }
 
 export function shownPorts(brief: string): Map<string, ShownPort> {
-  const rows = brief.matchAll(/^(\d\S+|lag\d+)\s+\S+\s+([a-z]+)\s.*?\s(yes|no)\s+(?:up|down)\b/gm);
-  return new Map([...rows].map(([, portId = '', mode = '', isIn]) => [portId, { mode, isEnabled: isIn === 'yes' }]));
+  const rows = brief.matchAll(/^(\d\S+|lag\d+)\s+(\S+)\s+([a-z]+)\s.*?\s(yes|no)\s+(?:up|down)\b/gm);
+  return new Map(
+    [...rows].map(([, portId = '', native, mode = '', isIn]) => [
+      portId,
+      { native: readVlan(native), mode, isEnabled: isIn === 'yes' },
+    ]),
+  );
 }
 
 const list = String.raw`\d{1,4}([,-]\d{1,4})*`;
@@ -33,7 +41,6 @@ const words: KnownWords = {
     new RegExp(`^vlan trunk allowed (all|${list})$`),
     /^lag \d+$/,
     /^description .*$/,
-    /^(ip|ipv6) address .*$/,
   ],
   apart: [
     beginning(
@@ -82,23 +89,35 @@ const words: KnownWords = {
   ],
 };
 
-/** The letters in `!Version ArubaOS-CX PL.10.08.0001`: 4100i, 6000 and 6100 route at no port. */
-const withoutRouting = ['PL', 'RL'];
+/** What names a port and sends it nothing: where a mirror takes its frames from, what follows a link's state. */
+const namedApart = [/^source interface /, /^(no )?track /, /^(no )?mac-address-table /, /^description /];
+
+/** @param version such as `PL.10.08.0001`: 4100i, 6000 and 6100 route at no port; `undefined` = it does not say its family */
+export function familyRoutes(version: string | undefined): boolean | undefined {
+  const letters = /^([A-Z]{2})\./.exec(version ?? '')?.[1];
+  return letters === undefined ? undefined : !['PL', 'RL'].includes(letters);
+}
 
 export function readAosCxPorts(
   config: string,
   sections: ReadonlyMap<string, readonly string[]>,
   shown: ReadonlyMap<string, ShownPort>,
 ) {
-  const family = /^!Version ArubaOS-CX ([A-Z]{2})\./m.exec(config)?.[1];
-  const canRoute = family === undefined ? undefined : !withoutRouting.includes(family);
-  const mirrors = new Set([...config.matchAll(/^\s+destination interface (\S+)/gm)].map((match) => match[1]));
+  const canRoute = familyRoutes(/^!Version ArubaOS-CX (\S+)/m.exec(config)?.[1]);
+  const elsewhere = linesNaming(config, sections.keys(), namedApart);
+  const withUses = [...sections].map(([portId, lines]) => {
+    const its = shown.get(portId);
+    const vlan = nativeOf(lines);
+    const isOdd = vlan !== undefined && its?.native !== undefined && its.native !== vlan;
+    const more = isOdd ? [`in effect: VLAN ${its.native}`] : [];
+    return [portId, [...lines, ...(elsewhere.get(portId) ?? []), ...more]] as const;
+  });
   const vlans = [...config.matchAll(/^vlan ([\d,-]+)\s*$/gm)].map((match) => readVlans(match[1] ?? ''));
   return {
     ...knownPorts(
-      sections,
+      withUses,
       words,
-      (lines, portId) => (mirrors.has(portId) ? 'other' : vlansOf(lines, shown.get(portId), canRoute)),
+      (lines, portId) => vlansOf(lines, shown.get(portId), canRoute),
       new Set([...sections.keys(), ...shown.keys()]),
     ),
     carried: carriedBy(sections, (lines, portId) => (isRouted(lines, shown.get(portId), canRoute) ? [] : undefined)),
@@ -110,19 +129,23 @@ export function readAosCxPorts(
   };
 }
 
-const noIsolation =
+/** The untagged VLAN that lines give, where they do. */
+function nativeOf(lines: readonly string[]): number | undefined {
+  return readVlan(lines.flatMap((line) => /^vlan (?:access|trunk native) (\d+)/.exec(line)?.[1] ?? [])[0]);
+}
+
+export const noIsolation =
   'AOS-CX on the 4100i, 6000 and 6100 routes at no port, and Baton isolates a port by `routing`: such a switch can be read, ' +
   'and is set by hand (network_interface flat or noop)';
 
 function isRouted(lines: readonly string[], shown: ShownPort | undefined, canRoute: boolean | undefined): boolean {
   if (lines.some((line) => /^(no routing|vlan |lag \d)/.test(line))) return false;
   // without a word of the switch about it, a port may be in VLAN 1
-  return lines.includes('routing') || (shown ? shown.mode === 'routed' : canRoute === true);
+  return shown ? shown.mode === 'routed' : lines.includes('routing') || canRoute === true;
 }
 
 function vlansOf(lines: readonly string[], shown: ShownPort | undefined, canRoute: boolean | undefined): FoundVlans {
-  if (lines.some((line) => /^(ip|ipv6) address /.test(line) || /^lag \d/.test(line))) return 'other';
-  if (describedIn(lines).isDown) return 'other';
+  if (lines.some((line) => /^lag \d/.test(line)) || describedIn(lines).isDown) return 'other';
   if (isRouted(lines, shown, canRoute)) return isolated;
   if (lines.includes('routing') || shown?.mode === 'routed') return 'other';
   const isTrunk = lines.some((line) => line.startsWith('vlan trunk '));

@@ -17,6 +17,7 @@ import {
   type KnownWords,
   knownPorts,
 } from '#conductor/networks/switches/command-line/known-ports.ts';
+import { linesNaming } from '#conductor/networks/switches/command-line/named-elsewhere.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
@@ -44,9 +45,10 @@ export const os10: SwitchOs = {
   transports: { ssh: shell(shellForms.os10) },
   portId: /^(ethernet\d+\/\d+\/\d+(:\d+)?|port-channel\d+)$/,
   read: {
-    commands: ['show running-configuration interface', 'show vlan'],
-    parse: ([config = '', vlans = '']) => ({
-      ...knownPorts(sectionsOf(config), words, vlansOf),
+    // the second configuration is asked for what it says beside interfaces
+    commands: ['show running-configuration interface', 'show vlan', 'show running-configuration'],
+    parse: ([config = '', vlans = '', whole = '']) => ({
+      ...knownPorts(withUses(sectionsOf(config), whole), words, vlansOf),
       carried: carriedBy(sectionsOf(config), (lines) =>
         lines.includes('no switchport') && lines.every((line) => !line.startsWith('channel-group')) ? [] : undefined,
       ),
@@ -97,16 +99,27 @@ function sectionsOf(config: string): Map<string, readonly string[]> {
   return interfaceSections(config.replace(/^(\s*description) "(.*)"$/gm, '$1 $2'));
 }
 
+/** A link to the pair, which carries all, looks like an isolated port but for `discovery-interface`; so does a mirror's end. */
+function withUses(sections: ReadonlyMap<string, readonly string[]>, whole: string) {
+  const elsewhere = linesNaming(whole, sections.keys(), namedApart);
+  return [...sections].map(([portId, lines]) => [portId, [...lines, ...(elsewhere.get(portId) ?? [])]] as const);
+}
+
+/** What names a port and sends it nothing: where a mirror takes its frames from, what follows a link's state. */
+const namedApart = [/^source interface /, /^(no )?track /, /^(up|down)stream /, /^description /];
+
 const words: KnownWords = {
-  networks: [...switchportWords.networks, /^(ip|ipv6) address .*$/],
+  networks: switchportWords.networks,
   apart: [...switchportWords.apart, beginning('edge-port', 'default vlan-id')],
+  // a routed port that advertises itself as a router is in use
+  matters: (line, lines) =>
+    lines.includes('no switchport') && /^(ip|ipv6) /.test(line) && !/^ip(v6)? (access-group|dhcp snooping) /.test(line),
 };
 
 /** A trunk's access VLAN is its untagged one. */
 function vlansOf(lines: readonly string[]): FoundVlans {
   if (describedIn(lines).isDown || lines.some((line) => line.startsWith('channel-group'))) return 'other';
-  const isRouted = lines.includes('no switchport');
-  if (isRouted) return lines.some((line) => /^(ip|ipv6) address /.test(line)) ? 'other' : isolated;
+  if (lines.includes('no switchport')) return lines.some((line) => line.startsWith('switchport ')) ? 'other' : isolated;
   const vlan = vlanAfter(lines, 'switchport access vlan', undefined);
   const mode = lines.find((line) => line.startsWith('switchport mode '));
   if (vlan === undefined) return 'other';

@@ -4,6 +4,7 @@ import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-
 import { switchDrivers } from '#conductor/networks/switches/index.ts';
 import { parseXml } from '#conductor/networks/switches/netconf/xml.ts';
 import { aosCx } from '#conductor/networks/switches/os/aos-cx.ts';
+import { aosCxRest } from '#conductor/networks/switches/os/aos-cx-rest.ts';
 import { cumulus } from '#conductor/networks/switches/os/cumulus.ts';
 import { eos } from '#conductor/networks/switches/os/eos.ts';
 import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';
@@ -18,7 +19,7 @@ import * as fc from '#test/fuzz/fast-check.ts';
 /** Over drawn mixtures of lines, no port that may be in a network is read as isolated. */
 
 interface System {
-  readonly os: SwitchOs;
+  readonly os: Pick<SwitchOs, 'name' | 'read'>;
   readonly port: string;
   /** Lines of a port that is in nothing. */
   readonly isolated: readonly string[];
@@ -126,8 +127,24 @@ const systems: readonly System[] = [
     port: 'ethernet1/1/1',
     isolated: ['no switchport'],
     apart: ciscoApart,
-    networks: [...ciscoNetworks, 'virtual-network', 'channel-group 7 mode', subinterface('ethernet1/1/1')],
-    print: (lines) => [section('ethernet1/1/1', lines), '* 1 Active'],
+    networks: [
+      ...ciscoNetworks,
+      'virtual-network',
+      'channel-group 7 mode',
+      'ipv6 nd',
+      'dot1x port-control',
+      subinterface('ethernet1/1/1'),
+      `${top}monitor session 1\n destination interface ethernet1/1/1\n description`,
+      `${top}vlt-domain 1\n discovery-interface ethernet1/1/25,1/1/1-1/1/2\n description`,
+    ],
+    print: (lines) => [
+      section(
+        'ethernet1/1/1',
+        lines.filter((line) => !line.startsWith(top) || line.startsWith(`${top}interface`)),
+      ),
+      '* 1 Active',
+      section('ethernet1/1/1', lines),
+    ],
   },
   {
     os: aosCx,
@@ -141,12 +158,45 @@ const systems: readonly System[] = [
       'vlan translate',
       'vrf attach',
       'ip address',
+      'ipv6 address',
       'lag',
+      'aaa authentication port-access',
+      'port-access',
+      'mvrp',
       subinterface('1/1/1'),
+      `${top}mirror session 1\n destination interface 1/1/4,1/1/1-1/1/2\n comment`,
+      `${top}vsx\n inter-switch-link 1/1/1\n role`,
     ],
     print: (lines) => [
       `!Version ArubaOS-CX GL.10.13.0001\nvlan 1\n${section('1/1/1', lines)}`,
       '1/1/1     --      routed 25G-DAC3       yes     up                              25000',
+    ],
+  },
+  {
+    os: { name: 'aos-cx over HTTPS', read: aosCxRest.read },
+    port: '1/1/1',
+    isolated: ['routing yes'],
+    apart: ['description node', 'mtu 9198', 'qos dscp'],
+    networks: [
+      'vlan_mode',
+      'vlan_tag',
+      'vlan_trunks',
+      'applied_vlan_tag',
+      'vrf',
+      'ip4_address',
+      'ip6_address_link_local x',
+      'vlan_translations x',
+      'port_access_auth_role',
+      'port_access_vlan_tag',
+      `${top}ip6_addresses`,
+      `${top}port_access_auth_configurations dot1x`,
+    ],
+    print: (lines) => [
+      JSON.stringify({ '1/1/1': { ...treeOf(within(lines)), routing: lines.includes('routing yes') } }),
+      '{"1":""}',
+      JSON.stringify({ '1/1/1': treeOf(tops(lines)) }),
+      'null',
+      'null',
     ],
   },
   {
@@ -266,7 +316,7 @@ const systems: readonly System[] = [
 
 test('each system that is read by its lines is here', () => {
   const names = [...switchDrivers.values()].map(({ name }) => name).filter((name) => name !== 'ovs' && name !== 'fake');
-  expect(systems.map(({ os }) => os.name).sort()).toEqual(names.sort());
+  expect(systems.map(({ os }) => os.name).sort()).toEqual([...names, 'aos-cx over HTTPS'].sort());
 });
 
 test.each(systems.map((system) => [system.os.name, system] as const))(

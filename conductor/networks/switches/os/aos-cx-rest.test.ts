@@ -1,0 +1,142 @@
+import { expect, test } from 'vitest';
+import { type FoundVlans, isolated, portVlans } from '#conductor/model/port-vlans.ts';
+import { aosCxRest } from '#conductor/networks/switches/os/aos-cx-rest.ts';
+
+const base = '/rest/v10.04/system';
+const linkTo = (...vlans: number[]) => Object.fromEntries(vlans.map((vlan) => [vlan, `${base}/vlans/${vlan}`]));
+
+/** As a port of 10.09 is printed that nobody has set: what is empty is a list, what is below it a path. */
+const plain = {
+  routing: true,
+  vlan_mode: null,
+  vlan_tag: null,
+  vlan_trunks: [],
+  applied_vlan_mode: null,
+  applied_vlan_tag: null,
+  applied_vlan_trunks: [],
+  vlan_translations: {},
+  vlans_per_protocol: {},
+  vrf: { default: `${base}/vrfs/default` },
+  ip4_address: null,
+  ip4_address_secondary: [],
+  ip6_addresses: `${base}/interfaces/1%2F1%2F1/ip6_addresses`,
+  ip6_address_link_local: {},
+  ipv6_address_autoconfig_enable: false,
+  mvrp_enable: false,
+  aaa_auth_precedence: {},
+  port_access_vlan_tag: null,
+  port_access_vlan_trunks: [],
+  port_access_auth_configurations: `${base}/interfaces/1%2F1%2F1/port_access_auth_configurations`,
+  interfaces: { '1/1/1': `${base}/interfaces/1%2F1%2F1` },
+  lacp: null,
+  other_config: { lldp_med_capability_disable: false },
+};
+const switched = { ...plain, routing: false, vrf: null };
+const access = { ...switched, vlan_mode: 'access', vlan_tag: linkTo(10), applied_vlan_tag: linkTo(10) };
+const trunk = { ...switched, vlan_mode: 'native-untagged', vlan_tag: linkTo(10), vlan_trunks: linkTo(10, 20) };
+
+interface Answers {
+  readonly others?: object;
+  readonly vlans?: unknown;
+  readonly below?: object;
+  readonly mirrors?: unknown;
+  readonly system?: unknown;
+}
+const read = (port: object, { others, vlans = linkTo(1, 10), below, mirrors = {}, system = {} }: Answers = {}) =>
+  aosCxRest.read.parse(
+    [
+      { '1/1/1': port, ...others },
+      vlans,
+      { '1/1/1': { ip6_addresses: {}, port_access_auth_configurations: {}, ...below } },
+      mirrors,
+      system,
+    ].map((answer) => JSON.stringify(answer)),
+  );
+
+test.each<[string, object, FoundVlans]>([
+  ['a routed port', plain, isolated],
+  ['a routed port of no VRF', { ...plain, vrf: null }, isolated],
+  ['an access port', access, portVlans(10)],
+  ['an access port whose VLAN is a path', { ...access, vlan_tag: `${base}/vlans/10` }, portVlans(10)],
+  ['a trunk', trunk, portVlans(10, [20])],
+  ['a trunk whose VLANs are paths', { ...trunk, vlan_trunks: [`${base}/vlans/20`] }, portVlans(undefined, [20])],
+  ['a trunk of all', { ...trunk, vlan_trunks: [] }, 'other'],
+  ['a trunk with a strange VLAN', { ...trunk, vlan_trunks: { 20: '', 4095: '' } }, 'other'],
+  ['a trunk with a word for a VLAN', { ...trunk, vlan_trunks: { 20: '', voice: '' } }, 'other'],
+  ['two access VLANs', { ...access, vlan_tag: linkTo(10, 20) }, 'other'],
+  ['an access port with a trunk’s VLANs', { ...access, vlan_trunks: linkTo(20) }, 'other'],
+  ['nothing about routing', { ...plain, routing: null }, 'other'],
+])('%s', (_, port, vlans) => {
+  expect(read(port).ports.get('1/1/1')).toEqual(vlans);
+});
+
+test.each<[string, object, Answers]>([
+  ['vlan_mode', { vlan_mode: 'access' }, {}],
+  ['vlan_tag', { vlan_tag: linkTo(10) }, {}],
+  ['a path for vlan_tag', { vlan_tag: `${base}/vlans/10` }, {}],
+  ['vlan_trunks', { vlan_trunks: linkTo(10) }, {}],
+  ['another vrf', { vrf: { blue: `${base}/vrfs/blue` } }, {}],
+  ['another vrf as a path', { vrf: `${base}/vrfs/blue` }, {}],
+  ['an address', { ip4_address: '192.0.2.1/24' }, {}],
+  ['a second address', { ip4_address_secondary: ['192.0.2.1/24'] }, {}],
+  ['an address from DHCP', { active_ip4_address: '192.0.2.1/24' }, {}],
+  ['link-local addresses', { ipv6_address_linklocal_enable: true }, {}],
+  ['an IPv6 address', {}, { below: { ip6_addresses: { '2001:db8::1/64': '' } } }],
+  ['IPv6 addresses that were not shown', {}, { below: { ip6_addresses: `${base}/interfaces/x/ip6_addresses` } }],
+  ['a translation', { vlan_translations: { 100: 7 } }, {}],
+  ['a VLAN by protocol', { vlans_per_protocol: { ip: 7 } }, {}],
+  ['MVRP', { mvrp_enable: true }, {}],
+  ['802.1X', {}, { below: { port_access_auth_configurations: { dot1x: { auth_enable: true } } } }],
+  ['802.1X that was not shown', {}, { below: { port_access_auth_configurations: { dot1x: `${base}/x` } } }],
+  ['a role', { port_access_auth_role: { guest: '' } }, {}],
+  ['a VLAN by login', { port_access_vlan_tag: linkTo(10) }, {}],
+  ['a VLAN in effect', { applied_vlan_tag: linkTo(10) }, {}],
+  ['a subinterface', {}, { others: { '1/1/1.10': { ...plain, type: 'vlansubint' } } }],
+  ['a LAG', {}, { others: { lag7: { ...plain, interfaces: { '1/1/1': '' } } } }],
+  ['a LAG of its own word', { other_config: { 'lacp-aggregation-key': '7' } }, {}],
+  ['a mirror', {}, { mirrors: { 1: { output_port: { '1/1/1': `${base}/interfaces/1%2F1%2F1` } } } }],
+  ['a mirror by a path', {}, { mirrors: { 1: { output_port: [`${base}/interfaces/1%2F1%2F1`] } } }],
+])('a routed port with %s is not isolated', (_, port, answers) => {
+  expect(read({ ...plain, ...port }, answers).ports.get('1/1/1')).toBe('other');
+});
+
+test('what is not known is quoted', () => {
+  const { unread } = read({ ...access, applied_vlan_tag: linkTo(20), ip4_address: '192.0.2.1/24' });
+  expect(unread?.get('1/1/1')).toEqual(['ip4_address "192.0.2.1/24"', 'applied_vlan_tag 20']);
+});
+
+test('a login that is switched off, a mirror that sends elsewhere, and a model without mirrors change nothing', () => {
+  const below = { port_access_auth_configurations: { dot1x: { auth_enable: false } } };
+  expect(read(plain, { below }).ports.get('1/1/1')).toEqual(isolated);
+  const mirrors = { 1: { output_port: { '1/1/2': '' } }, 2: { output_port: [] } };
+  expect(read(plain, { mirrors }).ports.get('1/1/1')).toEqual(isolated);
+  expect(read(plain, { mirrors: null }).ports.get('1/1/1')).toEqual(isolated);
+});
+
+test('a mirror that does not say where it sends frames is refused', () => {
+  expect(() => read(plain, { mirrors: { 1: { active: true } } })).toThrow(/is not what was asked for/);
+  expect(() => read(plain, { mirrors: { 1: `${base}/mirrors/1` } })).toThrow(/is not what was asked for/);
+});
+
+test.each([
+  [null, 'unknown'],
+  [{}, 'unknown'],
+  [[], 'unknown'],
+  [{ 1: '', native: '' }, 'unknown'],
+  [{ 1: '', 10: '' }, new Set([1, 10])],
+])('VLANs %j are %j', (vlans, expected) => {
+  expect(read(plain, { vlans }).vlans).toEqual(expected);
+});
+
+test.each([
+  ['PL.10.08.0001', true],
+  ['RL.10.09.0010', true],
+  ['FL.10.13.1000', false],
+  ['Virtual.10.13.1000', false],
+  [null, false],
+])('ports of version %s are fixed: %s', (version, isFixed) => {
+  const { fixed } = read(access, { system: { software_version: version } });
+  expect(fixed?.get('1/1/1')?.startsWith('AOS-CX on the 4100i, 6000 and 6100 routes at no port') ?? false).toBe(
+    isFixed,
+  );
+});
