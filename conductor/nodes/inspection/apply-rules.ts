@@ -10,6 +10,7 @@ import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import { followDriver } from '#conductor/nodes/change-node.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { findInventory, updatePluginData } from '#conductor/nodes/inspection/inventory-store.ts';
+import { planWithMatches } from '#conductor/nodes/inspection/rules/match-apart.ts';
 import { planRules, type RulesPlan } from '#conductor/nodes/inspection/rules/plan-rules.ts';
 import { readStoredRules } from '#conductor/nodes/inspection/rules/rule-resource.ts';
 import { addHistory, describePaths } from '#conductor/nodes/node-history.ts';
@@ -135,7 +136,7 @@ async function planFor(db: Queryable, context: RulesContext, { nodeUuid, invento
   const rules = [...stored.rules, ...context.inspectionRules].sort((one, other) => other.priority - one.priority);
   const node = await getNode(db, nodeUuid);
   const ports = await listNodePorts(db, nodeUuid);
-  const plan = planRules(rules, {
+  const given = {
     node: { ...describeNode(node), uuid: nodeUuid, provision_state: node.provisionState },
     inventory,
     plugin_data: pluginData ?? {},
@@ -144,8 +145,15 @@ async function planFor(db: Queryable, context: RulesContext, { nodeUuid, invento
       address: port.address,
       document: describeRow(portResource, port),
     })),
-  });
-  return { node, ports, plan, unreadable: stored.faults };
+  };
+  try {
+    const plan = await planWithMatches((matches) => planRules(rules, given, matches));
+    return { node, ports, plan, unreadable: stored.faults };
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    const plan = planRules([], given, () => false);
+    return { node, ports, plan, unreadable: [...stored.faults, errorChain(error)] };
+  }
 }
 
 /** @throws AppError `invalid_argument`, `conflict` where the rules' changes can't be made */

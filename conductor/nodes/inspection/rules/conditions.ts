@@ -4,8 +4,13 @@ import { itemsOf, type RuleCall, type Signature } from '#conductor/nodes/inspect
 
 type Given = Readonly<Record<string, unknown>>;
 
+/** Whether a regular expression (flag `u`) is found in a text. */
+export type Matches = (regex: string, text: string) => boolean;
+
 /** Ironic's conditions; texts and numbers that are written alike are equal. */
-const conditions: Readonly<Record<string, Signature & { readonly holds: (given: Given) => boolean }>> = {
+const conditions: Readonly<
+  Record<string, Signature & { readonly holds: (given: Given, matches: Matches) => boolean }>
+> = {
   eq: inPairs((one, other) => textOf(one) === textOf(other)),
   lt: inPairs((one, other) => compare(one, other) < 0),
   gt: inPairs((one, other) => compare(one, other) > 0),
@@ -30,19 +35,19 @@ const conditions: Readonly<Record<string, Signature & { readonly holds: (given: 
 export const conditionArguments: Readonly<Record<string, Signature>> = conditions;
 
 /** Whether the condition holds. Pure. */
-export function holds({ loop, multiple = 'any', ...call }: RuleCall, subject: RuleSubject): boolean {
+export function holds({ loop, multiple = 'any', ...call }: RuleCall, subject: RuleSubject, matches: Matches): boolean {
   const items = itemsOf(loop);
-  if (items === undefined) return holdsOnce(call, subject);
-  const each = (item: unknown): boolean => holdsOnce(call, { ...subject, item: fillIn(item, subject) });
+  if (items === undefined) return holdsOnce(call, subject, matches);
+  const each = (item: unknown): boolean => holdsOnce(call, { ...subject, item: fillIn(item, subject) }, matches);
   if (multiple === 'all') return items.every(each);
   if (multiple === 'any') return items.some(each);
   return each(multiple === 'first' ? items[0] : items.at(-1));
 }
 
-function holdsOnce({ op, args }: RuleCall, subject: RuleSubject): boolean {
+function holdsOnce({ op, args }: RuleCall, subject: RuleSubject, matches: Matches): boolean {
   const name = op.replace(/^!\s*/, '');
   const given = Object.fromEntries(Object.entries(args).map(([key, value]) => [key, fillIn(value, subject)]));
-  return (conditions[name]?.holds(given) ?? false) !== op.startsWith('!');
+  return (conditions[name]?.holds(given, matches) ?? false) !== op.startsWith('!');
 }
 
 function inPairs(test: (one: unknown, other: unknown) => boolean) {
@@ -63,7 +68,7 @@ function withRegex(whole: (regex: string) => string) {
     required: ['value', 'regex'],
     optional: [],
     fault: ({ regex }: Given) => regexFault(textOf(regex)),
-    holds: ({ value, regex }: Given) => new RegExp(whole(textOf(regex)), 'u').test(textOf(value)),
+    holds: ({ value, regex }: Given, matches: Matches) => matches(whole(textOf(regex)), textOf(value)),
   };
 }
 

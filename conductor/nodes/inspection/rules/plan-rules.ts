@@ -3,6 +3,7 @@ import { TraitName } from '#conductor/model/trait-name.ts';
 import { withCapability, withoutCapability } from '#conductor/nodes/boot-mode.ts';
 import { holds } from '#conductor/nodes/inspection/rules/conditions.ts';
 import { fillIn, type RuleSubject, textOf } from '#conductor/nodes/inspection/rules/fill-in.ts';
+import type { RuleMatches } from '#conductor/nodes/inspection/rules/match-apart.ts';
 import { type InspectionRule, itemsOf, type RuleCall, type Signature } from '#conductor/nodes/inspection-rule.ts';
 
 /** What rules are given: what they may look at, and the node's ports, each as the API has it. */
@@ -90,7 +91,7 @@ function draftOf({ ports, ...subject }: RulesGiven): Draft {
 }
 
 /** Each rule sees what those before it have changed; a failure ends them. Pure. */
-export function planRules(rules: readonly InspectionRule[], given: RulesGiven): RulesPlan {
+export function planRules(rules: readonly InspectionRule[], given: RulesGiven, matches: RuleMatches): RulesPlan {
   const draft = draftOf(given);
   const applied: string[] = [];
   let openLines: number | undefined;
@@ -98,7 +99,9 @@ export function planRules(rules: readonly InspectionRule[], given: RulesGiven): 
     if (
       draft.failure !== undefined ||
       draft.fault !== undefined ||
-      !conditions.every((condition) => holds(condition, draft.subject))
+      !conditions.every((condition) =>
+        holds(condition, draft.subject, (regex, text) => matches(description, regex, text)),
+      )
     )
       continue;
     applied.push(description);

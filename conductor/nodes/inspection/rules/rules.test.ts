@@ -1,8 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { holds } from '#conductor/nodes/inspection/rules/conditions.ts';
-import { planRules, type RulesGiven } from '#conductor/nodes/inspection/rules/plan-rules.ts';
+import type { RuleSubject } from '#conductor/nodes/inspection/rules/fill-in.ts';
+import { planRules, type RulesGiven, type RulesPlan } from '#conductor/nodes/inspection/rules/plan-rules.ts';
 import { parseRulesFile } from '#conductor/nodes/inspection/rules/rules-file.ts';
+import type { InspectionRule, RuleCall } from '#conductor/nodes/inspection-rule.ts';
+
+const found = (regex: string, text: string): boolean => new RegExp(regex, 'u').test(text);
+const holdsHere = (condition: RuleCall, subject: RuleSubject): boolean => holds(condition, subject, found);
+const plan = (rules: readonly InspectionRule[], given: RulesGiven): RulesPlan =>
+  planRules(rules, given, (_rule, regex, text) => found(regex, text));
 
 const subject = {
   node: { name: null, driver: 'ipmi', driver_info: {}, properties: { capabilities: 'boot_mode:uefi' }, extra: {} },
@@ -48,7 +55,7 @@ const cases: [op: string, args: Record<string, unknown>, expected: boolean][] = 
   ['is-none', { value: '{inventory[constructor]}' }, true],
 ];
 test.each(cases)('%s %j is %s', (op, args, expected) => {
-  expect(holds({ op, args }, subject)).toBe(expected);
+  expect(holdsHere({ op, args }, subject)).toBe(expected);
 });
 
 const file = `
@@ -72,8 +79,8 @@ const file = `
 `;
 
 test('rules run by priority, and see what those before have changed', () => {
-  const plan = planRules(parseRulesFile(file, 'rules.yaml'), subject);
-  expect(plan).toEqual({
+  const planned = plan(parseRulesFile(file, 'rules.yaml'), subject);
+  expect(planned).toEqual({
     applied: ['first', 'later'],
     patch: [
       { op: 'add', path: '/driver_info/ipmi_username', value: 'admin' },
@@ -121,8 +128,8 @@ test('ports are changed by UUID or MAC address, and what was found besides by pa
 `,
     'f',
   );
-  const plan = planRules(rules, { ...subject, inventory: { nic: '52:54:00:00:00:01' } });
-  expect(plan.ports).toEqual([
+  const planned = plan(rules, { ...subject, inventory: { nic: '52:54:00:00:00:01' } });
+  expect(planned.ports).toEqual([
     {
       uuid: '0b1c2d3e-0000-4000-8000-000000000001',
       patch: [
@@ -133,14 +140,14 @@ test('ports are changed by UUID or MAC address, and what was found besides by pa
       ],
     },
   ]);
-  expect(plan.pluginData).toEqual({ parsed_lldp: {}, site: { rack: 'r1', tags: ['r1'] } });
-  expect(plan.patch).toEqual([
+  expect(planned.pluginData).toEqual({ parsed_lldp: {}, site: { rack: 'r1', tags: ['r1'] } });
+  expect(planned.patch).toEqual([
     { op: 'add', path: '/properties/capabilities', value: 'boot_mode:uefi,tier:gold' },
     { op: 'add', path: '/properties/capabilities', value: 'tier:gold' },
     { op: 'add', path: '/extra/rack', value: 'r1' },
   ]);
-  expect(plan.changed).toContain('/ports/52:54:00:00:00:01/extra/leaf');
-  expect(plan.changed).toContain('/plugin_data/site/rack');
+  expect(planned.changed).toContain('/ports/52:54:00:00:00:01/extra/leaf');
+  expect(planned.changed).toContain('/plugin_data/site/rack');
   expect(subject.plugin_data, 'left as it was').toEqual({ parsed_lldp: { eth0: { switch_system_name: 'leaf1' } } });
 });
 
@@ -149,7 +156,7 @@ test.each([
   ['{inventory[nothing]}', /it is none/],
 ])('a port that the node does not have is a fault: %s', (id, fault) => {
   const rules = parseRulesFile(`[{actions: [{op: set-port-attribute, args: ["${id}", /extra/a, b]}]}]`, 'f');
-  expect(planRules(rules, subject)).toMatchObject({ ports: [], fault: expect.stringMatching(fault) as unknown });
+  expect(plan(rules, subject)).toMatchObject({ ports: [], fault: expect.stringMatching(fault) as unknown });
 });
 
 test("the manual's example is read", async () => {
@@ -158,15 +165,14 @@ test("the manual's example is read", async () => {
     ...subject,
     inventory: { system_vendor: { manufacturer: 'Lenovo', serial_number: 'J1' }, bmc_address: '10.2.1.9' },
   };
-  const { applied, patch } = planRules(parseRulesFile(example, 'inspection-rules.yaml'), lenovo);
+  const { applied, patch } = plan(parseRulesFile(example, 'inspection-rules.yaml'), lenovo);
   expect(applied).toEqual(['Lenovos of rack 1']);
   expect(patch).toContainEqual({ op: 'add', path: '/name', value: 'r1-J1' });
   const withGpu = (passed: boolean) => ({
     ...subject,
     inventory: { baton_accelerators: [{ vendor_id: '10de' }], disks: [{ baton_health: { passed } }] },
   });
-  const appliedTo = (machine: RulesGiven) =>
-    planRules(parseRulesFile(example, 'inspection-rules.yaml'), machine).applied;
+  const appliedTo = (machine: RulesGiven) => plan(parseRulesFile(example, 'inspection-rules.yaml'), machine).applied;
   expect(appliedTo(withGpu(true))).toEqual(["NVIDIA's GPUs, and no disk that is failing"]);
   expect(appliedTo(withGpu(false))).toEqual([]);
 });
@@ -178,8 +184,8 @@ test.each([
   ['last', true],
 ] as const)('a condition with a loop holds for %s of its items', (multiple, expected) => {
   const values = [vendor, '{item}'];
-  expect(holds({ op: 'eq', args: { values }, loop: ['HPE', 'Dell Inc.'], multiple }, subject)).toBe(expected);
-  expect(holds({ op: 'eq', args: { values: [vendor, 'Dell Inc.'] }, loop: [], multiple }, subject)).toBe(true);
+  expect(holdsHere({ op: 'eq', args: { values }, loop: ['HPE', 'Dell Inc.'], multiple }, subject)).toBe(expected);
+  expect(holdsHere({ op: 'eq', args: { values: [vendor, 'Dell Inc.'] }, loop: [], multiple }, subject)).toBe(true);
 });
 
 test('an action with a loop is done for each item of a list, once for an object, and once with an empty list', () => {
@@ -197,7 +203,7 @@ test('an action with a loop is done for each item of a list, once for an object,
 `,
     'f',
   );
-  expect(planRules(rules, subject)).toMatchObject({
+  expect(plan(rules, subject)).toMatchObject({
     patch: [
       { path: '/driver_info/ipmi_username', value: 'admin' },
       { path: '/driver_info/ipmi_address', value: '10.1.2.3' },
@@ -221,15 +227,15 @@ test.each([
     - {op: log, args: [later]}
 `;
   const inventory = { interface: { name } };
-  expect(planRules(parseRulesFile(text, 'f'), { ...subject, inventory })).toMatchObject(expected);
+  expect(plan(parseRulesFile(text, 'f'), { ...subject, inventory })).toMatchObject(expected);
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   const direct = parseRulesFile(
     '[{actions: [{op: set-attribute, args: ["/extra/{inventory[interface][name]}", "yes"]}]}]',
     'f',
   );
-  expect(planRules(direct, { ...subject, inventory })).toMatchObject(expected);
+  expect(plan(direct, { ...subject, inventory })).toMatchObject(expected);
   const written = parseRulesFile('[{actions: [{op: set-attribute, args: [extra.__proto__.polluted, "yes"]}]}]', 'f');
-  expect(planRules(written, subject)).toMatchObject({ patch: [], fault: expect.any(String) as unknown });
+  expect(plan(written, subject)).toMatchObject({ patch: [], fault: expect.any(String) as unknown });
 });
 
 test('a failure ends them', () => {
@@ -237,7 +243,7 @@ test('a failure ends them', () => {
     '[{actions: [{op: fail, args: ["no {node.driver} here"]}]}, {actions: [{op: add-trait, args: [HW_X]}]}]',
     'f',
   );
-  expect(planRules(rules, subject)).toMatchObject({
+  expect(plan(rules, subject)).toMatchObject({
     applied: ['rule 1'],
     failure: 'no ipmi here',
     traits: { added: [] },

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { planWithMatches } from '#conductor/nodes/inspection/rules/match-apart.ts';
+
+test('what a rule asks because another has matched is answered, too', async () => {
+  const asked: string[] = [];
+  const made = await planWithMatches((matches) => {
+    asked.push('pass');
+    const isDell = matches('dell', 'PowerEdge.*R640', 'PowerEdge R640');
+    return { isDell, isOld: isDell && matches('old', '^1\\.', '1.2'), isNew: !matches('new', '^2', '1.2') };
+  });
+  expect(made).toEqual({ isDell: true, isOld: true, isNew: true });
+  expect(asked).toHaveLength(3);
+});
+
+test('a plan that asks nothing starts no thread, and is made once', async () => {
+  let passes = 0;
+  expect(await planWithMatches(() => (passes += 1))).toBe(1);
+});
+
+test('an ordinary expression against a hostile report is ended, and everybody else goes on meanwhile', async () => {
+  let beats = 0;
+  const beat = setInterval(() => (beats += 1), 1);
+  const text = 'PowerEdge '.repeat(1_000_000);
+  const ended = planWithMatches((matches) => matches('Dell R640', 'PowerEdge.*R640', text), 50);
+  await expect(ended).rejects.toMatchObject({
+    code: 'invalid_argument',
+    message: expect.stringContaining(
+      "regular expression of rule 'Dell R640' takes longer than 0.05 s on 10000000 char",
+    ),
+  });
+  clearInterval(beat);
+  expect(beats).toBeGreaterThan(0);
+  expect(await planWithMatches((matches) => matches('next', 'a', 'cat'))).toBe(true);
+});

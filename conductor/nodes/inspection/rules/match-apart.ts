@@ -1,0 +1,83 @@
+/* oxlint-disable unicorn/require-post-message-target-origin -- a thread's messages, not a window's */
+import { Worker } from 'node:worker_threads';
+import { AppError } from '#shared/errors/app-error.ts';
+import { limitAtOnce } from '#shared/in-parallel.ts';
+
+interface Question {
+  readonly regex: string;
+  readonly text: string;
+  /** Its description. */
+  readonly rule: string;
+}
+
+/** Whether a rule's regular expression (flag `u`) is found in a text. */
+export type RuleMatches = (rule: string, regex: string, text: string) => boolean;
+
+/** For all questions of one pass. An ordinary expression takes less than a millisecond. */
+const millisecondsDefault = 2_000;
+
+/**
+ * Makes a plan that asks whether operators' regular expressions are found in what machines have reported: another thread
+ * answers, which is ended when it takes too long. The plan is made again until all that it asks has been answered.
+ * @throws AppError `invalid_argument` naming the rule whose expression takes too long.
+ */
+export async function planWithMatches<Plan>(
+  plan: (matches: RuleMatches) => Plan,
+  milliseconds = millisecondsDefault,
+): Promise<Plan> {
+  const known = new Map<string, Map<string, boolean>>();
+  for (;;) {
+    const questions: Question[] = [];
+    const made = plan((rule, regex, text) => {
+      const found = known.get(regex)?.get(text);
+      if (found === undefined) questions.push({ regex, text, rule });
+      return found ?? false;
+    });
+    if (questions.length === 0) return made;
+    const answers = await inTurn(() => answer(questions, milliseconds));
+    questions.forEach(({ regex, text }, index) => {
+      const ofRegex = known.get(regex) ?? new Map<string, boolean>();
+      known.set(regex, ofRegex.set(text, answers[index] ?? false));
+    });
+  }
+}
+
+/** One core is left to everybody else. */
+const inTurn = limitAtOnce({ most: 1 });
+
+async function answer(questions: readonly Question[], milliseconds: number): Promise<readonly boolean[]> {
+  const answers: boolean[] = [];
+  const worker = new Worker(`(${answerAll.toString()})()`, {
+    eval: true,
+    env: {},
+    execArgv: [],
+    name: 'inspection rules',
+    workerData: questions,
+  });
+  const over = Promise.withResolvers<void>();
+  const timer = setTimeout(over.resolve, milliseconds);
+  worker.on('message', (found: boolean) => {
+    answers.push(found);
+    if (answers.length === questions.length) over.resolve();
+  });
+  worker.once('error', (cause) => over.reject(new AppError('internal', 'match regular expressions', { cause })));
+  try {
+    await over.promise;
+  } finally {
+    clearTimeout(timer);
+    await worker.terminate();
+  }
+  const open = questions[answers.length];
+  if (open === undefined) return answers;
+  throw new AppError(
+    'invalid_argument',
+    `the regular expression of rule '${open.rule}' takes longer than ${milliseconds / 1000} s on ${open.text.length} ` +
+      'characters that the machine has reported: no rule is applied',
+  );
+}
+
+/** Runs on the other thread, which has nothing of this file. */
+function answerAll(): void {
+  const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
+  for (const { regex, text } of workerData as Question[]) parentPort?.postMessage(new RegExp(regex, 'u').test(text));
+}
