@@ -12,7 +12,7 @@ import { nodePlace, openAgentToken, openNodeDocument } from '#conductor/kernel/s
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
-import { addHistory } from '#conductor/nodes/node-history.ts';
+import { addStrangersHistory } from '#conductor/nodes/node-history.ts';
 import { bootsByHttp, bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { findNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { findNodeByAddresses } from '#conductor/nodes/ports/port-store.ts';
@@ -110,7 +110,7 @@ export async function giveBootSecrets(
   const token = randomBytes(32).toString('base64url');
   const sealed = secrets.seal(token, nodePlace(node.uuid, 'agent_token'));
   if (await giveAgentSession(db, node.uuid, sealed, client)) {
-    await addHistory(db, {
+    await addStrangersHistory(db, {
       nodeUuid: node.uuid,
       eventType: 'agent',
       event: `${mac}${source === undefined ? '' : ` at ${source}`} has fetched this boot's token`,

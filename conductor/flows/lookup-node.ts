@@ -8,7 +8,7 @@ import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodePlace, openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import { noteBootEvent, recordBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import { imageFormats } from '#conductor/nodes/image-info.ts';
-import { addHistory } from '#conductor/nodes/node-history.ts';
+import { addStrangersHistory } from '#conductor/nodes/node-history.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { sparing } from '#conductor/nodes/os-disk.ts';
@@ -168,7 +168,7 @@ async function issueToken(
   }
   const { conductorName: conductor } = context.config;
   await recordBootEvent(context.db, { nodeUuid: node.uuid }, { event: 'lookup', conductor });
-  await addHistory(context.db, {
+  await addStrangersHistory(context.db, {
     nodeUuid: node.uuid,
     eventType: 'agent',
     event: 'ramdisk has looked itself up',

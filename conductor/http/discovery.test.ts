@@ -117,6 +117,19 @@ test('where several nodes may be the machine, each hears of it', async () => {
   }
 });
 
+test('reports with ever new cards leave one entry, and what people have done stays', async () => {
+  const { body } = await send(inventoryOf(mac));
+  const node = String(body['uuid']);
+  await api.call('PUT', `/v1/nodes/${node}/maintenance`, { reason: 'fan' });
+  const before = await historyOf(node);
+  for (let card = 16; card < 60; card += 1) {
+    expect((await send(inventoryOf(`52:54:00:00:01:${card}`))).status).toBe(404);
+  }
+  const after = await historyOf(node);
+  expect(after.length).toBe(before.length + 1);
+  expect(after.map(({ event }) => event).join('\n')).toContain('52:54:00:00:01:59');
+});
+
 test('a machine that stays away is forgotten, unless somebody has touched it; one that boots is not', async () => {
   const [lost, booting, touched] = ['52:54:00:00:00:01', '52:54:00:00:00:02', '52:54:00:00:00:03'] as const;
   const machine = (address: string) => inventoryOf(address, { bmc_address: null, system_vendor: null });

@@ -38,6 +38,7 @@ export function actedVia(event: string, { via }: { readonly via?: string | undef
 
 /** As Ironic; a machine that comes and goes for years must not fill the database. */
 const kept = 300;
+const strangersShare = 30;
 
 /**
  * Adds an entry, and forgets the node's oldest beyond the 300 that are kept; webhooks are notified of it. In a transaction it is
@@ -47,6 +48,17 @@ export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<vo
   const { nodeUuid, notify, severity = 'INFO', user = null, project = null, uuid = randomUUID(), ...fields } = entry;
   const event = notify && outboxValues(notify, uuid);
   await beforeCommit(db, writeNotes, { nodeUuid, entry: { uuid, severity, user, project, ...fields }, event });
+}
+
+/**
+ * As `addHistory`, for what a machine causes that has proved nothing: anybody can, as often as they like, and fills no
+ * more than a share of the history.
+ * @param keep so many of its type and severity
+ */
+export async function addStrangersHistory(db: Queryable, entry: HistoryEntry, keep = strangersShare): Promise<void> {
+  const { nodeUuid, eventType, severity = 'INFO' } = entry;
+  await addHistory(db, entry);
+  await forgetOldest(db, nodeUuid, { eventType, severity, keep });
 }
 
 /** Forgets the node's oldest entries of one type and severity, beyond the newest `keep`. */

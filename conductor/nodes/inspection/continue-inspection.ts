@@ -4,7 +4,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type DiscoveryContext, enrolDiscovered } from '#conductor/nodes/inspection/enrol-discovered.ts';
 import { findInspectedNode, type InspectedMachine } from '#conductor/nodes/inspection/find-inspected-node.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
-import { addHistory } from '#conductor/nodes/node-history.ts';
+import { addStrangersHistory } from '#conductor/nodes/node-history.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 import { isBmcLink, parseCardAddress } from '#shared/mac-address.ts';
@@ -42,7 +42,7 @@ export async function continueInspection(
   }
   await context.db.transaction(async (tx) => {
     await recordInspected(tx, { nodeUuid: node.uuid, inventory: inventory as JsonObject, pluginData });
-    await addHistory(tx, {
+    await addStrangersHistory(tx, {
       nodeUuid: node.uuid,
       eventType: 'inspection',
       event: 'ramdisk has sent what it found',

@@ -12,12 +12,13 @@ import { listMissing } from '#conductor/nodes/driver-info.ts';
 import { applyInspection } from '#conductor/nodes/inspection/apply-inspection.ts';
 import { applyRules, type RulesContext } from '#conductor/nodes/inspection/apply-rules.ts';
 import { type InspectedMachine, nodesWithBmc } from '#conductor/nodes/inspection/find-inspected-node.ts';
-import { addHistory, listHistory } from '#conductor/nodes/node-history.ts';
+import { addHistory, addStrangersHistory } from '#conductor/nodes/node-history.ts';
 import { keptDeployInterface, keptInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { getNode, insertNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { filledIn, realSerial, realUuid, writtenUuids } from '#shared/machine-identity.ts';
 import type { InventoryDocument } from '#shared/wire/inventory.ts';
+import { nameSome } from '#shared/words.ts';
 
 export type DiscoveryContext = Pick<NodesContext, 'db' | 'clock' | 'networks'> & RulesContext;
 
@@ -158,10 +159,9 @@ async function reportNewCards(
 ): Promise<void> {
   const event =
     `a machine with this node's serial number, UUID or BMC has booted with network cards that are not its ports: ` +
-    `${addresses.join(', ')}; if cards or boards were replaced, change the ports`;
+    `${nameSome(addresses, 8)}; if cards or boards were replaced, change the ports`;
   log.warn({ node: nodeUuid, addresses }, 'a known machine has unknown network cards');
-  const [last] = await listHistory(db, nodeUuid, 1);
-  if (last?.event === event) return; // it asks again and again
   const { conductorName: conductor } = config;
-  await addHistory(db, { nodeUuid, severity: 'ERROR', eventType: 'discovery', event, conductor });
+  // it asks again and again
+  await addStrangersHistory(db, { nodeUuid, severity: 'ERROR', eventType: 'discovery', event, conductor }, 1);
 }

@@ -1,5 +1,6 @@
 import type { NodesContext } from '#conductor/nodes/context.ts';
-import { addHistory, listHistory } from '#conductor/nodes/node-history.ts';
+import { addStrangersHistory, listHistory } from '#conductor/nodes/node-history.ts';
+import { nameSome } from '#shared/words.ts';
 
 /**
  * Puts into the history of each node that a machine has asked with network cards of all of them: which one it is can't be
@@ -19,10 +20,16 @@ export async function reportSharedAddresses(
     const others = nodeUuids.filter((each) => each !== nodeUuid).join(', ');
     const event =
       `a machine has asked with network cards that are ports of this node and of ${others}, so it got no answer: ` +
-      `${addresses.join(', ')}; delete the port of the wrong node (USB cards of BMCs have one address in many machines)`;
+      `${nameSome(addresses, 8)}; delete the port of the wrong node (USB cards of BMCs have one address in many machines)`;
     const [last] = await listHistory(db, nodeUuid, 1);
     // it asks again and again
     if (last?.event === event) continue;
-    await addHistory(db, { nodeUuid, severity: 'ERROR', eventType: 'agent', event, conductor: config.conductorName });
+    await addStrangersHistory(db, {
+      nodeUuid,
+      severity: 'ERROR',
+      eventType: 'agent',
+      event,
+      conductor: config.conductorName,
+    });
   }
 }
