@@ -3,6 +3,10 @@ import { type Answer, answerOf, defineFields, json, line, time, uuid, whole } fr
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { stepInterfaces } from '#shared/wire/step.ts';
 
+const placeRule = 'must be an integer from 0 to 2147483647';
+/** Of a step among others. */
+export const place = z.int32({ error: placeRule }).min(0, placeRule);
+
 /** A step as a template or a request for a deploy names it (agent-protocol.md §5.3). */
 export const DeployStep = z.strictObject({
   interface: z.enum(stepInterfaces, { error: `must be one of ${stepInterfaces.join(', ')}` }),
@@ -10,9 +14,7 @@ export const DeployStep = z.strictObject({
   args: z.record(z.string(), z.unknown(), {
     error: ({ input }) => (input === undefined ? 'is missing: {} for none' : 'must be a JSON object'),
   }),
-  priority: z.union([z.number().int().min(0), z.string().regex(/^\d+$/).transform(Number)], {
-    error: 'must be an integer of 0 or more',
-  }),
+  priority: z.union([place, z.string().regex(/^\d+$/).transform(Number).pipe(place)], { error: placeRule }),
 });
 
 const steps = z

@@ -5,6 +5,7 @@ import { looseBoolean } from '#conductor/api/node-description.ts';
 import { requireEndpoint, requireMethod } from '#conductor/http/versions.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { firstIssues } from '#shared/errors/describe-issues.ts';
 
 export interface ApiEnv {
   Variables: {
@@ -67,7 +68,7 @@ type Issue = ZodError['issues'][number];
  * @returns AppError `invalid_argument` (400).
  */
 function invalidRequest(target: keyof ValidationTargets, error: Pick<ZodError, 'issues'>): AppError {
-  const faults = error.issues.map((issue) => faultOf(target, issue));
+  const faults = firstIssues(error.issues, (issue) => faultOf(target, issue));
   return new AppError('invalid_argument', faults.join('; '));
 }
 

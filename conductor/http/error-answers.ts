@@ -108,6 +108,9 @@ function answer(c: Context<ApiEnv>, status: ContentfulStatusCode, inner: Record<
   return c.json({ error_message: JSON.stringify(inner) }, status);
 }
 
+/** Characters: no refusal repeats a body of its caller's to them. */
+const longestText = 16_384;
+
 /**
  * An error of the application: the text is for the operator.
  * @param more what a Status object has beside it; Ironic's form has a place for the code alone, as a field of our own
@@ -120,11 +123,12 @@ export function applicationFault(
     readonly code?: ErrorCode;
   } = {},
 ): Response {
-  if (isAirshipPath(c.req.path)) return answerStatus(c, { ...more, status: 'Failure', code: status, message: text });
+  const message = text.length > longestText ? `${text.slice(0, longestText)}…` : text;
+  if (isAirshipPath(c.req.path)) return answerStatus(c, { ...more, status: 'Failure', code: status, message });
   const faultcode = status < 500 ? 'Client' : 'Server';
   return answer(c, status, {
     faultcode,
-    faultstring: text,
+    faultstring: message,
     debuginfo: null,
     ...(more.code === 'node_locked' ? { error_code: more.code } : {}),
   });

@@ -1,19 +1,27 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Context, Next } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { AccessRule } from '#conductor/auth/access.ts';
 import { sourceOf } from '#conductor/http/admit-strangers.ts';
 import type { ApiEnv } from '#conductor/http/define-routes.ts';
 import { applicationFault } from '#conductor/http/error-answers.ts';
+import { createJsonMeter } from '#shared/peers/json-answers.ts';
+import { type PeerLimits, peerLimits } from '#shared/peers/peer-limits.ts';
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
-/** By path of the rule; 1 MiB for everything else (ironic-api.md §1.2). A config drive comes in a provision request's body, a site's documents in one. */
-const limits: ReadonlyMap<string, number> = new Map([
-  ['/v1/nodes/{node}/states/provision', 64 * mebibyte],
-  ['/v1/continue_inspection', 16 * mebibyte],
-  ['/api/v1.0/configdocs/{collection}', 64 * mebibyte],
-  ['/api/v1.0/plugins', 4 * mebibyte],
-  ['/api/v1.0/revisions/{revision}/tags/{tag}', 16 * kibibyte],
+/** What one body may cost its reader; depth and values as of a peer's answers (`peer-limits.ts`), where it is JSON. */
+type BodyRow = Pick<PeerLimits, 'bytes' | 'depth' | 'values'>;
+
+/** ironic-api.md §1.2. An allocation names 10,000 candidates in so many values, twice over. */
+const usual: BodyRow = { bytes: mebibyte, depth: 64, values: 20_000 };
+/** By path of the rule. A config drive comes in a provision request's body, a site's documents in one. */
+const rows: ReadonlyMap<string, BodyRow> = new Map<string, BodyRow>([
+  ['/v1/nodes/{node}/states/provision', { ...usual, bytes: 64 * mebibyte }],
+  ['/v1/continue_inspection', peerLimits.inventory],
+  ['/api/v1.0/configdocs/{collection}', { ...usual, bytes: 64 * mebibyte }],
+  ['/api/v1.0/plugins', { ...usual, bytes: 4 * mebibyte }],
+  ['/api/v1.0/revisions/{revision}/tags/{tag}', { ...usual, bytes: 16 * kibibyte }],
 ]);
 /** Heartbeats and reports are smaller, and are not held up by others. */
 const smallBytes = 64 * kibibyte;
@@ -39,11 +47,13 @@ export type BodyLimit = (c: Context<ApiEnv>, rule: AccessRule | undefined, next:
  */
 export const limitBody: BodyLimit = async (c, rule, next) => {
   if (!hasBody(c)) return next();
-  const maxSize = limitOf(rule);
+  const row = rowOf(rule);
+  const maxSize = row.bytes;
+  const go = (): Promise<void> => afterMetering(c, row, next);
   const refuse = (): Response => applicationFault(c, 413, `The body is larger than ${maxSize} bytes.`);
   const contentLength = lengthOf(c);
-  if (contentLength === undefined) return bodyLimit({ maxSize, onError: refuse })(c, next);
-  return contentLength > maxSize ? refuse() : next();
+  if (contentLength === undefined) return bodyLimit({ maxSize, onError: refuse })(c, go);
+  return contentLength > maxSize ? refuse() : go();
 };
 
 /**
@@ -56,7 +66,8 @@ export function limitStrangersBodies(given: Partial<StrangersLimits> = {}): Body
   let all = 0;
   return async (c, rule, next) => {
     if (!hasBody(c)) return next();
-    const maxSize = limitOf(rule);
+    const row = rowOf(rule);
+    const maxSize = row.bytes;
     const contentLength = lengthOf(c) ?? Infinity;
     if (contentLength <= smallBytes || (contentLength !== Infinity && contentLength > maxSize))
       return limitBody(c, rule, next);
@@ -82,7 +93,7 @@ export function limitStrangersBodies(given: Partial<StrangersLimits> = {}): Body
         return applicationFault(c, ...body);
       }
       c.req.raw = new Request(c.req.raw, { method: c.req.method, body });
-      return await next();
+      return await afterMetering(c, row, next);
     } finally {
       hold(-mine);
     }
@@ -122,8 +133,27 @@ function hasBody({ req }: Context): boolean {
   return req.method !== 'GET' && req.method !== 'HEAD';
 }
 
-function limitOf(rule: AccessRule | undefined): number {
-  return limits.get(rule?.path ?? '') ?? mebibyte;
+function rowOf(rule: AccessRule | undefined): BodyRow {
+  return rows.get(rule?.path ?? '') ?? usual;
+}
+
+/** Others go on between the parts of a large body. */
+const meteredAtOnce = mebibyte;
+
+/**
+ * Goes on with a body whose depth and number of values are within its row. What a route parses as YAML it parses apart.
+ * @throws AppError `invalid_argument` naming the limit.
+ */
+async function afterMetering(c: Context<ApiEnv>, row: BodyRow, next: Next): Promise<void> {
+  if (!c.req.header('content-type')?.includes('yaml')) {
+    const meter = createJsonMeter('the body has', { ...row, code: 'invalid_argument' });
+    const body = Buffer.from(await c.req.arrayBuffer());
+    for (let at = 0; at < body.length; at += meteredAtOnce) {
+      if (at > 0) await setImmediate();
+      meter.push(body.subarray(at, at + meteredAtOnce));
+    }
+  }
+  await next();
 }
 
 /** As announced in advance; `undefined` = it comes in chunks. */

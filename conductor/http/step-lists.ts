@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DeployStep } from '#conductor/api/templates.ts';
+import { DeployStep, place } from '#conductor/api/templates.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
@@ -15,7 +15,7 @@ const noChildren = 'must be false or absent: steps on the children of a node are
 const OrderedStep = DeployStep.omit({ priority: true }).extend({
   args: DeployStep.shape.args.default({}),
   /** Of a runbook's steps, which clients copy with it; the list has that order already. */
-  order: z.number({ error: 'must be an integer of 0 or more' }).int().min(0).nullish(),
+  order: place.nullish(),
   execute_on_child_nodes: z.literal(false, { error: noChildren }).nullish(),
   limit_child_node_execution: z.array(z.string(), { error: 'must be a list' }).max(0, noChildren).nullish(),
 });

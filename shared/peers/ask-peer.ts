@@ -42,7 +42,7 @@ export async function askPeer(kind: PeerKind, url: URL | string, options: PeerRe
   const limits = peerLimits[kind];
   const signal = signalOf(limits, options);
   const answer = await requestOf(url, options, signal);
-  const meter = createJsonMeter(options.who, limits);
+  const meter = createJsonMeter(`${options.who} answers with`, limits);
   const parts: Uint8Array[] = [];
   let length = 0;
   let large: LargeAnswer | undefined;
@@ -119,7 +119,7 @@ export async function openPeerLines(
   const { statusCode: status, body } = await requestOf(url, options, options.signal);
   if (status !== 200)
     await body.dump({ limit: peerLimits[kind].bytes, signal: AbortSignal.timeout(peerLimits[kind].timeoutMs) });
-  const newMeter = (): JsonMeter => createJsonMeter(options.who, peerLimits[kind]);
+  const newMeter = (): JsonMeter => createJsonMeter(`${options.who} answers with`, peerLimits[kind]);
   return { status, lines: readLines(status === 200 ? body : [], newMeter) };
 }
 

@@ -56,11 +56,11 @@ export interface JsonMeter {
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** @param who as messages name it: `the agent` */
-export function createJsonMeter(who: string, limits: Omit<PeerLimits, 'timeoutMs'>): JsonMeter {
+/** @param what how messages begin: `the agent answers with` */
+export function createJsonMeter(what: string, limits: Omit<PeerLimits, 'timeoutMs'>): JsonMeter {
   const state = { bytes: 0, depth: 0, values: 0, begun: false, isJson: false, inString: false, escaped: false };
-  const refuse = (what: string): never => {
-    throw new AppError(limits.code, `${who} answers with ${what}`);
+  const refuse = (fault: string): never => {
+    throw new AppError(limits.code, `${what} ${fault}`);
   };
   const count = (chunk: Uint8Array): void => {
     let { depth, values, inString, escaped } = state;

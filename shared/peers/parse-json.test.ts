@@ -4,7 +4,7 @@ import { createJsonMeter, parseJson } from '#shared/peers/json-answers.ts';
 const limits = { bytes: 1000, depth: 3, values: 8, code: 'bmc_error' } as const;
 
 function pushAll(text: string, size: number): string {
-  const meter = createJsonMeter('the BMC', limits);
+  const meter = createJsonMeter('the BMC answers with', limits);
   const bytes = Buffer.from(text);
   try {
     for (let at = 0; at < bytes.length; at += size) meter.push(bytes.subarray(at, at + size));

@@ -41,7 +41,7 @@ export const longestHoldSeconds = 7 * 86_400;
 export const AdvertisedStep = z.looseObject({
   interface: z.string(),
   step: z.string(),
-  priority: z.number().int(),
+  priority: z.int32(),
   reboot_requested: z.boolean().default(false),
   abortable: z.boolean().optional(),
   argsinfo: ArgsInfo.nullish(),

@@ -147,7 +147,7 @@ const parsers: readonly Parser[] = [
     runs: 3000,
     // what the meter lets pass must be parsed without harm, and be no deeper than it says
     parse: (bytes) => {
-      createJsonMeter('the peer', jsonLimits).push(bytes);
+      createJsonMeter('the peer answers with', jsonLimits).push(bytes);
       let value: unknown;
       try {
         value = JSON.parse(bytes.toString('utf8'));

@@ -19,7 +19,7 @@ const blanks: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 export function createJsonObjectSplitter(limits: PeerLimits = peerLimits.switch): JsonObjectSplitter {
   let parts: Uint8Array[] = [];
-  const newMeter = (): JsonMeter => createJsonMeter('the OVSDB server', limits);
+  const newMeter = (): JsonMeter => createJsonMeter('the OVSDB server answers with', limits);
   let meter = newMeter();
   let depth = 0;
   let inString = false;

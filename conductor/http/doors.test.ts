@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+/** What a request costs is bounded at every door: its depth, the number of its values, and the answer to what is refused. */
+
+let api: TestApi;
+let operations: readonly { readonly method: string; readonly path: string }[];
+beforeAll(async () => {
+  api = await openTestApi({ settings: { BATON_DISCOVERY: 'true' } });
+  const { paths } = (await api.call('GET', '/openapi.json', undefined, '')).body as {
+    paths: Record<string, Record<string, { requestBody?: unknown }>>;
+  };
+  operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { requestBody }]) =>
+      requestBody === undefined ? [] : [{ method: method.toUpperCase(), path: path.replaceAll(/\{[^}]+\}/g, 'n1') }],
+    ),
+  );
+});
+afterAll(() => api.close());
+
+const wide = Array.from({ length: 15_000 }, (_, index) => `"key${index}":1`).join(',');
+const bodies: Readonly<Record<string, string>> = {
+  'a million values': `[${'1,'.repeat(499_000)}1]`,
+  'a million objects': `[${'{},'.repeat(300_000)}{}]`,
+  'as many values as it may have': `[${'1,'.repeat(19_000)}1]`,
+  'as many objects as it may have': `[${'{},'.repeat(9_000)}{}]`,
+  'as many unknown fields': `{${wide}}`,
+  'a deep list': '['.repeat(500_000),
+  'one long name': `{"${'n'.repeat(900_000)}":1}`,
+};
+
+test('every operation refuses what is too much in a few words', { timeout: 600_000 }, async () => {
+  expect(operations.length).toBeGreaterThan(50);
+  for (const [what, body] of Object.entries(bodies)) {
+    for (const { method, path } of operations) {
+      const headers = { 'Content-Type': 'application/json', 'X-OpenStack-Ironic-API-Version': '1.96' };
+      const answer = await api.request(path, { method, body, headers });
+      const text = await answer.text();
+      const found = { status: answer.status < 500, length: text.length < 40_000 };
+      expect(found, `${method} ${path} with ${what}: ${answer.status} ${text.slice(0, 200)}`).toEqual({
+        status: true,
+        length: true,
+      });
+    }
+  }
+});
+
+test.each([
+  ['{"inventory":{"interfaces":[', '1', 1_000_000, 'the body has more than 60000 values'],
+  ['{"inventory":{"interfaces":[', '1', 59_000, 'Invalid inspection data: inventory.interfaces.0: '],
+  ['{"inventory":{"interfaces":', '[', 100_000, 'the body has JSON deeper than 32'],
+])('a report of a stranger: %s%s × %i', async (head, item, count, expected) => {
+  const body = item === '[' ? head + item.repeat(count) : `${head}${`${item},`.repeat(count)}1]}}`;
+  const headers = { 'Content-Type': 'application/json', 'X-OpenStack-Ironic-API-Version': '1.96' };
+  const answer = await api.request('/v1/continue_inspection', { method: 'POST', body, headers });
+  const text = await answer.text();
+  expect({ status: answer.status, text, isShort: text.length < 40_000 }).toMatchObject({
+    status: 400,
+    text: expect.stringContaining(expected) as unknown,
+    isShort: true,
+  });
+});
+
+test('a whole number that no column holds is refused by its field', async () => {
+  const step = { interface: 'raid', step: 'create_configuration', args: {} };
+  for (const place of [2_147_483_648, Number.MAX_SAFE_INTEGER, '2147483648']) {
+    const template = { name: 'CUSTOM_A', steps: [{ ...step, priority: place }] };
+    const runbook = { name: 'CUSTOM_A', steps: [{ ...step, order: place }] };
+    expect(await api.call('POST', '/v1/deploy_templates', template)).toMatchObject({
+      status: 400,
+      fault: expect.stringContaining('steps.0.priority: must be an integer from 0 to 2147483647') as unknown,
+    });
+    expect(await api.call('POST', '/v1/runbooks', runbook)).toMatchObject({
+      status: 400,
+      fault: expect.stringContaining('steps.0.order: must be an integer from 0 to 2147483647') as unknown,
+    });
+  }
+});
