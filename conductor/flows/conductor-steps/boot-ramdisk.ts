@@ -9,6 +9,7 @@ import {
 } from '#conductor/flows/conductor-steps/kexec-into-ramdisk.ts';
 import { ramdiskRuns } from '#conductor/flows/conductor-steps/leave-ramdisk.ts';
 import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
+import { requireDiskBoot } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { nodeRamdisk, unusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
@@ -51,6 +52,10 @@ export const deploy: ConductorStep = {
   step: 'deploy',
   description: 'Boots the ramdisk on the provisioning network and asks its agent for its deploy steps.',
   ...bootsRamdisk,
+  run: async (context) => {
+    await requireDiskBoot(context);
+    return bootsRamdisk.run(context);
+  },
 };
 
 export const bootRamdisk: ConductorStep = {

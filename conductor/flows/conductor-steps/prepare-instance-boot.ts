@@ -10,6 +10,8 @@ import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isPartitionImage } from '#conductor/nodes/image-info.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { writesNoImage } from '#conductor/nodes/node-interfaces.ts';
+import { runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
+import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';
 
 const PartitionUuids = z.looseObject({
@@ -44,24 +46,14 @@ const Warned = z.looseObject({ warnings: z.array(z.string()) });
 /** What the agent could not do, though it expects the machine to boot, stands in the step and in the node's history. */
 async function bootOnceInstalled(context: StepContext, outcome: ConductorStepOutcome): Promise<ConductorStepOutcome> {
   if (outcome.kind !== 'done') return outcome;
-  const { node, log, hide } = context;
-  const warnings = (Warned.safeParse(outcome.output).data?.warnings ?? []).map(hide);
-  const next = await bootFrom(context, 'disk');
-  if (next.kind !== 'done' || warnings.length === 0) return next;
-  log.warn({ node: node.uuid, warnings }, 'boot loader installed, with warnings');
-  return {
-    kind: 'done',
-    output: { warnings },
-    record: async (tx) => {
-      await addHistory(tx, {
-        nodeUuid: node.uuid,
-        eventType: 'provisioning',
-        event: `the boot loader is installed, with a warning: ${warnings.join('; ')}`,
-        conductor: context.config.conductorName,
-      });
-      return 'record' in next ? next.record(tx) : {};
-    },
-  };
+  const warnings = (Warned.safeParse(outcome.output).data?.warnings ?? []).map(context.hide);
+  const installed = warnings.map((warning) => `the boot loader is installed, with a warning: ${warning}`);
+  const next = await setFrom(context, 'disk');
+  return bootSet(context, {
+    ...next,
+    warnings: [...warnings, ...next.warnings],
+    events: [...installed, ...next.events],
+  });
 }
 
 async function installBootloader(context: StepContext, bootMode: string): Promise<ConductorStepOutcome> {
@@ -121,12 +113,76 @@ function unwrap(result: unknown): unknown {
   return typeof result === 'object' && result !== null && 'result' in result ? result.result : result;
 }
 
+interface BootSet {
+  readonly kept: Pick<NodeRow, 'renewedBootDevice'>;
+  readonly warnings: readonly string[];
+  /** For the node's history. */
+  readonly events: readonly string[];
+}
+
 /** Sets what the machine boots from, from now on. @throws AppError as the BMC does */
 export async function bootFrom(context: StepContext, device: 'disk' | 'pxe'): Promise<ConductorStepOutcome> {
+  return bootSet(context, await setFrom(context, device));
+}
+
+async function setFrom(context: StepContext, device: 'disk' | 'pxe'): Promise<BootSet> {
   const { node, signal } = context;
-  const kept = await setInstanceBootDevice(context.bmc(), device, { node, signal });
-  if (kept.renewedBootDevice === node.renewedBootDevice) return { kind: 'done' };
-  return { kind: 'done', record: () => Promise.resolve(kept) };
+  try {
+    const kept = await setInstanceBootDevice(context.bmc(), device, { node, signal });
+    const isNew = kept.renewedBootDevice !== null && kept.renewedBootDevice !== node.renewedBootDevice;
+    const once = `the BMC takes ${device} for one boot only: Baton sets it again before each boot that it makes, and at any other the firmware's own order decides`;
+    return { kept, warnings: [], events: isNew ? [once] : [] };
+  } catch (error) {
+    if (device !== 'disk' || !(await hasBootEntry(context)) || !(await isLeftAlone(context, error))) throw error;
+    const warning = `the BMC does not set disk as boot device, and the boot entry that the agent has written decides: ${context.hide(errorChain(error))}`;
+    return { kept: { renewedBootDevice: null }, warnings: [warning], events: [warning] };
+  }
+}
+
+/** UEFI's own order, which the agent's entry is first of: UEFI-only boards have no such override, and need none. */
+async function hasBootEntry(context: StepContext): Promise<boolean> {
+  const { node } = context;
+  if (bootModeOf(node) !== 'uefi') return false;
+  return !writesNoImage(node) || hasSucceeded(context, 'write_image');
+}
+
+/** Whether the BMC has said no, and shows nothing else that would come before the boot entry. */
+async function isLeftAlone(context: StepContext, error: unknown): Promise<boolean> {
+  if (!['not_supported', 'bmc_error'].includes(errorCode(error))) return false;
+  try {
+    const { bootDevice } = await context.bmc().management.getBootDevice({ signal: context.signal });
+    return bootDevice === undefined || bootDevice === 'disk';
+  } catch {
+    context.signal.throwIfAborted();
+    return false;
+  }
+}
+
+function bootSet(context: StepContext, { kept, warnings, events }: BootSet): ConductorStepOutcome {
+  const { node, log, config } = context;
+  if (warnings.length > 0) log.warn({ node: node.uuid, warnings }, 'the instance is to boot, with warnings');
+  if (events.length === 0 && kept.renewedBootDevice === node.renewedBootDevice) return { kind: 'done' };
+  return {
+    kind: 'done',
+    ...(warnings.length > 0 ? { output: { warnings } } : {}),
+    record: async (tx) => {
+      for (const event of events) {
+        const conductor = config.conductorName;
+        await addHistory(tx, { nodeUuid: node.uuid, eventType: 'provisioning', event, conductor });
+      }
+      return kept;
+    },
+  };
+}
+
+/**
+ * Where nothing but the boot device leads to the written disk, that it can't be one is known before the disk is touched.
+ * @throws AppError `not_supported` naming what the machine offers
+ */
+export async function requireDiskBoot(context: StepContext): Promise<void> {
+  const { node, signal } = context;
+  if (runsFromRamdisk(node) || (bootModeOf(node) === 'uefi' && !writesNoImage(node))) return;
+  await context.bmc().management.checkBootDevice?.('disk', { signal });
 }
 
 export const prepareInstanceBoot: ConductorStep = {

@@ -35,6 +35,8 @@ export interface NodeFaults {
   deafButton?: boolean;
   /** Its own system goes into the ramdisk by kexec when its button is pressed, and pressed again; `deaf`: not then. */
   cooperates?: 'yes' | 'deaf';
+  /** Its agent says that the boot loader is installed, as under UEFI; the simulated disk has none. */
+  saysInstalled?: boolean;
   /** The ramdisk never comes up. */
   bootsNothing?: boolean;
 }

@@ -319,6 +319,7 @@ async function agentProcess(
       // never this machine's own accounts
       commands: {
         ...commandTable,
+        ...(faults.saysInstalled ? { image: { ...commandTable['image'], install_bootloader: saysInstalled } } : {}),
         rescue: { finalize_rescue: finalizeRescue(stateDir) },
         standby: { ...commandTable['standby'], park_for_kexec: parkForKexec(faults, park) },
       },
@@ -330,6 +331,12 @@ async function agentProcess(
     return 'died';
   }
 }
+
+const saysInstalled = defineCommand({
+  kind: 'async',
+  params: z.looseObject({}),
+  run: () => Promise.resolve('installed'),
+});
 
 function parkForKexec({ noKexec }: NodeFaults, park: AgentPlace['park']): CommandDefinition {
   return defineCommand({
