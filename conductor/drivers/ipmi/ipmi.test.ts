@@ -3,7 +3,8 @@ import { ipmiMachine } from '#conductor/drivers/ipmi/driver-info.ts';
 import { ipmiHardwareType } from '#conductor/drivers/ipmi/ipmi.ts';
 import { managementContract } from '#conductor/drivers/management.contract.ts';
 import { powerContract } from '#conductor/drivers/power.contract.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { type Clock, systemClock } from '#shared/clock.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import type { Run, RunOptions } from '#shared/process/run.ts';
 
@@ -13,7 +14,7 @@ interface Call {
 }
 
 /** `ipmitool` as a script: the texts are those of ipmitool 1.8.19 against OpenIPMI's ipmi_sim. */
-function scriptedIpmitool(failures: readonly string[] = []) {
+function scriptedIpmitool(failures: readonly string[] = [], showsBoot?: string) {
   const calls: Call[] = [];
   const left = [...failures];
   let on = false;
@@ -54,7 +55,7 @@ function scriptedIpmitool(failures: readonly string[] = []) {
       `   - Boot Flag ${flags.valid ? 'Valid' : 'Invalid'}`,
       `   - Options apply to ${flags.persistent ? 'all future boots' : 'only next boot'}`,
       `   - ${flags.efi ? 'BIOS EFI boot ' : 'BIOS PC Compatible (legacy) boot '}`,
-      `   - Boot Device Selector : ${flags.device}`,
+      `   - Boot Device Selector : ${showsBoot ?? flags.device}`,
       '',
     ].join('\n');
   };
@@ -191,7 +192,7 @@ describe('ipmitool', () => {
   test('leaves the time of boot flags to the BMC where that is asked for', async () => {
     const { management, calls } = rig([], { ...driverInfo, ipmi_disable_boot_timeout: 'false' });
     await management.setBootDevice('pxe', { persistent: false });
-    expect(calls).toHaveLength(1);
+    expect(calls.some(({ args }) => args.includes('raw'))).toBe(false);
   });
 
   test('sends an interrupt', async () => {
@@ -215,7 +216,55 @@ describe('ipmitool', () => {
     const { management, calls } = rig(['Unable to send RAW command (rsp=0x80): Parameter not supported']);
     await management.setBootDevice('pxe', { persistent: true, bootMode: 'uefi' });
     const commands = calls.map(({ args }) => args.slice(args.indexOf('-E') + 1).join(' '));
-    expect(commands).toEqual(['raw 0x00 0x08 0x03 0x08', 'chassis bootdev pxe options=persistent,efiboot']);
+    expect(commands).toEqual([
+      'raw 0x00 0x08 0x03 0x08',
+      'chassis bootdev pxe options=persistent,efiboot',
+      'chassis bootparam get 5',
+    ]);
+  });
+});
+
+describe('a boot device is looked at', () => {
+  const clock: Clock = { ...systemClock, sleep: (_, signal) => systemClock.sleep(1, signal) };
+  const set = (failures: readonly string[], showsBoot?: string, persistent = true) => {
+    const { run } = scriptedIpmitool(failures, showsBoot);
+    const { management } = ipmiHardwareType({ run, log: silentLog, clock }, fast).connect(driverInfo);
+    return management.setBootDevice('pxe', { persistent }).catch((error: unknown) => errorChain(error));
+  };
+  const refused = 'Set Chassis Boot Parameter 5 failed: Invalid data field in request';
+
+  test('a BMC that takes it for one boot only is asked for that', async () => {
+    expect(await set(['no such parameter', refused])).toEqual({ persistent: false });
+  });
+
+  test('a refusal for all boots and for one is the error', async () => {
+    expect(await set(['no such parameter', refused, refused])).toMatch(/bootdev pxe options=persistent at .*failed: /);
+  });
+
+  test.each([
+    ['No override', 'none'],
+    ['Force Boot from default Hard-Drive', 'disk'],
+    ['Force Boot from Floppy/primary removable media', 'another device'],
+  ])('what shows %s after it was taken is an error', async (words, shown) => {
+    expect(await set([], words)).toMatch(new RegExp(`set boot device pxe at .*does not show it: shown is ${shown}$`));
+  });
+
+  test.each(['Flag error', 'Start over the network', ''])("unknown words, '%s', say nothing", async (words) => {
+    expect(await set([], words, false)).toEqual({ persistent: false });
+  });
+
+  test('flags that can not be read say nothing', async () => {
+    const { run } = scriptedIpmitool();
+    const unreadable: typeof run = (command, args, options) =>
+      args.includes('bootparam')
+        ? Promise.reject(
+            new AppError('command_failed', 'Get Chassis Boot Parameter 5 failed: Unspecified error', {
+              details: { exitCode: 1 },
+            }),
+          )
+        : run(command, args, options);
+    const { management } = ipmiHardwareType({ run: unreadable, log: silentLog, clock }, fast).connect(driverInfo);
+    expect(await management.setBootDevice('pxe', { persistent: true })).toEqual({ persistent: true });
   });
 });
 

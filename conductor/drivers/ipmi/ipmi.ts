@@ -1,6 +1,7 @@
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/driver-definition.ts';
 import type { ConsoleInterface, ManagementInterface, PowerInterface } from '#conductor/drivers/interfaces.ts';
+import { type BootFlags, keepBootFlags, readBootFlags, setBootDevice } from '#conductor/drivers/ipmi/boot-device.ts';
 import {
   type IpmiConnection,
   ipmiFields,
@@ -9,15 +10,11 @@ import {
 } from '#conductor/drivers/ipmi/driver-info.ts';
 import { ipmiHardware, ipmiIndicators } from '#conductor/drivers/ipmi/hardware.ts';
 import {
-  type BootFlags,
-  bootDeviceCommand,
   createTurns,
   type IpmitoolContext,
   ipmiFaultOf,
   ipmitool,
   ipmitoolProgram,
-  keepBootFlags,
-  parseBootFlags,
   parsePowerStatus,
 } from '#conductor/drivers/ipmi/ipmitool.ts';
 import { ipmiRecorder } from '#conductor/drivers/ipmi/record.ts';
@@ -67,10 +64,8 @@ function ipmiPower(
 
 const timeoutMs = 60_000;
 
-/** The boot device by `ipmitool chassis bootdev` and its boot flags. */
 function ipmiManagement(context: IpmitoolContext, connection: IpmiConnection): ManagementInterface {
-  const readFlags = async (signal: AbortSignal): Promise<BootFlags> =>
-    parseBootFlags(await ipmitool(context, connection, ['chassis', 'bootparam', 'get', '5'], signal));
+  const readFlags = (signal: AbortSignal): Promise<BootFlags> => readBootFlags(context, connection, signal);
   return {
     supportedBootDevices: bootDevices,
     getBootDevice: async (options) => {
@@ -107,8 +102,8 @@ function ipmiManagement(context: IpmitoolContext, connection: IpmiConnection): M
         if (errorCode(error) !== 'bmc_error') throw error;
         context.log.debug({ err: error, bmc: connection.address }, 'BMC does not keep boot flags');
       }
-      await ipmitool(context, connection, bootDeviceCommand(device, options.persistent, options.bootMode), signal);
-      return { persistent: options.persistent };
+      const { persistent, bootMode } = options;
+      return setBootDevice(context, connection, { device, persistent, bootMode }, signal);
     },
   };
 }

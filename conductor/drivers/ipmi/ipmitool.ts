@@ -1,7 +1,6 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
-import type { BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
 import type { IpmiBridge, IpmiConnection } from '#conductor/drivers/ipmi/driver-info.ts';
-import type { BootDevice, BootMode, PowerState } from '#conductor/model/power-and-boot.ts';
+import type { PowerState } from '#conductor/model/power-and-boot.ts';
 import { type Clock, overdueTimers } from '#shared/clock.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -236,44 +235,3 @@ export function parsePowerStatus(text: string): PowerState | undefined {
   if (state === undefined) return undefined;
   return state === 'on' ? 'power on' : 'power off';
 }
-
-export interface BootFlags extends BootDeviceSetting {
-  readonly bootMode: BootMode | undefined;
-}
-
-/** From `chassis bootparam get 5` (IPMI 2.0, table 28-14, boot flags). */
-export function parseBootFlags(text: string): BootFlags {
-  const selector = /Boot Device Selector\s*:\s*(.*)/.exec(text)?.[1] ?? '';
-  const bootDevice = deviceOf(selector);
-  // the flags are used up by a boot or expire: then the BMC still shows them, but not as valid
-  const valid = !/Boot Flag Invalid/i.test(text);
-  if (bootDevice === undefined || !valid) return { bootDevice: undefined, persistent: undefined, bootMode: undefined };
-  return {
-    bootDevice,
-    persistent: /Options apply to all future boots/i.test(text),
-    bootMode: /BIOS EFI boot/i.test(text) ? 'uefi' : /BIOS PC Compatible/i.test(text) ? 'bios' : undefined,
-  };
-}
-
-function deviceOf(selector: string): BootDevice | undefined {
-  if (selector.includes('PXE')) return 'pxe';
-  if (selector.includes('Hard-Drive')) return selector.includes('Safe-Mode') ? 'safe' : 'disk';
-  if (selector.includes('BIOS')) return 'bios';
-  return selector.includes('CD/DVD') ? 'cdrom' : undefined;
-}
-
-/** `chassis bootdev` with its options. */
-export function bootDeviceCommand(
-  device: BootDevice,
-  persistent: boolean,
-  bootMode: BootMode | undefined,
-): readonly string[] {
-  const options = [...(persistent ? ['persistent'] : []), ...(bootMode === 'uefi' ? ['efiboot'] : [])];
-  return ['chassis', 'bootdev', device, ...(options.length > 0 ? [`options=${options.join(',')}`] : [])];
-}
-
-/**
- * Keeps boot flags until a boot uses them: without it a BMC drops them after 60 seconds, which a machine that still
- * has to power off may take (IPMI 2.0, boot option parameter 3, bit 3; Ironic sends the same).
- */
-export const keepBootFlags: readonly string[] = ['raw', '0x00', '0x08', '0x03', '0x08'];

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { parseBootFlags } from '#conductor/drivers/ipmi/boot-device.ts';
 import { parseEventLog, parseSensors } from '#conductor/drivers/ipmi/hardware.ts';
-import { parseBootFlags, parsePowerStatus } from '#conductor/drivers/ipmi/ipmitool.ts';
+import { parsePowerStatus } from '#conductor/drivers/ipmi/ipmitool.ts';
 import { readRecordings } from '#test/recorded/read-recordings.ts';
 
 const Reading = z
@@ -11,6 +12,7 @@ const Reading = z
       device: z.string().nullable(),
       persistent: z.boolean().optional(),
       mode: z.string().nullable(),
+      selected: z.string().optional(),
     }),
     sensors: z.record(z.string(), z.strictObject({ value: z.number().nullable(), health: z.string().nullable() })),
     events: z.array(z.strictObject({ at: z.string().nullable(), severity: z.string().nullable() })),
@@ -25,9 +27,14 @@ const parsers: Readonly<Record<string, (text: string) => Reading>> = {
     power: (parsePowerStatus(text)?.replace('power ', '') ?? 'unknown') as Reading['power'],
   }),
   'ipmitool chassis bootparam get 5': (text) => {
-    const { bootDevice, persistent, bootMode } = parseBootFlags(text);
+    const { bootDevice, persistent, bootMode, selected } = parseBootFlags(text);
+    const boot = { device: bootDevice ?? null, mode: bootMode ?? null };
     return {
-      boot: { device: bootDevice ?? null, ...(persistent === undefined ? {} : { persistent }), mode: bootMode ?? null },
+      boot: {
+        ...boot,
+        ...(persistent === undefined ? {} : { persistent }),
+        ...(selected === bootDevice ? {} : { selected }),
+      },
     };
   },
   'ipmitool -c sdr elist full': (text) => ({
