@@ -23,6 +23,7 @@ const leastOfDevices = {
   lldp: 0,
   machines: 3,
   redfish: 3,
+  'redfish-media': 11,
   'switch-sessions': 7,
   switches: 25,
 };

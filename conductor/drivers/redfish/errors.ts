@@ -1,4 +1,4 @@
-import { ErrorBody } from '#conductor/drivers/redfish/schemas.ts';
+import { ErrorBody, ExtendedInfos } from '#conductor/drivers/redfish/schemas.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const maxText = 500;
@@ -12,14 +12,27 @@ const pointsElsewhere = /ExtendedInfo/;
  * that the caller of the API should read.
  */
 export function bmcMessage(body: unknown): string {
-  const parsed = ErrorBody.safeParse(body);
-  if (!parsed.success) return '';
-  const { error } = parsed.data;
-  const extended = error['@Message.ExtendedInfo'] ?? [];
+  const error = errorIn(body);
+  if (!error) return '';
+  const { infos: extended } = error;
   const words = joined(extended.map(({ Message: message }) => message));
   const own = error.message && !pointsElsewhere.test(error.message) ? error.message : '';
   const ids = joined(extended.map((info) => [info.MessageId ?? info.MessageID, ...(info.MessageArgs ?? [])].join(' ')));
   return (words || own || ids || error.message || error.code || '').slice(0, maxText);
+}
+
+/** An error body's parts; OpenBMC answers messages about a property alone, as annotations of it, without an error. */
+function errorIn(body: unknown) {
+  const error = ErrorBody.safeParse(body).data?.error;
+  const annotations = typeof body === 'object' && body !== null ? Object.entries(body) : [];
+  const about = annotations.flatMap(([key, value]) => {
+    const name = /^(\w+)@Message\.ExtendedInfo$/.exec(key)?.[1];
+    const infos = name === undefined ? undefined : ExtendedInfos.safeParse(value).data;
+    return infos?.map((info) => ({ ...info, RelatedProperties: [...(info.RelatedProperties ?? []), name] })) ?? [];
+  });
+  if (!error && about.length === 0) return undefined;
+  const { code, message, '@Message.ExtendedInfo': own } = error ?? {};
+  return { code, message, infos: [...(own ?? []), ...about] };
 }
 
 function joined(texts: readonly (string | null | undefined)[]): string {
@@ -42,23 +55,18 @@ const laterIds: readonly { readonly id: RegExp; readonly tries: number }[] = [
 
 /** How often a request that was refused so is to be repeated; `undefined` for a refusal that is final. */
 export function triesLater(status: number, body: unknown): number | undefined {
-  const { data } = ErrorBody.safeParse(body);
-  if (status < 400 || !data) return undefined;
-  const ids = (data.error['@Message.ExtendedInfo'] ?? []).map((info) => info.MessageId ?? info.MessageID);
-  const found = laterIds.filter(({ id }) => [data.error.code, ...ids].some((each) => each && id.test(each)));
+  const error = errorIn(body);
+  if (status < 400 || !error) return undefined;
+  const ids = error.infos.map((info) => info.MessageId ?? info.MessageID);
+  const found = laterIds.filter(({ id }) => [error.code, ...ids].some((each) => each && id.test(each)));
   return found.length === 0 ? undefined : Math.min(...found.map(({ tries }) => tries));
 }
 
 /** Names of properties and parameters in an error body, among other words that begin with a capital letter. */
 function namesIn(body: unknown): readonly string[] {
-  const { data } = ErrorBody.safeParse(body);
-  const extended = data?.error['@Message.ExtendedInfo'] ?? [];
-  const texts = extended.flatMap((info) => [
-    info.Message,
-    ...(info.MessageArgs ?? []),
-    ...(info.RelatedProperties ?? []),
-  ]);
-  const words = [data?.error.message, ...texts].flatMap((text) => text?.match(/\b[A-Z][A-Za-z]+\b/g) ?? []);
+  const { message, infos = [] } = errorIn(body) ?? {};
+  const texts = infos.flatMap((info) => [info.Message, ...(info.MessageArgs ?? []), ...(info.RelatedProperties ?? [])]);
+  const words = [message, ...texts].flatMap((text) => text?.match(/\b[A-Z][A-Za-z]+\b/g) ?? []);
   return [...new Set(words)];
 }
 

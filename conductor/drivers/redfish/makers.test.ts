@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { hasMakersWay, makersWays } from '#conductor/drivers/redfish/makers.ts';
 import { createRigs } from '#conductor/drivers/redfish/testing/rigs.ts';
+import { vendors } from '#test/simulators/redfish/vendors.ts';
 
 const { rig } = createRigs();
 
@@ -19,6 +20,13 @@ test.each([
   [null, null, false],
 ])('%s %s: virtual CDs are UsbCd: %s', (maker, model, isSo) => {
   expect(hasMakersWay('boots virtual CDs as UsbCd', { Manufacturer: maker, Model: model })).toBe(isSo);
+});
+
+test('a Lenovo is asked to fill what it fills from addresses', async () => {
+  const { virtualMedia, simulator } = await rig({ quirks: vendors.Lenovo });
+  await virtualMedia?.insert('http://192.0.2.9/one.iso');
+  const asked = simulator.requests.flatMap(({ method, path }) => (method === 'PATCH' ? [path] : []));
+  expect(asked).toEqual(['/redfish/v1/Systems/1/VirtualMedia/EXT1']);
 });
 
 test.each<[string, 'Cd' | 'UsbCd']>([

@@ -3,6 +3,7 @@ import type { ComputerSystem } from '#conductor/drivers/redfish/schemas.ts';
 /** Ways in which some makers' machines differ from the standard, where nothing that they show says so. */
 export type MakersWay =
   | 'boots virtual CDs as UsbCd'
+  | 'fills EXT alone from addresses'
   | 'forgets the boot mode'
   | 'keeps settings without a link'
   | 'takes pushed images for a resource'
@@ -27,6 +28,12 @@ export const makersWays: readonly Row[] = [
     maker: /super ?micro/i,
     except: /^ARS-111GL-NHR$/i,
     source: `${sushyNotes}/supermicro-vmedia-dev-workaround-cc7a870c9a99d92b.yaml`,
+  },
+  {
+    // XCC lists those for uploads and for its console first, and says of all that they are for CDs
+    way: 'fills EXT alone from addresses',
+    maker: /lenovo/i,
+    source: 'https://pubs.lenovo.com/xcc3-restapi/insert_eject_virtual_media_patch',
   },
   {
     // an override without a mode falls back to legacy

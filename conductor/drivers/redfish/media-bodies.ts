@@ -50,6 +50,7 @@ function optional(url: string): InsertBody {
     TransferMethod: 'Stream',
     Inserted: true,
     WriteProtected: true,
+    MediaType: 'CD',
     UserName: decodeURIComponent(username) || 'none',
     Password: decodeURIComponent(password) || 'none',
   };

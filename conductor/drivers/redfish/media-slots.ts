@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { hasMakersWay } from '#conductor/drivers/redfish/makers.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { Action, lenient, Manager, Reference } from '#conductor/drivers/redfish/schemas.ts';
+import { Action, type ComputerSystem, lenient, Manager, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import { managerPaths, type RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
@@ -103,7 +104,7 @@ export async function readSlots(system: RedfishSystem, signal: AbortSignal): Pro
       const slot = await unlessBad(() => readResource(client, member, VirtualMedia, signal));
       if (slot) slots.push(slot);
     }
-    return forCds(slots);
+    return forCds(slots, data);
   };
   const own = await slotsAt(data.VirtualMedia?.['@odata.id']);
   if (own.length > 0) return { slots: own, unread };
@@ -123,10 +124,15 @@ export async function readSlots(system: RedfishSystem, signal: AbortSignal): Pro
   throw new AppError('not_supported', `${where} ${lack}; set boot_interface to 'ipxe' and enable PXE at a port`);
 }
 
-function forCds(slots: readonly MediaSlot[]): readonly MediaSlot[] {
-  const types = ({ data }: MediaSlot): readonly string[] => data.MediaTypes ?? [];
-  return [
-    ...slots.filter((slot) => types(slot).some((type) => /^(cd|dvd)$/i.test(type))),
-    ...slots.filter((slot) => types(slot).length === 0),
-  ];
+function forCds(slots: readonly MediaSlot[], machine: ComputerSystem): readonly MediaSlot[] {
+  const isOdd = ({ path }: MediaSlot): boolean =>
+    /\/(RDOC|Remote)\d+\/?$/.test(path) && hasMakersWay('fills EXT alone from addresses', machine);
+  const typed = slots.filter(({ data }) => isForCds(data));
+  const untyped = slots.filter(({ data }) => !data.MediaTypes?.length);
+  const all = [...typed, ...untyped];
+  return [...all.filter((slot) => !isOdd(slot)), ...all.filter(isOdd)];
+}
+
+export function isForCds({ MediaTypes: types }: VirtualMedia): boolean {
+  return types?.some((type) => /^(cd|dvd)$/i.test(type)) === true;
 }

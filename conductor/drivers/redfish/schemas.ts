@@ -128,11 +128,13 @@ const ExtendedInfo = z.looseObject({
   RelatedProperties: Names,
 });
 
+// one vendor sends the single message without the array
+export const ExtendedInfos = z.union([z.array(ExtendedInfo), ExtendedInfo.transform((info) => [info])]);
+
 export const ErrorBody = z.looseObject({
   error: z.looseObject({
     code: lenient(z.string()),
     message: lenient(z.string()),
-    // one vendor sends the single message without the array
-    '@Message.ExtendedInfo': lenient(z.union([z.array(ExtendedInfo), ExtendedInfo.transform((info) => [info])])),
+    '@Message.ExtendedInfo': lenient(ExtendedInfos),
   }),
 });

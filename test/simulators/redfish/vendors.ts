@@ -92,8 +92,8 @@ export const vendors: Readonly<Record<VendorName, Partial<Quirks>>> = {
     virtualMedia: 'by PATCH',
     // those for uploads stand first, and take no address (python-redfish-lenovo, issue 21)
     slots: [
-      ...['RDOC1', 'RDOC2'].map((id) => ({ id, types: ['CD', 'DVD', 'Floppy', 'USBStick'], refuses: 405 })),
-      ...['EXT1', 'EXT2', 'EXT3', 'EXT4'].map((id) => ({ id, types: ['CD', 'DVD', 'Floppy', 'USBStick'] })),
+      ...['RDOC1', 'RDOC2', 'Remote1'].map((id) => ({ id, types: ['CD', 'DVD'], refuses: 400 })),
+      ...['EXT1', 'EXT2'].map((id) => ({ id, types: ['CD', 'DVD'] })),
     ],
     requireIfMatch: true,
   },

@@ -204,7 +204,12 @@ async function insert(
     media.forgotten += 1;
     if (media.forgotten <= faults.forgets) return;
     media.discs.set(slot.id, { image, via: 'URI' });
-    await state.machine.setMedia?.(shownToMachine(state));
+    try {
+      await state.machine.setMedia?.(shownToMachine(state));
+    } catch (error) {
+      media.discs.set(slot.id, undefined);
+      throw error;
+    }
   });
 }
 
