@@ -135,8 +135,8 @@ async function actOrBeThere({ act }: Change, watch: Watch): Promise<boolean> {
     await act();
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    if (error.details['sent'] === true) watch.doubt = error;
-    else {
+    watch.doubt = error;
+    if (error.details['sent'] !== true) {
       const isAnswered = error.code === 'bmc_error' || error.details['status'] !== undefined;
       if (!isAnswered || !(await watch.isSoonThere().catch(() => false))) throw error;
       return true;

@@ -1,4 +1,5 @@
 import type { HttpBindings } from '@hono/node-server';
+import type { DriverOptions } from '#conductor/drivers/registry.ts';
 import type { Checkpoint } from '#conductor/flows/context.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
@@ -45,6 +46,7 @@ export interface RepeatedWork {
 export async function startConductorInProcess(options: {
   readonly log: Log;
   readonly settings?: Readonly<Record<string, string>>;
+  readonly drivers?: DriverOptions;
 }): Promise<ConductorInProcess> {
   const database = await openTestDatabase();
   const config = readConfig({ BATON_CONDUCTOR_NAME: 'in-process', ...options.settings });
@@ -58,6 +60,7 @@ export async function startConductorInProcess(options: {
     let isDead = false;
     const opened = await openContext(config, {
       log: options.log,
+      ...(options.drivers ? { drivers: options.drivers } : {}),
       database,
       secrets: testSecrets,
       checkpoint: (name) => {

@@ -5,20 +5,13 @@ import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
 import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { attempted } from '#conductor/drivers/redfish/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
+import { lenient, Message, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { peekTask } from '#conductor/drivers/redfish/task.ts';
 import { type BiosSetting, bareSetting, type WantedBiosSetting, withoutPassword } from '#shared/bios/bios-setting.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What is read of DMTF's Bios, Settings and AttributeRegistry resources; as tolerant as `schemas.ts`. */
-
-const Message = z.looseObject({
-  MessageId: lenient(z.string()),
-  Message: lenient(z.string()),
-  Severity: lenient(z.string()),
-  MessageSeverity: lenient(z.string()),
-});
 
 const Settings = z.looseObject({
   SettingsObject: lenient(Reference),

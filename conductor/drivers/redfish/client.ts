@@ -2,7 +2,7 @@ import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
 import { statusError, triesLater } from '#conductor/drivers/redfish/errors.ts';
 import { requireOwnPath } from '#conductor/drivers/redfish/own-path.ts';
-import { createCredentials } from '#conductor/drivers/redfish/sessions.ts';
+import { createCredentials, type SendOpen } from '#conductor/drivers/redfish/sessions.ts';
 import {
   createTransport,
   isBrokenJson,
@@ -98,29 +98,20 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
     }
   };
 
-  const credentials = createCredentials(connection, transport, sendRetried, { log, loggedIn: options.loggedIn });
+  const sendPatiently = patient(sendRetried, { clock, log, bmc: connection.origin, pauseMs: retryMs * 20 });
+  const credentials = createCredentials(connection, transport, sendPatiently, { log, loggedIn: options.loggedIn });
   return {
     origin: connection.origin,
     request: async ({ path, ...rest }) => {
       const request = { ...rest, path: requireOwnPath(path, connection.origin) };
       const what = `${request.method} ${connection.origin}${request.path}`;
-      let refusals = 0;
       for (let hasLoggedIn = false; ; ) {
         const auth = await credentials.headers(request.signal);
         if (request.method !== 'GET') await overdueTimers();
-        const answer = await sendRetried({ ...request, headers: { ...request.headers, ...auth } });
+        const answer = await sendPatiently({ ...request, headers: { ...request.headers, ...auth } });
         const { status, body } = answer;
         if (status < 300 || status === 304) return answer;
         const refused = statusError(what, status, { body, username: connection.username });
-        refusals += 1;
-        // without a limit of its own: the call's deadline is the operator's
-        if (refusals < (triesLater(status, body) ?? 0) && request.signal) {
-          log.debug({ bmc: connection.origin, path: request.path, err: refused }, 'the BMC is not ready; trying again');
-          await clock.sleep(retryMs * 20, request.signal).catch(() => {
-            throw refused;
-          });
-          continue;
-        }
         // some BMCs forbid what comes with a session that they have forgotten
         const isRefused = status === 401 || status === 403;
         if (!isRefused || hasLoggedIn || !credentials.refused(auth, status)) throw refused;
@@ -133,6 +124,33 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
       await credentials.close();
       await transport.close();
     },
+  };
+}
+
+/** Repeats what a BMC refuses only for now, for as long as the call may take: its deadline is the operator's. */
+function patient(
+  send: SendOpen,
+  {
+    clock,
+    log,
+    bmc,
+    pauseMs,
+  }: Pick<RedfishClientOptions, 'clock' | 'log'> & { readonly bmc: string; readonly pauseMs: number },
+): SendOpen {
+  return async (request) => {
+    const { method, path, signal } = request;
+    for (let refusals = 1; ; refusals += 1) {
+      const answer = await send(request);
+      const { status, body } = answer;
+      if (signal === undefined || refusals >= (triesLater(status, body) ?? 0)) return answer;
+      log.debug({ bmc, method, path, status }, 'the BMC is not ready; trying again');
+      const isOver = await clock.sleep(pauseMs, signal).then(
+        () => false,
+        () => true,
+      );
+      // the refusal tells more than the time that ran out
+      if (isOver) return answer;
+    }
   };
 }
 

@@ -17,7 +17,7 @@ export function bmcMessage(body: unknown): string {
   const { infos: extended } = error;
   const words = joined(extended.map(({ Message: message }) => message));
   const own = error.message && !pointsElsewhere.test(error.message) ? error.message : '';
-  const ids = joined(extended.map((info) => [info.MessageId ?? info.MessageID, ...(info.MessageArgs ?? [])].join(' ')));
+  const ids = joined(extended.map((info) => [info.MessageId, ...(info.MessageArgs ?? [])].join(' ')));
   return (words || own || ids || error.message || error.code || '').slice(0, maxText);
 }
 
@@ -43,22 +43,26 @@ function joined(texts: readonly (string | null | undefined)[]): string {
  * Message ids by which BMCs say that the same request may succeed in a while, whatever the method and the status; and how
  * often it is repeated where the answer may also mean that there is nothing to do.
  */
-const laterIds: readonly { readonly id: RegExp; readonly tries: number }[] = [
+export const laterIds: readonly { readonly id: string; readonly tries: number }[] = [
   // HPE: the host's firmware holds what was to be changed while it powers on
-  { id: /\.UnableToModifyDuringSystemPOST$/, tries: Number.POSITIVE_INFINITY },
+  { id: 'UnableToModifyDuringSystemPOST', tries: Number.POSITIVE_INFINITY },
   // HPE iLO, also for power on of a machine that is on (sushy, storyboard 2007923)
-  { id: /\.InvalidOperationForSystemState$/, tries: 3 },
+  { id: 'InvalidOperationForSystemState', tries: 3 },
   // Dell iDRAC: the Lifecycle Controller is not ready (sushy's release notes)
-  { id: /\.SYS518$/, tries: Number.POSITIVE_INFINITY },
-  { id: /\.(ServiceTemporarilyUnavailable|ServiceShuttingDown)$/, tries: Number.POSITIVE_INFINITY },
+  { id: 'SYS518', tries: Number.POSITIVE_INFINITY },
+  // DMTF's Base registry; what is in use may be in transition, or be another's for good
+  { id: 'ServiceTemporarilyUnavailable', tries: Number.POSITIVE_INFINITY },
+  { id: 'ServiceShuttingDown', tries: Number.POSITIVE_INFINITY },
+  { id: 'ResourceInUse', tries: 3 },
 ];
 
 /** How often a request that was refused so is to be repeated; `undefined` for a refusal that is final. */
 export function triesLater(status: number, body: unknown): number | undefined {
   const error = errorIn(body);
   if (status < 400 || !error) return undefined;
-  const ids = error.infos.map((info) => info.MessageId ?? info.MessageID);
-  const found = laterIds.filter(({ id }) => [error.code, ...ids].some((each) => each && id.test(each)));
+  // `IDRAC.2.8.SYS518`: registry, version, id
+  const ids = [error.code, ...error.infos.map((info) => info.MessageId)].map((each) => each?.split('.').at(-1));
+  const found = laterIds.filter(({ id }) => ids.includes(id));
   return found.length === 0 ? undefined : Math.min(...found.map(({ tries }) => tries));
 }
 
@@ -101,7 +105,7 @@ function futureStateUri(body: unknown): string | undefined {
 /** Whether a BMC says with what it has taken that it holds after a reset (HPE's `SystemResetRequired`, DMTF's `ResetRequired`). */
 export function asksForReset(body: unknown): boolean {
   const infos = ErrorBody.safeParse(body).data?.error['@Message.ExtendedInfo'] ?? [];
-  return infos.some(({ MessageId, MessageID }) => /\.\w*(Reset|Reboot)Required$/.test(MessageId ?? MessageID ?? ''));
+  return infos.some(({ MessageId: id }) => /\.\w*(Reset|Reboot)Required$/.test(id ?? ''));
 }
 
 /** The path, on this BMC, of the resource that a refusal names in its place. */

@@ -100,6 +100,19 @@ export const ActionInfo = z.looseObject({
   Parameters: z.array(z.looseObject({ Name: z.string(), AllowableValues: Names })),
 });
 
+/** DMTF's Message; iLO 4 writes `MessageID`. */
+export const Message = z
+  .looseObject({
+    Message: lenient(z.string()),
+    MessageId: lenient(z.string()),
+    MessageID: lenient(z.string()),
+    MessageArgs: Names,
+    RelatedProperties: Names,
+    Severity: lenient(z.string()),
+    MessageSeverity: lenient(z.string()),
+  })
+  .transform(({ MessageID: other, ...message }) => ({ ...message, MessageId: message.MessageId ?? other }));
+
 /** A task, or what a monitor answers about one. */
 export const Task = z.looseObject({
   TaskState: lenient(z.string()),
@@ -107,29 +120,11 @@ export const Task = z.looseObject({
   TaskMonitor: lenient(z.string()),
   '@odata.id': lenient(z.string()),
   PercentComplete: lenient(z.number()),
-  Messages: lenient(
-    z.array(
-      z.looseObject({
-        Message: lenient(z.string()),
-        MessageId: lenient(z.string()),
-        Severity: lenient(z.string()),
-        MessageSeverity: lenient(z.string()),
-      }),
-    ),
-  ),
-});
-
-const ExtendedInfo = z.looseObject({
-  Message: lenient(z.string()),
-  MessageId: lenient(z.string()),
-  /** HPE iLO 4's spelling. */
-  MessageID: lenient(z.string()),
-  MessageArgs: Names,
-  RelatedProperties: Names,
+  Messages: lenient(z.array(Message)),
 });
 
 // one vendor sends the single message without the array
-export const ExtendedInfos = z.union([z.array(ExtendedInfo), ExtendedInfo.transform((info) => [info])]);
+export const ExtendedInfos = z.union([z.array(Message), Message.transform((info) => [info])]);
 
 export const ErrorBody = z.looseObject({
   error: z.looseObject({

@@ -87,7 +87,8 @@ async function write<T, Plan>(
     await finishTask(client, answer, ask.what, { clock, signal, isLookedAt: true });
     return { answer };
   } catch (error) {
-    if (!isRefusal(error)) throw error;
+    // with the time over, nothing else is tried: these are the BMC's own words
+    if (!isRefusal(error) || signal.aborted) throw error;
     return { refusal: error };
   }
 }

@@ -40,6 +40,8 @@ export interface RedfishSimulator {
   /** Every request in order, those hit by a fault included. */
   readonly requests: readonly SeenRequest[];
   inject(fault: Fault): void;
+  /** Requests that what was injected is still to strike. */
+  faultsLeft(): number;
   /** Takes back what was injected and has not struck. */
   clearFaults(): void;
   /** From now on requests are taken and not answered until `thaw`. */
@@ -116,6 +118,7 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
     counters,
     requests,
     inject: (fault) => faults.inject(fault),
+    faultsLeft: () => faults.left(),
     clearFaults: () => faults.clear(),
     freeze: () => {
       frozen ??= Promise.withResolvers<void>();
