@@ -231,8 +231,9 @@ const os10: TextSystem = {
 const lag: SectionCommand = { form: /^lag (\d+)$/, key: 'lag' };
 
 function modeOf(lines: ReadonlyMap<string, string>): string {
-  if (lines.get('routing') !== 'no routing') return 'routed';
-  return lines.has('vlan access') ? 'access' : 'trunk';
+  if (lines.has('vlan access')) return 'access';
+  if (lines.has('vlan trunk native') || lines.has('vlan trunk allowed')) return 'trunk';
+  return lines.get('routing') === 'no routing' ? 'trunk' : 'routed';
 }
 
 const aosCxBrief = (config: TextConfig): string =>
