@@ -59,6 +59,7 @@ const expected = {
   ],
   firmware: [
     ['BIOS', '1.0.0'],
+    ['BMC', '1.0.0'],
     ['NIC.Slot.1', '1.0.0'],
     ['before the reset', '1.0.0'],
     ['after the reset', '2.0.0'],

@@ -27,7 +27,7 @@ def look(url):
         "manufacturer": system.manufacturer,
         "power": value(system.power_state),
         "resets": sorted(value(each) for each in system.get_allowed_reset_system_values()),
-        "firmware": [{"component": item.identity, "version": item.version} for item in inventory if item.identity != "BIOS"],
+        "firmware": [{"component": item.identity, "version": item.version} for item in inventory if item.identity not in ("BIOS", "BMC")],
     }
     try:
         seen["bios"] = {name: as_text(each) for name, each in (system.bios.attributes or {}).items()}
