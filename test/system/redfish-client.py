@@ -57,6 +57,15 @@ seen["media"].append([media.identity, media.image, media.inserted])
 media.eject_media()
 media.refresh(force=True)
 seen["media"].append([media.identity, media.image, media.inserted])
+try:
+    media.set_verify_certificate(True)
+    with open(authority) as file:
+        media.certificates.create_member(file.read(), sushy.CertificateType.PEM)
+    media.refresh(force=True)
+    authorities = media.certificates.get_members()
+    seen["trust"] = [media.verify_certificate, [[each.certificate_type.value, each.certificate_string] for each in authorities]]
+except sushy.exceptions.HTTPError as error:
+    seen["trust"] = error.status_code
 
 
 chassis = system.chassis[0]

@@ -28,7 +28,7 @@ async function driveWithSushy(how: 'session' | 'basic', quirks: Partial<Quirks>)
     });
     expect(simulator.counters.logins).toBe(how === 'session' ? 1 : 0);
     expect(machine.actions.slice(0, 4)).toEqual(['on', 'off', 'on', 'graceful']);
-    return JSON.parse(result.stdout);
+    return { ...(JSON.parse(result.stdout) as object), authority: tls.cert.trim() };
   } finally {
     await simulator.close();
     await rm(folder, { recursive: true });
@@ -147,7 +147,16 @@ test('python3-sushy and the driver see the same in each vendor', async () => {
 
 describe('python3-sushy drives the simulator', () => {
   test('with a session', async () => {
-    expect(await driveWithSushy('session', {})).toMatchObject({ ...expected, ...bios });
+    expect(await driveWithSushy('session', {})).toMatchObject({ ...expected, ...bios, trust: 405 });
+  });
+
+  test('with slots that verify who serves the image', async () => {
+    const { cert } = createBmcCertificate('192.0.2.9');
+    const seen = (await driveWithSushy('session', { media: { imageAuthority: cert } })) as {
+      readonly authority: string;
+      readonly trust: unknown;
+    };
+    expect(seen).toMatchObject({ ...expected, ...bios, trust: [true, [['PEM', `${seen.authority}\n`]]] });
   });
 
   test('with HTTP Basic, demanded ETags and slow power', async () => {
