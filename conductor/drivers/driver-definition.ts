@@ -14,7 +14,7 @@ export interface DriverContext {
   readonly clock?: Clock;
   /** Where BMCs may be; default: anywhere. */
   readonly outbound?: OutboundRules;
-  /** Below which `redfish_verify_ca` may name files. */
+  /** Below which `redfish_verify_ca` and `virtual_media_verify_ca` may name files. */
   readonly caDirectory?: string;
 }
 

@@ -18,6 +18,8 @@ test.each([
   `radius-server key ${hidden}`,
   `key-string ${hidden}`,
   `ip ospf message-digest-key 1 md5 7 ${hidden}`,
+  JSON.stringify({ Image: `http://admin:${hidden}@192.0.2.9/live.iso` }),
+  JSON.stringify({ Image: `http://192.0.2.9:6385/media/8d41f3a2-0c1e/${hidden.padEnd(43, 'x')}.iso`, Inserted: true }),
   `-----BEGIN PRIVATE KEY-----\n${hidden}\n-----END PRIVATE KEY-----`,
   JSON.stringify({ TACPLUS: { global: { passkey: hidden } }, SNMP_COMMUNITY: { [hidden]: { TYPE: 'RO' } } }),
   JSON.stringify([{ set: { system: { aaa: { user: { [hidden]: { 'hashed-password': hidden } } } } } }]),

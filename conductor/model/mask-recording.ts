@@ -1,4 +1,5 @@
 import { isSecretName } from '#conductor/model/secret-names.ts';
+import { maskUrlLogins } from '#shared/url-logins.ts';
 
 /** What a device has printed, without what nobody else may have. Pure. */
 
@@ -14,6 +15,9 @@ const userNames = /\b(username|snmp-server user|login user|local-user|user)(["':
 /** Hashes of crypt, Junos' `$9$`, keys of SSH, PEM. */
 const bare =
   /\$(?:\d{1,2}|y|2[aby]|8)\$[^\s"',;]+|\b(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-\S+) [A-Za-z0-9+/=]{20,}|-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----|\b(?=[0-9a-f]*[g-zG-Z+/])[A-Za-z0-9+/]{60,}={0,2}/g;
+
+/** Where a BMC fetches a boot's CD: whoever knows that has the boot's token. */
+const bootMedium = /(\/media\/[\w-]+\/)[\w-]{40,}(?=\.iso\b)/g;
 
 /** Tables of a SONiC configuration whose keys are secrets, or names of users. */
 const secretTables = /community|snmp_user|local_user|^users?$/i;
@@ -38,7 +42,8 @@ function parsed(text: string): object | undefined {
 }
 
 function maskText(text: string): string {
-  return text
+  return maskUrlLogins(text)
+    .replace(bootMedium, `$1${masked}`)
     .replace(bare, masked)
     .replace(secretWords, (_, word: string, between: string) => `${word}${between}${masked}`)
     .replace(trapCommunities, (_, before: string) => `${before}${masked}`)
