@@ -76,7 +76,9 @@ export const authEnvironment = {
   BATON_CA_DIR: z
     .string()
     .default(systemAuthorities)
-    .describe('directory below which `redfish_verify_ca` and `virtual_media_verify_ca` may name files and directories (PEM)'),
+    .describe(
+      'directory below which `redfish_verify_ca` and `virtual_media_verify_ca` may name files and directories (PEM)',
+    ),
   BATON_AGENT_NETWORKS: z
     .string()
     .default('')
