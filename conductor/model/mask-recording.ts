@@ -16,7 +16,7 @@ const userNames = /\b(username|snmp-server user|login user|local-user|user)(["':
 const bare =
   /\$(?:\d{1,2}|y|2[aby]|8)\$[^\s"',;]+|\b(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-\S+) [A-Za-z0-9+/=]{20,}|-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----|\b(?=[0-9a-f]*[g-zG-Z+/])[A-Za-z0-9+/]{60,}={0,2}/g;
 
-/** Where a BMC fetches a boot's CD: whoever knows that has the boot's token. */
+/** Where a BMC fetches a boot's CD: an address made of the boot's token. */
 const bootMedium = /(\/media\/[\w-]+\/)[\w-]{40,}(?=\.iso\b)/g;
 
 /** Tables of a SONiC configuration whose keys are secrets, or names of users. */
