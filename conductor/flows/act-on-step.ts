@@ -118,7 +118,7 @@ async function act(
     }
     if (errorCode(error) === 'power_held') return untilPowerIsFree(stepContext, error);
     if (!isRetryable(error)) {
-      if (saysItIsOver(error)) await free();
+      if (saysItIsOver(error, step)) await free();
       await failStep(context, record, error);
       return undefined;
     }

@@ -75,11 +75,18 @@ export async function freePower(
   });
 }
 
-/** Whether a step that fails with this has said itself that nothing is under way any more. */
-export function saysItIsOver(error: unknown): boolean {
+/**
+ * Whether a step that fails with this has said itself that nothing is under way any more. A web server that fails amid its
+ * answer may have begun what it was asked for; BIOS settings that it may have taken wait for a reset.
+ */
+export function saysItIsOver(error: unknown, step: { readonly interface: string }): boolean {
   // of a fault in a program it isn't known
   if (errorCode(error) === 'internal') return false;
-  return !(error instanceof AppError && error.details['mayBeUnderWay'] === true);
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const { mayBeUnderWay, status } = cause instanceof AppError ? cause.details : {};
+    if (mayBeUnderWay === true || (step.interface !== 'bios' && Number(status) >= 500)) return false;
+  }
+  return true;
 }
 
 /** A step that may not switch power yet waits until it may: its agent, where it has one, is asked whether it may now. */

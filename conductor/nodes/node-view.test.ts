@@ -76,6 +76,15 @@ describe('viewNode', () => {
     expect(Object.values(view(104))).not.toContain(undefined);
   });
 
+  test.each([
+    ['9999-01-01T00:00:00.000Z', { baton_power_hold: { until: '9999-01-01T00:00:00.000Z', reason: 'x may run' } }],
+    ['1999-01-01T00:00:00.000Z', {}],
+  ])('shows why power is kept, until %s', (until, shown) => {
+    const held = { ...row, powerHold: { step: 's', until, why: 'x may run' } };
+    const { driver_internal_info: info } = viewNode(held, noSurroundings, { version: 96, conductorOf: () => 'c1' });
+    expect(info).toEqual(shown);
+  });
+
   test('shows no secret', () => {
     expect(JSON.stringify(view(96))).not.toContain('hunter2');
     expect(view(96)).toMatchObject({

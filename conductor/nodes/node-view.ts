@@ -84,8 +84,7 @@ const special: Readonly<Partial<Record<NodeField, FieldValue>>> = {
     ...flowInfo(flowSteps),
     ...switchPortInfo(differing),
     ...wipeInfo(node),
-    // Baton's own: until when nothing may switch its power, and why
-    ...(node.powerHold ? { baton_power_hold: { until: node.powerHold.until, reason: node.powerHold.why } } : {}),
+    ...holdInfo(node),
     ...missingInfo(node),
   }),
   instance_info: (node) => maskDocument(node.instanceInfo),
@@ -148,6 +147,12 @@ function flowInfo(steps: NodeSurroundings['flowSteps']): JsonObject {
 }
 
 /** Baton's own: what a wipe that preserves local storage erases, what the last one has preserved, and what is owed. */
+/** Baton's own: until when nothing may switch its power, and why. */
+function holdInfo({ powerHold }: NodeRow): JsonObject {
+  if (!powerHold || Date.parse(powerHold.until) <= Date.now()) return {};
+  return { baton_power_hold: { until: powerHold.until, reason: powerHold.why } };
+}
+
 function wipeInfo({ osDisk, sparedDisks, owedWipe }: NodeRow): JsonObject {
   return {
     ...(owedWipe ? { baton_owed_wipe: { preserve_local_storage: owedWipe.preserveLocalStorage } } : {}),

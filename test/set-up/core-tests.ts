@@ -34,6 +34,11 @@ export const coreTests: readonly CoreTest[] = [
     file: 'system/serial-console.test.ts',
     proves: 'serial consoles: ipmitool on ipmi_sim, Redfish by WebSocket and SSH',
   },
+  {
+    file: 'system/power-amid-flash.test.ts',
+    proves: 'no power is switched while firmware is written: faults, kills and requests drawn',
+  },
+  { file: 'system/held-in-band.test.ts', proves: "the same for the agent's steps; a person's word ends it" },
   { file: 'system/bios.test.ts', proves: 'BIOS settings by the BMC' },
   { file: 'system/day-two.test.ts', proves: 'metrics, webhooks, history, log' },
   { file: 'system/wipe-flows.test.ts', proves: 'wipes that preserve, and that fail' },

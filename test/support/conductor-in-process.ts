@@ -63,6 +63,7 @@ export async function startConductorInProcess(options: {
       ...(options.drivers ? { drivers: options.drivers } : {}),
       database,
       secrets: testSecrets,
+      ...(options.drivers ? { drivers: options.drivers } : {}),
       checkpoint: (name) => {
         if (isDead) throw new Error('dead');
         passed += 1;

@@ -168,6 +168,8 @@ export interface Quirks {
   updatesAtReset: boolean;
   /** Its own update ends its sessions, and it forgets its tasks. */
   forgetsTasks: boolean;
+  /** Firmware is written until then: its task runs, and its version is that of before. */
+  flashesUntil: Promise<unknown> | undefined;
   /** The event log has a page for each entry, the oldest first, with links in place of entries. */
   logPages: boolean;
   /** No Bios resource. */
@@ -258,6 +260,7 @@ export const standardQuirks: Readonly<Quirks> = {
   vendor: undefined,
   updatesAtReset: false,
   forgetsTasks: false,
+  flashesUntil: undefined,
   logPages: false,
   noBios: false,
   noBiosAttributes: false,

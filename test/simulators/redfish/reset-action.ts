@@ -40,6 +40,7 @@ export async function reset(state: ServiceState, request: ServiceRequest): Promi
   }
   return perform(state, async () => {
     state.counters.powerChanges += 1;
+    if (state.firmware.flashing > 0) state.counters.resetsAmidFlash += 1;
     if (state.pendingBoot && action !== 'off' && action !== 'graceful') {
       await state.machine.setBoot(state.pendingBoot);
       state.pendingBoot = undefined;

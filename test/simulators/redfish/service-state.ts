@@ -23,6 +23,8 @@ export interface Counters {
   bootChanges: number;
   nmis: number;
   bmcResets: number;
+  /** Resets of the machine or of the BMC while firmware was written. */
+  resetsAmidFlash: number;
 }
 
 export interface ServiceOptions {

@@ -54,7 +54,11 @@ export interface RedfishService {
   handle(request: ServiceRequest): Promise<Answer>;
   /** Ends every session, as a BMC does when it restarts. */
   dropSessions(): void;
+  /** The same; its tasks are forgotten, too. */
+  restart(): void;
   readonly sessionCount: () => number;
+  /** From now on these are its account's; sessions stay, as they do at BMCs. */
+  setAccount(username: string, password: string): void;
 }
 
 /** The Redfish service as a function from request to answer (DSP0266), for one machine. */
@@ -78,7 +82,12 @@ export function createService(options: ServiceOptions): RedfishService {
   return {
     handle: (request) => handle(state, request),
     dropSessions: () => state.sessions.clear(),
+    restart: () => {
+      state.sessions.clear();
+      state.tasks.clear();
+    },
     sessionCount: () => state.sessions.size,
+    setAccount: (username, password) => void Object.assign(state, { username, password }),
   };
 }
 

@@ -49,7 +49,11 @@ export interface RedfishSimulator {
   thaw(): void;
   /** Ends every session, as a BMC does when it restarts. */
   dropSessions(): void;
+  /** The same; its tasks are forgotten, too. */
+  restart(): void;
   sessionCount(): number;
+  /** From now on these are its account's; sessions stay, as they do at BMCs. */
+  setAccount(username: string, password: string): void;
   close(): Promise<void>;
 }
 
@@ -64,6 +68,7 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
     bootChanges: 0,
     nmis: 0,
     bmcResets: 0,
+    resetsAmidFlash: 0,
   };
   const faults = createFaultList();
   const requests: SeenRequest[] = [];
@@ -128,7 +133,9 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
       frozen = undefined;
     },
     dropSessions: () => service.dropSessions(),
+    restart: () => service.restart(),
     sessionCount: () => service.sessionCount(),
+    setAccount: (username, password) => service.setAccount(username, password),
     close: () =>
       new Promise((resolve, reject) => {
         server.close((error) => (error ? reject(error) : resolve()));

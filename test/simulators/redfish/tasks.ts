@@ -15,6 +15,13 @@ export async function perform(state: ServiceState, act: () => Promise<void>): Pr
   return { status: 202, headers: { Location: monitorPath(id) }, body: task(id, 'Running') };
 }
 
+/** A task that runs until somebody ends it. */
+export function startTask(tasks: ServiceState['tasks']): { readonly id: string; readonly answer: Answer } {
+  const id = randomUUID().slice(0, 8);
+  tasks.set(id, { polls: Number.POSITIVE_INFINITY, failed: false });
+  return { id, answer: { status: 202, headers: { Location: monitorPath(id) }, body: task(id, 'Running') } };
+}
+
 /** A task that begins with the machine's next reset, and is not followed to its end here. */
 export function awaitReset(state: ServiceState, id: string): Answer {
   state.tasks.set(id, { polls: Number.POSITIVE_INFINITY, failed: false, shown: 'Pending' });

@@ -4,7 +4,7 @@ import { type Answer, errorAnswer, parseObject } from '#test/simulators/redfish/
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import { collection } from '#test/simulators/redfish/service-resources.ts';
 import type { ServiceRequest, ServiceState } from '#test/simulators/redfish/service-state.ts';
-import { awaitReset, perform } from '#test/simulators/redfish/tasks.ts';
+import { awaitReset, perform, startTask } from '#test/simulators/redfish/tasks.ts';
 
 /** UpdateService with SimpleUpdate and a firmware inventory (DMTF UpdateService, SoftwareInventory). */
 
@@ -24,10 +24,12 @@ export interface SimulatedFirmware {
   pending: Partial<Record<Part, string>>;
   /** Those that its next reset ends. */
   tasks: string[];
+  /** How many are written now. */
+  flashing: number;
 }
 
 export function createSimulatedFirmware(): SimulatedFirmware {
-  return { versions: { bios: '1.0.0', bmc: '1.0.0', nic: '1.0.0' }, pending: {}, tasks: [] };
+  return { versions: { bios: '1.0.0', bmc: '1.0.0', nic: '1.0.0' }, pending: {}, tasks: [], flashing: 0 };
 }
 
 /** What the machine does when it starts. */
@@ -105,12 +107,13 @@ async function install(state: ServiceState, image: string, targets: readonly str
     firmware.tasks.push(id);
     return awaitReset(state, id);
   }
-  // python3-sushy takes nothing but a task from it
-  const answer = await perform({ ...state, quirks: { ...quirks, tasks: true } }, () => {
+  const write = (): void => {
     if (part === 'bmc') firmware.versions = { ...firmware.versions, bmc: version };
     else firmware.pending[part] = version;
-    return Promise.resolve();
-  });
+  };
+  if (quirks.flashesUntil) return flash(state, quirks.flashesUntil, write);
+  // python3-sushy takes nothing but a task from it
+  const answer = await perform({ ...state, quirks: { ...quirks, tasks: true } }, () => Promise.resolve(write()));
   if (part === 'bmc' && quirks.forgetsTasks) {
     state.tasks.clear();
     state.sessions.clear();
@@ -120,6 +123,19 @@ async function install(state: ServiceState, image: string, targets: readonly str
 
 export function hasUpdates({ simpleUpdate, multipartPush, rawPush }: Quirks): boolean {
   return simpleUpdate !== 'none' || multipartPush || rawPush;
+}
+
+/** One at a time, as BMCs do. */
+function flash({ firmware, tasks }: ServiceState, until: Promise<unknown>, write: () => void): Answer {
+  if (firmware.flashing > 0) return errorAnswer(503, 'ServiceTemporarilyUnavailable');
+  firmware.flashing += 1;
+  const { id, answer } = startTask(tasks);
+  void until.then(() => {
+    firmware.flashing -= 1;
+    write();
+    if (tasks.has(id)) tasks.set(id, { polls: 0, failed: false });
+  });
+  return answer;
 }
 
 /** What the chassis says of its network adapters. */

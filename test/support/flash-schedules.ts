@@ -1,0 +1,209 @@
+import { sql } from 'drizzle-orm';
+import { syncPower } from '#conductor/flows/sync-power.ts';
+import type { SimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import type { Fault } from '#test/simulators/redfish/faults.ts';
+import type { ConductorInProcess } from '#test/support/conductor-in-process.ts';
+import type { Draw } from '#test/support/draw.ts';
+import { demoInstance } from '#test/support/enrol.ts';
+import { isAtRest, type Operator } from '#test/support/operator.ts';
+import { waitUntil } from '#test/support/step-node.ts';
+
+/** What may happen while firmware is written: what a BMC answers, what operators ask for, and what becomes of conductors. */
+
+/** A node whose firmware is written in one schedule after the other. */
+export interface FlashedNode {
+  readonly name: string;
+  readonly machine: SimulatedNode;
+}
+
+export interface FlashStage {
+  readonly conductor: ConductorInProcess;
+  /** Tries again while a conductor is at the node. */
+  readonly operator: Operator;
+  /** Takes no for an answer. */
+  readonly hasty: Operator;
+  /** The conductor dies at its next checkpoint, or the step fails that has acted there. */
+  strike(blow: 'die' | 'fail'): void;
+}
+
+const bodies: readonly unknown[] = [
+  '<html><body>Please wait</body></html>',
+  '',
+  {},
+  { error: { code: 'Base.1.8.GeneralError', message: 'A general error has occurred.' } },
+  { error: { code: 'IDRAC.2.8.SYS518', message: 'iDRAC is not ready.' } },
+];
+const anything = /./;
+const places = [anything, /TaskService/, /UpdateService/, /FirmwareInventory/, /Systems/, /Managers/, /Sessions/];
+
+const lostAnswers: readonly Fault[] = [
+  { path: /SimpleUpdate$/, dropAnswer: true },
+  { path: /SimpleUpdate$/, actsAs: 500 },
+  { path: /SimpleUpdate$/, actsAs: 502 },
+  { path: /SimpleUpdate$/, actsAs: 504 },
+];
+
+/** What a BMC answers that restarts, or is too busy. */
+export function drawFault(draw: Draw): Fault {
+  const path = draw.of(places);
+  const times = 1 + draw.number(12);
+  if (draw.number(4) === 0) return { path, times, ...draw.of([{ drop: true }, { cutBody: true }]) };
+  const status = draw.of([200, 401, 403, 404, 409, 429, 500, 502, 503, 504]);
+  // what it has been asked for it takes or refuses; only that may be lost
+  const method = status === 200 || status === 409 ? { method: 'GET' } : {};
+  return { path, times, status, body: draw.of(bodies), ...method };
+}
+
+type Happening = readonly [name: string, happens: () => Promise<unknown>];
+
+function happenings(stage: FlashStage, { name, machine }: FlashedNode, draw: Draw): readonly Happening[] {
+  const { hasty: operator, conductor } = stage;
+  const provision = (verb: string) => () => operator.provision(name, verb);
+  const power = (target: string) => () => operator.call('PUT', `/v1/nodes/${name}/states/power`, { target });
+  const fault = drawFault(draw);
+  const now = (act: () => void) => () => Promise.resolve(act());
+  const answers: Happening = [
+    `the BMC answers ${JSON.stringify({ ...fault, path: String(fault.path) })}`,
+    now(() => machine.bmc.inject(fault)),
+  ];
+  return [
+    answers,
+    answers,
+    answers,
+    ['the BMC restarts', now(() => machine.bmc.restart())],
+    ['the BMC forgets its sessions', now(() => machine.bmc.dropSessions())],
+    ['the BMC answers again', now(() => machine.bmc.clearFaults())],
+    ['a conductor dies', now(() => stage.strike('die'))],
+    ['a step fails by a fault of the program', now(() => stage.strike('fail'))],
+    ['abort', provision('abort')],
+    ['deleted', provision('deleted')],
+    ['manage', provision('manage')],
+    ['power off', power('power off')],
+    ['power on', power('power on')],
+    ['rebooting', power('rebooting')],
+    ['soft power off', power('soft power off')],
+    ['maintenance', () => operator.call('PUT', `/v1/nodes/${name}/maintenance`, {})],
+    ['maintenance off', () => operator.call('DELETE', `/v1/nodes/${name}/maintenance`)],
+    ['power is read', () => syncPower(conductor.context(), new AbortController().signal)],
+  ];
+}
+
+const image = (file: string): string => `http://192.0.2.7/${file}.bin`;
+const updates = ['bios', 'bmc', 'NIC.Slot.1'] as const;
+
+/** Steps that write one component or two. */
+function drawUpdate(draw: Draw): object {
+  const first = draw.number(updates.length);
+  const components = [updates[first], ...(draw.number(2) === 0 ? [updates[(first + 1) % updates.length]] : [])];
+  const version = `${2 + draw.number(7)}.${draw.number(100)}.0`;
+  const settings = components.map((component) => ({
+    component,
+    url: image(`${component === 'NIC.Slot.1' ? 'nic' : component}-${version}`),
+  }));
+  return { interface: 'firmware', step: 'update', args: { settings } };
+}
+
+/**
+ * Begins an update, lets a drawn number of things happen while it is written, then lets all end.
+ * @returns what happened, in order
+ */
+export async function runSchedule(stage: FlashStage, node: FlashedNode, draw: Draw): Promise<readonly string[]> {
+  const { operator } = stage;
+  const { name, machine } = node;
+  const inDeploy = draw.number(4) === 0;
+  await bringTo(stage, node, inDeploy ? 'available' : 'manageable');
+  const written = Promise.withResolvers<void>();
+  machine.bmc.quirks.flashesUntil = written.promise;
+  const story = [inDeploy ? 'amid a deploy' : 'amid a cleaning'];
+  try {
+    if (draw.number(5) === 0) {
+      const fault = draw.of(lostAnswers);
+      machine.bmc.inject(fault);
+      story.push(`the answer to the update is lost: ${fault.actsAs ?? 'cut'}`);
+    }
+    const step = drawUpdate(draw);
+    const before = machine.bmc.requests.length;
+    if (inDeploy) {
+      // an undeploy has forgotten it
+      await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
+      await operator.provision(name, 'active', { deploy_steps: [{ ...step, priority: 90 }] });
+    } else await operator.provision(name, 'clean', { clean_steps: [step], disable_ramdisk: true });
+    await waitUntil('the update to be asked for', () => {
+      const asked = machine.bmc.requests.slice(before);
+      return asked.some(({ path }) => path.endsWith('SimpleUpdate')) || undefined;
+    });
+    for (let left = 2 + draw.number(5); left > 0; left -= 1) {
+      const [what, happens] = draw.of(happenings(stage, node, draw));
+      const came = await happens().then(
+        () => '',
+        () => ' (refused)',
+      );
+      story.push(`${what}${came}`);
+      const looks = draw.number(3);
+      for (let look = 0; look < looks; look += 1) await lookNow(stage, name);
+    }
+  } finally {
+    machine.bmc.clearFaults();
+    written.resolve();
+    machine.bmc.quirks.flashesUntil = undefined;
+  }
+  await settle(stage, name);
+  return story;
+}
+
+async function lookNow({ hasty }: FlashStage, name: string): Promise<void> {
+  await hasty.call('POST', `/v1/nodes/${name}/flow/retry`).catch(() => undefined);
+}
+
+/** Nothing is written any more, and nobody has to wait for it. */
+async function settle(stage: FlashStage, name: string): Promise<void> {
+  const { operator, hasty, conductor } = stage;
+  await waitUntil(`${name} to rest`, async () => {
+    await hasty.call('DELETE', `/v1/nodes/${name}/maintenance`).catch(() => undefined);
+    const { db } = conductor.context();
+    await db
+      .execute(
+        sql`update nodes set power_hold = jsonb_set(power_hold, '{until}', '"1970-01-01T00:00:00.000Z"')
+            where power_hold is not null and name = ${name}`,
+      )
+      .catch(() => undefined);
+    await db
+      .execute(
+        sql`update flow_steps set output = jsonb_set(output, '{updates}', (
+              select jsonb_agg(case when each->'lostSince' = 'null' then each else each || '{"lostSince": 0}' end)
+              from jsonb_array_elements(output->'updates') each))
+            where state <> 'succeeded' and jsonb_typeof(output->'updates') = 'array'
+              and flow_uuid in (select flows.uuid from flows join nodes on nodes.uuid = node_uuid where name = ${name})`,
+      )
+      .catch(() => undefined);
+    await lookNow(stage, name);
+    return isAtRest(await operator.node(name)) || undefined;
+  });
+}
+
+const onward: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  manageable: { available: 'manage', active: 'deleted', 'deploy failed': 'deleted', error: 'deleted' },
+  available: { manageable: 'provide', active: 'deleted', 'deploy failed': 'deleted', error: 'deleted' },
+};
+
+/** From wherever the schedule before has left it. */
+export async function bringTo(
+  stage: FlashStage,
+  { name }: FlashedNode,
+  state: 'manageable' | 'available',
+): Promise<void> {
+  const { operator } = stage;
+  for (;;) {
+    await operator.call('DELETE', `/v1/nodes/${name}/maintenance`).catch(() => undefined);
+    const now = String((await operator.node(name))['provision_state']);
+    if (now === state) break;
+    await operator.provision(name, onward[state]?.[now] ?? 'manage');
+    await settle(stage, name);
+  }
+  // what is off can't be switched off
+  await operator.call('PUT', `/v1/nodes/${name}/states/power`, { target: 'power on' });
+  await waitUntil(`${name} to be on`, async () => {
+    const { power_state: power, reservation } = await operator.node(name);
+    return (power === 'power on' && reservation === null) || undefined;
+  });
+}
