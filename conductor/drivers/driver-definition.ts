@@ -60,6 +60,8 @@ export interface StoredPower {
 export interface HardwareType {
   /** @throws AppError `invalid_argument` naming each missing or malformed driver_info property. */
   connect(driverInfo: Readonly<Record<string, unknown>>, stored?: StoredPower): Bmc;
+  /** Ends what only this node needed: it has another driver now. */
+  leave?(uuid: string): void;
   /** Lets go of cached sessions; called once when the conductor stops. */
   close?(): Promise<void>;
 }

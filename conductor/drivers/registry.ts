@@ -59,6 +59,13 @@ export function createDrivers(
   for (const [folder, driver] of Object.entries<DriverDefinition>(driverTable)) {
     opened.set(driver.name, driver.open(context, optionsOf[folder]));
   }
+  /** Which driver each node had last. */
+  const driverOf = new Map<string, string>();
+  const follow = (uuid: string, driver: string): void => {
+    const before = driverOf.get(uuid);
+    if (before !== undefined && before !== driver) opened.get(before)?.leave?.(uuid);
+    driverOf.set(uuid, driver);
+  };
   const hardwareType = (name: string): HardwareType => {
     const found = opened.get(name);
     if (found) return found;
@@ -69,6 +76,7 @@ export function createDrivers(
     hardwareTypes: drivers,
     connect: ({ driver, powerHold, ...node }, about = {}) => {
       if (context.outbound) checkBmcAddress(node.driverInfo, context.outbound);
+      follow(node.uuid, driver);
       const stored = { uuid: node.uuid, powerState: node.powerState ?? null };
       const bmc = withLogging(hardwareType(driver).connect(openNodeDocument(secrets, node, 'driverInfo'), stored), {
         log: context.log.child({ driver, ...about }),

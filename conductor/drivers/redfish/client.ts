@@ -41,7 +41,7 @@ export interface RedfishClient {
   request(options: TransportRequest): Promise<RedfishAnswer>;
   /** The headers that say who we are, for what is not a request of this client. */
   login(signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
-  /** Ends the session; the next request makes a new one. */
+  /** Ends the session; what is still under way goes on by HTTP Basic. */
   endSession(): Promise<void>;
   /** Ends session and connections. */
   close(): Promise<void>;

@@ -69,16 +69,27 @@ export function redfishHardwareType(
 ): HardwareType {
   const { clock = systemClock, log, outbound } = context;
   const clients = new Map<string, SharedClient>();
-  const clientFor = (connection: RedfishConnection): SharedClient => {
+  /** Whose client each node was last reached by. */
+  const keys = new Map<string, string>();
+  const letGo = (gone: (other: string, client: SharedClient) => boolean): void => {
+    for (const [other, each] of [...clients].filter(([name, client]) => gone(name, client))) {
+      clients.delete(other);
+      // only the session: a call may be under way, and its connections end when idle
+      void logged(each, each.endSession(), context);
+    }
+  };
+  /** Notes whom the node is reached as from now on; who is no node's any more leaves no session behind. */
+  const reach = (uuid: string, key: string | undefined): void => {
+    const before = keys.get(uuid);
+    if (before === key) return;
+    if (key === undefined) keys.delete(uuid);
+    else keys.set(uuid, key);
+    if (before !== undefined && ![...keys.values()].includes(before)) letGo((other) => other === before);
+  };
+  const clientFor = (connection: RedfishConnection, uuid: string | undefined): SharedClient => {
     const key = clientKey(connection);
     const account = `${connection.username} ${connection.origin}`;
-    const letGo = (gone: (other: string, client: SharedClient) => boolean): void => {
-      for (const [other, each] of [...clients].filter(([name, client]) => gone(name, client))) {
-        clients.delete(other);
-        // only the session: a call may be under way, and its connections end when idle
-        void logged(each, each.endSession(), context);
-      }
-    };
+    if (uuid !== undefined) reach(uuid, key);
     // BMCs have room for few sessions, and the password that was taken is the account's now
     const loggedIn = (): void => letGo((other, each) => other !== key && each.account === account);
     const client = clients.get(key) ?? {
@@ -94,9 +105,10 @@ export function redfishHardwareType(
     return client;
   };
   return {
-    connect: (driverInfo) => {
+    leave: (uuid) => reach(uuid, undefined),
+    connect: (driverInfo, stored) => {
       const connection = parseRedfishDriverInfo(driverInfo, context.caDirectory);
-      const client = clientFor(connection);
+      const client = clientFor(connection, stored?.uuid);
       const { known } = client;
       const system = redfishSystem(client, { clock, configuredPath: connection.systemPath, known });
       return {

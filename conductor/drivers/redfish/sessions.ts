@@ -15,7 +15,7 @@ export interface Credentials {
    * may still know is ended.
    */
   refused(headers: Readonly<Record<string, string>>, status: number): boolean;
-  /** Ends the session at the BMC, which has room for few. */
+  /** Ends the session at the BMC, which has room for few; what is still under way goes on by HTTP Basic. */
   close(): Promise<void>;
 }
 
@@ -104,9 +104,12 @@ export function createCredentials(
       return true;
     },
     close: async () => {
-      const ended = current;
+      // one that is being made, or whose caller did not wait for it, is a session at the BMC as well
+      const ended = current ?? (await session?.catch(() => undefined));
       session = undefined;
       current = undefined;
+      // what is still under way must leave no other behind
+      useBasic ||= authType !== 'session';
       if (ended) await end(ended);
     },
   };
