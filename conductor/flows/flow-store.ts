@@ -204,8 +204,18 @@ export async function makeOpenFlowsDue(db: Queryable): Promise<void> {
     .from(flows)
     .where(and(isNull(flows.endedAt), isNull(flows.onHold)))
     .for('update', { skipLocked: true });
+  await db.execute(prolongUnwatched);
   await db.update(flows).set({ nextCheckAt: sql`now()` }).where(inArray(flows.uuid, open));
 }
+
+/**
+ * The time in which no conductor looked counts for no limit: what is waited for had nobody to come to. A minute is what a
+ * look may be late where all are busy.
+ */
+const prolongUnwatched = sql`
+  UPDATE flow_steps SET wait_until = wait_until + (now() - next_check_at), retry_until = retry_until + (now() - next_check_at)
+  FROM flows WHERE flows.uuid = flow_uuid AND flows.ended_at IS NULL AND on_hold IS NULL AND held IS NULL
+    AND flow_steps.state = 'waiting' AND next_check_at < now() - interval '1 minute'`;
 
 /** Nodes that a conductor works on whose open flow is due and that nobody holds, oldest first. */
 export async function listDueNodes(
