@@ -35,20 +35,23 @@ test('keeps the newest 20 ended flows of each node, and every open one', async (
 test.each([
   ['7200 seconds', 7200, 3600],
   ['10 seconds', 0, 3600],
-])('a conductor that starts %s after the last look adds %i seconds to what a step may wait', async (away, added, left) => {
-  const { db } = api.context;
-  const { uuid: nodeUuid } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware' });
-  const steps = planSteps(flowKinds.verify, { requested: [] });
-  const flowUuid = await db.transaction((tx) => insertFlow(tx, { nodeUuid, kind: 'verify', steps }));
-  const lookedAt = sql`now() - ${away}::interval`;
-  await db.update(flows).set({ nextCheckAt: lookedAt }).where(eq(flows.uuid, flowUuid));
-  const waitUntil = new Date(Date.now() + left * 1000);
-  await db.update(flowSteps).set({ state: 'waiting', waitUntil }).where(eq(flowSteps.flowUuid, flowUuid));
+])(
+  'a conductor that starts %s after the last look adds %i seconds to what a step may wait',
+  async (away, added, left) => {
+    const { db } = api.context;
+    const { uuid: nodeUuid } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware' });
+    const steps = planSteps(flowKinds.verify, { requested: [] });
+    const flowUuid = await db.transaction((tx) => insertFlow(tx, { nodeUuid, kind: 'verify', steps }));
+    const lookedAt = sql`now() - ${away}::interval`;
+    await db.update(flows).set({ nextCheckAt: lookedAt }).where(eq(flows.uuid, flowUuid));
+    const waitUntil = new Date(Date.now() + left * 1000);
+    await db.update(flowSteps).set({ state: 'waiting', waitUntil }).where(eq(flowSteps.flowUuid, flowUuid));
 
-  await makeOpenFlowsDue(db);
-  await makeOpenFlowsDue(db);
-  const [step] = await db.select().from(flowSteps).where(eq(flowSteps.flowUuid, flowUuid));
-  const seconds = ((step?.waitUntil?.getTime() ?? 0) - waitUntil.getTime()) / 1000;
-  expect(seconds).toBeGreaterThanOrEqual(added);
-  expect(seconds).toBeLessThan(added + 1800);
-});
+    await makeOpenFlowsDue(db);
+    await makeOpenFlowsDue(db);
+    const [step] = await db.select().from(flowSteps).where(eq(flowSteps.flowUuid, flowUuid));
+    const seconds = ((step?.waitUntil?.getTime() ?? 0) - waitUntil.getTime()) / 1000;
+    expect(seconds).toBeGreaterThanOrEqual(added);
+    expect(seconds).toBeLessThan(added + 1800);
+  },
+);

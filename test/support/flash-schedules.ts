@@ -44,7 +44,7 @@ const lostAnswers: readonly Fault[] = [
 ];
 
 /** What a BMC answers that restarts, or is too busy. */
-export function drawFault(draw: Draw): Fault {
+function drawFault(draw: Draw): Fault {
   const path = draw.of(places);
   const times = 1 + draw.number(12);
   if (draw.number(4) === 0) return { path, times, ...draw.of([{ drop: true }, { cutBody: true }]) };
