@@ -128,9 +128,12 @@ export async function runSchedule(stage: FlashStage, node: FlashedNode, draw: Dr
       await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
       await operator.provision(name, 'active', { deploy_steps: [{ ...step, priority: 90 }] });
     } else await operator.provision(name, 'clean', { clean_steps: [step], disable_ramdisk: true });
-    await waitUntil('the update to be asked for', () => {
+    await waitUntil('the update to be asked for', async () => {
       const asked = machine.bmc.requests.slice(before);
-      return asked.some(({ path }) => path.endsWith('SimpleUpdate')) || undefined;
+      // another schedule's blow may have struck this one before it
+      return (
+        asked.some(({ path }) => path.endsWith('SimpleUpdate')) || isAtRest(await operator.node(name)) || undefined
+      );
     });
     for (let left = 2 + draw.number(5); left > 0; left -= 1) {
       const [what, happens] = draw.of(happenings(stage, node, draw));
