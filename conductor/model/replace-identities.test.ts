@@ -45,3 +45,11 @@ test('the same stays the same in all texts, and nobody’s own is left', () => {
   expect(replaced['show lldp neighbors']).toContain('Chassis id: 0000.5e00.5301');
   expect(replaced['show lldp neighbors']).toMatch(/255\.255\.255\.0 of 192\.0\.2\.2, 192\.0\.2\.3 at 12:00:07$/);
 });
+
+test('a serial number that is a MAC address stays one', () => {
+  const inventory = JSON.stringify({ mac_address: '52:54:00:05:00:00', serial_number: '52:54:00:05:00:00' });
+  expect(JSON.parse(replaceIdentities({ inventory }).inventory ?? '')).toEqual({
+    mac_address: '00:00:5e:00:53:01',
+    serial_number: '00:00:5e:00:53:01',
+  });
+});

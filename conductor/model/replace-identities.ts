@@ -84,7 +84,9 @@ function identitiesOf(value: unknown, key: string): string[] {
   );
 }
 
-/** UUIDs have their own rule; short words are in other words, too. */
+const ownRule = new RegExp(`^(?:${uuid.source}|${macs.source})$`, 'i');
+
+/** UUIDs and MAC addresses have their own rules; short words are in other words, too. */
 function isOwn(value: string): boolean {
-  return value.length >= 4 && filledIn(value) !== null && !new RegExp(`^${uuid.source}$`, 'i').test(value);
+  return value.length >= 4 && filledIn(value) !== null && !ownRule.test(value);
 }
