@@ -4,6 +4,7 @@ import { answerFor, withQuery } from '#conductor/cli/api-client.ts';
 import { type Command, flagOption, pathOperand, textOption } from '#conductor/cli/command.ts';
 import { writeNewFile } from '#conductor/cli/input-files.ts';
 import { print } from '#conductor/cli/print.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const sent =
   'Passwords, communities, keys, hashes and names of users are masked; serial numbers, UUIDs and addresses are replaced. Names ' +
@@ -24,7 +25,7 @@ export function recordCommand(about: {
       output: {
         value: 'FILE',
         short: 'o',
-        meaning: 'a new file for it (default: standard output); json as everywhere',
+        meaning: 'a new file for it, or json, yaml, text (default: text, on standard output)',
       },
       'keep-identities': { meaning: 'leave serial numbers, UUIDs and addresses as they are' },
     },
@@ -37,11 +38,12 @@ export function recordCommand(about: {
         isRequired: true,
       });
       const { faults } = recording;
+      const count = Object.keys(recording.outputs).length;
+      if (count === 0) throw new AppError('conflict', `nothing is recorded: ${faults.join('; ')}`);
       const text = asRecording(recording);
       const asked = input.document === undefined ? textOption(input, 'output') : undefined;
       if (asked !== undefined && asked !== '-' && asked !== 'text') {
         await writeNewFile('-o', asked, text);
-        const count = Object.keys(recording.outputs).length;
         print(context, input, {
           json: recording,
           text: `${asked}: ${count} outputs\n${faults.map(faultLine).join('')}`,
@@ -59,7 +61,9 @@ const faultLine = (fault: string): string => `not recorded: ${fault.replaceAll('
 function asRecording({ system, outputs, reading, faults }: RecordingAnswer): string {
   const comment = [
     '# Made by baton. Put the address of your issue at source, what is read wrongly at shows,',
-    '# and right what is wrong in reading, which has what Baton reads today.',
+    reading === null
+      ? '# and what would be right at reading.'
+      : '# and right what is wrong in reading, which has what Baton reads today.',
     ...faults.map((fault) => `# ${faultLine(fault).trimEnd()}`),
   ];
   const document = { source: '', seen: 'hardware', system, shows: '', outputs, reading };

@@ -74,28 +74,34 @@ test('a node is recorded from its inventory, without what is its own and without
   expect(history.map(({ event }) => event)).toContainEqual('recorded: 2 outputs, secrets masked');
 });
 
-test('the command prints it as test/recorded has it', async () => {
+async function runRecord(path: string, operand: string) {
   const printed: string[] = [];
   const noted: string[] = [];
-  const command = recordCommand({
-    words: 'network record',
-    operand: 'SWITCH',
-    path: '/v1/switches',
-    meaning: '',
-    details: '',
-  });
+  const command = recordCommand({ words: 'record', operand: 'IT', path, meaning: '', details: '' });
   const context = {
-    client: { call: async (method: string, path: string) => (await api.call(method, path)).body },
+    client: { call: async (method: string, at: string) => (await api.call(method, at)).body },
     screen: { write: (text: string) => printed.push(text), isTerminal: false },
     notify: (line: string) => noted.push(line),
   };
-  const input = { operands: ['leaf1'], values: {}, document: undefined };
+  const input = { operands: [operand], values: {}, document: undefined };
   await command.run(context as unknown as Parameters<typeof command.run>[0], input);
+  return { printed, noted };
+}
+
+test('the command prints it as test/recorded has it', async () => {
+  const { printed, noted } = await runRecord('/v1/switches', 'leaf1');
   expect(printed.join('')).toMatch(
     /^# Made by baton\.[\s\S]*\nsource: ""\nseen: hardware\nsystem: ios-xe, .*\nshows: ""\noutputs:\n/,
   );
   expect(printed.join('')).toMatch(/\nreading:\n {2}ports:\n {4}GigabitEthernet1\/0\/1: 100\n/);
   expect(noted).toEqual([expect.stringContaining('not recorded: show version'), expect.any(String)]);
+});
+
+test('the command says what a node wants in its reading, and refuses a recording of nothing', async () => {
+  const { printed } = await runRecord('/v1/nodes', 'n1');
+  expect(printed.join('')).toMatch(/^# Made by baton\..*\n# and what would be right at reading\.\n/);
+  await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n2' });
+  await expect(runRecord('/v1/nodes', 'n2')).rejects.toThrow('nothing is recorded: there is no inventory: inspect');
 });
 
 test('ends', async () => {
