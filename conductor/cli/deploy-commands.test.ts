@@ -73,6 +73,12 @@ test('deploy leaves an instance that stays as it is', async () => {
   expect(terminal.calls).toEqual([]);
 });
 
+test('an image without a URL is refused before the node notes it', async () => {
+  const asked = terminal.calls.length;
+  await expect(terminal.run('deploy', 'n1', '--image', 'debian.raw')).rejects.toThrow('--image: it must be the http://');
+  expect(terminal.calls).toHaveLength(asked);
+});
+
 test('deploy takes a config drive as JSON or as it is, and waits', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'baton-cli-'));
   try {

@@ -14,11 +14,15 @@ type WantedImage = Readonly<Record<string, string>>;
 
 /**
  * What the operator says of the image; `undefined` = nothing.
- * @throws AppError `invalid_argument` for a checksum of another length, or one without its image.
+ * @throws AppError `invalid_argument` for an image without a URL, a checksum of another length, or one without its image.
  */
 export function readImage(input: CommandInput): WantedImage | undefined {
   const image = textOption(input, 'image');
   const checksum = textOption(input, 'checksum');
+  // before it is noted: a deploy without --image would then be refused, too
+  if (image !== undefined && !/^https?:\/\/\S+$/.test(image)) {
+    throw usageError('--image: it must be the http:// or https:// URL of the image');
+  }
   if (image !== undefined) return { image_source: image, ...checksumInfo(checksum) };
   if (checksum !== undefined) throw usageError('--checksum: it goes with --image');
   return undefined;
