@@ -113,6 +113,8 @@ export async function listen(
     readonly stopping?: AbortSignal;
     /** The certificate, read again when it changes; absent = plain HTTP. */
     readonly tls?: TlsFiles | undefined;
+    /** Where the port comes from, for the error that it is taken. */
+    readonly setting?: string;
   },
 ): Promise<{ readonly url: string; readonly port: number; close(): Promise<void> }> {
   const webSockets = acceptWebSockets(maxConsoleMessageBytes);
@@ -132,9 +134,10 @@ export async function listen(
   tls?.onChange((certificate) => (server as HttpsServer).setSecureContext(certificate));
   // of HTTP/2 there is none, and TLS changes nothing here
   const draining = drain(server as Server, address.stopping ?? neverStopping);
+  const source = address.setting === undefined ? '' : ` (${address.setting})`;
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) =>
-      reject(new AppError('unavailable', `listen on ${address.host} port ${address.port}`, { cause })),
+      reject(new AppError('unavailable', `listen on ${address.host} port ${address.port}${source}`, { cause })),
     );
     server.listen(address.port, address.host, resolve);
   });

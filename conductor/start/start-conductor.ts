@@ -73,12 +73,18 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
   opening.defer(async () => {
     await Promise.all(servers.map((each) => each.close()));
   });
-  const server = await listen(createApp({ ...context, dhcp }).fetch, { host, port, stopping, tls });
+  const server = await listen(createApp({ ...context, dhcp }).fetch, {
+    host,
+    port,
+    stopping,
+    tls,
+    setting: 'BATON_PORT',
+  });
   servers.push(server);
   if (boot.port !== undefined) {
     const bootApp = createBootApp(context);
     const answer: Parameters<typeof listen>[0] = (request, bindings) => bootApp.fetch(request, bindings);
-    servers.push(await listen(answer, { host, port: boot.port, stopping }));
+    servers.push(await listen(answer, { host, port: boot.port, stopping, setting: 'BATON_BOOT_PORT' }));
   }
   log.info({ url: server.url, publicUrl: config.publicUrl, conductor: config.conductorName }, 'conductor is up');
   collectProcessMetrics(context.metrics);

@@ -28,7 +28,7 @@ const UpdateArgs = z.strictObject({
           .min(1)
           .describe("bios, bmc, nic:ADAPTER, or the id of an item in the BMC's firmware inventory"),
         url: z
-          .url({ protocol: /^https?$/ })
+          .url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' })
           .describe('Where the BMC, or with a checksum the conductor, fetches the image'),
         checksum: z
           .string()
@@ -38,6 +38,7 @@ const UpdateArgs = z.strictObject({
           .optional()
           .describe('Of the image: the conductor fetches it, compares, and sends it to the BMC'),
       }),
+      { error: 'must be a list of {"component": …, "url": …}' },
     )
     .min(1)
     .refine((settings) => new Set(settings.map(({ component }) => component)).size === settings.length, {
