@@ -75,7 +75,9 @@ test('deploy leaves an instance that stays as it is', async () => {
 
 test('an image without a URL is refused before the node notes it', async () => {
   const asked = terminal.calls.length;
-  await expect(terminal.run('deploy', 'n1', '--image', 'debian.raw')).rejects.toThrow('--image: it must be the http://');
+  await expect(terminal.run('deploy', 'n1', '--image', 'debian.raw')).rejects.toThrow(
+    '--image: it must be the http://',
+  );
   expect(terminal.calls).toHaveLength(asked);
 });
 
