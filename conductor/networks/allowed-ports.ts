@@ -17,6 +17,11 @@ export function namesPort(pattern: string, portId: string): boolean {
   return numbers?.every((number, index) => isBetween(Number(number), ranges[index])) ?? false;
 }
 
+/** Whether the pattern has a range such as `{46-1}`, which names nothing. */
+export function hasEmptyRange(pattern: string): boolean {
+  return [...pattern.matchAll(/\{(\d+)-(\d+)\}/g)].some(([, from, to]) => Number(from) > Number(to));
+}
+
 function isBetween(number: number, range: { readonly from: number; readonly to: number } | undefined): boolean {
   return range !== undefined && number >= range.from && number <= range.to;
 }

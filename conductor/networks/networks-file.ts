@@ -3,11 +3,13 @@ import { z } from 'zod';
 import type { NetworkPurpose } from '#conductor/model/network-purposes.ts';
 import { type PortVlans, portVlans, vlansIn } from '#conductor/model/port-vlans.ts';
 import type { BondMode } from '#conductor/model/switch-bond.ts';
+import { hasEmptyRange } from '#conductor/networks/allowed-ports.ts';
 import type { BondRules } from '#conductor/networks/bonds.ts';
 import { findCrossFaults, type KnownDriver } from '#conductor/networks/networks-file-faults.ts';
 import { NeutronInFile, type NeutronSettings, neutronSettings } from '#conductor/networks/neutron/neutron-settings.ts';
 import type { NumberRange } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { didYouMean } from '#shared/words.ts';
 
 export interface SwitchEntry extends BondRules {
   /** As written; compared without regard to case. */
@@ -97,7 +99,10 @@ const NetworkEntry = z
     if (new Set(tagged).size < tagged.length) fault('tagged', 'has a VLAN twice');
   });
 
-const ports = z.array(words).min(1).optional();
+const ports = z
+  .array(words.refine((pattern) => !hasEmptyRange(pattern), 'has a range that ends before it begins'))
+  .min(1)
+  .optional();
 const file = z.string().startsWith('/', 'must be an absolute path').optional();
 
 const noRange = 'must be a range of numbers such as "101-148"';
@@ -154,6 +159,8 @@ const NetworksOfNeutron = NetworksFile.extend({
   networks: NetworksFile.shape.networks.default({}),
   defaults: NetworksFile.shape.defaults.optional(),
 });
+
+const knownKeys = [NetworksFile, SwitchInFile, NetworkEntry].flatMap(({ shape }) => Object.keys(shape));
 
 /**
  * Parses the networks file (YAML; `docs/networks.md` describes it).
@@ -245,6 +252,10 @@ function describeIssue(issue: z.core.$ZodIssue): string {
     (text, part) => (typeof part === 'number' ? `${text}[${part}]` : `${text}${text === '' ? '' : '.'}${String(part)}`),
     '',
   );
+  if (issue.code === 'unrecognized_keys') {
+    const unknown = issue.keys.map((key) => `${key}${didYouMean(key, knownKeys)}`).join(', ');
+    return `${path || 'file'}: there is no ${unknown}`;
+  }
   // a bad record key hides what is wrong with it one level down
   const message = issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
   return `${path || 'file'}: ${message}`;
