@@ -21,6 +21,8 @@ export interface WatchOptions {
   readonly quiet?: boolean | undefined;
   /** Give up, not the flow but the watching. Default: never. */
   readonly timeoutMs?: number | undefined;
+  /** A flow that had ended before: it is not shown. */
+  readonly endedFlow?: string | undefined;
 }
 
 /** Where a node has come to rest, and the flow that brought it there. */
@@ -39,7 +41,7 @@ export async function watchFlow(client: ApiClient, ident: string, options: Watch
   const began = clock.now().getTime();
   for (;;) {
     const watched = await lookPatiently(() => look(client, ident), clock);
-    if (watched.flow) show(watched.flow);
+    if (watched.flow && watched.flow.uuid !== options.endedFlow) show(watched.flow);
     const flowRests = !watched.flow || watched.flow.ended_at !== null;
     if (flowRests && !watched.node.target_provision_state) return watched;
     if (options.timeoutMs !== undefined && clock.now().getTime() - began > options.timeoutMs) {
@@ -51,8 +53,11 @@ export async function watchFlow(client: ApiClient, ident: string, options: Watch
 
 async function look(client: ApiClient, ident: string): Promise<WatchedNode> {
   const node = await getNode(client, ident);
-  return { node, flow: await callFor<FlowView>(client, 'GET', `/v1/nodes/${ident}/flow`) };
+  return { node, flow: await flowOf(client, ident) };
 }
+
+const flowOf = (client: ApiClient, ident: string): Promise<FlowView | undefined> =>
+  callFor<FlowView>(client, 'GET', `/v1/nodes/${ident}/flow`);
 
 /** Each change once, as for a log. */
 async function printer({ screen, clock }: WatchOptions): Promise<(flow: FlowView) => void> {
@@ -90,12 +95,15 @@ export async function provision(
   body: Json & { readonly target: string },
 ): Promise<void> {
   const timeoutMs = readTimeout(input);
+  // some verbs start none: the failure of the last one would look like theirs
+  const last = flagOption(input, 'wait') ? await flowOf(context.client, ident) : undefined;
   await context.client.call('PUT', `/v1/nodes/${ident}/states/provision`, body);
   if (flagOption(input, 'wait')) {
     const watched = await watchFlow(context.client, ident, {
       ...context,
       quiet: input.document !== undefined,
       timeoutMs,
+      endedFlow: last?.ended_at == null ? undefined : last.uuid,
     });
     report(context, input, watched, body.target === 'abort');
     return;

@@ -54,6 +54,14 @@ test('a failure is told with what to do next, also where the node is in no faile
   expect(terminal.output).toContain('node n1 is enroll\n');
 });
 
+test('a verb without a flow does not show the one before', async () => {
+  terminal.nodeStates = [{ provision_state: 'manageable', target_provision_state: null }];
+  const ended = { state: 'failed', ended_at: '2026-01-01T00:00:02Z' };
+  terminal.flow = { ...flowView([], { started_at: '2026-01-01T00:00:00Z', kind: 'clean' }), ...ended };
+  await terminal.run('manage', 'n1', '--wait');
+  expect(terminal.output).toBe('node n1 is manageable\n');
+});
+
 test('watching rides out a conductor that is restarted, and gives up on time', async () => {
   let failures = 3;
   const away: ApiClient = {
