@@ -60,16 +60,7 @@ export interface RedfishSimulator {
 /** Starts a BMC that speaks Redfish for one machine; any number may run in one process. */
 export async function startRedfishSimulator(options: RedfishSimulatorOptions): Promise<RedfishSimulator> {
   const quirks: Quirks = { ...standardQuirks, ...options.quirks };
-  const counters: Counters = {
-    requests: 0,
-    logins: 0,
-    logouts: 0,
-    powerChanges: 0,
-    bootChanges: 0,
-    nmis: 0,
-    bmcResets: 0,
-    resetsAmidFlash: 0,
-  };
+  const counters = noneYet();
   const faults = createFaultList();
   const requests: SeenRequest[] = [];
   const service = createService({ ...options, quirks, counters });
@@ -143,6 +134,17 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
       }),
   };
 }
+
+const noneYet = (): Counters => ({
+  requests: 0,
+  logins: 0,
+  logouts: 0,
+  powerChanges: 0,
+  bootChanges: 0,
+  nmis: 0,
+  bmcResets: 0,
+  resetsAmidFlash: 0,
+});
 
 function answerOf({ status = 200, headers, ...fault }: Fault): Answer {
   return { status, ...(headers ? { headers } : {}), ...('body' in fault ? { body: fault.body } : {}) };
