@@ -54,6 +54,8 @@ test('what the README and the guides run is there', () => {
 test.each([
   ['nothing', [], ['set-up', 'node test/lab/main.ts']],
   ['flags', ['--nodes', '2'], ['set-up', 'node test/lab/main.ts --nodes 2']],
+  ['flags, in a new clone', ['--nodes', '2'], ['set-up npm', 'set-up', 'node test/lab/main.ts --nodes 2']],
+  ['a bad flag', ['--bad'], ['']],
   ['--help, with packages', ['--site', '--help'], ['node test/lab/main.ts --site --help']],
   ['--help, in a new clone', ['--help'], ['set-up npm', 'node test/lab/main.ts --help']],
 ])('npm run lab sets up what it needs: %s', async (title, flags, expected) => {
@@ -67,11 +69,14 @@ test.each([
       ['test/set-up/set-up.sh', 'set-up'],
       ['bin/node', 'node'],
     ] as const) {
-      writeFileSync(join(folder, name), `#!/bin/bash\necho ${said} "$@"\n`, { mode: 0o755 });
+      writeFileSync(join(folder, name), `#!/bin/bash\necho ${said} "$@"; [[ $* != *--bad* ]] || exit 2\n`, {
+        mode: 0o755,
+      });
     }
     const { stdout } = await run(join(folder, 'test/lab/lab.sh'), flags, {
       env: { PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}` },
       timeoutMs: 240_000,
+      okExitCodes: [flags.includes('--bad') ? 2 : 0],
     });
     expect(stdout.trimEnd().split('\n')).toEqual(expected);
   } finally {
