@@ -167,6 +167,15 @@ describe('ipmitool', () => {
     await expect(refused.power.getPowerState()).rejects.toThrow('ipmi_username, ipmi_password');
   });
 
+  test('an action whose answer did not come is judged by the power state', async () => {
+    const { power, calls } = rig();
+    await power.setPowerState('power on');
+    const lost = rig(Array.from({ length: 4 }, () => 'Unable to set Chassis Power Control to Up/On'));
+    const soft = await lost.power.pressPowerButton?.().catch((error: unknown) => error);
+    expect(soft).toMatchObject({ code: 'unavailable', details: { sent: true } });
+    expect([calls.length, lost.calls.length]).toEqual([3, 1]);
+  });
+
   test('a press of the button that may have happened is not repeated', async () => {
     const { power, calls } = rig(['Set Chassis Power Control to Soft failed: Timeout']);
     await expect(power.pressPowerButton?.()).rejects.toMatchObject({ code: 'unavailable' });

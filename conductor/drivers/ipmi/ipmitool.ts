@@ -71,13 +71,25 @@ const faults: readonly { readonly fault: IpmiFault; readonly texts: readonly str
   },
   { fault: 'no session', texts: ['Unable to establish'] },
   { fault: 'busy', texts: ['insufficient resources for session', 'Node busy', 'Out of space'] },
-  { fault: 'no answer', texts: ['Timeout'] },
+  // of a request that was answered ipmitool says "… failed: …"
+  {
+    fault: 'no answer',
+    texts: [
+      'Timeout',
+      'Error sending request',
+      'No valid response received',
+      'No valid request received',
+      'Unable to get Chassis Power Status',
+      'Unable to set Chassis Power Control',
+    ],
+  },
   // OpenBMC has no better word while it boots (openbmc issue 1810)
   { fault: 'not ready', texts: ['BMC initialization in progress', 'Unspecified error'] },
   { fault: 'no such date', texts: ['could not be parsed'] },
 ];
 
-function faultIn(output: string): IpmiFault | undefined {
+/** From the words of a program that failed; `undefined` = they are the BMC's refusal, or not known. */
+export function faultIn(output: string): IpmiFault | undefined {
   const words = output.toLowerCase();
   return faults.find(({ texts }) => texts.some((text) => words.includes(text.toLowerCase())))?.fault;
 }

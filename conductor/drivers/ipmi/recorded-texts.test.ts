@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { parseBootFlags } from '#conductor/drivers/ipmi/boot-device.ts';
 import { parseEventLog, parseSensors } from '#conductor/drivers/ipmi/hardware.ts';
-import { parsePowerStatus } from '#conductor/drivers/ipmi/ipmitool.ts';
+import { faultIn, parsePowerStatus } from '#conductor/drivers/ipmi/ipmitool.ts';
 import { readRecordings } from '#test/recorded/read-recordings.ts';
 
 const Reading = z
@@ -15,6 +15,8 @@ const Reading = z
       selected: z.string().optional(),
     }),
     sensors: z.record(z.string(), z.strictObject({ value: z.number().nullable(), health: z.string().nullable() })),
+    /** Of words of a program that failed; `refused` = that is the BMC's last word. */
+    fault: z.string(),
     events: z.array(z.strictObject({ at: z.string().nullable(), severity: z.string().nullable() })),
   })
   .partial();
@@ -45,7 +47,13 @@ const parsers: Readonly<Record<string, (text: string) => Reading>> = {
   }),
 };
 
-test.each(recordings)('$name: $shows', ({ outputs, reading }) => {
+const failed = recordings.filter(({ reading }) => reading.fault !== undefined);
+
+test.each(failed)('$name: $shows', ({ outputs, reading }) => {
+  expect(Object.values(outputs).map((text) => faultIn(text) ?? 'refused')).toEqual([reading.fault]);
+});
+
+test.each(recordings.filter((each) => !failed.includes(each)))('$name: $shows', ({ outputs, reading }) => {
   const found = Object.entries(outputs).map(([command, text]) => parsers[command]?.(text));
   expect(Object.assign({}, ...found)).toEqual(reading);
 });

@@ -139,17 +139,19 @@ function patient(
 ): SendOpen {
   return async (request) => {
     const { method, path, signal } = request;
+    let last: RedfishAnswer | undefined;
     for (let refusals = 1; ; refusals += 1) {
-      const answer = await send(request);
-      const { status, body } = answer;
-      if (signal === undefined || refusals >= (triesLater(status, body) ?? 0)) return answer;
+      try {
+        if (last) await clock.sleep(pauseMs, signal);
+        last = await send(request);
+      } catch (error) {
+        // the refusal tells more than the time that ran out
+        if (last && signal?.aborted) return last;
+        throw error;
+      }
+      const { status, body } = last;
+      if (signal === undefined || refusals >= (triesLater(status, body) ?? 0)) return last;
       log.debug({ bmc, method, path, status }, 'the BMC is not ready; trying again');
-      const isOver = await clock.sleep(pauseMs, signal).then(
-        () => false,
-        () => true,
-      );
-      // the refusal tells more than the time that ran out
-      if (isOver) return answer;
     }
   };
 }

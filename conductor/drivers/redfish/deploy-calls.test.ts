@@ -4,7 +4,7 @@ import { createRigs, type Rig } from '#conductor/drivers/redfish/testing/rigs.ts
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { vendorNames, vendors } from '#test/simulators/redfish/vendors.ts';
 
-/** Every call that a deploy makes at a BMC, answered at first that it is to be made later. */
+/** Every call that a deploy makes at a BMC, at first answered that it is to be made later, or otherwise badly. */
 
 const { rig } = createRigs();
 const patient = { retryMs: 1, timings: { pollMs: 1, resendAfterMs: 60_000 } };
@@ -71,6 +71,23 @@ describe.each(vendorNames)('%s', (vendor) => {
   });
 });
 
+test.each(vendorNames)(
+  '%s behind NAT, with documents that break off and actions that fail and work',
+  async (vendor) => {
+    const quirks = { ...vendors[vendor], linkBase: 'http://10.9.9.9' };
+    const bmc = await rig({ quirks, redfish: patient });
+    const half = { body: '{"@odata.id": "/redfish/v1/Sys', times: 2 };
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/[^/]+$/, ...half });
+    bmc.simulator.inject({ method: 'GET', path: /Managers\/[^/]+$/, ...half });
+    for (const actsAs of [409, 500, 502]) bmc.simulator.inject({ method: 'POST', path: /Reset$/, actsAs });
+    await deploy(bmc, vendors[vendor].virtualMedia !== 'none');
+    expect(bmc.machine.actions).toEqual(['on', 'off', 'on', 'off']);
+    expect(bmc.simulator.faultsLeft()).toBe(0);
+    await bmc.type.close?.();
+    expect(bmc.simulator.sessionCount()).toBe(0);
+  },
+);
+
 test('what stays not ready is an error with the words of the BMC, once the call has had its time', async () => {
   const bmc = await rig({ redfish: patient });
   const info = { MessageId: 'IDRAC.2.8.SYS518', Message: 'Not ready.' };
@@ -78,9 +95,16 @@ test('what stays not ready is an error with the words of the BMC, once the call 
   const fault = { status: 500, body, times: 100_000 };
   bmc.simulator.inject({ method: 'PATCH', path: /Systems\/1$/, ...fault });
   bmc.simulator.inject({ method: 'POST', path: /Reset$/, ...fault });
-  const failed = await Promise.all([
-    bmc.management.setBootDevice('pxe', { persistent: false, timeoutMs: 2000 }).catch(errorChain),
-    bmc.power.setPowerState('power on', { timeoutMs: 2000 }).catch(errorChain),
-  ]);
+  const time = new AbortController();
+  const { signal } = time;
+  const failing = [
+    bmc.management.setBootDevice('pxe', { persistent: false, signal }).catch(errorChain),
+    bmc.power.setPowerState('power on', { signal }).catch(errorChain),
+  ];
+  const refused = (method: string) =>
+    bmc.simulator.requests.filter((each) => each.method === method && !each.path.endsWith('/Sessions')).length;
+  await expect.poll(() => Math.min(refused('PATCH'), refused('POST'))).toBeGreaterThan(2);
+  time.abort(new DOMException('over', 'TimeoutError'));
+  const failed = await Promise.all(failing);
   for (const words of failed) expect(words).toContain('Not ready.');
 });
