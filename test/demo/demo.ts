@@ -16,6 +16,9 @@ interface Choice {
   readonly port: number;
 }
 
+// of a terminal that is closed, or `| head`: it must not end the demo before it has deleted what it made
+process.stderr.on('error', () => undefined);
+
 const say = (line: string): void => {
   process.stderr.write(`${line}\n`);
 };
