@@ -39,7 +39,7 @@ async function add(context: CommandContext, input: CommandInput): Promise<void> 
     new_chunks: newChunks,
     new_bytes: newBytes,
   };
-  const added = `${chunks} chunks of ${formatBytes(imageBytes)}, ${newChunks} of them new (${formatBytes(newBytes)} stored)`;
+  const added = `${counted(chunks, 'chunk')} of ${formatBytes(imageBytes)}, ${newChunks} of them new (${formatBytes(newBytes)} stored)`;
   print(context, input, { json, text: `${index}: ${added}\nchecksum: ${json.checksum}\n` });
 }
 
