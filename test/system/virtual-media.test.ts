@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { silentLog } from '#shared/log.ts';
 import { parametersBytes, secretsBytes } from '#shared/wire/boot-medium.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { vendorNames, vendors } from '#test/simulators/redfish/vendors.ts';
 import { makeBootMediumDirectory, mediumParts } from '#test/support/boot-medium-directory.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { enrolSimulatedNode } from '#test/support/enrol.ts';
@@ -100,6 +101,23 @@ test("a deploy boots from a second drive, and leaves a person's disc in the firs
   await operator.provision('second', 'deleted');
   await operator.waitForState('second', 'available');
 });
+
+test.each(vendorNames.filter((vendor) => vendors[vendor].virtualMedia !== 'none'))(
+  'a deploy boots from the virtual CD of a machine of %s, and leaves its drives empty',
+  async (vendor) => {
+    Object.assign(machine.bmc.quirks, vendors[vendor]);
+    const name = `of-${vendor.toLowerCase()}`;
+    await enrol(name);
+    await operator.provision(name, 'active');
+    await operator.waitForState(name, 'active');
+    expect(machine.disk).toContain('write_image demo.raw');
+    const drives = (await operator.call('GET', `/v1/nodes/${name}/vmedia`)) as unknown as readonly unknown[];
+    expect(drives.length).toBeGreaterThan(0);
+    expect(drives).toEqual(drives.map(() => expect.objectContaining({ inserted: false }) as unknown));
+    await operator.provision(name, 'deleted');
+    await operator.waitForState(name, 'available');
+  },
+);
 
 test("the CD has this boot's parameters, is served in ranges, and by its name alone", async () => {
   machine.faults.bootsNothing = true;
