@@ -1,3 +1,4 @@
+import { perInterface } from '#conductor/networks/switches/os/cumulus-keys.ts';
 import {
   type HttpsAnswer,
   type HttpsRequest,
@@ -23,11 +24,14 @@ interface NvueState {
   /** What applying fails with. */
   failure: string | undefined;
   readonly ports: readonly string[];
+  /** What it shows of them, as recorded. */
+  readonly shown: Tree;
 }
 
 export async function startNvueSwitch(fresh: {
   readonly applied: unknown;
   readonly ports: readonly string[];
+  readonly shown?: object;
 }): Promise<NvueSwitch> {
   const applied = structuredClone(fresh.applied) as Tree;
   const state: NvueState = {
@@ -37,6 +41,7 @@ export async function startNvueSwitch(fresh: {
     looks: 2,
     failure: undefined,
     ports: fresh.ports,
+    shown: (fresh.shown ?? Object.fromEntries(fresh.ports.map((port) => [port, { type: 'swp' }]))) as Tree,
   };
   const server = await startHttpsSwitch((request) => answer(state, request));
   return { ...server, state };
@@ -50,7 +55,9 @@ function answer(state: NvueState, request: HttpsRequest): HttpsAnswer {
   if (words[0] === 'revision') return aboutRevision(state, request, words[1]);
   if (method === 'GET') {
     if (words[0] === 'interface')
-      return { body: Object.fromEntries([...state.ports, ...madeBonds(state)].map((port) => [port, { type: 'swp' }])) };
+      return {
+        body: { ...Object.fromEntries(madeBonds(state).map((bond) => [bond, { type: 'bond' }])), ...state.shown },
+      };
     return { body: state.applied };
   }
   const revision = state.revisions.get(query.get('rev') ?? '');
@@ -65,6 +72,13 @@ function answer(state: NvueState, request: HttpsRequest): HttpsAnswer {
   return { body: patch };
 }
 
+/** NVUE keeps each interface, and writes those that are alike as one. */
+function eachAlone(config: Tree): Tree {
+  const { byName } = perInterface([(config['interface'] ?? {}) as Tree], new Set());
+  // as text, so that none shares its settings with another of its range
+  return JSON.parse(JSON.stringify({ ...config, interface: Object.fromEntries(byName) })) as Tree;
+}
+
 function madeBonds({ applied }: NvueState): string[] {
   return Object.keys((applied['interface'] ?? {}) as Tree).filter((name) => /^bond\d+$/.test(name));
 }
@@ -72,7 +86,7 @@ function madeBonds({ applied }: NvueState): string[] {
 function aboutRevision(state: NvueState, { method, body }: HttpsRequest, name: string | undefined): HttpsAnswer {
   if (method === 'POST') {
     const made = `changeset/baton/${state.revisions.size + 1}`;
-    state.revisions.set(made, { config: structuredClone(state.applied), state: 'pending', issue: {} });
+    state.revisions.set(made, { config: eachAlone(state.applied), state: 'pending', issue: {} });
     return { status: 201, body: { [made]: { state: 'pending', transition: { issue: {}, progress: '' } } } };
   }
   if (name === 'applied') {

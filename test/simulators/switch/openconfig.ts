@@ -1,4 +1,4 @@
-import { allText, elementsAt, textAt, type XmlElement } from '#conductor/networks/switches/netconf/xml.ts';
+import { allText, elementsAt, parseXml, textAt, type XmlElement } from '#conductor/networks/switches/netconf/xml.ts';
 import { rpcError } from '#test/simulators/switch/netconf-server.ts';
 import { type SwitchServer, startSwitchServer } from '#test/simulators/switch/switch-server.ts';
 
@@ -12,18 +12,25 @@ export interface OpenconfigSwitch extends SwitchServer {
 }
 
 interface Port {
-  isEnabled: boolean;
+  /** As it was recorded; what is told below stands in its place. */
+  recorded?: XmlElement;
+  /** Nothing is said of it where it is `undefined`. */
+  isEnabled: boolean | undefined;
   switched: string;
   /** Of a member. */
   aggregateId?: string | undefined;
   /** Of an aggregate. */
   lagType?: string | undefined;
+  /** Whether it was set since it was recorded. */
+  isSet?: true;
 }
 
 interface Config {
   readonly ports: Map<string, Port>;
   /** With their names. */
   readonly vlans: Map<number, string>;
+  /** Those that were recorded, which have VLANs of their own. */
+  instances?: readonly XmlElement[];
 }
 
 interface OpenconfigState {
@@ -40,11 +47,11 @@ const all = ['candidate:1.0', 'confirmed-commit:1.1', 'validate:1.1', 'rollback-
 export async function startOpenconfigSwitch(
   ports: readonly string[],
   names: readonly string[] = all,
-): Promise<OpenconfigSwitch> {
-  const running: Config = {
+  running: Config = {
     ports: new Map(ports.map((port) => [port, { isEnabled: true, switched: '' }])),
     vlans: new Map([[1, 'default']]),
-  };
+  },
+): Promise<OpenconfigSwitch> {
   const state: OpenconfigState = { running, candidate: copy(running), holder: undefined, confirming: undefined };
   const server = await startSwitchServer({
     netconf: {
@@ -73,6 +80,46 @@ export async function startOpenconfigSwitch(
   };
 }
 
+/** @param outputs by `interfaces` and `network-instances`, as they were recorded */
+export async function startRecordedOpenconfig(outputs: Readonly<Record<string, string>>): Promise<OpenconfigSwitch> {
+  const partOf = (name: string): XmlElement => parseXml(outputs[name] ?? '<data/>');
+  const ports = elementsAt(partOf('interfaces'), 'interfaces', 'interface').map((recorded): [string, Port] => {
+    const switched = containers.flatMap((container) => elementsAt(recorded, container, 'switched-vlan', 'config'));
+    const enabled = textAt(recorded, 'config', 'enabled');
+    return [
+      textAt(recorded, 'name') ?? '',
+      {
+        recorded,
+        isEnabled: enabled === undefined ? undefined : enabled === 'true',
+        switched: switched.flatMap(({ children }) => children.map(print)).join(''),
+        aggregateId: textAt(recorded, 'ethernet', 'config', 'aggregate-id'),
+        lagType: textAt(recorded, 'aggregation', 'config', 'lag-type'),
+      },
+    ];
+  });
+  const instances = elementsAt(partOf('network-instances'), 'network-instances', 'network-instance');
+  return startOpenconfigSwitch([], all, { ports: new Map(ports), vlans: new Map(), instances });
+}
+
+const containers = ['ethernet', 'aggregation'];
+
+function print({ name, children, text }: XmlElement): string {
+  return `<${name}>${children.length === 0 ? text : children.map(print).join('')}</${name}>`;
+}
+
+/** Without elements of these names, at any depth. */
+function without(element: XmlElement, isGone: (each: XmlElement) => boolean): XmlElement {
+  const children = element.children.filter((each) => !isGone(each)).map((each) => without(each, isGone));
+  return { ...element, children };
+}
+
+/** What was recorded of an element's children, but for these. */
+function restOf(element: XmlElement | undefined, ...path: readonly string[]): string {
+  const names = path.at(-1)?.split(' ') ?? [];
+  const at = element ? elementsAt(element, ...path.slice(0, -1)) : [];
+  return at.flatMap(({ children }) => children.filter(({ name }) => !names.includes(name)).map(print)).join('');
+}
+
 function release(state: OpenconfigState, session: object): void {
   if (state.holder !== session) return;
   state.holder = undefined;
@@ -97,27 +144,38 @@ function answer(state: OpenconfigState, session: object, operation: XmlElement):
   return '<ok/>';
 }
 
-function show({ ports, vlans }: Config, operation: XmlElement): string {
+function show({ ports, vlans, instances = [] }: Config, operation: XmlElement): string {
   if (elementsAt(operation, 'filter', 'network-instances').length > 0) {
     const list = [...vlans]
       .map(([vlan, name]) => `<vlan><vlan-id>${vlan}</vlan-id><config><name>${name}</name></config></vlan>`)
       .join('');
-    return `<network-instances xmlns="http://openconfig.net/yang/network-instance"><network-instance><name>default</name><vlans>${list}</vlans></network-instance></network-instances>`;
+    const isLeft = ({ name, children }: XmlElement): boolean =>
+      name === 'member' && children.some((each) => ports.get(textAt(each, 'interface') ?? '')?.isSet === true);
+    const recorded = instances.map((each) => print(without(each, isLeft))).join('');
+    return `<network-instances xmlns="http://openconfig.net/yang/network-instance">${recorded}<network-instance><name>default</name><vlans>${list}</vlans></network-instance></network-instances>`;
   }
-  const list = [...ports].map(([port, { isEnabled, switched, aggregateId, lagType }]) => {
-    const container = port.startsWith('Port-Channel') ? 'aggregation' : 'ethernet';
-    const own =
-      (aggregateId === undefined
-        ? ''
-        : `<config><lag:aggregate-id xmlns:lag="http://openconfig.net/yang/interfaces/aggregate">${aggregateId}</lag:aggregate-id></config>`) +
-      (lagType === undefined ? '' : `<config><lag-type>${lagType}</lag-type></config>`);
-    const inside = switched === '' ? '' : `<oc-vlan:config>${switched}</oc-vlan:config>`;
-    return (
-      `<interface><name>${port}</name><config><name>${port}</name><enabled>${isEnabled}</enabled></config>` +
-      `<${container}>${own}<oc-vlan:switched-vlan xmlns:oc-vlan="http://openconfig.net/yang/vlan">${inside}</oc-vlan:switched-vlan></${container}></interface>`
-    );
-  });
+  const list = [...ports].map(([port, its]) => showPort(port, its));
   return `<interfaces xmlns="http://openconfig.net/yang/interfaces">${list.join('')}</interfaces>`;
+}
+
+function showPort(port: string, { recorded, isEnabled, switched, aggregateId, lagType }: Port): string {
+  const container = /^port-?channel/i.test(port) ? 'aggregation' : 'ethernet';
+  const config =
+    restOf(recorded, container, 'config', 'aggregate-id lag-type') +
+    (aggregateId === undefined
+      ? ''
+      : `<lag:aggregate-id xmlns:lag="http://openconfig.net/yang/interfaces/aggregate">${aggregateId}</lag:aggregate-id>`) +
+    (lagType === undefined ? '' : `<lag-type>${lagType}</lag-type>`);
+  const inside =
+    (switched === '' ? '' : `<oc-vlan:config>${switched}</oc-vlan:config>`) +
+    restOf(recorded, container, 'switched-vlan', 'config');
+  const enabled = isEnabled === undefined ? '' : `<enabled>${isEnabled}</enabled>`;
+  return (
+    `<interface><name>${port}</name><config><name>${port}</name>${enabled}${restOf(recorded, 'config', 'name enabled')}</config>` +
+    `<${container}>${config === '' ? '' : `<config>${config}</config>`}${restOf(recorded, container, 'config switched-vlan')}` +
+    `<oc-vlan:switched-vlan xmlns:oc-vlan="http://openconfig.net/yang/vlan">${inside}</oc-vlan:switched-vlan></${container}>` +
+    `${restOf(recorded, `name config ${container}`)}</interface>`
+  );
 }
 
 function edit(candidate: Config, operation: XmlElement): string {
@@ -148,13 +206,15 @@ function editPort({ ports }: Config, each: XmlElement): string | undefined {
     ports.delete(name);
     return undefined;
   }
+  port.isSet = true;
+  // what is in effect follows
+  if (port.recorded) port.recorded = without(port.recorded, (part) => part.name === 'state');
   port.lagType = textAt(each, 'aggregation', 'config', 'lag-type') ?? port.lagType;
   const aggregateId = textAt(each, 'ethernet', 'config', 'aggregate-id');
   if (aggregateId && !ports.has(aggregateId)) return rpcError('data-missing', `no interface ${aggregateId}`);
   if (aggregateId !== undefined) port.aggregateId = aggregateId || undefined;
   port.isEnabled = textAt(each, 'config', 'enabled') === 'true';
-  const containers = ['ethernet', 'aggregation'].flatMap((container) => elementsAt(each, container, 'switched-vlan'));
-  const [switched] = containers.flatMap((container) => elementsAt(container, 'config'));
+  const [switched] = containers.flatMap((container) => elementsAt(each, container, 'switched-vlan', 'config'));
   if (switched)
     port.switched = switched.children.map((leaf) => `<${leaf.name}>${allText(leaf)}</${leaf.name}>`).join('');
   return undefined;

@@ -58,6 +58,42 @@ export async function startProgramSwitch(fresh: unknown): Promise<ProgramSwitch>
 export const freshLinux = (ports: readonly string[]) =>
   Object.fromEntries(ports.map((port) => [port, { isolated: false, vlans: {} }]));
 
+interface RecordedLink {
+  readonly ifname: string;
+  readonly master?: string;
+  readonly linkinfo?: {
+    readonly info_kind?: string;
+    readonly info_data?: { readonly mode?: string };
+    readonly info_slave_data?: { readonly isolated?: boolean };
+  };
+}
+interface RecordedVlans {
+  readonly ifname: string;
+  readonly vlans: readonly { readonly vlan: number; readonly vlanEnd?: number; readonly flags?: readonly string[] }[];
+}
+
+/** Devices as `ip -j -d link show` and `bridge -j vlan show` have printed them. */
+export const recordedLinux = (links: readonly RecordedLink[], vlans: readonly RecordedVlans[]) =>
+  Object.fromEntries(
+    links.map((link) => {
+      const ranges = vlans.flatMap((each) => (each.ifname === link.ifname ? each.vlans : []));
+      const each = ranges.flatMap(({ vlan, vlanEnd = vlan, flags = [] }) =>
+        Array.from({ length: vlanEnd - vlan + 1 }, (_, index) => [vlan + index, flags] as const),
+      );
+      const { info_kind: kind, info_data: data, info_slave_data: its } = link.linkinfo ?? {};
+      return [
+        link.ifname,
+        {
+          link,
+          master: link.master ?? '',
+          isolated: its?.isolated === true,
+          vlans: Object.fromEntries(each),
+          ...(kind === 'bond' ? { bond: data?.mode } : {}),
+        },
+      ];
+    }),
+  );
+
 /** Ports that are tagged in a VLAN, as another neighbour may have needed them. */
 export const freshSonic = (ports: readonly string[]) => ({
   ...Object.fromEntries(

@@ -1,14 +1,16 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { type FoundVlans, isIsolated, isolated, portVlans, vlansIn } from '#conductor/model/port-vlans.ts';
+import { type FoundVlans, isIsolated, isolated, portVlans, sameVlans, vlansIn } from '#conductor/model/port-vlans.ts';
 import { findSwitchDriver, switchOperatingSystems } from '#conductor/networks/switches/index.ts';
 import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { type Recording, readRecordings } from '#test/recorded/read-recordings.ts';
 import { startEosSwitch } from '#test/simulators/switch/eos.ts';
 import { startJunosSwitch } from '#test/simulators/switch/junos.ts';
-import { startProgramSwitch } from '#test/simulators/switch/program-switch.ts';
-import type { SwitchServer } from '#test/simulators/switch/switch-server.ts';
+import { startNvueSwitch } from '#test/simulators/switch/nvue-api.ts';
+import { startRecordedOpenconfig } from '#test/simulators/switch/openconfig.ts';
+import { recordedLinux, startProgramSwitch } from '#test/simulators/switch/program-switch.ts';
+import type { ServedSwitch } from '#test/simulators/switch/switch-server.ts';
 import { startTextSwitch } from '#test/simulators/switch/text-switch.ts';
 import { textSystems } from '#test/simulators/switch/text-systems.ts';
 import { accessTo } from '#test/simulators/switch/under-test.ts';
@@ -21,7 +23,14 @@ type Switch = Recording<z.infer<typeof Reading>>;
 
 const bare = (text: string): string[] => text.split('\n').flatMap((line) => /^set (.+?)\s*$/.exec(line)?.[1] ?? []);
 
-const starts: Readonly<Record<string, (recording: Switch) => Promise<SwitchServer>>> = {
+function nvueOf({ outputs }: Switch) {
+  const shown = JSON.parse(outputs['nv show interface -o json'] ?? '') as object;
+  const parts = JSON.parse(outputs['nv config show -o json'] ?? '') as { set?: object }[];
+  const { set } = parts.find((part) => part.set) ?? {};
+  return { ports: Object.keys(shown), shown, applied: { interface: {}, ...set } };
+}
+
+const starts: Readonly<Record<string, (recording: Switch) => Promise<ServedSwitch>>> = {
   eos: ({ outputs }) => startEosSwitch({ ports: [], vlans: [1], recorded: outputs }),
   junos: ({ outputs }) => {
     const [terse = '', inherited = '', vlans = '', own = '', options = ''] = Object.values(outputs);
@@ -35,16 +44,13 @@ const starts: Readonly<Record<string, (recording: Switch) => Promise<SwitchServe
       },
     );
   },
-  cumulus: ({ outputs }) => {
-    const shown = JSON.parse(outputs['nv show interface -o json'] ?? '') as object;
-    const parts = JSON.parse(outputs['nv config show -o json'] ?? '') as { set?: object }[];
-    return startProgramSwitch({
-      ports: Object.keys(shown),
-      shown,
-      pending: null,
-      applied: { interface: {}, ...parts.find(({ set }) => set)?.set },
-    });
-  },
+  cumulus: (recording) => startProgramSwitch({ pending: null, ...nvueOf(recording) }),
+  'cumulus over HTTPS': (recording) => startNvueSwitch(nvueOf(recording)),
+  openconfig: ({ outputs }) => startRecordedOpenconfig(outputs),
+  linux: ({ outputs }) =>
+    startProgramSwitch(
+      recordedLinux(JSON.parse(outputs['ip -j -d link show'] ?? ''), JSON.parse(outputs['bridge -j vlan show'] ?? '')),
+    ),
   sonic: ({ outputs }) =>
     startProgramSwitch({
       PORT: {},
@@ -64,14 +70,27 @@ function vlansOf(reading: z.infer<typeof Vlans>): FoundVlans {
   return reading === 'isolated' ? isolated : 'other';
 }
 
-const recordings = (await readRecordings('switches', Reading)).filter(({ name }) => starts[name.split('/')[0] ?? '']);
+/** Whose simulators have the recording as their state; those of text print it for a while. */
+const keepsTheRest: ReadonlySet<string> = new Set(['cumulus', 'linux', 'openconfig', 'sonic']);
 
-test.each(recordings.map((each) => [each.name, each] as const))('%s', async (name, recording) => {
-  const [system = ''] = name.split('/');
-  const simulated = await starts[system]?.(recording);
-  if (!simulated) throw new Error(`no simulator of ${system}`);
+const recordings = await readRecordings('switches', Reading);
+const cases = Object.entries(starts).flatMap(([label, start]) => {
+  const [system = ''] = label.split(' ');
+  const its = recordings.filter(({ name }) => name.startsWith(`${system}/`));
+  return its.map((recording) => [`${label}: ${recording.name}`, system, start, recording] as const);
+});
+
+test('each system begins with what was recorded of it', () => {
+  const systems = new Set(recordings.map(({ name }) => name.split('/')[0] ?? ''));
+  systems.delete('ovs');
+  expect(new Set(cases.map(([, system]) => system))).toEqual(systems);
+});
+
+test.each(cases)('%s', async (_, system, start, recording) => {
+  const simulated = await start(recording);
   const driver = findSwitchDriver(system);
-  const connection = driver.connect({ ...accessTo(simulated), bondNumbers: { from: 3000, to: 3000 } });
+  const bondNumbers = { from: 3000, to: 3000 };
+  const connection = driver.connect({ ...simulated.access, bondNumbers, createVlans: true });
   onTestFinished(async () => {
     await connection.close();
     await simulated.stop();
@@ -79,12 +98,25 @@ test.each(recordings.map((each) => [each.name, each] as const))('%s', async (nam
   const os = switchOperatingSystems.find((each) => each.name === system);
   const ports = Object.keys(recording.reading.ports).filter((portId) => os?.portId.test(portId));
   expect(ports).not.toEqual([]);
-  const states = await connection.readPorts(ports);
-  expect(states.map(({ portId, vlans }) => [portId, vlans])).toEqual(
-    ports.map((portId) => [portId, vlansOf(recording.reading.ports[portId] ?? 'other')]),
-  );
+  const read = async () => (await connection.readPorts(ports)).map(({ portId, vlans }) => [portId, vlans] as const);
+  const before = await read();
+  expect(before).toEqual(ports.map((portId) => [portId, vlansOf(recording.reading.ports[portId] ?? 'other')]));
+  const set = (portId: string, vlans: FoundVlans) =>
+    vlans === 'other' ? undefined : connection.apply([{ portId, vlans }]).then(() => undefined, errorChain);
+  // one that is read as what Baton sets moves there and back, and nothing else does
+  const [mover] = (keepsTheRest.has(system) && before.find(([, vlans]) => vlans !== 'other')) || [];
+  const others = (its: typeof before) => its.filter(([portId]) => portId !== mover);
+  for (const vlans of mover === undefined ? [] : [isolated, portVlans(100), isolated]) {
+    const refusal = await set(mover ?? '', vlans);
+    const now = await read();
+    const found = now.find(([portId]) => portId === mover)?.[1];
+    // one that can't join a network is named
+    const isRight = refusal === undefined ? sameVlans(found, vlans) : refusal.includes(mover ?? '');
+    expect([refusal, isRight, others(now)]).toEqual([refusal, true, others(before)]);
+    if (refusal !== undefined) break;
+  }
   for (const portId of ports) {
-    const refusal = await connection.apply([{ portId, vlans: isolated }]).then(() => undefined, errorChain);
+    const refusal = await set(portId, isolated);
     const [now] = await connection.readPorts([portId]);
     // what is refused names the port
     const isRefused = refusal?.includes(portId) === true;

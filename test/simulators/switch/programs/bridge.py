@@ -49,17 +49,26 @@ def set_link(device, words):
             port["up"] = word == "up"
 
 def describe(name, port):
-    info = {"info_kind": "bond", "info_data": {"mode": port["bond"]}} if "bond" in port else {}
+    """As it was recorded, where it was, but for what the switch has been told since."""
+    link = json.loads(json.dumps(port.get("link", {})))
+    info = link.get("linkinfo", {})
+    if "bond" in port:
+        info.update(info_kind="bond", info_data={**info.get("info_data", {}), "mode": port["bond"]})
+    was = info.pop("info_slave_kind", None), info.pop("info_slave_data", {})
     if masterOf(port) == "br0":
-        info.update(info_slave_kind="bridge", info_slave_data={"state": "forwarding", "isolated": port["isolated"]})
+        data = was[1] if was[0] == "bridge" else {"state": "forwarding"}
+        info.update(info_slave_kind="bridge", info_slave_data={**data, "isolated": port["isolated"]})
     elif masterOf(port):
         info.update(info_slave_kind="bond", info_slave_data={"state": "ACTIVE"})
-    return {"ifname": name, "mtu": port.get("mtu", 1500), "master": masterOf(port), "linkinfo": info}
+    if "link" in port and not masterOf(port):
+        return link
+    return {**link, "ifname": name, "mtu": port.get("mtu", 1500), "master": masterOf(port), "linkinfo": info}
 
 def links(arguments):
     if arguments == ["-j", "-d", "link", "show"]:
         bridge = {"ifname": "br0", "linkinfo": {"info_kind": "bridge", "info_data": {"vlan_filtering": 1}}}
-        print(json.dumps([bridge, *(describe(name, port) for name, port in state.items())]))
+        bridges = [] if "br0" in state else [bridge]
+        print(json.dumps([*bridges, *(describe(name, port) for name, port in state.items())]))
     elif arguments[:-1] in (["-o", "link", "show", "dev"], ["link", "show", "dev"], ["-o", "link", "show", "master"]):
         device = arguments[-1]
         if device not in state:

@@ -15,9 +15,10 @@ def save():
     os.rename(path + ".new", path)
 
 def names(key):
-    """`swp1-3,swp5`: NVUE keeps each, and writes those that are alike as one."""
+    """`swp1-3,swp5`, `swp1-swp3`: NVUE keeps each, and writes those that are alike as one."""
     found, head = [], ""
     for part in key.split(","):
+        part = re.sub(r"^(.*[A-Za-z].*?)(\d+)-\1(\d+)$", r"\1\2-\3", part)
         start, first, last = re.fullmatch(r"(.*?)(\d*)(?:-(\d+))?", part).groups()
         head = start or head
         found += [f"{head}{number}" for number in range(int(first), int(last or first) + 1)] if first else [part]

@@ -69,12 +69,18 @@ elif arguments[:3] == ["vlan", "member", "add"]:
     if untagged and any(key.endswith("|" + port) and value["tagging_mode"] == "untagged" for key, value in members.items()):
         fail(f"{port} is already untagged member!")
     members[f"Vlan{vlan}|{port}"] = {"tagging_mode": "untagged" if untagged else "tagged"}
+    # earlier releases keep a list at the VLAN, too
+    if "members" in tables["VLAN"]["Vlan" + vlan]:
+        tables["VLAN"]["Vlan" + vlan]["members"].append(port)
     save()
 elif arguments[:3] == ["vlan", "member", "del"]:
     key = f"Vlan{arguments[3]}|{arguments[4]}"
     if key not in tables["VLAN_MEMBER"]:
         fail(f"{arguments[4]} is not a member of Vlan{arguments[3]}")
     del tables["VLAN_MEMBER"][key]
+    listed = tables["VLAN"][f"Vlan{arguments[3]}"].get("members", [])
+    if arguments[4] in listed:
+        listed.remove(arguments[4])
     save()
 elif arguments[:2] in (["portchannel", "add"], ["portchannel", "del"]):
     name, channels = arguments[2], tables["PORTCHANNEL"]
