@@ -1,6 +1,16 @@
 import { type NumberRange, type SwitchPortSetting, type SwitchPortState } from '#conductor/networks/switch-driver.ts';
 import { holdsOthers, notBatons } from '#conductor/networks/switches/bond-faults.ts';
-import { atoms, changePort, deadTrunk, rowsOf, vlansOf } from '#conductor/networks/switches/ovs-port-rows.ts';
+import {
+  atoms,
+  atomsOf,
+  changePort,
+  deadTrunk,
+  mirrorOutputs,
+  rowsOf,
+  selectMirrors,
+  uuidOf,
+  vlansOf,
+} from '#conductor/networks/switches/ovs-port-rows.ts';
 import type { OvsdbOperation } from '#conductor/networks/switches/ovsdb-client.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -23,6 +33,8 @@ export interface Topology {
   readonly interfaceNames: ReadonlyMap<string, string>;
   /** Uuid of a port → uuid of its bridge. */
   readonly bridges: ReadonlyMap<string, string>;
+  /** Uuids of ports that mirrors send to. */
+  readonly outputs: ReadonlySet<string>;
 }
 
 const kept = ['external_ids', 'other_config'] as const;
@@ -36,9 +48,10 @@ export const selectTopology: readonly OvsdbOperation[] = [
   },
   { op: 'select', table: 'Interface', where: [], columns: ['_uuid', 'name'] },
   { op: 'select', table: 'Bridge', where: [], columns: ['_uuid', 'ports'] },
+  selectMirrors,
 ];
 
-export function readTopology([ports, interfaces, bridges]: readonly Record<string, unknown>[]): Topology {
+export function readTopology([ports, interfaces, bridges, mirrors]: readonly Record<string, unknown>[]): Topology {
   return {
     ports: rowsOf(ports).map((columns) => ({
       uuid: uuidOf(columns['_uuid']),
@@ -50,6 +63,7 @@ export function readTopology([ports, interfaces, bridges]: readonly Record<strin
     bridges: new Map(
       rowsOf(bridges).flatMap((row) => atomsOf(row['ports']).map((port) => [port, uuidOf(row['_uuid'])] as const)),
     ),
+    outputs: mirrorOutputs(mirrors),
   };
 }
 
@@ -57,11 +71,11 @@ export function readTopology([ports, interfaces, bridges]: readonly Record<strin
 export function stateAt(topology: Topology, numbers: NumberRange, portId: string): SwitchPortState | undefined {
   const row = rowAt(topology, portId);
   if (!row) return undefined;
-  if (row.name === portId) return { portId, vlans: vlansOf(row.columns) };
+  if (row.name === portId) return { portId, vlans: vlansOf(row.columns, topology.outputs) };
   const number = numberOf(row.name, numbers);
   if (number === undefined) return { portId, vlans: 'other' };
   const mode = atoms(row.columns['lacp'])[0] === 'active' ? 'lacp' : 'other';
-  return { portId, vlans: vlansOf(row.columns), bond: { number, mode, acrossPair: false } };
+  return { portId, vlans: vlansOf(row.columns, topology.outputs), bond: { number, mode, acrossPair: false } };
 }
 
 /**
@@ -257,13 +271,4 @@ function interfaceOf({ interfaceNames }: Topology, portId: string): string | und
 
 function mapOf(value: unknown): Map<string, string> {
   return new Map(Array.isArray(value) && value[0] === 'map' ? (value[1] as [string, string][]) : []);
-}
-
-function uuidOf(atom: unknown): string {
-  return Array.isArray(atom) ? String(atom[1]) : String(atom);
-}
-
-function atomsOf(value: unknown): string[] {
-  // a set of one uuid is written as the atom, which is a list too
-  return (Array.isArray(value) && value[0] === 'uuid' ? [value] : atoms(value)).map(uuidOf);
 }

@@ -64,7 +64,17 @@ function rowOf(vlans: PortVlans): Record<string, unknown> {
   return { vlan_mode: modeOf(vlans), tag: vlans.untagged ?? emptySet, trunks: ['set', vlans.tagged] };
 }
 
-export function vlansOf(row: Readonly<Record<string, unknown>>): FoundVlans {
+/** Asked with ports: what a mirror copies goes to its output, whatever VLANs that has. */
+export const selectMirrors: OvsdbOperation = { op: 'select', table: 'Mirror', where: [], columns: ['output_port'] };
+
+/** Uuids of the ports that mirrors send to. */
+export function mirrorOutputs(mirrors: Record<string, unknown> | undefined): ReadonlySet<string> {
+  return new Set(rowsOf(mirrors).flatMap((row) => atomsOf(row['output_port'])));
+}
+
+/** @param outputs uuids of ports that mirrors send to */
+export function vlansOf(row: Readonly<Record<string, unknown>>, outputs: ReadonlySet<string> = new Set()): FoundVlans {
+  if (outputs.has(uuidOf(row['_uuid']))) return 'other';
   const [mode] = atoms(row['vlan_mode']);
   const [tag] = atoms(row['tag']).map(Number);
   const trunks = atoms(row['trunks']).map(Number);
@@ -86,4 +96,13 @@ export function atoms(value: unknown): unknown[] {
 
 export function rowsOf(result: Record<string, unknown> | undefined): Record<string, unknown>[] {
   return Array.isArray(result?.['rows']) ? (result['rows'] as Record<string, unknown>[]) : [];
+}
+
+export function uuidOf(atom: unknown): string {
+  return Array.isArray(atom) ? String(atom[1]) : String(atom);
+}
+
+export function atomsOf(value: unknown): string[] {
+  // a set of one uuid is written as the atom, which is a list too
+  return (Array.isArray(value) && value[0] === 'uuid' ? [value] : atoms(value)).map(uuidOf);
 }

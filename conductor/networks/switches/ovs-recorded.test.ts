@@ -35,3 +35,20 @@ test.each(recordings.map((each) => [each.name, each] as const))('%s', async (_, 
     }
   }
 });
+
+test('a port that a mirror sends to is not isolated, and a move of it says so', async () => {
+  const row = (name: string) => ({ _uuid: ['uuid', name], name, tag: 100, trunks: ['set', []], vlan_mode: 'access' });
+  const simulated = await startOvsdbSwitch(['p1', 'p2'].map(row), [
+    { output_port: ['uuid', 'p1'] },
+    { output_port: ['set', []] },
+  ]);
+  const connection = ovsDriver.connect({ endpoint: simulated.endpoint });
+  onTestFinished(async () => {
+    await connection.close();
+    await simulated.stop();
+  });
+  expect((await connection.readPorts(['p1', 'p2'])).map(({ vlans }) => vlans)).toEqual(['other', portVlans(100)]);
+  await expect(connection.apply([{ portId: 'p1', vlans: isolated }])).rejects.toMatchObject({
+    message: expect.stringMatching(/port p1 .* reads other settings: .* or a mirror sends to it/),
+  });
+});

@@ -15,7 +15,14 @@ import {
   stateAt,
   type Topology,
 } from '#conductor/networks/switches/ovs-bonds.ts';
-import { changePort, describeSetting, rowsOf, vlansOf } from '#conductor/networks/switches/ovs-port-rows.ts';
+import {
+  changePort,
+  describeSetting,
+  mirrorOutputs,
+  rowsOf,
+  selectMirrors,
+  vlansOf,
+} from '#conductor/networks/switches/ovs-port-rows.ts';
 import { createOvsdbClient, type OvsdbClient, type OvsdbOperation } from '#conductor/networks/switches/ovsdb-client.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -71,12 +78,14 @@ async function readPorts(
     const topology = await readWhole(at, signal);
     return portIds.map((portId) => stateAt(topology, bondNumbers, portId) ?? noPort(endpoint, portId));
   }
-  const [system, ...ports] = await client.transact(database, [selectConfig, ...portIds.map(selectPort)], { signal });
+  const asked = [selectConfig, selectMirrors, ...portIds.map(selectPort)];
+  const [system, mirrors, ...ports] = await client.transact(database, asked, { signal });
   // without this a change that the database holds but ovs-vswitchd never took over would pass for done
   await waitUntilRealised(client, endpoint, system, signal);
+  const outputs = mirrorOutputs(mirrors);
   return portIds.map((portId, index) => {
     const row = rowsOf(ports[index])[0];
-    return row ? { portId, vlans: vlansOf(row) } : noPort(endpoint, portId);
+    return row ? { portId, vlans: vlansOf(row, outputs) } : noPort(endpoint, portId);
   });
 }
 
@@ -108,7 +117,7 @@ async function apply(
     if (isSet(found[index], setting)) continue;
     throw new AppError(
       'switch_error',
-      `port ${setting.portId} of switch ${endpoint} was set to ${describePort(setting)} and reads ${describePort(now)}: something else writes it too`,
+      `port ${setting.portId} of switch ${endpoint} was set to ${describePort(setting)} and reads ${describePort(now)}: something else writes it too, or a mirror sends to it (ovs-vsctl list mirror)`,
     );
   }
 }
@@ -151,7 +160,7 @@ function selectPort(portId: string): OvsdbOperation {
     op: 'select',
     table: 'Port',
     where: [['name', '==', portId]],
-    columns: ['name', 'tag', 'trunks', 'vlan_mode', 'protected'],
+    columns: ['_uuid', 'name', 'tag', 'trunks', 'vlan_mode', 'protected'],
   };
 }
 

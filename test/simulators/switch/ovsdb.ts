@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net';
 import { createJsonObjectSplitter } from '#conductor/networks/switches/json-objects.ts';
 
 /**
- * An OVSDB server (RFC 7047) over tables in memory: as much as the `ovs` driver asks of `Open_vSwitch` and `Port`. What is
+ * An OVSDB server (RFC 7047) over tables in memory: as much as the `ovs` driver asks of `Open_vSwitch`, `Port` and `Mirror`. What is
  * changed is in effect at once.
  */
 export interface OvsdbSwitch {
@@ -23,9 +23,13 @@ interface Operation {
   readonly mutations?: readonly (readonly [column: string, how: string, value: unknown])[];
 }
 
-export async function startOvsdbSwitch(recorded: readonly Row[]): Promise<OvsdbSwitch> {
+export async function startOvsdbSwitch(recorded: readonly Row[], mirrors: readonly Row[] = []): Promise<OvsdbSwitch> {
   const ports = recorded.map((row) => ({ external_ids: ['map', []], ...structuredClone(row) }));
-  const tables: Readonly<Record<string, Row[]>> = { Open_vSwitch: [{ next_cfg: 1, cur_cfg: 1 }], Port: ports };
+  const tables: Readonly<Record<string, Row[]>> = {
+    Open_vSwitch: [{ next_cfg: 1, cur_cfg: 1 }],
+    Port: ports,
+    Mirror: [...mirrors],
+  };
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     const splitter = createJsonObjectSplitter();
