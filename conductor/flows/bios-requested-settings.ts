@@ -42,7 +42,7 @@ export async function checkPlannedSettings(
   const isEfi = ({ name }: WantedBiosSetting): boolean => name.startsWith(inBandPrefix);
   checkSettings(efiSettings, asked.filter(isEfi));
   const wanted = asked.filter((each) => !each.inBand && !isEfi(each));
-  if (wanted.length > 0) checkSettings((await listBiosSettings(db, nodeUuid)).map(settingOfRow), wanted);
+  if (wanted.length > 0) checkSettings((await listBiosSettings(db, nodeUuid)).map(settingOfRow), wanted, 'registry');
 }
 
 /** BMCs answer null for passwords, some for more. */

@@ -74,7 +74,7 @@ async function stepsAhead(context: StepContext): Promise<readonly FlowStepRow[]>
 
 function arePossible(known: readonly BiosSetting[], wanted: readonly WantedBiosSetting[]): boolean {
   try {
-    checkSettings(known, wanted);
+    checkSettings(known, wanted, 'registry');
     return true;
   } catch (error) {
     if (error instanceof AppError && error.code === 'invalid_argument') return false;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { BiosSettingsArgument, bareSetting } from '#shared/bios/bios-setting.ts';
-import { checkSettings, hasValue } from '#shared/bios/check-settings.ts';
+import { checkSettings, hasValue, listReadOnly } from '#shared/bios/check-settings.ts';
 
 const known = [
   { ...bareSetting('BootMode', 'Uefi'), attribute_type: 'Enumeration', allowable_values: ['Uefi', 'Bios'] },
@@ -35,6 +35,14 @@ describe('checkSettings', () => {
     ['Nope', 'x', 'no such setting; settings are BootMode, Cores'],
   ])('%s = %s is refused', (name, value, message) => {
     expect(() => checkSettings(known, [{ name, value }])).toThrow(message);
+  });
+
+  test('a registry that calls it read only is advice; what values there are it knows', () => {
+    const wanted = [{ name: 'Version', value: '2.0' }];
+    expect(() => checkSettings(known, wanted, 'registry')).not.toThrow();
+    expect(listReadOnly(known, [...wanted, { name: 'Cores', value: '2' }])).toEqual(wanted);
+    expect(listReadOnly(known, [{ name: 'Version', value: '1.0' }])).toEqual([]);
+    expect(() => checkSettings(known, [{ name: 'Cores', value: '17' }], 'registry')).toThrow('from 1 up to 16');
   });
 
   test('every fault is named, and no password', () => {

@@ -17,16 +17,25 @@ export function hasValue(setting: BiosSetting | undefined, wanted: string): bool
   }
 }
 
+/** Who says what settings may be: the firmware itself, or a BMC's registry, which is of one moment. */
+type Authority = 'firmware' | 'registry';
+
 /**
- * Checks what is asked for against what is known of the settings. Nothing known = nothing refused.
+ * Checks what is asked for against what is known of the settings. Nothing known = nothing refused. A registry that calls a
+ * setting read only is advice: another setting may free it, even in the same request. What values there are it knows better
+ * than who has mistyped one, and before anything is touched; so does Ironic.
  * @throws AppError `invalid_argument` that names every faulty setting and what would be right.
  */
-export function checkSettings(known: readonly BiosSetting[], wanted: readonly WantedBiosSetting[]): void {
+export function checkSettings(
+  known: readonly BiosSetting[],
+  wanted: readonly WantedBiosSetting[],
+  authority: Authority = 'firmware',
+): void {
   if (known.length === 0) return;
   const byName = new Map(known.map((setting) => [setting.name, setting]));
   const faults = wanted.flatMap(({ name, value }) => {
     const setting = byName.get(name);
-    const fault = setting ? faultOf(setting, value) : unknownSetting(name, known);
+    const fault = setting ? faultOf(setting, value, authority) : unknownSetting(name, known);
     return fault === undefined ? [] : [`${name}: ${fault}`];
   });
   if (faults.length > 0) throw new AppError('invalid_argument', `BIOS settings: ${faults.join('; ')}`);
@@ -40,8 +49,20 @@ function unknownSetting(name: string, known: readonly BiosSetting[]): string {
   return `no such setting; settings are ${names.slice(0, maxNames).join(', ')}${more}`;
 }
 
-function faultOf(setting: BiosSetting, value: string): string | undefined {
-  if (setting.read_only === true) {
+/** Those that the registry calls read only, and that are to change. */
+export function listReadOnly(
+  known: readonly BiosSetting[],
+  wanted: readonly WantedBiosSetting[],
+): readonly WantedBiosSetting[] {
+  const byName = new Map(known.map((setting) => [setting.name, setting]));
+  return wanted.filter(({ name, value }) => {
+    const setting = byName.get(name);
+    return setting?.read_only === true && !hasValue(setting, value);
+  });
+}
+
+function faultOf(setting: BiosSetting, value: string, authority: Authority): string | undefined {
+  if (setting.read_only === true && authority === 'firmware') {
     return hasValue(setting, value) ? undefined : `it is read only (its value is ${shown(setting)})`;
   }
   switch (setting.attribute_type) {

@@ -126,6 +126,34 @@ test('impossible values are refused before anything is touched', async () => {
   expect(await operator.node(name)).toMatchObject({ provision_state: 'available' });
 });
 
+test('what the registry calls read only is asked for, and freed by another setting of the same step', async () => {
+  machine.bmc.quirks.biosFreedBy = { NumCores: ['SysProfile', 'Performance'] };
+  await setAutomatedClean();
+  const clean = (args: unknown) => ({ interface: 'bios', step: 'apply_configuration', args });
+  const alone = [clean({ settings: settings.slice(1) })];
+  await operator.provision(name, 'clean', { clean_steps: alone, disable_ramdisk: true });
+  const refused = await operator.waitForState(name, 'clean failed');
+  expect(refused['last_error']).toContain('NumCores is read only and depends on other attributes');
+  await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
+  await setAutomatedClean();
+  await operator.provision(name, 'clean', { clean_steps: [clean({ settings })], disable_ramdisk: true });
+  await operator.waitForState(name, 'manageable');
+  expect(await cached('NumCores')).toBe('4');
+  const { history } = await operator.call('GET', `/v1/nodes/${name}/history`);
+  const said = "BIOS settings NumCores are read only by the BMC's registry, and are asked for all the same";
+  expect((history as { event: string }[]).map(({ event }) => event)).toContain(said);
+});
+
+test('a BMC that shows no attributes is not waited for', async () => {
+  machine.bmc.quirks.nullAttributes = 'all';
+  await operator.provision(name, 'active', { deploy_steps: [apply(110)] });
+  const failed = await operator.waitForState(name, 'deploy failed');
+  expect(failed['last_error']).toMatch(
+    /shows no BIOS attributes, and nothing would tell whether SysProfile, NumCores hold/,
+  );
+  expect(patches()).toHaveLength(0);
+});
+
 test('nor is a machine booted for an EFI variable that can not be', async () => {
   for (const [setting, value, says] of [
     ['efi.boot_timeout', 'soon', "efi.boot_timeout: 'soon' is not possible"],

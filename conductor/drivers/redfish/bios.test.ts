@@ -103,11 +103,75 @@ describe('deviations', () => {
   });
 });
 
+describe('where settings are written', () => {
+  const gigabyte = {
+    manufacturer: 'GIGABYTE',
+    unlinkedSettings: true,
+    requireIfMatch: true,
+    paths: { '/redfish/v1/Systems/1/Bios/Settings': '/redfish/v1/Systems/1/Bios/SD' },
+  };
+  test.each<[string, Partial<Quirks>]>([
+    ['at a well-known place', gigabyte],
+    ['at one that can not be read', { ...gigabyte, unreadableBiosSettings: true }],
+    ['at one of a maker nobody knows', { ...gigabyte, manufacturer: 'Nobody' }],
+    ['in Bios, where the link leads to nothing', { noBiosSettings: true, deadSettingsLinks: true }],
+  ])('%s', async (_, quirks) => {
+    const { bios, power } = await rig(quirks);
+    await bios.applySettings(cores);
+    await power.setPowerState('power on');
+    expect(await bios.getProgress()).toMatchObject({ pending: [], failures: [] });
+    expect((await bios.getProgress()).values.get('NumCores')).toBe('2');
+  });
+
+  test('what waits at an unlinked place is known', async () => {
+    const { bios } = await rig(gigabyte);
+    await bios.applySettings(cores);
+    expect((await bios.getProgress()).pending).toEqual(cores);
+  });
+
+  test('a refusal at the right place is not taken elsewhere', async () => {
+    const { bios, simulator } = await rig({ biosRefuses: { NumCores: 'NumCores is locked by a policy.' } });
+    await expect(bios.applySettings(cores)).rejects.toThrow('set BIOS settings NumCores');
+    expect(simulator.requests.filter(({ method }) => method === 'PATCH')).toHaveLength(1);
+  });
+});
+
+describe('what the registry says', () => {
+  test('of the type, where the present value has none', async () => {
+    const { bios, simulator } = await rig({ nullAttributes: ['NumCores', 'Virtualization'] });
+    await bios.applySettings([...cores, { name: 'Virtualization', value: 'False' }]);
+    const patch = simulator.requests.findLast(({ method }) => method === 'PATCH');
+    expect(JSON.parse(patch?.body ?? '')).toMatchObject({ Attributes: { NumCores: 2, Virtualization: false } });
+  });
+
+  test('of what is read only does not keep it from being sent', async () => {
+    const { bios, power } = await rig({ biosFreedBy: { NumCores: ['SysProfile', 'Custom'] } });
+    const both = [...cores, { name: 'SysProfile', value: 'Custom' }];
+    await expect(bios.applySettings(cores)).rejects.toMatchObject({
+      cause: { message: expect.stringMatching(/depends on other attributes/) as string },
+    });
+    await bios.applySettings(both);
+    await power.setPowerState('power on');
+    expect((await bios.getProgress()).values.get('NumCores')).toBe('2');
+  });
+});
+
 describe('failures', () => {
   test("a refusal has the BMC's words", async () => {
     const { bios } = await rig({ biosRefuses: { NumCores: 'NumCores is locked by a policy.' } });
     const failure: unknown = await bios.applySettings(cores).catch((error: unknown) => error);
     expect(errorChain(failure)).toMatch(/^set BIOS settings NumCores at http.*answered 400: NumCores is locked/);
+  });
+
+  test('of a job that waits the message says how it is deleted', async () => {
+    const { bios } = await rig({ oneBiosJob: true });
+    await bios.applySettings(cores);
+    const failure: unknown = await bios
+      .applySettings([{ name: 'NumCores', value: '4' }])
+      .catch((error: unknown) => error);
+    expect(errorChain(failure)).toMatch(
+      /clear_job_queue deletes it\): Pending configuration values are already committed/,
+    );
   });
 
   test('what fails at the reset is told by the progress', async () => {

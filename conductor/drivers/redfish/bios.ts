@@ -1,13 +1,22 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.ts';
+import { type RegistryAttribute, readAttributeRegistry } from '#conductor/drivers/redfish/bios-registry.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
-import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { attempted } from '#conductor/drivers/redfish/errors.ts';
+import { hasMakersWay } from '#conductor/drivers/redfish/makers.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { lenient, Message, Reference } from '#conductor/drivers/redfish/schemas.ts';
+import { type ComputerSystem, lenient, Message, Reference } from '#conductor/drivers/redfish/schemas.ts';
+import {
+  type LinkedSettings,
+  readLinkedSettings,
+  readUnlinkedSettings,
+  type SettingsPlaces,
+  settingsPlaces,
+} from '#conductor/drivers/redfish/settings-places.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { peekTask } from '#conductor/drivers/redfish/task.ts';
+import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
 import { type BiosSetting, bareSetting, type WantedBiosSetting, withoutPassword } from '#shared/bios/bios-setting.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -28,88 +37,6 @@ const Bios = z.looseObject({
 });
 type Bios = z.infer<typeof Bios>;
 
-const RegistryFile = z.looseObject({
-  Id: lenient(z.string()),
-  Registry: lenient(z.string()),
-  Location: lenient(z.array(z.looseObject({ Language: lenient(z.string()), Uri: lenient(z.string()) }))),
-});
-
-const RegistryAttribute = z.looseObject({
-  AttributeName: z.string(),
-  Type: lenient(z.string()),
-  Value: lenient(z.array(z.looseObject({ ValueName: lenient(z.string()) }))),
-  LowerBound: lenient(z.number()),
-  UpperBound: lenient(z.number()),
-  MinLength: lenient(z.number()),
-  MaxLength: lenient(z.number()),
-  ReadOnly: lenient(z.boolean()),
-  ResetRequired: lenient(z.boolean()),
-  IsSystemUniqueProperty: lenient(z.boolean()),
-});
-type RegistryAttribute = z.infer<typeof RegistryAttribute>;
-
-const AttributeRegistry = z.looseObject({
-  Id: lenient(z.string()),
-  // one bad entry must not cost the description of the others
-  RegistryEntries: lenient(z.looseObject({ Attributes: lenient(z.array(lenient(RegistryAttribute))) })),
-});
-type AttributeRegistry = z.infer<typeof AttributeRegistry>;
-
-const ServiceRegistries = z.looseObject({ Registries: lenient(Reference) });
-
-/**
- * The descriptions of attributes by name, from the registry that a Bios resource names. Empty where the BMC has none:
- * it is advice, and many BMCs name one that they do not serve.
- */
-async function readAttributeRegistry(
-  client: RedfishClient,
-  registry: string | null | undefined,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, RegistryAttribute>> {
-  if (!registry) return new Map();
-  try {
-    const found = await findRegistry(client, registry, signal);
-    const attributes = found?.RegistryEntries?.Attributes ?? [];
-    return new Map(attributes.flatMap((each) => (each ? [[each.AttributeName, each]] : [])));
-  } catch (error) {
-    if (error instanceof AppError && error.code === 'bmc_error') return new Map();
-    throw error;
-  }
-}
-
-/**
- * `registry` is the Id of the registry's document (DMTF Bios, `AttributeRegistry`). Most BMCs call the file that points
- * to it the same; Dell has another name and another version there, so that only the document shows it.
- */
-async function findRegistry(
-  client: RedfishClient,
-  registry: string,
-  signal: AbortSignal,
-): Promise<AttributeRegistry | undefined> {
-  const root = await readResource(client, '/redfish/v1/', ServiceRegistries, signal);
-  const path = root.data.Registries?.['@odata.id'] ?? '/redfish/v1/Registries';
-  const members = await readMemberPaths(client, path, signal);
-  const family = /^[A-Za-z]*/.exec(registry)?.[0] ?? registry;
-  // the member is usually called like the registry: that one is looked at first, for each look is a request
-  const likely = members.filter((member) => member.split('/').at(-1)?.startsWith(family));
-  for (const member of [...likely, ...members.filter((each) => !likely.includes(each))]) {
-    const file = (await readResource(client, member, RegistryFile, signal)).data;
-    const names = [file.Registry ?? '', file.Id ?? ''];
-    if (!names.some((name) => name.startsWith(family))) continue;
-    const places = file.Location ?? [];
-    const uri = (places.find(({ Language }) => Language?.startsWith('en')) ?? places[0])?.Uri;
-    if (!uri) continue;
-    const document = (await readResource(client, uri, AttributeRegistry, signal)).data;
-    if ([...names, document.Id ?? ''].some((name) => plainVersion(name) === plainVersion(registry))) return document;
-  }
-  return undefined;
-}
-
-/** Versions are written `v1_0_0` and `1.0.0`, by Supermicro in two places of one BMC. */
-function plainVersion(name: string): string {
-  return name.replace(/\.v?(\d+)[._](\d+)[._](\d+)$/, '.$1.$2.$3');
-}
-
 const readTimeoutMs = 120_000;
 const writeTimeoutMs = 120_000;
 
@@ -125,23 +52,22 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
     },
     getProgress: async (options) => {
       const { signal } = callDeadline(options, readTimeoutMs);
-      const bios = await readBios(system, signal);
-      const pending = await readSettingsObject(system, bios, signal);
-      return progressOf(bios.data, pending === bios ? undefined : pending.data);
+      const { bios, linked } = await readBiosAndSettings(system, signal);
+      return progressOf(bios.data, linked?.read?.data);
     },
     applySettings: async (settings, options) => {
       const { signal } = callDeadline(options, writeTimeoutMs);
       const what = `set BIOS settings ${settings.map(({ name }) => name).join(', ')} at ${client.origin}`;
-      const bios = await readBios(system, signal);
-      const place = await readSettingsObject(system, bios, signal);
+      const { bios, linked } = await readBiosAndSettings(system, signal);
       // Dell takes nothing more, not even the same, while something waits
-      const waiting = new Map(
-        place === bios ? [] : progressOf(bios.data, place.data).pending.map(({ name, value }) => [name, value]),
-      );
+      const { pending } = progressOf(bios.data, linked?.read?.data);
+      const waiting = new Map(pending.map(({ name, value }) => [name, value]));
       const missing = settings.filter(({ name, value }) => waiting.get(name) !== value);
       if (missing.length === 0) return;
       await attempted(what, async () => {
-        const answer = await patchResource(client, place, patchBody(bios.data, missing), signal);
+        const types = await readUnclearTypes(client, bios.data, missing, signal);
+        const places = settingsPlaces(client, Bios, { resource: bios, linked, isLinkedFirst: true, blindly: true });
+        const answer = await patchFirstPlace(client, places, patchBody(bios.data, missing, types), signal);
         // a task that ends with the next reset only is not waited for; one that has failed already is reported
         await peekTask(client, answer, what, signal);
       });
@@ -160,23 +86,60 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
   };
 }
 
-async function readBios(system: RedfishSystem, signal: AbortSignal): Promise<Resource<Bios>> {
-  const { data, path } = await system.read(signal);
-  const place = data.Bios?.['@odata.id'];
+async function readBios(
+  system: RedfishSystem,
+  signal: AbortSignal,
+): Promise<Resource<Bios> & { readonly machine: ComputerSystem }> {
+  const { data: machine, path } = await system.read(signal);
+  const place = machine.Bios?.['@odata.id'];
   if (place === undefined) {
     throw new AppError('not_supported', `the system ${path} at ${system.client.origin} has no Bios resource`);
   }
-  return readResource(system.client, place, Bios, signal);
+  return { ...(await readResource(system.client, place, Bios, signal)), machine };
 }
 
-/** Where values are asked for: the Settings object, or the resource itself where a BMC has none. */
-async function readSettingsObject(
+/** With the Settings object, where values are asked for, as far as it can be found and read. */
+async function readBiosAndSettings(
   system: RedfishSystem,
-  bios: Resource<Bios>,
   signal: AbortSignal,
-): Promise<Resource<Bios>> {
-  const path = bios.data['@Redfish.Settings']?.SettingsObject?.['@odata.id'];
-  return path === undefined || path === bios.path ? bios : readResource(system.client, path, Bios, signal);
+): Promise<{ readonly bios: Resource<Bios>; readonly linked: LinkedSettings<Bios> | undefined }> {
+  const { client } = system;
+  const { machine, ...bios } = await readBios(system, signal);
+  const linked = await readLinkedSettings(client, bios, Bios, signal);
+  if (linked || !hasMakersWay('keeps settings without a link', machine)) return { bios, linked };
+  return { bios, linked: await readUnlinkedSettings(client, bios, Bios, signal) };
+}
+
+/** @throws AppError with the words of the first refusal, where no place takes it, or of the place that it is */
+async function patchFirstPlace(
+  client: RedfishClient,
+  places: SettingsPlaces<Bios>,
+  body: unknown,
+  signal: AbortSignal,
+): Promise<RedfishAnswer> {
+  let refusal: unknown;
+  for (let place = await places.next(signal); place !== undefined; place = await places.next(signal)) {
+    try {
+      return await patchResource(client, place, body, signal);
+    } catch (error) {
+      if (!places.isElsewhere(error)) throw error;
+      refusal ??= error;
+    }
+  }
+  throw refusal;
+}
+
+/** What the registry says of settings whose present value doesn't tell of which type they are; empty where all do. */
+async function readUnclearTypes(
+  client: RedfishClient,
+  bios: Bios,
+  settings: readonly WantedBiosSetting[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, RegistryAttribute>> {
+  const now = bios.Attributes ?? {};
+  const isUnclear = ({ name, value }: WantedBiosSetting): boolean =>
+    !['number', 'boolean'].includes(typeof now[name]) && /^([+-]?\d+|true|false)$/i.test(value);
+  return settings.some(isUnclear) ? readAttributeRegistry(client, bios.AttributeRegistry, signal) : new Map();
 }
 
 /** Settings objects list what waits, or every attribute: what waits is what differs. */
@@ -194,11 +157,17 @@ function progressOf(current: Bios, settings: Bios | undefined): BiosProgress {
   };
 }
 
-function patchBody(bios: Bios, settings: readonly WantedBiosSetting[]): unknown {
+function patchBody(
+  bios: Bios,
+  settings: readonly WantedBiosSetting[],
+  types: ReadonlyMap<string, RegistryAttribute>,
+): unknown {
   const now = bios.Attributes ?? {};
   const times = bios['@Redfish.Settings']?.SupportedApplyTimes ?? [];
   return {
-    Attributes: Object.fromEntries(settings.map(({ name, value }) => [name, nativeValue(value, now[name])])),
+    Attributes: Object.fromEntries(
+      settings.map(({ name, value }) => [name, nativeValue(value, now[name], types.get(name)?.Type)]),
+    ),
     ...(times.includes('OnReset')
       ? {
           '@Redfish.SettingsApplyTime': {
@@ -210,10 +179,12 @@ function patchBody(bios: Bios, settings: readonly WantedBiosSetting[]): unknown 
   };
 }
 
-/** In the type that the attribute has now: BMCs refuse "5" for 5. */
-function nativeValue(value: string, now: unknown): string | number | boolean {
-  if (typeof now === 'number' && value.trim() !== '' && Number.isFinite(Number(value))) return Number(value);
-  if (typeof now === 'boolean' && /^(true|false)$/i.test(value)) return value.toLowerCase() === 'true';
+/** In the type that the attribute has now, or by the registry where that has none: BMCs refuse "5" for 5. */
+function nativeValue(value: string, now: unknown, type: string | null | undefined): string | number | boolean {
+  const isNumber = typeof now === 'number' || (typeof now !== 'boolean' && type === 'Integer');
+  if (isNumber && value.trim() !== '' && Number.isFinite(Number(value))) return Number(value);
+  const isBoolean = typeof now === 'boolean' || type === 'Boolean';
+  if (isBoolean && /^(true|false)$/i.test(value)) return value.toLowerCase() === 'true';
   return value;
 }
 

@@ -86,12 +86,20 @@ export function statusError(
   const text = bmcMessage(body);
   const login =
     username === undefined ? 'driver_info has no redfish_username' : 'redfish_username or redfish_password is wrong';
-  const hint = status === 401 ? ` (${login})` : '';
+  const hint = status === 401 ? ` (${login})` : hintOf(body);
   const message = `${what} answered ${status}${hint}${text === '' ? '' : `: ${text}`}`;
   const busy = [429, 502, 503, 504].includes(status);
   return new AppError(busy ? 'unavailable' : 'bmc_error', message, {
     details: { status, names: namesIn(body), place: futureStateUri(body) },
   });
+}
+
+/** What an operator can do about a refusal whose words don't say so. */
+function hintOf(body: unknown): string {
+  const infos = ErrorBody.safeParse(body).data?.error['@Message.ExtendedInfo'] ?? [];
+  const isJob = infos.some(({ MessageId: id }) => id?.endsWith('.SYS011'));
+  const deleted = "the idrac driver's step management.clear_job_queue deletes it";
+  return isJob ? ` (a job of before waits for the machine's next reset; ${deleted})` : '';
 }
 
 /** Of AMI's refusal to change a resource whose coming state is another one, which it names. */

@@ -23,8 +23,9 @@ import {
 import { requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { noteOutput } from '#conductor/flows/flow-store.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
 import { type BiosSetting, BiosSettingsArgument, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
-import { checkSettings, hasValue } from '#shared/bios/check-settings.ts';
+import { checkSettings, hasValue, listReadOnly } from '#shared/bios/check-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What `bios.apply_configuration` does by the BMC. */
@@ -48,11 +49,13 @@ export async function runApply(context: StepContext): Promise<ConductorStepOutco
   const settings = await bios.getSettings({ signal });
   await rememberBiosSettings(context, settings);
   const wanted = wantedSettings(context);
-  checkSettings(settings, wanted);
+  requireShown(settings, wanted);
+  checkSettings(settings, wanted, 'registry');
   const byName = new Map(settings.map((setting) => [setting.name, setting]));
   const different = wanted.filter(({ name, value }) => !hasValue(byName.get(name), value));
   // an earlier try of this step may have done it all, with the machine still on its way back
   if (different.length === 0) return finish(context);
+  if (!context.isRepeated) await noteReadOnly(context, listReadOnly(settings, different));
   const before = askedBefore(context);
   const ahead = before === 'lost' || before === 'alone' ? [] : await settingsAhead(context, settings, wanted);
   const apply = (some: readonly WantedBiosSetting[]): Promise<void> => bios.applySettings(some, { signal });
@@ -73,6 +76,28 @@ export async function runApply(context: StepContext): Promise<ConductorStepOutco
   const later = isBlind || before !== undefined ? undefined : await laterReset(context);
   if (later !== undefined) return leaveReset(later);
   return resetMachine(context, () => resumeApply(context, isAlong ? 'along' : 'alone'));
+}
+
+/** @throws AppError `bmc_error`: where a BMC shows no values, none of them would ever be seen to hold */
+function requireShown(settings: readonly BiosSetting[], wanted: readonly WantedBiosSetting[]): void {
+  if (settings.length > 0) return;
+  const names = wanted.map(({ name }) => name).join(', ');
+  throw new AppError(
+    'bmc_error',
+    `the BMC shows no BIOS attributes, and nothing would tell whether ${names} hold: many know them once the machine has started up; power it on and try again`,
+  );
+}
+
+/** The BMC decides. */
+async function noteReadOnly(context: StepContext, settings: readonly WantedBiosSetting[]): Promise<void> {
+  if (settings.length === 0) return;
+  const names = settings.map(({ name }) => name).join(', ');
+  const event = `BIOS settings ${names} are read only by the BMC's registry, and are asked for all the same`;
+  context.log.warn({ settings: names }, 'asking for BIOS settings that the registry calls read only');
+  const { node, config } = context;
+  await context.record((tx) =>
+    addHistory(tx, { nodeUuid: node.uuid, eventType: 'provisioning', event, conductor: config.conductorName }),
+  );
 }
 
 export async function resumeApply(context: StepContext, asked = askedBefore(context)): Promise<ConductorStepOutcome> {

@@ -59,6 +59,7 @@ export function bootBios(bios: SimulatedBios, quirks: Quirks): void {
   if (asked.length > 0) bios.messages = [];
   const before = bios.values;
   for (const [name, value] of asked) {
+    if (quirks.biosKeeps.includes(name)) continue;
     const failure = quirks.biosFailsAtReset[name];
     if (failure === undefined) bios.values = { ...bios.values, [name]: value };
     else bios.messages.push(failure);
@@ -76,16 +77,24 @@ export function patchBios(bios: SimulatedBios, body: Record<string, unknown>, qu
   if (typeof asked !== 'object' || asked === null) return errorAnswer(400, 'PropertyMissing');
   if (Object.keys(asked).length > quirks.biosRefusesMoreThan) return errorAnswer(400, 'PropertyValueError');
   if (quirks.oneBiosJob && Object.keys(bios.pending).length > 0) {
-    return errorAnswer(400, 'PropertyValueError', { text: 'Pending configuration values are already committed.' });
+    const text = 'Pending configuration values are already committed, unable to perform another set operation.';
+    return errorAnswer(400, 'PropertyValueError', { id: 'IDRAC.2.8.SYS011', text });
   }
   for (const [name, value] of Object.entries(asked as Record<string, unknown>)) {
-    const fault = quirks.biosRefuses[name] ?? faultOf(name, value);
+    const fault =
+      quirks.biosRefuses[name] ?? faultOf(name, value) ?? lockOf(name, { ...bios.values, ...asked }, quirks);
     if (fault !== undefined) return errorAnswer(400, 'PropertyValueError', { text: fault });
   }
   const values = asked as Record<string, Value>;
   if (quirks.noBiosSettings) bios.values = { ...bios.values, ...values };
   else bios.pending = { ...bios.pending, ...values };
   return undefined;
+}
+
+function lockOf(name: string, values: Readonly<Record<string, unknown>>, { biosFreedBy }: Quirks): string | undefined {
+  const [by = '', value] = biosFreedBy[name] ?? [];
+  if (value === undefined || values[by] === value) return undefined;
+  return `The property ${name} is read only and depends on other attributes.`;
 }
 
 function refused(name: string, message: string, why: string): Answer {
@@ -127,7 +136,14 @@ export function biosResources(bios: SimulatedBios, quirks: Quirks): Record<strin
       Id: 'BIOS',
       Name: 'BIOS settings',
       ...(quirks.noAttributeRegistry ? {} : { AttributeRegistry: registryId }),
-      Attributes: { ...readable(bios.values), ...(quirks.passwordHashes ? passwordHashes : {}) },
+      Attributes:
+        quirks.nullAttributes === 'all'
+          ? null
+          : {
+              ...readable(bios.values),
+              ...Object.fromEntries(quirks.nullAttributes.map((name) => [name, null])),
+              ...(quirks.passwordHashes ? passwordHashes : {}),
+            },
       ResetBiosToDefaultsPending: bios.defaultsPending,
       ...((quirks.noBiosSettings && !quirks.deadSettingsLinks) || quirks.unlinkedSettings
         ? {}
@@ -191,7 +207,9 @@ function registryResources(quirks: Quirks): Record<string, Record<string, unknow
       OwningEntity: 'Baton',
       SupportedSystems: [{ ProductName: 'Simulated machine', SystemId: '1', FirmwareVersion: '1.0.0' }],
       RegistryEntries: {
-        Attributes: [...attributes, ...(quirks.passwordHashes ? hashAttributes : [])].map(registryEntry),
+        Attributes: [...attributes, ...(quirks.passwordHashes ? hashAttributes : [])].map((each) =>
+          registryEntry(each, (each.readOnly ?? false) || each.name in quirks.biosFreedBy),
+        ),
         Dependencies: [],
         Menus: [],
       },
@@ -203,12 +221,12 @@ const hashAttributes = Object.keys(passwordHashes).map(
   (name): Attribute => ({ name, type: 'String', default: '', readOnly: false }),
 );
 
-function registryEntry(attribute: Attribute): Record<string, unknown> {
+function registryEntry(attribute: Attribute, readOnly: boolean): Record<string, unknown> {
   return {
     AttributeName: attribute.name,
     Type: attribute.type,
     DisplayName: attribute.name,
-    ReadOnly: attribute.readOnly ?? false,
+    ReadOnly: readOnly,
     Immutable: attribute.readOnly ?? false,
     ResetRequired: true,
     IsSystemUniqueProperty: attribute.name === 'AssetTag',

@@ -182,6 +182,10 @@ export interface Quirks {
   noAttributeRegistry: boolean;
   /** The attribute registry's file has other names than the registry that Bios names, as Dell's: only the document has that. */
   registryFileNames: { readonly id: string; readonly registry: string } | undefined;
+  /** Attributes that the registry calls read only while another one is not at this value, and that are writable with it. */
+  biosFreedBy: Readonly<Record<string, readonly [attribute: string, value: string]>>;
+  /** Attributes whose present value is null; `all` = there is null in place of the attributes. */
+  nullAttributes: readonly string[] | 'all';
   /** Of the setup password a hash and its salt are shown as text, as Dell does. */
   passwordHashes: boolean;
   /** So many settings are taken in one PATCH. */
@@ -194,6 +198,8 @@ export interface Quirks {
   biosAppliesAfter: Promise<unknown> | undefined;
   /** Attribute → the message that takes the place of its new value at the reset. */
   biosFailsAtReset: Readonly<Record<string, string>>;
+  /** Attributes that the firmware leaves as they are at the reset, without a word. */
+  biosKeeps: readonly string[];
   /** At the reset the firmware takes all settings or, where one fails, none. */
   biosTakesAllOrNone: boolean;
 }
@@ -267,11 +273,14 @@ export const standardQuirks: Readonly<Quirks> = {
   noBiosSettings: false,
   noAttributeRegistry: false,
   registryFileNames: undefined,
+  biosFreedBy: {},
+  nullAttributes: [],
   passwordHashes: false,
   biosRefusesMoreThan: Infinity,
   oneBiosJob: false,
   biosRefuses: {},
   biosAppliesAfter: undefined,
   biosFailsAtReset: {},
+  biosKeeps: [],
   biosTakesAllOrNone: false,
 };
