@@ -92,6 +92,8 @@ export function readAosCxRest(outputs: readonly string[]): SwitchSnapshot {
   });
   return {
     ...knownPorts(sections, words, (_, portId) => vlansOf(ports[portId])),
+    // a routed one carries no VLAN of the switch
+    carried: new Map(Object.entries(ports).flatMap(([portId, { routing }]) => (routing ? [[portId, []]] : []))),
     fixed: new Map(canRoute === false ? Object.keys(ports).map((portId) => [portId, noIsolation]) : []),
     vlans: vlansIn(parseAnswer(Links, vlans)),
   };

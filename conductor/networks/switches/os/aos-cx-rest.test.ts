@@ -113,6 +113,12 @@ test('a login that is switched off, a mirror that sends elsewhere, and a model w
   expect(read(plain, { mirrors: null }).ports.get('1/1/1')).toEqual(isolated);
 });
 
+test('a routed port with an address keeps no VLAN in use; one of a trunk of all may', () => {
+  const routed = read({ ...plain, ip4_address: '192.0.2.1/24' });
+  expect([routed.ports.get('1/1/1'), routed.carried?.get('1/1/1')]).toEqual(['other', []]);
+  expect(read({ ...trunk, vlan_trunks: [] }).carried?.has('1/1/1')).toBe(false);
+});
+
 test('a mirror that does not say where it sends frames is refused', () => {
   expect(() => read(plain, { mirrors: { 1: { active: true } } })).toThrow(/is not what was asked for/);
   expect(() => read(plain, { mirrors: { 1: `${base}/mirrors/1` } })).toThrow(/is not what was asked for/);
