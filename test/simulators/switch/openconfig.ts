@@ -21,7 +21,7 @@ interface Port {
   aggregateId?: string | undefined;
   /** Of an aggregate. */
   lagType?: string | undefined;
-  /** Whether it was set since it was recorded. */
+  /** Whether it was recorded, and set since. */
   isSet?: true;
 }
 
@@ -206,9 +206,11 @@ function editPort({ ports }: Config, each: XmlElement): string | undefined {
     ports.delete(name);
     return undefined;
   }
-  port.isSet = true;
-  // what is in effect follows
-  if (port.recorded) port.recorded = without(port.recorded, (part) => part.name === 'state');
+  if (port.recorded) {
+    port.isSet = true;
+    // what is in effect follows
+    port.recorded = without(port.recorded, (part) => part.name === 'state');
+  }
   port.lagType = textAt(each, 'aggregation', 'config', 'lag-type') ?? port.lagType;
   const aggregateId = textAt(each, 'ethernet', 'config', 'aggregate-id');
   if (aggregateId && !ports.has(aggregateId)) return rpcError('data-missing', `no interface ${aggregateId}`);
