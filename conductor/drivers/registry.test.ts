@@ -48,3 +48,9 @@ test('each call is logged with action, duration and outcome', async () => {
   expect(lines[0]).toHaveProperty('durationMs');
   expect(JSON.stringify(lines)).not.toContain('hidden');
 });
+
+test('while power is held nothing stops the system of the machine', async () => {
+  const powerHold = { step: 's', until: '2999-01-01T00:00:00Z', why: 'firmware.flash may be under way' };
+  const { management } = drivers.connect({ uuid: 'n', driver: 'fake-hardware', driverInfo: {}, powerHold });
+  await expect(management.injectNmi?.()).rejects.toThrow(/a non-maskable interrupt: not before 2999.*firmware\.flash/);
+});

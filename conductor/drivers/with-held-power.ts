@@ -3,7 +3,7 @@ import type { PowerHold } from '#conductor/model/power-and-boot.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Refuses whatever would switch the machine's power, restart its BMC or delete its jobs, until the hold is over. */
+/** Refuses whatever would switch the machine's power, stop its system, restart its BMC or delete its jobs, until the hold is over. */
 export function withHeldPower(bmc: Bmc, hold: PowerHold, clock: Pick<Clock, 'now'>): Bmc {
   const { power, management } = bmc;
   const requireFree = (action: string): void => requirePowerFree(hold, action, clock.now());
@@ -28,6 +28,13 @@ export function withHeldPower(bmc: Bmc, hold: PowerHold, clock: Pick<Clock, 'now
         resetBmc: async (options) => {
           requireFree('a reset of the BMC');
           await management.resetBmc?.(options);
+        },
+      }),
+      ...(management.injectNmi && {
+        // the machine's system dies of it, and with it what an agent writes
+        injectNmi: async (options) => {
+          requireFree('a non-maskable interrupt');
+          await management.injectNmi?.(options);
         },
       }),
       ...(management.clearJobQueue && {
