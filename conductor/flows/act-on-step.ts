@@ -3,7 +3,7 @@ import { mayRestartFlow, restartFlow } from '#conductor/flows/end-flow.ts';
 import { endFinished, type FinishedWork, failStep } from '#conductor/flows/finish-flow.ts';
 import { updateFlow } from '#conductor/flows/flow-store.ts';
 import { isHeld } from '#conductor/flows/hold-flow.ts';
-import { freePower, holdingPower, saysItIsOver, untilPowerIsFree } from '#conductor/flows/hold-power.ts';
+import { freePower, holdingPower, isHttpAnswer, saysItIsOver, untilPowerIsFree } from '#conductor/flows/hold-power.ts';
 import { changesNode } from '#conductor/flows/post-step-hooks.ts';
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
 import { type ConductorStepOutcome, loadStepContext, type Work } from '#conductor/flows/step-context.ts';
@@ -117,7 +117,9 @@ async function act(
       return undefined;
     }
     if (errorCode(error) === 'power_held') return untilPowerIsFree(stepContext, error);
-    if (!isRetryable(error)) {
+    // a BMC that restarts amid what it was asked for answers anything: only the step's own word ends that
+    const isUnderWay = mode === 'resume' && isHeld() && isHttpAnswer(error);
+    if (!isRetryable(error) && !isUnderWay) {
       if (saysItIsOver(error, step)) await free();
       await failStep(context, record, error);
       return undefined;

@@ -89,6 +89,14 @@ export function saysItIsOver(error: unknown, step: { readonly interface: string 
   return true;
 }
 
+/** Whether a BMC's web server has answered with an error: of what it was asked about before that says nothing. */
+export function isHttpAnswer(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof AppError && typeof cause.details['status'] === 'number') return true;
+  }
+  return false;
+}
+
 /** A step that may not switch power yet waits until it may: its agent, where it has one, is asked whether it may now. */
 export async function untilPowerIsFree(context: StepContext, error: unknown): Promise<ConductorStepOutcome> {
   const { node, clock, config } = context;
