@@ -79,8 +79,11 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
               const push = { path: way.path, file, forms: pushForms(found, makers) };
               return way.kind === 'form' ? pushForm(system, push, limits) : pushRaw(system, push, limits);
             }, signal));
-        throwIfFailed(lookAtTask(answer), what);
-        return { before: found.version, task: monitorOf(answer, client.origin) };
+        const look = lookAtTask(answer);
+        throwIfFailed(look, what);
+        const task = monitorOf(answer, client.origin);
+        // a 202 that names no task is no end
+        return { before: found.version, task, hasEnded: task === undefined && look.state === 'done' };
       });
     },
     getUpdateProgress: async (task, options) => {

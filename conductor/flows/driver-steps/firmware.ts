@@ -53,7 +53,7 @@ const Done = z.object({
     z.object({
       component: z.string(),
       before: z.string().nullable(),
-      /** The path at the BMC; `null` = done when it was asked for. */
+      /** The path at the BMC; `null` = it has named none. */
       task: z.string().nullable(),
       hasEnded: z.boolean(),
       /** Milliseconds since the epoch: from then on it has not begun. */
@@ -129,7 +129,7 @@ async function start(
     component,
     before: started.before,
     task: started.task ?? null,
-    hasEnded: started.task === undefined,
+    hasEnded: started.hasEnded,
     pendingSince: null,
     lostSince: null,
     resets: 0,
@@ -140,7 +140,7 @@ async function start(
 
 /** `undefined` = it has ended. */
 async function awaitEnd(context: StepContext, done: Done, update: Update): Promise<ConductorStepOutcome | undefined> {
-  if (update.task === null) return undefined;
+  if (update.task === null) return awaitVersion(context, done, update);
   const about = `the BMC to update ${update.component}`;
   let progress: FirmwareUpdateProgress;
   try {
@@ -179,7 +179,7 @@ async function resetForUpdate(context: StepContext, done: Done, update: Update):
 }
 
 /**
- * A BMC that has restarted knows no task: its versions have to show what came of it, which they may do minutes after it
+ * A BMC that has restarted knows no task, and some name none: its versions have to show what came of it, which they may do minutes after it
  * answers again. The same version written once more changes nothing that could be seen.
  */
 async function awaitVersion(
@@ -187,7 +187,8 @@ async function awaitVersion(
   done: Done,
   update: Update,
 ): Promise<ConductorStepOutcome | undefined> {
-  const about = `the BMC, which has forgotten the update of ${update.component}, to show its version`;
+  const lacks = update.task === null ? 'names no task for' : 'has forgotten';
+  const about = `the BMC, which ${lacks} the update of ${update.component}, to show its version`;
   let now: string | null | undefined;
   try {
     const components = await requireOffered(context, (bmc) => bmc.firmware).getComponents({ signal: context.signal });
@@ -204,7 +205,7 @@ async function awaitVersion(
   if (now === undefined || nowMs - update.lostSince < staleVersionMs) return waiting(about);
   context.log.warn(
     { component: update.component, version: now },
-    'the BMC has forgotten the firmware update, and shows the version of before: taken for the same version, written again',
+    `the BMC ${lacks} the firmware update, and shows the version of before: taken for the same version, written again`,
   );
   return undefined;
 }

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { silentLog } from '#shared/log.ts';
+import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { enrolSimulatedNode } from '#test/support/enrol.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
+import { waitUntil } from '#test/support/step-node.ts';
+
+/** A BMC that answers what says nothing of the work that it has accepted: power stays as it is. */
+
+let conductor: ConductorInProcess;
+let operator: Operator;
+const machines: SimulatedNode[] = [];
+
+beforeAll(async () => {
+  conductor = await startConductorInProcess({
+    log: silentLog,
+    settings: { BATON_CALLBACK_TIMEOUT: '60', BATON_RETRY_TIMEOUT: '12' },
+    drivers: { redfish: { retryMs: 2 } },
+  });
+  operator = createOperator(conductor.url);
+});
+afterAll(async () => {
+  await conductor.close();
+  for (const machine of machines) await machine.close();
+});
+
+async function manageable(name: string, mac: string): Promise<SimulatedNode> {
+  const machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac });
+  machines.push(machine);
+  await enrolSimulatedNode(operator, machine, name);
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  return machine;
+}
+
+const clean = (name: string, step: object) =>
+  operator.provision(name, 'clean', { clean_steps: [step], disable_ramdisk: true });
+const resetsOf = ({ bmc }: SimulatedNode) => bmc.requests.filter(({ path }) => path.endsWith('/ComputerSystem.Reset'));
+const says = (name: string, words: string) =>
+  waitUntil(words, async () => {
+    const flow = JSON.stringify(await operator.call('GET', `/v1/nodes/${name}/flow`));
+    return flow.includes(words) || undefined;
+  });
+
+test.each([
+  ['a BMC that is not all there', 404, 2],
+  ['a BMC that fails', 500, 6],
+  ['a BMC that knows nobody', 401, 4],
+])('%s ends no BIOS settings that the firmware is at', async (what, status, times) => {
+  const name = `bios-${status}`;
+  const machine = await manageable(name, `52:54:00:00:bb:${String(status).slice(1)}`);
+  machine.bmc.quirks.biosKeeps = ['NumCores'];
+  const settings = [{ name: 'NumCores', value: 4 }];
+  await clean(name, { interface: 'bios', step: 'apply_configuration', args: { settings } });
+  await says(name, 'the firmware to take');
+  const before = resetsOf(machine).length;
+  machine.bmc.inject({ method: 'GET', path: /\/Bios$/, status, times });
+  await waitUntil(`${what} to be itself again`, () => Promise.resolve(machine.bmc.faultsLeft() === 0 || undefined));
+  await says(name, 'the firmware to take');
+  expect(resetsOf(machine)).toHaveLength(before);
+  const { provision_state } = await operator.call('GET', `/v1/nodes/${name}`);
+  expect(provision_state).toMatch(/^clean(ing| wait)$/);
+});
+
+test('an update whose task is not named is at work still', async () => {
+  const machine = await manageable('taskless', '52:54:00:00:bb:09');
+  const before = resetsOf(machine).length;
+  machine.bmc.inject({ method: 'POST', path: /SimpleUpdate$/, status: 202, body: {} });
+  const settings = [{ component: 'bios', url: 'http://192.0.2.7/bios-9.9.9.bin' }];
+  await clean('taskless', { interface: 'firmware', step: 'update', args: { settings } });
+  await says('taskless', 'names no task for the update of bios');
+  expect(resetsOf(machine)).toHaveLength(before);
+});
