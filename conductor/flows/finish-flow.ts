@@ -1,4 +1,5 @@
 import type { EngineContext } from '#conductor/flows/context.ts';
+import { hasChangedNothing } from '#conductor/flows/driver-steps/driver-step.ts';
 import { cleanedEvent, endFlow, followWith, restBeforeWipe } from '#conductor/flows/end-flow.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import { insertSteps, listSteps, updateFlow } from '#conductor/flows/flow-store.ts';
@@ -45,6 +46,7 @@ export async function failStep(context: EngineContext, record: StepRecord, error
       ...options,
       state: 'failing',
       error: `${flow.kind} step ${stepTitle(step)} failed: ${errorChain(error)}`,
+      harmless: hasChangedNothing(error) ? step.uuid : undefined,
     });
   });
   context.checkpoint('recorded');
@@ -54,18 +56,23 @@ export async function failStep(context: EngineContext, record: StepRecord, error
 type SkipOptions = Pick<StepEventOptions, 'conductor' | 'now'>;
 const readingSteps = new Set(['management.get_sensors']);
 
-/** Skips what has not run and adds the kind's clean-up steps. */
+/** Skips what has not run and adds the kind's clean-up steps. @param options.harmless the step that has failed before it acted */
 async function startCleanup(
   tx: Transaction,
   flow: Pick<FlowRow, 'uuid' | 'kind'>,
-  options: SkipOptions & { readonly state: 'failing' | 'aborting'; readonly error: string },
+  options: SkipOptions & {
+    readonly state: 'failing' | 'aborting';
+    readonly error: string;
+    readonly harmless?: string | undefined;
+  },
 ): Promise<void> {
   const steps = await listSteps(tx, flow.uuid);
   await skipPending(tx, steps, options);
   const ran = steps.filter(({ state }) => state !== 'pending' && state !== 'skipped');
-  // the instance of a service that has only read runs on, on its networks
-  const hasOnlyRead = flow.kind === 'service' && ran.length > 0 && ran.every((step) => readingSteps.has(stepKey(step)));
-  if (!hasOnlyRead) {
+  const isHarmless = (step: FlowStepRow): boolean => step.uuid === options.harmless || readingSteps.has(stepKey(step));
+  // the instance of a service that has changed nothing runs on, on its networks
+  const isAsItWas = flow.kind === 'service' && ran.length > 0 && ran.every(isHarmless);
+  if (!isAsItWas) {
     const from = Math.max(...steps.map((each) => each.position)) + 1;
     await insertSteps(tx, { flowUuid: flow.uuid, phase: 'cleanup', from, steps: planCleanup(flowKinds[flow.kind]) });
   }

@@ -133,6 +133,25 @@ test.each([
   expect(await operator.node(name)).toMatchObject({ last_error: expect.stringContaining(text) as string });
 });
 
+test.each([
+  ['before anything was written leaves its instance on', [{ ...bios, component: 'bmcc' }], 'power on', false],
+  ['after another component was written switches it off', [bios, { ...bmc, component: 'bmcc' }], 'power off', true],
+] as const)('a service that meets a wrong component %s', async (_when, settings, power, cleansUp) => {
+  machine.bmc.quirks.taskPolls = 0;
+  await operator.provision(name, 'provide');
+  await operator.waitForState(name, 'available');
+  await operator.provision(name, 'active');
+  await operator.waitForState(name, 'active');
+  await operator.provision(name, 'service', { service_steps: [update(...settings)], disable_ramdisk: true });
+  await operator.waitForState(name, 'service failed');
+  expect(await operator.node(name)).toMatchObject({
+    last_error: expect.stringContaining('it has bios, bmc, NIC.Slot.1') as string,
+    power_state: power,
+  });
+  const { steps } = (await operator.call('GET', `/v1/nodes/${name}/flow`)) as { steps: { phase: string }[] };
+  expect(steps.some(({ phase }) => phase === 'cleanup')).toBe(cleansUp);
+});
+
 test('a conductor that dies at any checkpoint of the step ends with the versions in place', async () => {
   machine.bmc.quirks.taskPolls = 0;
   const version = (checkpoint: number): string => `2.${checkpoint}.0`;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { FirmwareInterface, FirmwareUpdateProgress } from '#conductor/drivers/interfaces.ts';
 import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
-import { type DriverStep, onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
+import { type DriverStep, onRequest, refusing, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { withFirmwareImage } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
 import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
 import { readFirmware, rememberFirmware } from '#conductor/flows/firmware-store.ts';
@@ -86,7 +86,8 @@ async function goOn(context: StepContext): Promise<ConductorStepOutcome> {
   const { settings } = UpdateArgs.parse(stepArgs(context));
   const done = Done.safeParse(context.step.output).data ?? { updates: [], wasReset: false };
   for (const [index, setting] of settings.entries()) {
-    const update = done.updates[index] ?? (await start(context, done, setting));
+    const begin = () => start(context, done, setting);
+    const update = done.updates[index] ?? (await (index === 0 ? refusing(context, begin) : begin()));
     if ('kind' in update) return update;
     done.updates[index] = update;
     if (update.hasEnded) continue;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RaidController, RaidVolume } from '#conductor/drivers/interfaces.ts';
 import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
-import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
+import { type DriverStep, refusing, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type PlannedVolume, planVolumes } from '#conductor/flows/driver-steps/plan-volumes.ts';
 import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
@@ -79,7 +79,7 @@ async function makeVolumes(context: StepContext, wanted: Wanted): Promise<Conduc
   const raid = requireOffered(context, (bmc) => bmc.raid);
   const { signal } = context;
   const controllers = await raid.getControllers({ signal });
-  const plan = planVolumes(wanted.config, controllers);
+  const plan = await refusing(context, () => planVolumes(wanted.config, controllers));
   await clearTheWay(context, { controllers, plan, deleteExisting: wanted.deleteExisting });
   for (const volume of plan) {
     if (volume.existing) continue;
