@@ -47,7 +47,8 @@ describe('a step fails', () => {
   });
 
   test("the conductor's own, before an agent runs: no logs, and none are promised", async () => {
-    node.machine.bmc.inject({ method: 'PATCH', path: /Systems/, status: 400, body: { error: { message: 'no PXE' } } });
+    const refusal = { status: 400, body: { error: { message: 'no PXE' } } };
+    node.machine.bmc.inject({ method: 'PATCH', path: /Systems/, ...refusal, times: Number.POSITIVE_INFINITY });
     await deploys.start();
     const { advice } = await deploys.failsIn('deploy.deploy', /no PXE/);
     expect(advice).not.toContain('baton logs');
