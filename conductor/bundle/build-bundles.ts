@@ -12,6 +12,7 @@ const repository = join(import.meta.dirname, '../..');
 const programs = {
   conductor: 'conductor/start/main.ts',
   baton: 'conductor/start/baton.ts',
+  'session-thread': 'conductor/kernel/db/session-thread.ts',
   'parse-program': 'conductor/sites/documents/parse-program.ts',
 } as const;
 

@@ -17,6 +17,8 @@ import { backOffMs, retry } from '#shared/retry.ts';
 export interface Scheduler {
   /** Something about the node has changed. */
   nudge(nodeUuid: string, origin: NudgeOrigin): void;
+  /** The node is nobody's any more: this conductor and all others look. */
+  passOn(nodeUuid: string): void;
   /** One look at the database for work that is due. */
   reconcile(): Promise<void>;
   /** Starts nothing more, waits until what runs has let go, and leaves the rest to others. */
@@ -77,16 +79,21 @@ export function createScheduler({ context, notifyOthers }: SchedulerOptions): Sc
       running.add(job);
     },
   });
+  const nudge: Scheduler['nudge'] = (nodeUuid, origin) => {
+    if (stopping.signal.aborted) {
+      if (origin !== 'another conductor') notifyOthers(nodeUuid);
+      return;
+    }
+    if (origin === 'another conductor' && isLeft(nodeUuid)) return;
+    const atWork = busy.get(nodeUuid);
+    if (atWork) atWork.again = true;
+    else turns.take(nodeUuid, origin);
+  };
   return {
-    nudge: (nodeUuid, origin) => {
-      if (stopping.signal.aborted) {
-        if (origin !== 'another conductor') notifyOthers(nodeUuid);
-        return;
-      }
-      if (origin === 'another conductor' && isLeft(nodeUuid)) return;
-      const atWork = busy.get(nodeUuid);
-      if (atWork) atWork.again = true;
-      else turns.take(nodeUuid, origin);
+    nudge,
+    passOn: (nodeUuid) => {
+      notifyOthers(nodeUuid);
+      nudge(nodeUuid, 'another conductor');
     },
     reconcile: async () => {
       const { db, config } = context;

@@ -113,7 +113,7 @@ export function healthRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(ready, async (c) => {
     // the conductor listens only once the database is migrated
     const findings: Record<string, Finding> = {
-      database: await findDatabaseFault(),
+      database: context.database.life.trouble() ?? (await findDatabaseFault()),
       migrations: undefined,
       not_stopping: context.stopping.aborted ? 'the conductor is stopping' : undefined,
     };

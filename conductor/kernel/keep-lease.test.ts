@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { fenced } from '#conductor/flows/node-worker.ts';
+import { undisputed } from '#conductor/kernel/db/life.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type KeptLease, moment } from '#conductor/kernel/lease.ts';
 import { keepLease } from '#conductor/nodes/node-lease.ts';
@@ -15,7 +16,7 @@ function setUp() {
       asked.push({ answer: resolve, fail: reject });
     });
   const db = { update: () => ({ set: () => ({ where: () => ({ returning }) }) }) } as unknown as Queryable;
-  const context = { db, log: silentLog, config: { leaseMs: 3000 } };
+  const context = { db, log: silentLog, config: { leaseMs: 3000 }, database: { life: undisputed } };
   const kept = keepLease(context, { nodeUuid: 'n', holder: 'me', token: 1 }, moment());
   return { asked, kept };
 }

@@ -1,6 +1,6 @@
 import { eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
-import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import type { Database, Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { statement } from '#conductor/kernel/db/statement.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -25,7 +25,7 @@ export interface KeptLease {
   readonly signal: AbortSignal;
   /**
    * To be asked before anything is done to the outside world, where no token fences it.
-   * @throws AppError `lease_lost` when its time has run out by this computer's own clocks.
+   * @throws AppError `lease_lost` when its time, or this conductor's life, is over by this computer's own clocks.
    */
   readonly requireHeld: () => void;
   /** No more renewals. */
@@ -35,6 +35,7 @@ export interface KeptLease {
 interface KeepContext {
   readonly log: Log;
   readonly config: { readonly leaseMs: number };
+  readonly database: Pick<Database, 'life'>;
 }
 
 /** A lease as `keepRenewed` sees it. */
@@ -48,12 +49,14 @@ interface Renewable {
 }
 
 /**
- * Renews a lease every third of its time, and gives it up when that has not been possible for the whole of it. Its time
+ * Renews a lease every third of its time while this conductor lives, and gives it up when that has not been possible for the whole of it. Its time
  * runs from before the database was asked, so that here it is over before it is over there.
  */
 function keepRenewed(context: KeepContext, lease: Renewable, claimedAt: Moment): KeptLease {
   const { leaseMs } = context.config;
+  const { life } = context.database;
   const lost = new AbortController();
+  const signal = AbortSignal.any([lost.signal, life.signal()]);
   let renewedAt = claimedAt;
   const giveUp = (why: string): void => {
     lost.abort(new AppError('lease_lost', `the lease on ${lease.what} ${why}`));
@@ -65,7 +68,7 @@ function keepRenewed(context: KeepContext, lease: Renewable, claimedAt: Moment):
   let isAsking = false;
   const renew = async (): Promise<void> => {
     check();
-    if (isAsking || lost.signal.aborted) return;
+    if (isAsking || signal.aborted) return;
     isAsking = true;
     const askedAt = moment();
     try {
@@ -82,10 +85,11 @@ function keepRenewed(context: KeepContext, lease: Renewable, claimedAt: Moment):
   };
   const renewal = setInterval(() => void renew(), leaseMs / 3);
   return {
-    signal: lost.signal,
+    signal,
     requireHeld: () => {
       check();
-      lost.signal.throwIfAborted();
+      life.requireAlive();
+      signal.throwIfAborted();
     },
     stop: () => {
       clearInterval(renewal);

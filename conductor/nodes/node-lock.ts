@@ -46,7 +46,7 @@ export async function requireUnreserved(db: Queryable, nodeUuid: string): Promis
  * @throws AppError `node_locked` while a conductor works on the node.
  */
 export async function withNodeLock<Result>(
-  context: Pick<NodesContext, 'db' | 'config' | 'log'>,
+  context: Pick<NodesContext, 'db' | 'database' | 'config' | 'log'>,
   nodeUuid: string,
   act: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {

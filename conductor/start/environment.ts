@@ -150,7 +150,9 @@ export const Environment = z.object({
     .default(0)
     .describe("seconds between reads of nodes' sensors (metrics) and event logs (history) from their BMCs; 0 = never"),
   BATON_SWITCH_LOOK_INTERVAL: seconds(600).describe('seconds between reads of the switch ports that Baton has set'),
-  BATON_LEASE_SECONDS: seconds(60).describe('seconds after which the work of a dead conductor is taken over'),
+  BATON_LEASE_SECONDS: seconds(60).describe(
+    'seconds after which work is taken over from a conductor that hangs; from one that has died, at once',
+  ),
   ...allocationEnvironment,
   BATON_RECONCILE_INTERVAL: seconds(5).describe('seconds between searches for work that is due'),
   BATON_SITE_BEAT_INTERVAL: seconds(0.5).describe("seconds, at most, between reads of a site action's nodes"),

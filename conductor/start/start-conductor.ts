@@ -3,6 +3,7 @@ import { authWarnings } from '#conductor/auth/auth-settings.ts';
 import { startDhcpServer } from '#conductor/boot/dhcp/dhcp-server.ts';
 import { listKnownMachines } from '#conductor/boot/dhcp/dnsmasq-config.ts';
 import { ramdiskWarning } from '#conductor/boot/ramdisk-files.ts';
+import { notifyRunners } from '#conductor/flows/actions/action-store.ts';
 import { removeLeftImages } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
 import { exportTraces } from '#conductor/flows/export-traces.ts';
 import { pruneFlows } from '#conductor/flows/flow-store.ts';
@@ -14,6 +15,7 @@ import { createHardwareWatch } from '#conductor/flows/watch-hardware.ts';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { listen, openTlsFiles } from '#conductor/http/listen.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
+import { createDeathWatch } from '#conductor/kernel/conductors/find-dead.ts';
 import { collectProcessMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/kernel/wake-loop.ts';
 import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
@@ -106,11 +108,30 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
 }
 
 const traceMs = 5000;
+const deathWatchMs = 500;
+
+/** What the dead were at is gone on with at once, by the first that gets it. */
+function takeOverFromDead(context: ConductorContext, scheduler: Scheduler): () => Promise<void> {
+  const { config, conductors, db } = context;
+  const findDead = createDeathWatch(context);
+  return async () => {
+    const dead = await findDead();
+    if (dead.length === 0) return;
+    await conductors.live();
+    for (const nodeUuid of dead.flatMap(({ nodes }) => nodes)) scheduler.passOn(nodeUuid);
+    await notifyRunners(db);
+    // 0: never
+    if (config.takeoverIntervalMs > 0) await context.allocator.takeOver();
+  };
+}
 
 function periodicTasks(context: ConductorContext, scheduler: Scheduler): PeriodicTask[] {
   const { config } = context;
   const { traces } = config;
   return [
+    ...(context.database.exclusive
+      ? []
+      : [{ name: 'look for dead conductors', periodMs: deathWatchMs, run: takeOverFromDead(context, scheduler) }]),
     { name: 'reconcile', periodMs: config.reconcileIntervalMs, run: () => scheduler.reconcile() },
     { name: 'allocations', periodMs: config.reconcileIntervalMs, run: () => context.allocator.lookAfter() },
     // 0: never

@@ -73,6 +73,7 @@ export const coreTests: readonly CoreTest[] = [
   },
   { file: 'system/database-backup.test.ts', proves: 'backup and restore, of both kinds of database' },
   { file: 'system/postgresql.test.ts', proves: 'two conductors on one PostgreSQL' },
+  { file: 'system/take-over.test.ts', proves: 'what a killed conductor was at goes on by another within seconds' },
   { file: 'system/allocations.test.ts', proves: 'allocations by two conductors' },
   { file: 'system/webhooks-postgresql.test.ts', proves: 'webhooks by two conductors' },
   { file: 'system/fencing.test.ts', proves: 'a conductor that was taken over writes nothing' },

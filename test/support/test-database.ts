@@ -32,7 +32,7 @@ export async function makeTestDatabase(): Promise<TestDatabase> {
 /** The same, opened; closing it drops it. */
 export async function openTestDatabase(): Promise<Database> {
   const { url, drop } = await makeTestDatabase();
-  const database = await openDatabase({ url, dataDirectory: '', log: silentLog });
+  const database = await openDatabase({ url, dataDirectory: '', log: silentLog, isAlone: true });
   return {
     ...database,
     close: async () => {

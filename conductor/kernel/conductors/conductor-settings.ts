@@ -18,7 +18,9 @@ export const conductorEnvironment = {
     .number()
     .positive()
     .default(60)
-    .describe('seconds without a sign of life after which a conductor counts as dead; the same for all'),
+    .describe(
+      'seconds without a sign of life after which a conductor counts as dead though its session lives; the same for all',
+    ),
   BATON_SHUTDOWN_DELAY: z.coerce
     .number()
     .min(0)

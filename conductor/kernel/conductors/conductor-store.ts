@@ -6,9 +6,12 @@ import { type PageRequest, pageOf, sortColumn } from '#conductor/kernel/page-of.
 /**
  * The newest work that this release can do, as it says so in the register, and as a site action may need it
  * (`site_actions.needs`): 0 = all before there was this number, 1 = nodes are torn down by site actions,
- * 2 = an action is a flow of the site.
+ * 2 = an action is a flow of the site, 3 = it stops acting when its session with the database is silent.
  */
-export const workKnown = 2;
+export const workKnown = 3;
+
+/** Since which a conductor without a session is dead soon. */
+export const lifeEndsWithSession = 3;
 
 /** Whether a conductor's release is older than the work: its present life has not said that it can do it. Pure. */
 export function isOlderThan(
@@ -100,14 +103,18 @@ export async function insertConductor(db: Queryable, description: ConductorDescr
 const isThisLife = (hostname: string, generation: number) =>
   and(eq(conductors.hostname, hostname), eq(conductors.generation, generation));
 
-/** A heartbeat; `false` when another process has taken the name since. */
+/**
+ * A heartbeat; `false` when another process has taken the name since.
+ * @param hasName its session holds its name: if others had held it for dead, it is back
+ */
 export async function recordConductorHeartbeat(
   db: Queryable,
   { hostname, generation }: Pick<ConductorRow, 'hostname' | 'generation'>,
+  hasName: boolean,
 ): Promise<boolean> {
   const rows = await db
     .update(conductors)
-    .set({ updatedAt: sql`now()` })
+    .set({ updatedAt: sql`now()`, ...(hasName ? { stoppedAt: null } : {}) })
     .where(isThisLife(hostname, generation))
     .returning({ id: conductors.id });
   return rows.length > 0;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { findConductor } from '#conductor/kernel/conductors/conductor-store.ts';
 import { joinRegister, type Register, type RegisterOptions } from '#conductor/kernel/conductors/register.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
-import type { SessionLock } from '#conductor/kernel/db/session.ts';
+import type { SessionLock } from '#conductor/kernel/db/session-locks.ts';
 import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';

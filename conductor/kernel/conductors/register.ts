@@ -9,7 +9,7 @@ import {
 import type { KernelConfig } from '#conductor/kernel/context.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
 import type { ConductorRow } from '#conductor/kernel/db/schema/conductor.ts';
-import type { SessionLock } from '#conductor/kernel/db/session.ts';
+import type { SessionLock } from '#conductor/kernel/db/session-locks.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
 import { startPeriodicTasks } from '#conductor/kernel/wake-loop.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -33,6 +33,10 @@ export interface Register {
 /** A process that was killed has let go of its name already, unless it is just ending. */
 const nameTries = 30;
 const nameTryMs = 100;
+const comeBackMs = 100;
+
+/** The lock that a conductor's session holds as long as it lives. */
+export const conductorLock = (hostname: string): string => `conductor ${hostname}`;
 
 export interface RegisterOptions {
   readonly config: Pick<
@@ -59,7 +63,8 @@ export async function joinRegister(options: RegisterOptions): Promise<Register> 
     drivers: [...options.drivers],
     publicUrl: config.publicUrl,
   };
-  const name = database.lock(`conductor ${config.conductorName}`);
+  const state: { hasLeft: boolean; known: readonly ConductorRow[]; again?: Persistent } = { hasLeft: false, known: [] };
+  const name = database.lock(conductorLock(config.conductorName), () => state.again?.begin());
   const generation = await takeName(options, name)
     .then(() => insertConductor(db, self))
     .catch(async (error: unknown) => {
@@ -68,21 +73,32 @@ export async function joinRegister(options: RegisterOptions): Promise<Register> 
     });
   const life = { hostname: self.hostname, generation };
   const { promise: superseded, resolve: giveUp } = Promise.withResolvers<AppError>();
-  const state = { hasLeft: false, known: [] as readonly ConductorRow[] };
   const readLive = async (): Promise<readonly ConductorRow[]> => {
     const all = await listConductors(db, config.conductorTimeoutMs);
     // this conductor is alive, however late its heartbeat
     state.known = all.filter((each) => (each.hostname === self.hostname ? !state.hasLeft : each.alive));
     return state.known;
   };
-  const beat = async (): Promise<void> => {
-    // lost with its connection, it is taken again; another process that has it has written another generation
-    await name.take();
-    if (!(await recordConductorHeartbeat(db, life))) {
+  /** The heartbeat comes before the session counts: who has seen the name free sees that it is not the same session. */
+  const live = async (): Promise<boolean> => {
+    // another process that has the name has written another generation
+    const hasName = await name.take();
+    if (!(await recordConductorHeartbeat(db, life, hasName))) {
       giveUp(new AppError('conflict', `another process runs as conductor ${self.hostname} now`));
     }
+    if (hasName) await database.count();
+    return hasName;
+  };
+  const again = persistently(async () => {
+    if (!state.hasLeft && !(await live())) throw new AppError('conflict', 'the name is not free yet');
+  });
+  state.again = again;
+  const beat = async (): Promise<void> => {
+    await live();
     await readLive();
   };
+  database.beginLife();
+  if (!(await live())) again.begin();
   await readLive();
   const beats = startPeriodicTasks([{ name: 'heartbeat', periodMs: config.conductorHeartbeatMs, run: beat }], {
     clock,
@@ -93,7 +109,7 @@ export async function joinRegister(options: RegisterOptions): Promise<Register> 
     if (state.hasLeft) return;
     state.hasLeft = true;
     state.known = state.known.filter(({ hostname }) => hostname !== self.hostname);
-    await beats.stop();
+    await Promise.all([beats.stop(), again.stop()]);
     await recordConductorStop(db, life);
   };
   return {
@@ -110,6 +126,31 @@ export async function joinRegister(options: RegisterOptions): Promise<Register> 
       } finally {
         await name.release();
       }
+    },
+  };
+}
+
+interface Persistent {
+  begin(): void;
+  stop(): Promise<void>;
+}
+
+/** Does it until it succeeds, once at a time. */
+function persistently(work: () => Promise<void>): Persistent {
+  const stopping = new AbortController();
+  const state: { running?: Promise<void> | undefined } = {};
+  const run = async (): Promise<void> => {
+    // what is wrong with the database, every other query says
+    await retry(work, { signal: stopping.signal, delayMs: () => comeBackMs }).catch(() => undefined);
+    state.running = undefined;
+  };
+  return {
+    begin: () => {
+      state.running ??= run();
+    },
+    stop: async () => {
+      stopping.abort();
+      await state.running;
     },
   };
 }

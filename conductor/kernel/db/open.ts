@@ -5,14 +5,10 @@ import { migrate } from 'drizzle-orm/node-postgres/migrator';
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { type InOrder, openConnections } from '#conductor/kernel/db/connections.ts';
 import { watchWrites } from '#conductor/kernel/db/faults.ts';
+import type { Life } from '#conductor/kernel/db/life.ts';
 import { type PrivateServer, startPrivateServer } from '#conductor/kernel/db/private-server/private-server.ts';
-import {
-  createSessionLocks,
-  keepListening,
-  type SessionLocks,
-  waitForLock,
-  withClient,
-} from '#conductor/kernel/db/session.ts';
+import { keepListening, waitForLock, withClient } from '#conductor/kernel/db/session.ts';
+import { createSessionLocks, type SessionLocks } from '#conductor/kernel/db/session-locks.ts';
 import { rowsOf } from '#conductor/kernel/db/statement.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Log, silentLog } from '#shared/log.ts';
@@ -64,6 +60,10 @@ export interface Database {
   listen(channel: string, onPayload: (payload: string) => void): Promise<void>;
   /** A lock among all processes that use this database; the caller releases it. */
   readonly lock: SessionLocks['lock'];
+  /** Of this process, by which others know whether its work is theirs. */
+  readonly life: Life;
+  readonly beginLife: SessionLocks['beginLife'];
+  readonly count: SessionLocks['count'];
   /** `true` when no other process can use this database: every lease found at start is a dead process's. */
   readonly exclusive: boolean;
   /** What keeps the database from being read and written just now, such as a full disk; `undefined` when nothing does. */
@@ -81,6 +81,8 @@ export interface DatabaseOptions {
   readonly binDirectory?: string | undefined;
   /** A server that says nothing for so long is gone. Default 45. */
   readonly answerSeconds?: number;
+  /** No other conductor uses the database: nothing keeps watch over this one's life. Default: of a server of its own. */
+  readonly isAlone?: boolean;
 }
 
 /** Longer than a statement may take: the server itself is gone, or the way to it. */
@@ -94,9 +96,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const { url, dataDirectory, log = silentLog, user, binDirectory } = options;
   const answerMs = (options.answerSeconds ?? answerSeconds) * 1000;
   try {
-    if (url !== undefined) return await openUrl(url, { log, answerMs, server: undefined });
+    const isAlone = options.isAlone ?? url === undefined;
+    if (url !== undefined) return await openUrl(url, { log, answerMs, isAlone, server: undefined });
     const server = await startPrivateServer({ dataDirectory, user, binDirectory, log, run });
-    return await openUrl(server.url, { log, answerMs, server });
+    return await openUrl(server.url, { log, answerMs, isAlone, server });
   } catch (cause) {
     const what = url === undefined ? `the database under ${dataDirectory}` : 'PostgreSQL at DATABASE_URL';
     throw new AppError('unavailable', `open ${what}`, { cause });
@@ -105,17 +108,19 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 
 async function openUrl(
   url: string,
-  {
-    log,
-    answerMs,
-    server,
-  }: { readonly log: Log; readonly answerMs: number; readonly server: PrivateServer | undefined },
+  options: {
+    readonly log: Log;
+    readonly answerMs: number;
+    readonly isAlone: boolean;
+    readonly server: PrivateServer | undefined;
+  },
 ): Promise<Database> {
+  const { log, answerMs, isAlone, server } = options;
   const writes = watchWrites(log);
   const connections = openConnections(url, { answerMs, onError: writes.onError });
   const { db, inOrder } = connections;
   const listener = keepListening(url);
-  const locks = createSessionLocks(url);
+  const locks = createSessionLocks(url, { isAlone });
   const close = async (): Promise<void> => {
     try {
       await listener.close();
@@ -139,6 +144,9 @@ async function openUrl(
     },
     listen: (channel, onPayload) => listener.listen(channel, onPayload),
     lock: locks.lock,
+    life: locks.life,
+    beginLife: locks.beginLife,
+    count: locks.count,
     exclusive: server !== undefined,
     fault: async () => server?.trouble() ?? (await writes.fault(db)),
     close,

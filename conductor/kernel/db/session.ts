@@ -51,7 +51,7 @@ export const keepAliveInitialDelayMillis = 30_000;
 const goodbyeMs = 5_000;
 
 /** One connection of its own, opened when it is first asked for, and again after it was lost. */
-interface Session {
+export interface Session {
   /** @throws what went wrong when it can't be opened */
   client(): Promise<Client>;
   close(): Promise<void>;
@@ -80,7 +80,7 @@ export async function withClient<T>(url: string, work: (client: Client) => Promi
 }
 
 /** For what belongs to a connection and not to a statement: locks, `LISTEN`. */
-function openSession(url: string, { answerMs, onOpen, onLost }: SessionOptions): Session {
+export function openSession(url: string, { answerMs, onOpen, onLost }: SessionOptions): Session {
   const state: { opened?: Promise<Client> | undefined; isClosed: boolean } = { isClosed: false };
   const open = async (): Promise<Client> => {
     const client = new Client({
@@ -126,7 +126,7 @@ async function endInTime(client: Client): Promise<void> {
   clearTimeout(timer);
 }
 
-function cut(client: Client): void {
+export function cut(client: Client): void {
   (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection.stream.destroy();
 }
 
@@ -178,7 +178,7 @@ const keepalives = `select set_config(name, value, false) from (values
 const onOpen = async (client: Client): Promise<void> => void (await client.query(keepalives));
 
 /** Of the lock with the name `$1`. */
-const key = `hashtextextended('baton ' || $1, 0)`;
+export const lockKey = `hashtextextended('baton ' || $1, 0)`;
 
 /**
  * Waits for a lock, on a connection of its own.
@@ -187,79 +187,10 @@ const key = `hashtextextended('baton ' || $1, 0)`;
 export async function waitForLock(url: string, name: string): Promise<() => Promise<void>> {
   const session = openSession(url, { onOpen });
   try {
-    await (await session.client()).query(`select pg_advisory_lock(${key})`, [name]);
+    await (await session.client()).query(`select pg_advisory_lock(${lockKey})`, [name]);
   } catch (error) {
     await session.close();
     throw error;
   }
   return () => session.close();
-}
-
-/** A lock that ends with the process that holds it, whatever becomes of that: PostgreSQL's, bound to a connection. */
-export interface SessionLock {
-  /** Takes the lock, or takes it again after the connection was lost; `false` while another, here or elsewhere, holds it. */
-  take(): Promise<boolean>;
-  release(): Promise<void>;
-}
-
-export interface SessionLocks {
-  /** `onLost` hears that the connection was lost, and the lock with it. */
-  readonly lock: (name: string, onLost?: () => void) => SessionLock;
-  close(): Promise<void>;
-}
-
-const lockAnswerMs = 10_000;
-
-/** All on one connection: PostgreSQL has few of them, and would give what one holds to the same one again. */
-export function createSessionLocks(url: string): SessionLocks {
-  const holders = new Map<string, { readonly onLost?: (() => void) | undefined; readonly taken: Promise<boolean> }>();
-  const session = openSession(url, {
-    answerMs: lockAnswerMs,
-    onOpen,
-    onLost: () => {
-      const lost = [...holders.values()];
-      holders.clear();
-      for (const holder of lost) holder.onLost?.();
-    },
-  });
-  const ask = async (does: 'pg_try_advisory_lock' | 'pg_advisory_unlock', name: string): Promise<boolean> => {
-    const client = await session.client();
-    try {
-      const { rows } = await client.query<{ done: boolean }>(`select ${does}(${key}) as done`, [name]);
-      return rows[0]?.done === true;
-    } catch (error) {
-      cut(client); // whether the lock is held is not known: so it is not
-      throw error;
-    }
-  };
-  const lock: SessionLocks['lock'] = (name, onLost) => {
-    let mine: Promise<boolean> | undefined;
-    const isHolder = (): boolean => mine !== undefined && holders.get(name)?.taken === mine;
-    const forget = (): void => {
-      if (isHolder()) holders.delete(name);
-    };
-    return {
-      take: async () => {
-        if (!isHolder()) {
-          if (holders.has(name)) return false;
-          mine = ask('pg_try_advisory_lock', name);
-          holders.set(name, { onLost, taken: mine });
-        }
-        let isTaken: boolean | undefined = false;
-        try {
-          isTaken = await mine;
-        } finally {
-          if (!isTaken) forget();
-        }
-        return isTaken === true;
-      },
-      release: async () => {
-        await mine?.catch(() => undefined);
-        if (!isHolder()) return;
-        await ask('pg_advisory_unlock', name).catch(() => undefined); // the connection was cut, and the lock went with it
-        forget();
-      },
-    };
-  };
-  return { lock, close: () => session.close() };
 }

@@ -21,7 +21,7 @@ export const conductors = pgTable('conductors', {
   createdAt: instant().notNull().defaultNow(),
   /** Its last heartbeat, by the database's clock. */
   updatedAt: instant().notNull().defaultNow(),
-  /** It has said good-bye: not alive, however fresh its heartbeat. */
+  /** It has said good-bye, or its session has ended and it has not come back: not alive, however fresh its heartbeat. */
   stoppedAt: instant(),
 });
 export type ConductorRow = typeof conductors.$inferSelect;
