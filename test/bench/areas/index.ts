@@ -6,6 +6,7 @@ import { chunksArea } from '#test/bench/areas/chunks.ts';
 import { conductorArea } from '#test/bench/areas/conductor.ts';
 import { deploysArea } from '#test/bench/areas/deploys.ts';
 import { eventsArea } from '#test/bench/areas/events.ts';
+import { failoverArea } from '#test/bench/areas/failover.ts';
 import { hostileArea } from '#test/bench/areas/hostile.ts';
 import { networksArea } from '#test/bench/areas/networks.ts';
 import { planArea } from '#test/bench/areas/plan.ts';
@@ -32,6 +33,7 @@ export const areas: readonly Area[] = [
   chunksArea,
   swarmArea,
   hostileArea,
+  failoverArea,
   eventsArea,
   boardArea,
 ];
