@@ -32,3 +32,14 @@ test('an ordinary expression against a hostile report is ended, and everybody el
   expect(beats).toBeGreaterThan(0);
   expect(await planWithMatches((matches) => matches('next', 'a', 'cat'))).toBe(true);
 });
+
+test('a machine too busy to start a thread, or to read what it says, costs no expression its time', async () => {
+  const asked = planWithMatches((matches) => matches('any', 'a', 'cat'), 500);
+  const stalledUntil = Date.now() + 700;
+  const stall = (): void => {
+    while (Date.now() < stalledUntil) void 0;
+  };
+  stall();
+  setImmediate(stall);
+  expect(await asked).toBe(true);
+});

@@ -55,12 +55,17 @@ async function answer(questions: readonly Question[], milliseconds: number): Pro
     workerData: questions,
   });
   const over = Promise.withResolvers<void>();
-  const timer = setTimeout(over.resolve, milliseconds);
-  worker.on('message', (found: boolean) => {
-    answers.push(found);
+  let timer: NodeJS.Timeout | undefined;
+  worker.on('message', (found: boolean | 'begun') => {
+    // the time is the expressions', not that of a busy machine which starts a thread
+    // an immediate comes after the answers that this thread had no time to read
+    if (found === 'begun') timer = setTimeout(() => setImmediate(over.resolve), milliseconds);
+    else answers.push(found);
     if (answers.length === questions.length) over.resolve();
   });
-  worker.once('error', (cause) => over.reject(new AppError('internal', 'match regular expressions', { cause })));
+  const fail = (cause: unknown): void => over.reject(new AppError('internal', 'match regular expressions', { cause }));
+  worker.once('error', fail);
+  worker.once('exit', (code) => fail(new AppError('internal', `the thread ended with ${code}`)));
   try {
     await over.promise;
   } finally {
@@ -79,5 +84,6 @@ async function answer(questions: readonly Question[], milliseconds: number): Pro
 /** Runs on the other thread, which has nothing of this file. */
 function answerAll(): void {
   const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
+  parentPort?.postMessage('begun');
   for (const { regex, text } of workerData as Question[]) parentPort?.postMessage(new RegExp(regex, 'u').test(text));
 }
