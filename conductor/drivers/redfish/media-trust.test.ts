@@ -56,6 +56,15 @@ test('authorities are given to a slot, once, and it then verifies', async () => 
   expect(asked().slice(4)).toEqual(['EjectMedia', 'InsertMedia']);
 });
 
+test.each([404, 500])('an authority of others that is answered with %i costs nothing', async (status) => {
+  const { media, asked, simulator } = await bmc(file('images.pem'));
+  await media.insert(image);
+  await media.eject();
+  simulator.inject({ method: 'GET', path: /Certificates\/1$/, status, times: 9 });
+  await media.insert(image);
+  expect(asked().slice(4)).toEqual(['EjectMedia', 'Certificates', 'InsertMedia']);
+});
+
 test.each([
   ['another authority', () => file('other.pem')],
   ["the BMC's own authorities", () => true],

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
+import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
 import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
 import { type MediaSlot, VirtualMedia } from '#conductor/drivers/redfish/media-slots.ts';
@@ -7,7 +8,7 @@ import { patchResource, readResource } from '#conductor/drivers/redfish/resource
 import { lenient } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/task.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /**
  * Whether a BMC verifies the certificate of the server that it fetches an image from: `undefined` = as it does by itself;
@@ -16,6 +17,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 export type MediaTrust = boolean | readonly string[] | undefined;
 
 const Certificate = z.looseObject({ CertificateString: lenient(z.string()), Fingerprint: lenient(z.string()) });
+type Certificate = z.infer<typeof Certificate>;
 
 /**
  * Has a slot verify, or not, before it is asked to fetch an image over HTTPS (DMTF VirtualMedia 1.4 and later,
@@ -59,7 +61,7 @@ async function install(
   }
   const shown: string[] = [];
   for (const member of await readMemberPaths(client, place, signal)) {
-    const { data } = await readResource(client, member, Certificate, signal);
+    const data = await readCertificate(client, member, signal);
     const print = fingerprintOf(data.CertificateString ?? '') ?? data.Fingerprint?.replaceAll(':', '').toUpperCase();
     if (print) shown.push(print);
   }
@@ -74,6 +76,16 @@ async function install(
       // it is there, and the BMC shows no text of it; were it another, the slot would refuse the image
       if (httpStatusOf(error) !== 409) throw error;
     }
+  }
+}
+
+/** Empty where it can't be read: one authority that is given twice does no harm, and the slot shows what it trusts. */
+async function readCertificate(client: RedfishClient, path: string, signal: AbortSignal): Promise<Certificate> {
+  try {
+    return (await readResource(client, path, Certificate, signal)).data;
+  } catch (error) {
+    if (errorCode(error) !== 'bmc_error' || httpStatusOf(error) === 401) throw error;
+    return {};
   }
 }
 
