@@ -66,6 +66,7 @@ export function redfishFirmwareBoot(system: RedfishSystem): FirmwareBootInterfac
           const shown = boot?.BootSourceOverrideMode ?? wanted;
           return shown === wanted ? undefined : `asked for boot mode ${wanted}, shown is ${shown}`;
         },
+        shows: ({ Boot: boot }) => boot?.BootSourceOverrideMode != null,
         serves: ({ Boot: boot }) => boot?.BootSourceOverrideMode === wanted,
         isShownAtReset: true,
       };
@@ -95,6 +96,7 @@ async function setSecureBoot(system: RedfishSystem, on: boolean, what: string, s
     read: (place) => readEach(system, [place.path, path], SecureBoot, signal),
     differs: ({ SecureBootEnable: shown }) =>
       (shown ?? on) === on ? undefined : `asked for secure boot ${word(on)}, shown is ${word(!on)}`,
+    shows: ({ SecureBootEnable: shown }) => shown != null,
     serves: ({ SecureBootEnable: shown }) => shown === on,
     isShownAtReset: true,
   };
@@ -140,6 +142,7 @@ async function setBootDevice(
     ...bootAsk(system, found, what, signal),
     // sent even when it reads the same: BMCs that use up a "Continuous" override at POST still show it
     plans: ({ data }) => planBootPatches(request, { ...before, ...data?.Boot }, found.resource.data),
+    shows: ({ Boot: shown }) => shown?.BootSourceOverrideTarget != null,
     differs: ({ Boot: shown }, plan, refused) =>
       describeBootDifference(shown ?? {}, plan, { request, before, refused }),
     // of one that refuses all it may be that what it shows has been used up

@@ -19,6 +19,8 @@ export interface Ask<T, Plan> {
   body(plan: Plan): object;
   /** What is asked for and now true, of which the place shows the coming part. */
   read(place: Place<T>): Promise<readonly T[]>;
+  /** Whether it says anything of what is asked for; where one place does, the others count for nothing. */
+  shows(shown: T): boolean;
   /** How what is shown differs; `undefined` = not as far as anything is shown. `refused` are plans that the BMC has refused. */
   differs(shown: T, plan: Plan, refused: readonly Plan[]): string | undefined;
   /** Whether what is shown serves where no plan brings what was asked for; `isTaken` = the BMC has taken one. */
@@ -111,7 +113,11 @@ async function look<T, Plan>(
 ): Promise<{ readonly shown: T; readonly difference: string | undefined }> {
   for (let waitMs = firstLookMs; ; waitMs *= 2) {
     const shown = await ask.read(place);
-    const found = shown.map((each) => ({ shown: each, difference: ask.differs(each, plan, refused) }));
+    const showing = shown.filter((each) => ask.shows(each));
+    const found = (showing.length > 0 ? showing : shown).map((each) => ({
+      shown: each,
+      difference: ask.differs(each, plan, refused),
+    }));
     const [first = { shown: ask.before, difference: 'it shows nothing' }] = found;
     const right = found.find(({ difference }) => difference === undefined);
     if (right || !isPatient || waitMs > lastLookMs) return right ?? first;
