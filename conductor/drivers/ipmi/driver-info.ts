@@ -63,10 +63,18 @@ export const ipmiFields: Readonly<Record<string, DriverField>> = {
     meaning: `How requests reach the machine's controller: ${bridgings.join(', ')}; default is no. Optional.`,
   },
   ipmi_local_address: { meaning: 'Local IPMB address for bridged requests; default is 0x20. Optional.' },
-  ipmi_target_channel: { meaning: 'Destination channel for bridged requests. Required for single or dual bridging.' },
-  ipmi_target_address: { meaning: 'Destination address for bridged requests. Required for single or dual bridging.' },
-  ipmi_transit_channel: { meaning: 'Transit channel for bridged requests. Required for dual bridging.' },
-  ipmi_transit_address: { meaning: 'Transit address for bridged requests. Required for dual bridging.' },
+  ipmi_target_channel: {
+    meaning: 'Destination channel for bridged requests. Required for single or dual bridging, else of no effect.',
+  },
+  ipmi_target_address: {
+    meaning: 'Destination address for bridged requests. Required for single or dual bridging, else of no effect.',
+  },
+  ipmi_transit_channel: {
+    meaning: 'Transit channel for bridged requests. Required for dual bridging, else of no effect.',
+  },
+  ipmi_transit_address: {
+    meaning: 'Transit address for bridged requests. Required for dual bridging, else of no effect.',
+  },
 };
 
 /** Numbers come as numbers or, from command lines, as text. */
@@ -142,22 +150,28 @@ export function parseIpmiDriverInfo(driverInfo: Readonly<Record<string, unknown>
   };
 }
 
-/** @throws AppError `invalid_argument`: half a bridge would switch the power of the controller at its beginning */
+const bridgePlaces: Readonly<Record<(typeof bridgings)[number], readonly ('target' | 'transit')[]>> = {
+  no: [],
+  single: ['target'],
+  dual: ['target', 'transit'],
+};
+
+/**
+ * Fields that the bridging has no use for are left alone, as Ironic does: nodes that came from there may have them.
+ * @throws AppError `invalid_argument`: half a bridge would switch the power of the controller at its beginning
+ */
 function bridgeOf(info: DriverInfo): IpmiBridge | undefined {
   const bridging = info.ipmi_bridging ?? 'no';
-  const place = (name: 'target' | 'transit'): IpmiPlace | undefined => {
-    const fields = [`ipmi_${name}_channel`, `ipmi_${name}_address`] as const;
-    const [channel, address] = fields.map((field) => info[field] ?? undefined);
-    const isWanted = name === 'target' ? bridging !== 'no' : bridging === 'dual';
-    const wrong = fields.find((field) => ((info[field] ?? undefined) === undefined) === isWanted);
-    if (wrong !== undefined) {
-      const why = isWanted
-        ? `is required with ipmi_bridging ${bridging}`
-        : `has no meaning with ipmi_bridging ${bridging}`;
-      throw new AppError('invalid_argument', `driver_info for ipmi: ${wrong}: ${why}`);
-    }
-    return channel === undefined || address === undefined ? undefined : { channel, address };
+  const required = (field: `ipmi_${'target' | 'transit'}_${'channel' | 'address'}`): string => {
+    const value = info[field] ?? undefined;
+    if (value !== undefined) return value;
+    const why = `is required with ipmi_bridging ${bridging}`;
+    throw new AppError('invalid_argument', `driver_info for ipmi: ${field}: ${why}`);
   };
+  const place = (name: 'target' | 'transit'): IpmiPlace | undefined =>
+    bridgePlaces[bridging].includes(name)
+      ? { channel: required(`ipmi_${name}_channel`), address: required(`ipmi_${name}_address`) }
+      : undefined;
   const [transit, target] = [place('transit'), place('target')];
   return target && { localAddress: info.ipmi_local_address ?? '0x20', transit, target };
 }
@@ -165,11 +179,13 @@ function bridgeOf(info: DriverInfo): IpmiBridge | undefined {
 /** What distinguishes BMCs that site documents describe, and machines behind one of them. */
 export function ipmiMachine(driverInfo: Readonly<Record<string, unknown>>): string {
   const { ipmi_address: address, ipmi_port: port } = driverInfo;
-  const bridge = ['transit_channel', 'transit_address', 'target_channel', 'target_address'].map((name) =>
-    fieldText(driverInfo[`ipmi_${name}`]).trim(),
-  );
+  const word = fieldText(driverInfo['ipmi_bridging']).trim().toLowerCase();
+  const bridging = bridgings.find((each) => each === word) ?? 'no';
+  const bridge = bridgePlaces[bridging]
+    .toReversed()
+    .flatMap((name) => ['channel', 'address'].map((field) => fieldText(driverInfo[`ipmi_${name}_${field}`]).trim()));
   // 0x72 and 114 are one
   const behind = bridge.map((text) => (text === '' ? '-' : String(Number(text)))).join(' ');
   const place = `${fieldText(address).toLowerCase()} port ${fieldText(port) || '623'}`;
-  return bridge.every((text) => text === '') ? place : `${place} controller ${behind}`;
+  return bridge.length === 0 ? place : `${place} controller ${behind}`;
 }
