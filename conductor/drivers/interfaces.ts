@@ -28,6 +28,8 @@ export interface PowerInterface {
 export interface BootDeviceSetting {
   readonly bootDevice: BootDevice | undefined;
   readonly persistent: boolean | undefined;
+  /** A device that is set and has no name here, in the BMC's words; without both nothing is set. */
+  readonly other?: string;
 }
 
 export type Health = 'ok' | 'warning' | 'critical';

@@ -94,8 +94,9 @@ export function nodeManagementRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(getBootDevice, async (c) => {
-    const setting = await managementOf(await find(c.req.valid('param').node)).getBootDevice();
-    return c.json({ boot_device: setting.bootDevice ?? null, persistent: setting.persistent ?? null });
+    const { bootDevice, persistent } = await managementOf(await find(c.req.valid('param').node)).getBootDevice();
+    const isNamed = bootDevice !== undefined;
+    return c.json({ boot_device: bootDevice ?? null, persistent: isNamed ? (persistent ?? null) : null });
   });
 
   app.openapi(supportedBootDevices, async (c) => {

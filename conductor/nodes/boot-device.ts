@@ -32,7 +32,7 @@ export async function renewBootDevice(
   if (device === null || target === 'power off' || target === 'soft power off') return;
   try {
     const set = await management.getBootDevice({ signal });
-    if (set.bootDevice !== undefined && set.persistent === false) return;
+    if ((set.bootDevice ?? set.other) !== undefined && set.persistent === false) return;
     await management.setBootDevice(device, { persistent: false, signal });
   } catch (error) {
     signal.throwIfAborted();

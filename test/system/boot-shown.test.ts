@@ -86,6 +86,12 @@ test('a board that has no disk to choose boots by the entry that the agent has w
   expect(await history()).toContainEqual(expect.stringMatching(warning));
 });
 
+test('the entry does not decide where somebody has set another device, which Baton has no name for', async () => {
+  expect(await deploy({ bootTargets: uefiOnly, bootsBefore: 'Usb' }, 'deploy failed')).toMatch(
+    /the BMC shows Usb, which the machine would boot first; clear it at the BMC/,
+  );
+});
+
 test('under BIOS, where nothing else leads to the disk, it is refused before the disk is touched', async () => {
   await askForMode('bios');
   expect(await deploy({ bootTargets: uefiOnly }, 'deploy failed')).toMatch(

@@ -15,18 +15,21 @@ export interface BootFlags extends BootDeviceSetting {
 
 /** From `chassis bootparam get 5`. */
 export function parseBootFlags(text: string): BootFlags {
-  const selected = selectedBy(/Boot Device Selector\s*:\s*(.*)/.exec(text)?.[1] ?? '');
+  const words = /Boot Device Selector\s*:\s*(.*)/.exec(text)?.[1]?.trim() ?? '';
+  const selected = selectedBy(words);
   // the flags are used up by a boot or expire: then the BMC still shows them, but not as valid
   const isValid = !/Boot Flag Invalid/i.test(text);
-  const bootDevice = isValid && isDevice(selected) ? selected : undefined;
-  if (bootDevice === undefined) return { bootDevice, persistent: undefined, bootMode: undefined, selected };
+  if (!isValid || selected === 'none') {
+    return { bootDevice: undefined, persistent: undefined, bootMode: undefined, selected };
+  }
   const isForAll = /Options apply to all future boots/i.test(text);
-  return {
-    bootDevice,
-    persistent: isForAll || (/Options apply to only next boot/i.test(text) ? false : undefined),
-    bootMode: /BIOS EFI boot/i.test(text) ? 'uefi' : /BIOS PC Compatible/i.test(text) ? 'bios' : undefined,
-    selected,
-  };
+  const persistent = isForAll || (/Options apply to only next boot/i.test(text) ? false : undefined);
+  if (!isDevice(selected)) {
+    const other = words || 'boot flags without a device';
+    return { bootDevice: undefined, persistent, bootMode: undefined, selected, other };
+  }
+  const bootMode = /BIOS EFI boot/i.test(text) ? 'uefi' : /BIOS PC Compatible/i.test(text) ? 'bios' : undefined;
+  return { bootDevice: selected, persistent, bootMode, selected };
 }
 
 function isDevice(selected: BootFlags['selected']): selected is BootDevice {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { parseBootFlags } from '#conductor/drivers/ipmi/boot-device.ts';
 import { ipmiMachine } from '#conductor/drivers/ipmi/driver-info.ts';
 import { ipmiHardwareType } from '#conductor/drivers/ipmi/ipmi.ts';
 import { managementContract } from '#conductor/drivers/management.contract.ts';
@@ -294,8 +295,10 @@ test.each([
     { ipmi_bridging: 'dual', ipmi_target_channel: 0, ipmi_target_address: 114 },
     'ipmi_transit_channel: is required with ipmi_bridging dual',
   ],
-  [{ ipmi_target_address: '0x72' }, 'ipmi_target_address: has no meaning with ipmi_bridging no'],
-  [{ ipmi_bridging: 'no', ipmi_transit_channel: 7 }, 'ipmi_transit_channel: has no meaning'],
+  [
+    { ipmi_bridging: 'single', ipmi_transit_channel: 7, ipmi_transit_address: '0x82' },
+    'ipmi_target_channel: is required with ipmi_bridging single',
+  ],
   [{ ipmi_bridging: 'triple' }, 'ipmi_bridging: must be one of no, single, dual'],
   [{ ipmi_bridging: 'single', ipmi_target_channel: '0', ipmi_target_address: '0x72 -I open' }, 'from 0 to 255'],
   [{ ipmi_local_address: 256 }, 'ipmi_local_address: must be a number from 0 to 255'],
@@ -318,6 +321,38 @@ test('what Ironic takes for granted is taken', () => {
   ]) {
     expect(() => type.connect({ ...driverInfo, ...info })).not.toThrow();
   }
+});
+
+test('what a bridging has no use for is left alone', async () => {
+  const script = scriptedIpmitool();
+  const type = ipmiHardwareType({ run: script.run, log: silentLog });
+  const transit = { ipmi_transit_channel: 7, ipmi_transit_address: '0x82' };
+  const target = { ipmi_target_channel: 0, ipmi_target_address: '0x72' };
+  const sent = async (info: object): Promise<readonly string[]> => {
+    await type.connect({ ...driverInfo, ...info }).power.getPowerState();
+    return script.calls.at(-1)?.args.filter((arg) => /^-[bBtTm]$/.test(arg)) ?? [];
+  };
+  expect(await sent({ ...transit, ...target })).toEqual([]);
+  expect(await sent({ ipmi_bridging: 'no', ipmi_target_channel: 0 })).toEqual([]);
+  expect(await sent({ ipmi_bridging: 'single', ...target, ...transit })).toEqual(['-m', '-b', '-t']);
+  expect(ipmiMachine({ ...driverInfo, ...transit, ...target })).toBe(ipmiMachine(driverInfo));
+});
+
+test('a boot device without a name here is told from none', () => {
+  const shown = (first: string, device: string) => {
+    const { bootDevice, persistent, other } = parseBootFlags(
+      ` Boot Flags :\n   - ${first}\n   - Options apply to only next boot\n   - Boot Device Selector : ${device}\n`,
+    );
+    return { bootDevice, persistent, other };
+  };
+  const floppy = 'Force Boot from Floppy/primary removable media';
+  const other = { bootDevice: undefined, persistent: false };
+  expect(shown('Boot Flag Valid', floppy)).toEqual({ ...other, other: floppy });
+  expect(shown('Boot Flag Valid', 'Flag error')).toEqual({ ...other, other: 'Flag error' });
+  expect(parseBootFlags('what is this')).toMatchObject({ other: 'boot flags without a device' });
+  const none = { bootDevice: undefined, persistent: undefined };
+  expect(shown('Boot Flag Invalid', floppy)).toEqual(none);
+  expect(shown('Boot Flag Valid', 'No override')).toEqual(none);
 });
 
 test('machines behind one controller are told apart', () => {

@@ -69,8 +69,8 @@ function ipmiManagement(context: IpmitoolContext, connection: IpmiConnection): M
   return {
     supportedBootDevices: bootDevices,
     getBootDevice: async (options) => {
-      const { bootDevice, persistent } = await readFlags(callDeadline(options, timeoutMs).signal);
-      return { bootDevice, persistent };
+      const { bootDevice, persistent, other } = await readFlags(callDeadline(options, timeoutMs).signal);
+      return { bootDevice, persistent, ...(other === undefined ? {} : { other }) };
     },
     getBootMode: async (options) => (await readFlags(callDeadline(options, timeoutMs).signal)).bootMode,
     injectNmi: async (options) => {

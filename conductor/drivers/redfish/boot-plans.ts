@@ -136,9 +136,12 @@ function deviceOf(target: string): BootDevice | undefined {
 /** What an override means. A disabled one is none, whatever target it still shows (many reset it after a boot). */
 export function bootDeviceOf(boot: Boot): BootDeviceSetting {
   const { BootSourceOverrideTarget: target, BootSourceOverrideEnabled: enabled } = boot;
-  const bootDevice = target == null || enabled === 'Disabled' ? undefined : deviceOf(target);
-  if (bootDevice === undefined) return { bootDevice: undefined, persistent: undefined };
-  return { bootDevice, persistent: enabled == null ? undefined : enabled === 'Continuous' };
+  const none = { bootDevice: undefined, persistent: undefined };
+  if (enabled === 'Disabled' || target === 'None' || (!target && enabled == null)) return none;
+  const bootDevice = target ? deviceOf(target) : undefined;
+  const persistent = enabled == null ? undefined : enabled === 'Continuous';
+  if (bootDevice === undefined) return { bootDevice, persistent, other: target || `a device that it does not show` };
+  return { bootDevice, persistent };
 }
 
 export function bootModeOf(boot: Boot): BootMode | undefined {

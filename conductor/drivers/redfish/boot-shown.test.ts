@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { bootDeviceOf } from '#conductor/drivers/redfish/boot-plans.ts';
 import { createRigs, hastyClock } from '#conductor/drivers/redfish/testing/rigs.ts';
 import type { BootDevice } from '#conductor/model/power-and-boot.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
@@ -91,6 +92,27 @@ describe('boot device', () => {
   });
 });
 
+test.each<[Record<string, unknown>, object]>([
+  [
+    { BootSourceOverrideTarget: 'Usb', BootSourceOverrideEnabled: 'Continuous' },
+    { persistent: true, other: 'Usb' },
+  ],
+  [
+    { BootSourceOverrideTarget: 'Usb', BootSourceOverrideEnabled: 'Once' },
+    { persistent: false, other: 'Usb' },
+  ],
+  [{ BootSourceOverrideTarget: 'Usb' }, { other: 'Usb' }],
+  [
+    { BootSourceOverrideTarget: null, BootSourceOverrideEnabled: 'Once' },
+    { other: expect.stringContaining('not show'), persistent: false },
+  ],
+  [{ BootSourceOverrideTarget: 'Usb', BootSourceOverrideEnabled: 'Disabled' }, {}],
+  [{ BootSourceOverrideTarget: 'None', BootSourceOverrideEnabled: 'Once' }, {}],
+  [{ BootSourceOverrideTarget: null, BootSourceOverrideEnabled: null }, {}],
+])('a boot device without a name here is told from none: %j', (boot, shown) => {
+  expect(bootDeviceOf(boot)).toEqual({ bootDevice: undefined, ...shown });
+});
+
 describe('where the boot override is written', () => {
   const asrock = {
     manufacturer: 'ASRockRack',
@@ -164,6 +186,13 @@ describe('boot mode and secure boot', () => {
     const { firmwareBoot } = await rig({ quirks: { rejectBootMode: true } });
     await firmwareBoot?.setBootMode('uefi');
     expect(await firmwareBoot?.read()).toMatchObject({ bootMode: 'uefi' });
+  });
+
+  test('a place that shows nothing of the mode does not hide that it was not set', async () => {
+    const { firmwareBoot, management, simulator } = await rig({ quirks: { bootPatches: 'ignored' } });
+    simulator.inject({ method: 'GET', path: /Systems\/1\/Settings$/, body: { Id: 'Settings' }, times: 99 });
+    expect(await failureOf(firmwareBoot?.setBootMode('bios'))).toMatch(/asked for boot mode Legacy, shown is UEFI/);
+    expect(await failureOf(management.setBootDevice('pxe', once))).toMatch(/asked for Pxe Once.*, shown is None/);
   });
 
   test('secure boot that is taken and not shown is an error that names both', async () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { saysItLacks } from '#conductor/agents/agent-client.ts';
 import { callAgent } from '#conductor/agents/ask-agent.ts';
+import type { BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
 import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import { hasSucceeded, stepsOf } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
@@ -11,7 +12,7 @@ import { isPartitionImage } from '#conductor/nodes/image-info.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { writesNoImage } from '#conductor/nodes/node-interfaces.ts';
 import { runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
-import { errorChain, errorCode } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';
 
 const PartitionUuids = z.looseObject({
@@ -133,7 +134,8 @@ async function setFrom(context: StepContext, device: 'disk' | 'pxe'): Promise<Bo
     const once = `the BMC takes ${device} for one boot only: Baton sets it again before each boot that it makes, and at any other the firmware's own order decides`;
     return { kept, warnings: [], events: isNew ? [once] : [] };
   } catch (error) {
-    if (device !== 'disk' || !(await hasBootEntry(context)) || !(await isLeftAlone(context, error))) throw error;
+    if (device !== 'disk' || !(await hasBootEntry(context))) throw error;
+    await requireLeftAlone(context, error);
     const warning = `the BMC does not set disk as boot device, and the boot entry that the agent has written decides: ${context.hide(errorChain(error))}`;
     return { kept: { renewedBootDevice: null }, warnings: [warning], events: [warning] };
   }
@@ -146,15 +148,22 @@ async function hasBootEntry(context: StepContext): Promise<boolean> {
   return !writesNoImage(node) || hasSucceeded(context, 'write_image');
 }
 
-/** Whether the BMC has said no, and shows nothing else that would come before the boot entry. */
-async function isLeftAlone(context: StepContext, error: unknown): Promise<boolean> {
-  if (!['not_supported', 'bmc_error'].includes(errorCode(error))) return false;
+/** @throws AppError unless the BMC has said no, and shows nothing else that would come before the boot entry */
+async function requireLeftAlone(context: StepContext, refusal: unknown): Promise<void> {
+  if (!['not_supported', 'bmc_error'].includes(errorCode(refusal))) throw refusal;
+  const { bootDevice, other } = await readBootDevice(context, refusal);
+  const first = other ?? bootDevice;
+  if (first === undefined || first === 'disk') return;
+  const what = `set disk as boot device: the BMC shows ${first}, which the machine would boot first; clear it at the BMC`;
+  throw new AppError(errorCode(refusal), what, { cause: refusal });
+}
+
+async function readBootDevice(context: StepContext, refusal: unknown): Promise<BootDeviceSetting> {
   try {
-    const { bootDevice } = await context.bmc().management.getBootDevice({ signal: context.signal });
-    return bootDevice === undefined || bootDevice === 'disk';
+    return await context.bmc().management.getBootDevice({ signal: context.signal });
   } catch {
     context.signal.throwIfAborted();
-    return false;
+    throw refusal;
   }
 }
 

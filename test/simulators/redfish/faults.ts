@@ -82,6 +82,8 @@ export interface Quirks {
   unlistedBootTimes: boolean;
   /** What can be booted from, as `BootSourceOverrideTarget` lists it. */
   bootTargets: readonly string[];
+  /** A device that somebody has set for all boots, shown where nothing else is. */
+  bootsBefore: string | undefined;
   /** What boots the virtual CD where `Cd` and `UsbCd` are listed; the other boots nothing. */
   cdTarget: 'Cd' | 'UsbCd';
   /** What the system itself lists in place of it, where the Settings resource has it right; empty: nothing. */
@@ -218,6 +220,7 @@ export const standardQuirks: Readonly<Quirks> = {
   overrideEnabled: ['Disabled', 'Once', 'Continuous'],
   unlistedBootTimes: false,
   bootTargets: ['None', 'Pxe', 'Hdd', 'Cd', 'BiosSetup', 'UefiHttp'],
+  bootsBefore: undefined,
   cdTarget: 'UsbCd',
   systemBootTargets: undefined,
   hidesBootMode: false,

@@ -66,11 +66,12 @@ function lampOf(lamp = 'Off', { locationIndicator }: Quirks): Record<string, unk
 }
 
 function bootObject(boot: SimulatedBoot, quirks: Quirks, targets = quirks.bootTargets): Record<string, unknown> {
+  const other = boot.device === 'none' ? quirks.bootsBefore : undefined;
   const enabled = boot.device === 'none' ? 'Disabled' : boot.once ? 'Once' : 'Continuous';
+  const isUsbCd = boot.device === 'cdrom' && quirks.bootTargets.includes('UsbCd');
   return {
-    BootSourceOverrideEnabled: enabled,
-    BootSourceOverrideTarget:
-      boot.device === 'cdrom' && quirks.bootTargets.includes('UsbCd') ? quirks.cdTarget : bootTargets[boot.device],
+    BootSourceOverrideEnabled: other === undefined ? enabled : 'Continuous',
+    BootSourceOverrideTarget: other ?? (isUsbCd ? quirks.cdTarget : bootTargets[boot.device]),
     BootSourceOverrideMode: quirks.hidesBootMode ? null : boot.mode === 'uefi' ? 'UEFI' : 'Legacy',
     ...(quirks.noAllowableValues || targets.length === 0
       ? {}
