@@ -51,8 +51,6 @@ const ironicKeys = [
   'provisioning_network',
   'pxe_template',
   'redfish_root_prefix',
-  'redfish_tls_ciphers',
-  'redfish_tls_minimum_version',
   'rescue_iso',
   'rescue_kernel',
   'rescue_ramdisk',

@@ -2,6 +2,7 @@ import ssh2 from 'ssh2';
 import { type RawData, WebSocket } from 'ws';
 import { callDeadline, stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { ConsoleInterface, ConsoleLine } from '#conductor/drivers/interfaces.ts';
+import { tlsOptions } from '#conductor/drivers/redfish/bmc-tls.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
 import { ownPath } from '#conductor/drivers/redfish/own-path.ts';
 import type { SerialConsole } from '#conductor/drivers/redfish/schemas.ts';
@@ -29,11 +30,9 @@ async function openSocketLine(context: LineContext, uri: string): Promise<Consol
   const path = ownPath(uri.replace(/^ws(s?:)/i, 'http$1'), origin);
   if (path === undefined) throw new AppError('bmc_error', `${what}: its ConsoleURI is '${uri}'`);
   const url = new URL(`${origin}${path}`.replace(/^http/, 'ws'));
-  const { verifyCa } = connection;
   const socket = new WebSocket(url, {
     headers: await system.client.login(signal),
-    rejectUnauthorized: verifyCa !== false,
-    ...(typeof verifyCa === 'string' ? { ca: verifyCa } : {}),
+    ...tlsOptions(connection),
     ...(outbound ? { lookup: outboundLookup(outbound) } : {}),
     maxPayload: maxConsoleMessageBytes,
     perMessageDeflate: false,

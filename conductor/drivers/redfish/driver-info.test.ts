@@ -44,3 +44,19 @@ test('one address has one name', () => {
   expect(named('https://192.0.2.1/redfish/v1')).toBe(named('192.0.2.1'));
   expect(named('http://192.0.2.1')).not.toBe(named('192.0.2.1'));
 });
+
+test.each<[Record<string, unknown>, string | undefined, string | undefined]>([
+  [{ redfish_tls_minimum_version: '1.3', redfish_tls_ciphers: 'ECDHE+AESGCM' }, 'TLSv1.3', 'ECDHE+AESGCM'],
+  [{ redfish_tls_minimum_version: 1.1 }, 'TLSv1.1', undefined],
+  [{ redfish_tls_minimum_version: null, redfish_tls_ciphers: '' }, undefined, undefined],
+])('TLS as %j', (info, minVersion, ciphers) => {
+  expect(parseRedfishDriverInfo({ redfish_address: 'h', ...info })).toMatchObject({ minVersion, ciphers });
+});
+
+test.each([
+  [{ redfish_tls_minimum_version: '1.0' }, 'redfish_tls_minimum_version: must be one of 1.1, 1.2, 1.3'],
+  [{ redfish_tls_ciphers: 'NONSENSE' }, 'redfish_tls_ciphers: must be a list in the words of OpenSSL'],
+  [{ redfish_tls_ciphers: 7 }, 'redfish_tls_ciphers: must be a list'],
+])('TLS as %j is refused', (info, words) => {
+  expect(() => parseRedfishDriverInfo({ redfish_address: 'h', ...info })).toThrow(words);
+});

@@ -2,13 +2,14 @@ import { z } from 'zod';
 import { addressUrl } from '#conductor/drivers/address-url.ts';
 import { fieldText } from '#conductor/drivers/call-deadline.ts';
 import type { DriverField } from '#conductor/drivers/driver-definition.ts';
+import { type BmcTls, requireCiphers, tlsVersions } from '#conductor/drivers/redfish/bmc-tls.ts';
 import type { MediaTrust } from '#conductor/drivers/redfish/media-trust.ts';
 import { readAuthorities, systemAuthorities } from '#conductor/kernel/files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 
 /** How to reach one BMC; from a node's `driver_info`, with Ironic's keys. */
-export interface RedfishConnection {
+export interface RedfishConnection extends BmcTls {
   /** Scheme, host and port: `https://192.0.2.1`. */
   readonly origin: string;
   /** `undefined`: the only system that the BMC has. */
@@ -16,8 +17,6 @@ export interface RedfishConnection {
   readonly username: string | undefined;
   readonly password: string | undefined;
   readonly authType: 'basic' | 'session' | 'auto';
-  /** `false`: any certificate; `true`: one that the system's authorities signed; PEM: one that these signed. */
-  readonly verifyCa: boolean | string;
   /** How it verifies the servers of images for virtual media. */
   readonly mediaTrust: MediaTrust;
   /** The fingerprint of the key that its SSH server shows: `SHA256:…` */
@@ -38,12 +37,28 @@ export const redfishFields: Readonly<Record<string, DriverField>> = {
   redfish_username: { meaning: 'User account with rights to control power and boot device. Optional.' },
   redfish_password: {
     meaning: 'User account password. Optional.',
-    secret: { sentBy: ['redfish_address', 'redfish_auth_type', 'redfish_verify_ca', 'redfish_console_host_key'] },
+    secret: {
+      sentBy: [
+        'redfish_address',
+        'redfish_auth_type',
+        'redfish_verify_ca',
+        'redfish_tls_minimum_version',
+        'redfish_tls_ciphers',
+        'redfish_console_host_key',
+      ],
+    },
   },
   redfish_verify_ca: {
     meaning:
       'True to verify the certificate by the system authorities (default), False to accept any, or the path of a file or directory of authorities in PEM, below BATON_CA_DIR. Optional.',
     site: { name: 'verify_ca', value: 'true, false or a path' },
+  },
+  redfish_tls_minimum_version: {
+    meaning: `The lowest TLS version to talk to the BMC by: one of ${tlsVersions.join(', ')}; default is 1.2. Optional.`,
+  },
+  redfish_tls_ciphers: {
+    meaning:
+      "The ciphers up to TLS 1.2, in OpenSSL's words; an old BMC may need DEFAULT@SECLEVEL=0. Default is Node's choice. Optional.",
   },
   redfish_console_host_key: {
     meaning:
@@ -88,6 +103,12 @@ const DriverInfo = z.looseObject({
   redfish_username: z.string().nullish(),
   redfish_password: z.string().nullish(),
   redfish_verify_ca: z.union([z.boolean(), z.string()], { error: 'must be true, false or a path' }).nullish(),
+  // as a number 1.2 is meant, too
+  redfish_tls_minimum_version: z.coerce
+    .string()
+    .pipe(z.enum(tlsVersions, { error: `must be one of ${tlsVersions.join(', ')}` }))
+    .nullish(),
+  redfish_tls_ciphers: z.string({ error: "must be a list in OpenSSL's words" }).nullish(),
   virtual_media_verify_ca: z.union([z.boolean(), z.string()], { error: 'must be true, false or a path' }).nullish(),
   redfish_console_host_key: z
     .string()
@@ -131,6 +152,8 @@ export function parseRedfishDriverInfo(
     password: info.redfish_password ?? undefined,
     authType,
     verifyCa: verifyCaOf(info.redfish_verify_ca ?? true, 'redfish_verify_ca', caDirectory),
+    minVersion: info.redfish_tls_minimum_version ? `TLSv${info.redfish_tls_minimum_version}` : undefined,
+    ciphers: info.redfish_tls_ciphers ? requireCiphers(info.redfish_tls_ciphers) : undefined,
     mediaTrust: mediaTrustOf(info.virtual_media_verify_ca ?? undefined, caDirectory),
     hostKey: info.redfish_console_host_key ?? undefined,
   };

@@ -146,8 +146,8 @@ function logged(client: RedfishClient, ending: Promise<void>, context: DriverCon
 
 /** What makes two nodes share a session: a changed password is another client. Hashed, so that it can't leak. */
 function clientKey(connection: RedfishConnection): string {
-  const { origin, username, password, authType, verifyCa } = connection;
+  const { origin, username, password, authType, verifyCa, minVersion, ciphers } = connection;
   return createHash('sha256')
-    .update(JSON.stringify([origin, username, password, authType, verifyCa]))
+    .update(JSON.stringify([origin, username, password, authType, verifyCa, minVersion, ciphers]))
     .digest('hex');
 }

@@ -1,5 +1,6 @@
 import { Agent } from 'undici';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
+import { type BmcTls, tlsOptions } from '#conductor/drivers/redfish/bmc-tls.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
 import { requireOwnPath } from '#conductor/drivers/redfish/own-path.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -43,11 +44,11 @@ export interface TransportLimits {
 }
 
 export function createTransport(
-  connection: Pick<RedfishConnection, 'origin' | 'verifyCa'>,
+  connection: Pick<RedfishConnection, 'origin' | keyof BmcTls>,
   limits: TransportLimits,
   outbound?: OutboundRules,
 ): Transport {
-  const { origin, verifyCa } = connection;
+  const { origin } = connection;
   const options: Agent.Options = {
     // BMCs have few sockets, and some of them announce HTTP/2 and break on it
     connections: 2,
@@ -60,8 +61,7 @@ export function createTransport(
     connect: {
       allowH2: false,
       timeout: limits.connectMs,
-      rejectUnauthorized: verifyCa !== false,
-      ...(typeof verifyCa === 'string' ? { ca: verifyCa } : {}),
+      ...tlsOptions(connection),
     },
   };
   const agent = outbound ? outboundAgent(outbound, options) : new Agent(options);
@@ -113,6 +113,10 @@ function transportError(what: string, cause: unknown, signal: AbortSignal | unde
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   if (/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)) {
     return new AppError('timeout', `${what} was not answered in time`, { cause, details: { sent: true } });
+  }
+  if (/^ERR_SSL_|^EPROTO$/.test(code)) {
+    const fields = 'redfish_tls_minimum_version, redfish_tls_ciphers and the scheme of redfish_address';
+    return new AppError('bmc_error', `${what}: the BMC does not speak TLS as asked; ${fields} say how`, { cause });
   }
   if (/CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS/.test(code)) {
     return new AppError('bmc_error', `${what}: the certificate does not fit redfish_verify_ca`, { cause });

@@ -112,6 +112,26 @@ test('a name is called at addresses that the rules allow', async () => {
   await strict.close();
 });
 
+const old = { maxVersion: 'TLSv1.1', minVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
+const tls12 = { maxVersion: 'TLSv1.2' } as const;
+const chacha = { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305' } as const;
+test.each<[object, Record<string, string>, string]>([
+  [old, {}, 'does not speak TLS as asked; redfish_tls_minimum_version'],
+  [old, { redfish_tls_minimum_version: '1.1', redfish_tls_ciphers: 'DEFAULT@SECLEVEL=0' }, 'power off'],
+  [tls12, { redfish_tls_minimum_version: '1.3' }, 'does not speak TLS as asked'],
+  [tls12, { redfish_tls_minimum_version: '1.2' }, 'power off'],
+  [chacha, { redfish_tls_ciphers: 'ECDHE+AESGCM' }, 'does not speak TLS as asked'],
+  [chacha, { redfish_tls_ciphers: 'ECDHE+CHACHA20' }, 'power off'],
+])('a BMC that speaks %j, asked by %j: %s', async (speaks, asked, came) => {
+  const tls = { ...createBmcCertificate('127.0.0.1'), ...speaks };
+  const login = { username: 'a', password: 'b' };
+  const bmc = await startRedfishSimulator({ machine: createMemoryMachine(), ...login, tls });
+  const info = { redfish_address: bmc.address, redfish_username: 'a', redfish_password: 'b', redfish_verify_ca: false };
+  const power = type.connect({ ...info, ...asked }).power.getPowerState();
+  expect(await power.catch((error: unknown) => errorChain(error))).toContain(came);
+  await bmc.close();
+});
+
 test('driver_info faults are all named', () => {
   expect(() => type.connect({ redfish_auth_type: 'magic', redfish_system_id: 'one' })).toThrow(
     /redfish_address: is required.*redfish_system_id: must be.*redfish_auth_type: must be/,

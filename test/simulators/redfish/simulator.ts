@@ -18,7 +18,13 @@ export interface RedfishSimulatorOptions {
   readonly username: string;
   readonly password: string;
   /** HTTPS with this key and certificate (PEM); HTTP without. */
-  readonly tls?: { readonly key: string; readonly cert: string };
+  readonly tls?: {
+    readonly key: string;
+    readonly cert: string;
+    readonly maxVersion?: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
+    readonly minVersion?: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
+    readonly ciphers?: string;
+  };
   readonly quirks?: Partial<Quirks>;
 }
 
