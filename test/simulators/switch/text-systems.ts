@@ -156,7 +156,7 @@ const iosXe: TextSystem = {
     const isDefault = (line: string) => ['switchport', 'switchport access vlan 1'].includes(line);
     if (command === 'show running-config | section ^interface') return interfacesOf(config, isDefault);
     if (command === 'show running-config | section ^vlan') return '';
-    if (command === 'show running-config | include ^monitor session') return '';
+    if (command === 'show running-config | section ^monitor session') return '';
     if (command === 'show interfaces switchport') {
       return [...config]
         .filter(([section]) => section.startsWith('interface '))

@@ -70,9 +70,14 @@ export const defaultVlan = 1;
 
 /** The VLANs of a trunk from its lines in the configuration; long lists go on with `add`. */
 export function trunkVlans(lines: readonly string[]): FoundVlans {
-  if (lines.includes('switchport trunk allowed vlan none')) return isolated;
-  const lists = lines.flatMap((line) => /^switchport trunk allowed vlan (?:add )?(.+)$/.exec(line)?.[1] ?? []);
-  const listed = readVlans(lists.join());
+  const [list, ...others] = lines.flatMap(
+    (line) => /^switchport trunk allowed vlan (?!add )(.+)$/.exec(line)?.[1] ?? [],
+  );
+  const more = lines.flatMap((line) => /^switchport trunk allowed vlan add (.+)$/.exec(line)?.[1] ?? []);
+  // what is added to a list that is not there is added to all
+  if (list === undefined || others.length > 0) return 'other';
+  if (list === 'none' && more.length === 0) return isolated;
+  const listed = readVlans([...(list === 'none' ? [] : [list]), ...more].join());
   const native = vlanAfter(lines, 'switchport trunk native vlan', defaultVlan);
   if (!listed || native === undefined) return 'other';
   return portVlans(listed.includes(native) ? native : undefined, listed);

@@ -1,13 +1,14 @@
 import { z } from 'zod';
-import { type FoundVlans, isolated, portVlans, readVlan, readVlans } from '#conductor/model/port-vlans.ts';
+import { type FoundVlans, isIsolated, isolated, portVlans, readVlan, readVlans } from '#conductor/model/port-vlans.ts';
 import { type ChannelWords, membersIn } from '#conductor/networks/switches/command-line/channel-groups.ts';
 import { byKind } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { carriedBy, knownPorts } from '#conductor/networks/switches/command-line/known-ports.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
+import { mirrorLines } from '#conductor/networks/switches/command-line/port-lists.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { BondRows, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
-import type { MoreLines } from '#conductor/networks/switches/command-line/switchport-lines.ts';
+import { type MoreLines, trunkVlans } from '#conductor/networks/switches/command-line/switchport-lines.ts';
 import { switchportRows } from '#conductor/networks/switches/command-line/switchport-rows.ts';
 import { switchportWords } from '#conductor/networks/switches/command-line/switchport-words.ts';
 import { eapi } from '#conductor/networks/switches/https/eapi.ts';
@@ -64,17 +65,17 @@ export const eos: SwitchOs = {
       const shown = parseAnswer(Switchports, switchports).switchports;
       // without it `bonds` reads nothing, and the call fails
       const { sections, global } = linesOf(config || '{"cmds":{}}');
-      const mirrors = new Set(
-        global.flatMap((line) => /^monitor session .* destination (.*)$/.exec(line)?.[1]?.split(/[ ,]+/) ?? []),
+      const monitors = global.filter((line) => line.startsWith('monitor session '));
+      const ports = Object.keys(shown).map(
+        (portId) => [portId, [...(sections.get(portId) ?? []), ...mirrorLines(monitors, portId)]] as const,
       );
-      const ports = Object.keys(shown).map((portId) => [portId, sections.get(portId) ?? []] as const);
       return {
         ...knownPorts(
           ports,
           switchportWords,
-          (_, portId) => {
-            const port = shown[portId];
-            return port && !mirrors.has(portId) ? vlansOf(port) : 'other';
+          (lines, portId) => {
+            const found = vlansOf(shown[portId]);
+            return isIsolated(found) && !isIsolated(trunkVlans(lines)) ? 'other' : found;
           },
           sections.keys(),
         ),
@@ -136,13 +137,17 @@ function linesOf(config: string | undefined) {
           : [],
       ),
     ),
-    global: lines.map(([line]) => line),
+    global: lines.flatMap(([line, section]) => [
+      line,
+      ...Object.keys(section?.cmds ?? {}).map((below) => `${line} ${below}`),
+    ]),
   };
 }
 
 /** An access VLAN is shown for trunks, too: the mode decides. */
-function vlansOf({ enabled, switchportInfo: port }: Switchport): FoundVlans {
-  if (!enabled) return 'other';
+function vlansOf(shown: Switchport | undefined): FoundVlans {
+  if (!shown?.enabled) return 'other';
+  const { switchportInfo: port } = shown;
   if (port.mode === 'access') {
     const access = readVlan(port.accessVlanId);
     return access === undefined ? 'other' : portVlans(access);

@@ -53,31 +53,14 @@ function contradicts(lines: readonly string[], shown: ShownPort | undefined): bo
   return !mode.startsWith('static access') || accessVlan !== vlanAfter(lines, 'switchport access vlan', defaultVlan);
 }
 
-/** Destinations of SPAN: `monitor session 1 destination interface Gi1/0/3 , Gi1/0/5 - 7`. */
-export function mirrorPorts(text: string, longName: (name: string) => string): Set<string> {
-  const lists = [...text.matchAll(/^monitor session .* destination interface (.*)$/gm)].map((match) => match[1] ?? '');
-  return new Set(
-    lists.flatMap((list) =>
-      list.split(',').flatMap((part) => {
-        const [, head = '', first, last = first] = /^\s*([A-Z]\S*?)(\d+)(?: - (\d+))?(?: .*)?$/.exec(part) ?? [];
-        const count = Math.max(0, Number(last) - Number(first) + 1);
-        return Array.from({ length: Number.isNaN(count) ? 0 : count }, (_, index) =>
-          longName(`${head}${Number(first) + index}`),
-        );
-      }),
-    ),
-  );
-}
-
 export function readIosPorts(
   sections: ReadonlyMap<string, readonly string[]>,
   shown: ReadonlyMap<string, ShownPort>,
-  mirrors: ReadonlySet<string>,
+  mirrorsOf: (portId: string) => readonly string[],
 ) {
+  const all = [...sections].map(([portId, lines]) => [portId, [...lines, ...mirrorsOf(portId)]] as const);
   return {
-    ...knownPorts(sections, words, (lines, portId) =>
-      mirrors.has(portId) || contradicts(lines, shown.get(portId)) ? 'other' : vlansOf(lines),
-    ),
+    ...knownPorts(all, words, (lines, portId) => (contradicts(lines, shown.get(portId)) ? 'other' : vlansOf(lines))),
     carried: carriedBy(sections, (lines, portId) => carriedVlans(lines, portId, shown)),
   };
 }

@@ -6,13 +6,13 @@ import {
   spans,
   vlansInTable,
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
+import { mirrorLines } from '#conductor/networks/switches/command-line/port-lists.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { ChangeRows, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { switchportRows } from '#conductor/networks/switches/command-line/switchport-rows.ts';
 import {
   encapsulationLine,
-  mirrorPorts,
   readIosPorts,
   type ShownPort,
   shownPorts,
@@ -60,14 +60,15 @@ export const iosXe: SwitchOs = {
       'show running-config | section ^interface',
       'show vlan brief',
       'show interfaces switchport',
-      'show running-config | include ^monitor session',
+      'show running-config | section ^monitor session',
     ],
     parse: ([config = '', vlans = '', switchports = '', monitors = '']) => {
       const sections = interfaceSections(config);
       const longName = (name: string): string => iosXe.portName?.(name) ?? name;
       const shown = shownPorts(switchports, longName);
+      const sessions = monitors.split('\n').map((line) => line.trim());
       return {
-        ...readIosPorts(sections, shown, mirrorPorts(monitors, longName)),
+        ...readIosPorts(sections, shown, (portId) => mirrorLines(sessions, portId, longName)),
         // `switchport` makes an access port of VLAN 1 of a routed one
         goDown: portsGoingDown(sections, (_, lines) => lines.includes('no switchport') && !lines.includes('shutdown')),
         vlans: vlansInTable(vlans),

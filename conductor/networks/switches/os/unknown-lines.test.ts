@@ -14,6 +14,7 @@ import { nxos } from '#conductor/networks/switches/os/nxos.ts';
 import { openconfig } from '#conductor/networks/switches/os/openconfig.ts';
 import { os10 } from '#conductor/networks/switches/os/os10.ts';
 import { sonic } from '#conductor/networks/switches/os/sonic.ts';
+import { elsewhereLines } from '#conductor/networks/switches/os/testing/elsewhere-lines.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 
 /** Over drawn mixtures of lines, no port that may be in a network is read as isolated. */
@@ -27,7 +28,13 @@ interface System {
   readonly apart: readonly string[];
   /** Each may put the port into a network, whatever else is said; the last word is drawn. */
   readonly networks: readonly string[];
-  readonly print: (lines: readonly string[]) => readonly string[];
+  /** The same, without a word at the end. */
+  readonly whole?: readonly string[];
+  /** Lines elsewhere, each of which may put the port into a network. */
+  readonly elsewhere?: readonly string[];
+  /** Lines there that change nothing. */
+  readonly elsewhereApart?: readonly string[];
+  readonly print: (lines: readonly string[], elsewhere: readonly string[]) => readonly string[];
 }
 
 const cisco = ['switchport trunk allowed vlan none', 'switchport mode trunk'];
@@ -52,6 +59,12 @@ const ciscoNetworks = [
   'profile',
   'service instance',
   'switchport trunk group',
+];
+/** Lists that go on, and a second one. */
+const ciscoLists = [
+  'switchport trunk allowed vlan add 5',
+  'switchport trunk allowed vlan 5',
+  'switchport trunk allowed vlan all',
 ];
 /** Lines that begin with `top` are not of the section, but stand beside it, perhaps with lines of their own. */
 const top = 'top: ';
@@ -86,6 +99,7 @@ const systems: readonly System[] = [
     isolated: cisco,
     apart: ciscoApart,
     networks: [...ciscoNetworks, subinterface('Ethernet1/1')],
+    whole: [...ciscoLists, 'switchport monitor'],
     print: (lines) => [
       section('Ethernet1/1', lines),
       'Name: Ethernet1/1\n  Switchport: Enabled\n  Operational Mode: down\n  Access Mode VLAN: 1 (default)',
@@ -98,7 +112,9 @@ const systems: readonly System[] = [
     isolated: cisco,
     apart: ciscoApart,
     networks: [...ciscoNetworks, subinterface('GigabitEthernet1/0/1')],
-    print: (lines) => [section('GigabitEthernet1/0/1', lines), '1 default active', '', ''],
+    whole: ciscoLists,
+    ...elsewhereLines.iosXe,
+    print: (lines, elsewhere) => [section('GigabitEthernet1/0/1', lines), '1 default active', '', elsewhere.join('\n')],
   },
   {
     os: eos,
@@ -106,11 +122,14 @@ const systems: readonly System[] = [
     isolated: cisco,
     apart: ciscoApart,
     networks: [...ciscoNetworks, subinterface('Ethernet1')],
-    print: (lines) => [
+    whole: ciscoLists,
+    ...elsewhereLines.eos,
+    print: (lines, elsewhere) => [
       '{"switchports":{"Ethernet1":{"enabled":true,"switchportInfo":{"mode":"trunk","trunkAllowedVlans":"NONE"}}}}',
       '{"vlans":{"1":{}}}',
       JSON.stringify({
         cmds: {
+          ...Object.fromEntries(elsewhere.map((line) => [line, null])),
           'interface Ethernet1': { cmds: Object.fromEntries(within(lines).map((line) => [line, null])) },
           ...Object.fromEntries(
             tops(lines).map((text) => {
@@ -321,23 +340,30 @@ test('each system that is read by its lines is here', () => {
 
 test.each(systems.map((system) => [system.os.name, system] as const))(
   '%s',
-  (_, { os, port, isolated, apart, networks, print }) => {
-    const reads = (lines: readonly string[]): boolean =>
-      isIsolated(os.read.parse(print(lines)).ports.get(port) ?? 'other');
+  (_, { os, port, isolated, apart, networks, whole = [], elsewhere = [], elsewhereApart = [], print }) => {
+    const reads = (lines: readonly string[], more: readonly string[] = []): boolean =>
+      isIsolated(os.read.parse(print(lines, more)).ports.get(port) ?? 'other');
     const word = fc.stringMatching(/^[a-z]{1,6}[0-9]{1,3}$/);
-    const line = (from: readonly string[]) => fc.constantFrom(...from);
+    const begun = fc.tuple(fc.constantFrom(...networks), word).map(([begins, last]) => `${begins} ${last}`);
+    const line = whole.length === 0 ? begun : fc.oneof(begun, fc.constantFrom(...whole));
     expect(reads(isolated)).toBe(true);
     fc.assert(
-      fc.property(
-        fc.subarray([...apart]),
-        fc.array(fc.tuple(line(networks), word), { minLength: 1, maxLength: 3 }),
-        (more, drawn) => {
-          expect(reads([...isolated, ...more])).toBe(true);
-          const unknown = drawn.map(([begins, last]) => `${begins} ${last}`);
-          expect(reads([...isolated, ...more, ...unknown])).toBe(false);
-          expect(reads([...unknown, ...more, ...isolated])).toBe(false);
-        },
-      ),
+      fc.property(fc.subarray([...apart]), fc.array(line, { minLength: 1, maxLength: 3 }), (more, unknown) => {
+        expect(reads([...isolated, ...more])).toBe(true);
+        expect(reads([...isolated, ...more, ...unknown])).toBe(false);
+        expect(reads([...unknown, ...more, ...isolated])).toBe(false);
+      }),
+    );
+    for (const each of elsewhere) expect([each, reads(isolated, [each])]).toEqual([each, false]);
+    for (const each of elsewhereApart) expect([each, reads(isolated, [each])]).toEqual([each, true]);
+    if (elsewhere.length === 0) return;
+    const drawn = fc.array(fc.constantFrom(...elsewhere), { minLength: 1, maxLength: 3 });
+    fc.assert(
+      fc.property(fc.subarray([...apart]), fc.shuffledSubarray([...elsewhereApart]), drawn, (more, others, named) => {
+        expect(reads([...isolated, ...more], others)).toBe(true);
+        expect(reads([...isolated, ...more], [...named, ...others])).toBe(false);
+        expect(reads([...more, ...isolated], [...others, ...named])).toBe(false);
+      }),
     );
   },
 );
