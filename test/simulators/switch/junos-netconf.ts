@@ -45,6 +45,8 @@ function linesOf(operation: XmlElement, isInherited: boolean): readonly string[]
   if (name === 'unlock') return ['exit configuration-mode'];
   if (name === 'discard-changes') return ['rollback 0'];
   if (name === 'get-configuration') {
+    if (isInherited && operation.children.length === 0)
+      return ['show configuration | display inheritance no-comments | display set | match "."'];
     const part = elementsAt(operation, 'configuration')[0]?.children[0]?.name;
     const inherited = isInherited ? '| display inheritance no-comments ' : '';
     return [part === undefined ? 'show | compare' : `show configuration ${part} ${inherited}| display set`];

@@ -159,10 +159,17 @@ function operational(state: JunosState, command: string): string {
       '\n',
     );
   }
-  const shown =
-    /^show configuration (interfaces|vlans|switch-options) (\| display inheritance no-comments )?\| display set$/.exec(
-      command,
-    );
+  const picked = /^show configuration \| display inheritance no-comments \| display set \| match "(.*)"$/.exec(
+    command,
+  )?.[1];
+  if (picked !== undefined)
+    return [...state.running, ...state.inherited]
+      .map((line) => `set ${line}`)
+      .filter((line) => new RegExp(picked).test(line))
+      .join('\n');
+  const shown = /^show configuration (interfaces|vlans) (\| display inheritance no-comments )?\| display set$/.exec(
+    command,
+  );
   if (shown)
     return [...state.running, ...(shown[2] ? state.inherited : [])]
       .filter((line) => line.startsWith(`${shown[1]} `))

@@ -16,6 +16,11 @@ const operations: readonly (readonly [RegExp, (match: RegExpExecArray) => readon
       `<get-configuration format="set"${inheritance ? ' inherit="inherit"' : ''} database="committed"><configuration><${part}/></configuration></get-configuration>`,
     ],
   ],
+  // all of it: a part that this model lacks would be an error
+  [
+    /^show configuration \| display inheritance no-comments \| display set \| match /,
+    () => ['<get-configuration format="set" inherit="inherit" database="committed"/>'],
+  ],
   [/^show system commit$/, () => ['<get-commit-information format="text"/>']],
   [/^configure exclusive$/, () => ['<lock><target><candidate/></target></lock>']],
   [/^exit configuration-mode$/, () => ['<discard-changes/>', '<unlock><target><candidate/></target></unlock>']],

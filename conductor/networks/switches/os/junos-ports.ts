@@ -1,6 +1,7 @@
 import { type FoundVlans, isolated, portVlans, readVlan, readVlans } from '#conductor/model/port-vlans.ts';
 import { carriedBy, type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/known-ports.ts';
-import { rangesNaming } from '#conductor/networks/switches/os/junos-ranges.ts';
+import { type NamingLine, namingLines } from '#conductor/networks/switches/os/junos-elsewhere.ts';
+import { isInRange, isWildcard, mayMean, rangesIn } from '#conductor/networks/switches/os/junos-ranges.ts';
 
 /** What ports of Junos are, from lines of `display set`: with what they inherit, and without. Pure. */
 
@@ -12,7 +13,8 @@ export interface JunosTexts {
   readonly vlans: string;
   /** Of interfaces, as written; `undefined` where it was not asked. */
   readonly written: string | undefined;
-  readonly switchOptions: string;
+  /** The answer to `elsewhereCommand`. */
+  readonly elsewhere: string;
 }
 
 const switching = 'unit 0 family ethernet-switching';
@@ -35,22 +37,22 @@ const words: KnownWords = {
 };
 const putsIntoNetwork = new RegExp(`^(${switching}|native-vlan-id |(gig)?ether-options 802\\.3ad |unit |family )`);
 
-export function readJunosPorts({ terse, inherited, vlans, written, switchOptions }: JunosTexts) {
+export function readJunosPorts({ terse, inherited, vlans, written, elsewhere }: JunosTexts) {
   // the port itself, not its units
   const names = [...terse.matchAll(/^((?:ge|mge|xe|et)-[\d/:]+|ae\d+)\s/gm)].map((match) => match[1] ?? '');
   const active = linesByPort(inherited);
-  const own = linesByPort(written ?? inherited);
+  const config = written ?? inherited;
+  const own = linesByPort(config);
+  const allRanges = rangesIn(config);
+  const outside = [...namingLines(elsewhere), ...wildcardLines(`${inherited}\n${config}`)];
   const numbers = numbersOf(vlans);
   const live = new Set([...terse.matchAll(/^(\S+)\.\d+[ \t]+\S+[ \t]+\S+[ \t]+\S/gm)].map((match) => match[1] ?? ''));
   const naming = [...vlans.matchAll(/^set vlans (\S+) interface "?([^\s"]+?)"?(?:\.\d+)?(?: .*)?$/gm)];
   const vlanNaming = (portId: string): string | undefined =>
-    naming.find(([, , name = '']) => mayMean(name, portId))?.[1];
+    naming.find(([, , name = '']) => mayMean(name, portId, allRanges))?.[1];
   const asWritten = linesOf(written ?? '');
   const isUnexpanded =
     written !== undefined && hasGroups(written) && [...linesOf(inherited)].every((line) => asWritten.has(line));
-  const phones = new Set(
-    [...switchOptions.matchAll(/ voip interface (\S+?)(?:\.\d+)?(?: |$)/gm)].map((match) => match[1] ?? ''),
-  );
   const fixed = new Map<string, string>();
   const sections = names.map((portId) => {
     const lines = active.get(portId) ?? [];
@@ -58,16 +60,20 @@ export function readJunosPorts({ terse, inherited, vlans, written, switchOptions
     const vlan = vlanNaming(portId);
     const given = lines.filter((line) => putsIntoNetwork.test(line) && !mine.includes(line));
     const isGroup = (line: string): boolean => line.startsWith('apply-groups ');
-    const ranges = rangesNaming(written ?? inherited, portId).filter(({ lines: its }) =>
-      its.some((line) => putsIntoNetwork.test(line) || (isGroup(line) && (given.length > 0 || written === undefined))),
+    const ranges = allRanges.filter(
+      (range) =>
+        isInRange(range, portId) &&
+        range.lines.some(
+          (line) => putsIntoNetwork.test(line) || (isGroup(line) && (given.length > 0 || written === undefined)),
+        ),
     );
-    const why = whyFixed(portId, { given, ranges: ranges.map(({ name }) => name), mine, vlan });
+    const isSwitched = lines.some((line) => line.startsWith(switching));
+    const isMeant = (name: string): boolean =>
+      name === 'access-ports' ? isSwitched : mayMean(name, portId, allRanges);
+    const others = outside.flatMap(({ line, names: its }) => (its.some(isMeant) ? line : []));
+    const why = whyFixed(portId, { given, ranges: ranges.map(({ name }) => name), mine, vlan, others });
     if (why !== undefined) fixed.set(portId, why);
-    const isPhone =
-      phones.has(portId) ||
-      phones.has('all') ||
-      (phones.has('access-ports') && lines.some((line) => line.startsWith(switching)));
-    const isSeen = given.length > 0 || lines.some((line) => line.startsWith(switching));
+    const isSeen = given.length > 0 || isSwitched;
     // what was asked for and is not there was not expanded
     const unseen = [
       ...(ranges.length > 0 && !isSeen ? ranges.map(({ name }) => `interface-range ${name}`) : []),
@@ -75,7 +81,7 @@ export function readJunosPorts({ terse, inherited, vlans, written, switchOptions
       ...(isUnexpanded && !isSeen ? ['apply-groups, of which nothing is shown'] : []),
       ...mine.filter((line) => putsIntoNetwork.test(line) && !lines.includes(line)),
       ...(vlan === undefined ? [] : [`vlans ${vlan} interface ${portId}`]),
-      ...(isPhone ? [`switch-options voip interface ${portId}`] : []),
+      ...others,
     ];
     return [portId, [...lines, ...unseen.map((line) => `unseen: ${line}`)]] as const;
   });
@@ -96,9 +102,15 @@ export function readJunosPorts({ terse, inherited, vlans, written, switchOptions
   };
 }
 
-/** Whether a name of an interface, as VLANs have it, may mean the port: its own, or one of a form that names several. */
-function mayMean(name: string, portId: string): boolean {
-  return name === portId || !/^([a-z]+-[\d/:]+|ae\d+|irb|vlan)$/.test(name);
+/** Of `set interfaces <ge-*> …`, which stands for several. */
+function wildcardLines(config: string): NamingLine[] {
+  return [...linesByPort(config)].flatMap(([name, lines]) =>
+    isWildcard(name)
+      ? [...new Set(lines)].flatMap((line) =>
+          words.apart.some((form) => form.test(line)) ? [] : { line: `interfaces ${name} ${line}`, names: [name] },
+        )
+      : [],
+  );
 }
 
 function hasGroups(config: string): boolean {
@@ -138,13 +150,16 @@ interface Inherited {
   readonly ranges: readonly string[];
   readonly mine: readonly string[];
   readonly vlan: string | undefined;
+  readonly others: readonly string[];
 }
 
 /** Why deleting the port's own lines would not take it out of its networks. */
-function whyFixed(portId: string, { given, ranges, mine, vlan }: Inherited): string | undefined {
+function whyFixed(portId: string, { given, ranges, mine, vlan, others }: Inherited): string | undefined {
   if (ranges.length > 0)
     return `its VLANs come from interface-range ${ranges.join(', ')}: take the port out of the range (delete interfaces interface-range ${ranges[0]} member …)`;
   if (vlan !== undefined) return `vlans ${vlan} names it: delete vlans ${vlan} interface ${portId}`;
+  const other = others.find((line) => !line.startsWith(`switch-options voip interface ${portId}.0`));
+  if (other !== undefined) return `"${other}" names it: take that away, or leave the port out of it`;
   if (given.length === 0) return undefined;
   const groups = mine.flatMap((line) => /^apply-groups (\S+)$/.exec(line)?.[1] ?? []);
   const from = groups.length === 0 ? 'a group that apply-groups names above it' : `group ${groups.join(', ')}`;

@@ -1,20 +1,45 @@
 /** Interface ranges of Junos: what they give to the ports that they name. Pure. */
 
-interface InterfaceRange {
+export interface InterfaceRange {
   readonly name: string;
-  /** Without those that name ports. */
+  /** `member ge-0/0/[1-5]` */
+  readonly members: readonly string[];
+  /** The others. */
   readonly lines: readonly string[];
 }
 
-/** Ranges that name the port, from lines of `display set`. */
-export function rangesNaming(config: string, portId: string): InterfaceRange[] {
+/** From lines of `display set`. */
+export function rangesIn(config: string): InterfaceRange[] {
   const lines = config.matchAll(/^set interfaces interface-range (\S+) (.*?)\s*$/gm);
-  return [...Map.groupBy(lines, (line) => line[1] ?? '')].flatMap(([name, its]) => {
+  return [...Map.groupBy(lines, (line) => line[1] ?? '')].map(([name, its]) => {
     const texts = its.map((line) => line[2] ?? '');
-    const names = texts.filter((text) => text.startsWith('member'));
-    if (!names.some((text) => isNamed(text, portId))) return [];
-    return [{ name, lines: texts.filter((text) => !names.includes(text)) }];
+    const members = texts.filter((text) => text.startsWith('member'));
+    return { name, members, lines: texts.filter((text) => !members.includes(text)) };
   });
+}
+
+export function isInRange(range: InterfaceRange, portId: string): boolean {
+  return range.members.some((text) => isNamed(text, portId));
+}
+
+/** Names of single interfaces, units among them. */
+const oneInterface = /^([a-z]+-[\d/:]+|(ae|reth|irb|vlan|lo|me|em|vme|fxp|st|ps|pp|vt|vtep|fab|dsc|jsrv)\d*)(\.\d+)?$/;
+
+/**
+ * Whether a name of an interface, as other parts have it, may mean the port: its own, a range that names it, `<ge-*>`, `all`.
+ * A form that is not known may.
+ */
+export function mayMean(name: string, portId: string, ranges: readonly InterfaceRange[]): boolean {
+  if (oneInterface.test(name)) return name.replace(/\.\d+$/, '') === portId;
+  const range = ranges.find((each) => each.name === name);
+  if (range) return isInRange(range, portId);
+  const [, form] = /^<?([\w/:*-]+)(?:\.[\d*]+)?>?$/.exec(name) ?? [];
+  return form === undefined || !form.includes('*') || patternOf(form).test(portId);
+}
+
+/** Interfaces that stand for several: `set interfaces <ge-*> …`. */
+export function isWildcard(name: string): boolean {
+  return /[<*?[{]/.test(name);
 }
 
 /** `member ge-0/0/[1-5]`, `member "ge-*"`, `member-range ge-0/0/1 to ge-0/0/11`. A form that is not known may name any port. */
@@ -27,12 +52,16 @@ function isNamed(text: string, portId: string): boolean {
   }
   const pattern = /^member "?([^\s"]+)"?$/.exec(text)?.[1];
   if (pattern === undefined || /[^\w/:.,\-*[\]]/.test(pattern)) return true;
+  return patternOf(pattern).test(portId);
+}
+
+function patternOf(pattern: string): RegExp {
   const parts = pattern.match(/\[[\d,-]+\]|\*|[^[\]*]+|[[\]]/g) ?? [];
   const form = parts.map((part) => {
     if (part === '*') return '\\S*';
     return part.startsWith('[') && part.length > 1 ? part : part.replace(/[.+?^${}()|\\]/g, '\\$&');
   });
-  return new RegExp(`^${form.map(numberSet).join('')}$`).test(portId);
+  return new RegExp(`^${form.map(numberSet).join('')}$`);
 }
 
 /** `[0-15,20]` is a set of numbers, not of characters. */

@@ -3,8 +3,9 @@ import { endOfInput, shell } from '#conductor/networks/switches/command-line/she
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { junosNetconf } from '#conductor/networks/switches/netconf/junos-netconf.ts';
+import { elsewhereCommand } from '#conductor/networks/switches/os/junos-elsewhere.ts';
 import { readJunosPorts } from '#conductor/networks/switches/os/junos-ports.ts';
-import { rangesNaming } from '#conductor/networks/switches/os/junos-ranges.ts';
+import { isInRange, rangesIn } from '#conductor/networks/switches/os/junos-ranges.ts';
 
 /** What a terminal takes at once for sure. */
 const linesOfBlock = 64;
@@ -36,10 +37,10 @@ export const junos: SwitchOs = {
       'show configuration interfaces | display inheritance no-comments | display set',
       'show configuration vlans | display inheritance no-comments | display set',
       'show configuration interfaces | display set',
-      'show configuration switch-options | display set',
+      elsewhereCommand,
     ],
-    parse: ([terse = '', inherited = '', vlans = '', written, switchOptions = '']) =>
-      readJunosPorts({ terse, inherited, vlans, written, switchOptions }),
+    parse: ([terse = '', inherited = '', vlans = '', written, elsewhere = '']) =>
+      readJunosPorts({ terse, inherited, vlans, written, elsewhere }),
   },
   isolate: (portIds) => portIds.flatMap(withoutVlans),
   access: (portIds, vlan) =>
@@ -72,8 +73,10 @@ export const junos: SwitchOs = {
       );
       const paired = new Set([...config.matchAll(/^set interfaces (ae\d+) esi /gm)].map((set) => set[1]));
       const ports = [...terse.matchAll(/^(\w+-[\d/:]+)\s/gm)].map((match) => match[1] ?? '');
+      const ranges = rangesIn(config);
       const byRange = ports.flatMap((portId) =>
-        rangesNaming(config, portId)
+        ranges
+          .filter((range) => isInRange(range, portId))
           .flatMap(({ lines }) => lines)
           .flatMap((line) => {
             const name = /^(?:gig)?ether-options 802\.3ad (ae\d+)$/.exec(line)?.[1];

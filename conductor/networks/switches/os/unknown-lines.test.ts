@@ -234,9 +234,16 @@ const systems: readonly System[] = [
       'flexible-vlan-tagging',
       'vlan-tagging',
     ],
-    print: (lines) => {
-      const set = lines.map((line) => `set interfaces ge-0/0/1 ${line}`).join('\n');
-      return ['ge-0/0/1                up    up', set, 'set vlans x vlan-id 7', set, ''];
+    ...elsewhereLines.junos,
+    print: (lines, elsewhere) => {
+      const ranges = ['edge member ge-0/0/[0-3]', 'others member ge-0/0/9'].map(
+        (range) => `interfaces interface-range ${range}`,
+      );
+      const all = [...lines.map((line) => `interfaces ge-0/0/1 ${line}`), ...ranges, ...elsewhere];
+      const set = (form: RegExp) => all.flatMap((line) => (form.test(line) ? `set ${line}` : [])).join('\n');
+      const interfaces = set(/^interfaces /);
+      const vlans = `set vlans x vlan-id 7\n${set(/^vlans /)}`;
+      return ['ge-0/0/1                up    up', interfaces, vlans, interfaces, set(/^(?!interfaces |vlans )/)];
     },
   },
   {

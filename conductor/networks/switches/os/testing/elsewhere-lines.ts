@@ -37,4 +37,38 @@ export const elsewhereLines = {
       'destination Ethernet3/1-4,7',
     ].map((rest) => `monitor session 1 ${rest}`),
   },
+  junos: {
+    elsewhere: [
+      ...['ge-0/0/1.0', 'ge-0/0/1', 'all', 'edge', 'ghost', '<ge-*>', '<*>', 'ge-0/0/*', '<ge-0/0/[0-3]>'].flatMap(
+        (name) => [
+          `switch-options voip interface ${name} vlan phones`,
+          `protocols dot1x authenticator interface ${name} supplicant multiple`,
+          `vlans x interface ${name}`,
+        ],
+      ),
+      'ethernet-switching-options voip interface edge vlan phones',
+      'forwarding-options analyzer m output interface ge-0/0/1.0',
+      'forwarding-options port-mirroring family ethernet-switching output interface ge-0/0/1.0',
+      'ethernet-switching-options analyzer m output interface ge-0/0/1',
+      'protocols mvrp interface all',
+      'protocols dot1x authenticator static 00:00:5e:00:53:01 vlan-assignment x interface ge-0/0/1.0',
+      'routing-instances r vlans x interface ge-0/0/1.0',
+      ...['<ge-*>', '<*>', 'ge-*', '<ge-0/0/?>', '<{ge,xe}-*>'].flatMap((name) => [
+        `interfaces ${name} unit 0 family ethernet-switching vlan members x`,
+        `interfaces ${name} unit <*> family ethernet-switching`,
+        `interfaces ${name} native-vlan-id 7`,
+      ]),
+    ],
+    elsewhereApart: [
+      'switch-options voip interface ge-0/0/10.0 vlan phones',
+      'switch-options voip interface others vlan phones',
+      'switch-options interface ge-0/0/1.0 interface-mac-limit 5',
+      'forwarding-options analyzer m input ingress interface ge-0/0/1.0',
+      'forwarding-options analyzer m output interface ge-0/0/7.0',
+      'protocols dot1x authenticator interface <xe-*> supplicant single',
+      'protocols rstp interface all',
+      'interfaces <xe-*> unit 0 family ethernet-switching vlan members x',
+      'interfaces <ge-*> mtu 9216',
+    ],
+  },
 } as const satisfies Readonly<Record<string, ElsewhereLines>>;
