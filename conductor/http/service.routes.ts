@@ -106,6 +106,7 @@ type Finding = string | undefined;
 /** `/healthz`, `/readyz` and `/metrics`. */
 export function healthRoutes(app: ApiApp, context: HttpContext): void {
   const findDatabaseFault = remembering(() => checkDatabase(context));
+  const findLoss = remembering(() => context.database.loss().catch(() => undefined));
   const scrapeOnce = sharing(() => scrape(context));
 
   app.openapi(health, (c) => c.json({ status: 'ok', checks: { process: 'ok' } }));
@@ -119,6 +120,8 @@ export function healthRoutes(app: ApiApp, context: HttpContext): void {
     };
     const isReady = Object.values(findings).every((finding) => finding === undefined);
     // no reason to send requests elsewhere
+    const loss = await findLoss();
+    if (loss !== undefined) findings['answered'] = loss;
     if (context.dhcp) findings['dhcp'] = context.dhcp.trouble();
     const check = (finding: Finding): Check => (finding === undefined ? 'ok' : 'failed');
     const failed = Object.entries(findings).filter(([, finding]) => finding !== undefined);

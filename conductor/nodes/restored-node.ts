@@ -18,7 +18,7 @@ export function requireKnownMachine(node: Restored, verb: ProvisionVerb): void {
   if (node.fault !== nodeFaults.restored || isWordOnRestored(node, provisionVerbs[verb].event)) return;
   throw new AppError(
     'invalid_argument',
-    `Node ${node.uuid} was restored from a dump, and nothing says what its machine does now: '${verb}' is not possible. ${waysOut(node)}`,
+    `Node ${node.uuid} was restored from a dump, or from a standby that was behind, and nothing says what its machine does now: '${verb}' is not possible. ${waysOut(node)}`,
   );
 }
 
@@ -39,7 +39,7 @@ export async function requireAgentSinceRestore(tx: Transaction, node: Restored):
   if (!open || open.heardAt !== null) return;
   throw new AppError(
     'conflict',
-    `Node ${node.uuid} was restored from a dump in the middle of its ${open.kind}, and no agent has called in since: going ` +
+    `Node ${node.uuid} was restored from a dump, or from a standby that was behind, in the middle of its ${open.kind}, and no agent has called in since: going ` +
       `on would power off whatever runs there now. ${waysOut(node)}`,
   );
 }

@@ -45,9 +45,9 @@ test('what a platform sets of traces keeps no conductor that sends none from its
 });
 
 test.each(['postgres://u:p@a,b/baton', 'postgresql://a:5432,b:5432/baton', 'postgres:///baton?host=a,b'])(
-  'several hosts in DATABASE_URL are refused: %s',
+  'several hosts in DATABASE_URL are refused unless the one that takes writes is asked for: %s',
   (url) => {
-    expect(() => readConfig({ DATABASE_URL: url })).toThrow('DATABASE_URL: must name one host');
+    expect(() => readConfig({ DATABASE_URL: url })).toThrow('DATABASE_URL: must say which server takes writes');
     expect(() => readConfig({ DATABASE_URL: url })).not.toThrow('u:p');
   },
 );

@@ -6,6 +6,7 @@ import { authEnvironment } from '#conductor/auth/auth-settings.ts';
 import { dhcpEnvironment } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { clusterEnvironment } from '#conductor/cluster/cluster-settings.ts';
 import { conductorEnvironment } from '#conductor/kernel/conductors/conductor-settings.ts';
+import { namesPrimary } from '#conductor/kernel/db/hosts.ts';
 import { traceEnvironment } from '#conductor/kernel/traces/trace-settings.ts';
 import { webhookEnvironment } from '#conductor/webhooks/webhook-settings.ts';
 
@@ -27,16 +28,18 @@ export const Environment = z.object({
   BATON_DATA_DIR: z
     .string()
     .default('/var/lib/baton')
-    .describe('directory of the private PostgreSQL server and the key of its secrets'),
+    .describe(
+      'directory of the private PostgreSQL server and the key of its secrets; with `DATABASE_URL`, of what the database has answered',
+    ),
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, 'must be a postgres:// URL')
     .refine(
-      namesOneHost,
-      'must name one host: several are not supported; name an address that always leads to the primary server (a proxy, a virtual address)',
+      namesPrimary,
+      'must say which server takes writes: of several hosts, postgres://…@one:5432,two:5432/baton?target_session_attrs=read-write; or name an address that always leads to it (a proxy, a virtual address)',
     )
     .optional()
-    .describe('PostgreSQL to use in place of a private server'),
+    .describe('PostgreSQL to use in place of a private server; of several hosts the one that takes writes'),
   BATON_POSTGRESQL_USER: z
     .string()
     .min(1)
@@ -185,10 +188,4 @@ export function describeSettings(): { name: string; meaning: string; default: st
       default: isHostName ? 'the host name' : value === undefined || value === '' ? '' : String(value),
     };
   });
-}
-
-function namesOneHost(url: string): boolean {
-  const authority = /^[a-z]+:\/\/([^/?]*)/.exec(url)?.[1] ?? '';
-  const host = authority.slice(authority.lastIndexOf('@') + 1);
-  return !host.includes(',') && !/[?&]host=[^&]*(,|%2c)/i.test(url);
 }

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
 import { createConsoles } from '#conductor/agents/consoles.ts';
@@ -135,6 +136,8 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
     options.database ??
     (await openDatabase({
       url: config.databaseUrl,
+      conductorName: config.conductorName,
+      memoryFile: join(config.dataDirectory, `answered-${encodeURIComponent(config.conductorName)}.json`),
       dataDirectory: config.dataDirectory,
       user: config.postgresqlUser,
       binDirectory: config.postgresqlBinDirectory,

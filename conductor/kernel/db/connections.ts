@@ -10,12 +10,15 @@ import {
   type QueryResult,
   types,
 } from 'pg';
+import type { Mark } from '#conductor/kernel/db/answered.ts';
 import { ArrayQuery } from '#conductor/kernel/db/array-query.ts';
 import { together } from '#conductor/kernel/db/batches.ts';
+import { aim, type Server, serverOf } from '#conductor/kernel/db/hosts.ts';
 import { JoinedQuery, joinStatements } from '#conductor/kernel/db/joined-query.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { collectRows, keepAliveInitialDelayMillis, writeRows } from '#conductor/kernel/db/session.ts';
 import { casing, dialect, type Send, sendBy } from '#conductor/kernel/db/statement.ts';
+import { markText } from '#conductor/kernel/db/timeline.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const connectMs = 10_000;
@@ -32,6 +35,10 @@ export interface PoolOptions {
   readonly answerMs: number;
   /** Sees every error that a statement ends with. */
   readonly onError?: (error: unknown) => void;
+  /** Of a server that may be followed by another: looks at each new connection, which is of no use when it throws. */
+  readonly look?: (query: (text: string, values?: readonly string[]) => Promise<QueryResult>) => Promise<void>;
+  /** Hears what a transaction that was answered says of itself (`markText`). */
+  readonly onAnswered?: (mark: Mark) => void;
 }
 
 /**
@@ -60,9 +67,10 @@ export function openConnections(url: string, options: PoolOptions): Connections 
     names.set(text, name);
     return name;
   };
-  const PreparingClient = preparingClient(nameOf, options.onError);
+  const server = serverOf(url);
+  const PreparingClient = preparingClient(nameOf, server, options);
   const pool = new Pool({
-    connectionString: url,
+    connectionString: server.connectionString,
     max: 10,
     pipeline: true,
     keepAlive: true,
@@ -77,7 +85,9 @@ export function openConnections(url: string, options: PoolOptions): Connections 
   });
   pool.on('error', () => undefined); // an idle connection was cut: the next statement opens another
   // no `schema`: with it every transaction makes an object for each table, which nobody reads
-  const db = Object.assign(drizzle(pool, { casing }), { transaction: transactionsOf(pool, nameOf) });
+  const db = Object.assign(drizzle(pool, { casing }), {
+    transaction: transactionsOf(pool, nameOf, options.onAnswered),
+  });
   return {
     db: sendBy(db, senderOn(pool)),
     inOrder: inOrderOn(pool),
@@ -91,7 +101,7 @@ type Query = (config: unknown, values?: unknown, callback?: Callback) => Promise
 type Connect = (callback?: Callback) => Promise<unknown> | undefined;
 
 /** pg's client, with statements that have names, and errors that show whether the connection was lost. */
-function preparingClient(nameOf: NameOf, onError: PoolOptions['onError']) {
+function preparingClient(nameOf: NameOf, server: Server, { onError, look }: PoolOptions) {
   const failed = (error: unknown): unknown => {
     const known = withCode(error);
     onError?.(known);
@@ -111,7 +121,17 @@ function preparingClient(nameOf: NameOf, onError: PoolOptions['onError']) {
       // cut while it is taken and no statement runs: the next one on it fails, while an error that nobody hears ends the process
       this.on('error', () => undefined);
       const query = super.query.bind(this) as Query;
-      const connect = super.connect.bind(this) as Connect;
+      const connect = super.connect.bind(this) as () => Promise<unknown>;
+      const connectWell = async (): Promise<void> => {
+        await aim(this, server);
+        await connect();
+        try {
+          await look?.((text, values) => query({ text, values: [...(values ?? [])] }) as Promise<QueryResult>);
+        } catch (error) {
+          this.end().catch(ignore);
+          throw error;
+        }
+      };
       Object.assign(this, {
         query: ((config, values, callback) => {
           writeAtOnce(this);
@@ -123,7 +143,12 @@ function preparingClient(nameOf: NameOf, onError: PoolOptions['onError']) {
             void query(prepared, undefined, (error, result) => (error ? reject(failed(error)) : resolve(result)));
           });
         }) satisfies Query,
-        connect: ((callback) => (callback ? connect(after(callback)) : connect()?.catch(rethrow))) satisfies Connect,
+        connect: ((callback) => {
+          const connected = connectWell();
+          if (!callback) return connected.catch(rethrow);
+          connected.then(() => after(callback)(null), after(callback));
+          return undefined;
+        }) satisfies Connect,
       });
     }
 
@@ -184,6 +209,7 @@ function withCode(error: unknown): unknown {
   });
 }
 
+type Marked = Omit<Mark, 'xid'> & { readonly xid: string | null };
 type Work = (tx: Transaction) => Promise<unknown>;
 type NoTables = Record<string, never>;
 
@@ -210,7 +236,7 @@ function inOrderOn(pool: Pool): InOrder {
  * `begin` fails, answers the failure of `rollback` in place of what went wrong, and reports success when a failed
  * statement was ignored. What is sent when the transaction has ended is refused: it would stand on its own.
  */
-function transactionsOf(pool: Pool, nameOf: NameOf): Queryable['transaction'] {
+function transactionsOf(pool: Pool, nameOf: NameOf, onAnswered: PoolOptions['onAnswered']): Queryable['transaction'] {
   const transaction = async (work: Work): Promise<unknown> => {
     const client = await pool.connect();
     client.on('error', ignore); // a connection may be lost between two statements: the next one is refused
@@ -232,9 +258,13 @@ function transactionsOf(pool: Pool, nameOf: NameOf): Queryable['transaction'] {
       const result = await work(sendBy(tx, senderOn(within)));
       const written = writeRows(tx, () => state.sent);
       state.hasEnded = true;
+      // with the commit, and without a round trip of its own
+      const mark = onAnswered && (statements.ask({ text: markText, name: 'mark' }) as Promise<QueryResult<Marked>>);
       const commit = statements.ask({ text: 'commit', name: 'commit' }) as Promise<QueryResult>;
-      await together([...written, commit]);
+      await together([...written, ...(mark ? [mark] : []), commit]);
       const { command } = await commit;
+      const [marked] = (await mark)?.rows ?? [];
+      if (marked && marked.xid !== null) onAnswered?.({ xid: marked.xid, lsn: marked.lsn });
       if (command !== 'COMMIT') throw new AppError('internal', 'a statement of the transaction had failed unnoticed');
       return result;
     } catch (error) {

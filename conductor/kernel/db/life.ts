@@ -34,6 +34,8 @@ export interface BeatingLife extends Life {
   look(): void;
   /** From now on it is dead unless it beats. */
   begin(): void;
+  /** Ends all that goes by this life; what is begun later goes by another. */
+  breakOff(): void;
   end(): void;
 }
 
@@ -58,6 +60,9 @@ export function createLife(beats: BigInt64Array): BeatingLife {
     look,
     begin: () => {
       state.timer ??= setInterval(revive, 250);
+    },
+    breakOff: () => {
+      state.period.abort(new AppError('lease_lost', 'the database has forgotten what was answered last'));
     },
     end: () => {
       clearInterval(state.timer);

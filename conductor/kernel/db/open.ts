@@ -3,6 +3,7 @@ import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate } from 'drizzle-orm/node-postgres/migrator';
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
+import { rememberAnswers } from '#conductor/kernel/db/answered.ts';
 import { type InOrder, openConnections } from '#conductor/kernel/db/connections.ts';
 import { watchWrites } from '#conductor/kernel/db/faults.ts';
 import type { Life } from '#conductor/kernel/db/life.ts';
@@ -10,6 +11,7 @@ import { type PrivateServer, startPrivateServer } from '#conductor/kernel/db/pri
 import { keepListening, waitForLock, withClient } from '#conductor/kernel/db/session.ts';
 import { createSessionLocks, type SessionLocks } from '#conductor/kernel/db/session-locks.ts';
 import { rowsOf } from '#conductor/kernel/db/statement.ts';
+import { watchTimeline } from '#conductor/kernel/db/timeline.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Log, silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
@@ -68,6 +70,8 @@ export interface Database {
   readonly exclusive: boolean;
   /** What keeps the database from being read and written just now, such as a full disk; `undefined` when nothing does. */
   fault(): Promise<string | undefined>;
+  /** What the database has forgotten though it was answered, and what to do; until all nodes are released. */
+  loss(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
@@ -83,6 +87,9 @@ export interface DatabaseOptions {
   readonly answerSeconds?: number;
   /** No other conductor uses the database: nothing keeps watch over this one's life. Default: of a server of its own. */
   readonly isAlone?: boolean;
+  /** Of a server that may be followed by another: who asks, and the file that says what was answered. Default: memory only. */
+  readonly conductorName?: string;
+  readonly memoryFile?: string;
 }
 
 /** Longer than a statement may take: the server itself is gone, or the way to it. */
@@ -97,9 +104,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const answerMs = (options.answerSeconds ?? answerSeconds) * 1000;
   try {
     const isAlone = options.isAlone ?? url === undefined;
-    if (url !== undefined) return await openUrl(url, { log, answerMs, isAlone, server: undefined });
+    if (url !== undefined) return await openUrl(url, { ...options, log, answerMs, isAlone, server: undefined });
     const server = await startPrivateServer({ dataDirectory, user, binDirectory, log, run });
-    return await openUrl(server.url, { log, answerMs, isAlone, server });
+    return await openUrl(server.url, { log, answerMs, isAlone: true, server });
   } catch (cause) {
     const what = url === undefined ? `the database under ${dataDirectory}` : 'PostgreSQL at DATABASE_URL';
     throw new AppError('unavailable', `open ${what}`, { cause });
@@ -113,19 +120,29 @@ async function openUrl(
     readonly answerMs: number;
     readonly isAlone: boolean;
     readonly server: PrivateServer | undefined;
-  },
+  } & Pick<DatabaseOptions, 'conductorName' | 'memoryFile'>,
 ): Promise<Database> {
   const { log, answerMs, isAlone, server } = options;
   const writes = watchWrites(log);
-  const connections = openConnections(url, { answerMs, onError: writes.onError });
+  const locks = createSessionLocks(url, { isAlone });
+  const answered = server ? undefined : rememberAnswers(options.memoryFile, log);
+  const timeline =
+    answered && watchTimeline(answered, { log, by: options.conductorName ?? '', onLoss: locks.breakOff });
+  const connections = openConnections(url, {
+    answerMs,
+    onError: writes.onError,
+    ...(timeline && answered
+      ? { look: (query) => timeline.look(query), onAnswered: (mark) => answered.add(mark) }
+      : {}),
+  });
   const { db, inOrder } = connections;
   const listener = keepListening(url);
-  const locks = createSessionLocks(url, { isAlone });
   const close = async (): Promise<void> => {
     try {
       await listener.close();
       await locks.close();
       await connections.close();
+      await answered?.close();
     } finally {
       await server?.close();
     }
@@ -149,6 +166,7 @@ async function openUrl(
     count: locks.count,
     exclusive: server !== undefined,
     fault: async () => server?.trouble() ?? (await writes.fault(db)),
+    loss: async () => timeline?.loss(async (text) => ({ rows: rowsOf(await db.execute(sql.raw(text))) as never })),
     close,
   };
 }

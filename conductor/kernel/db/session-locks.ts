@@ -19,6 +19,8 @@ export interface SessionLocks {
   readonly beginLife: () => void;
   /** The session counts as a sign of life: it holds what others go by. @throws Error when it was lost meanwhile */
   readonly count: () => Promise<void>;
+  /** All that this process is at must not go on; what it begins now may. */
+  readonly breakOff: () => void;
   close(): Promise<void>;
 }
 
@@ -144,6 +146,7 @@ export function createSessionLocks(url: string, options: { readonly isAlone?: bo
       life.look();
       await session.ask({ count: true });
     },
+    breakOff: () => life?.breakOff(),
     close: async () => {
       life?.end();
       await session.close();

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { Client, escapeIdentifier } from 'pg';
+import { aim, type Server, serverOf } from '#conductor/kernel/db/hosts.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { retry } from '#shared/retry.ts';
@@ -67,10 +68,11 @@ interface SessionOptions {
 
 /** Work on a connection of its own. @throws AppError `unavailable` when there is none */
 export async function withClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: connectMs });
+  const server = serverOf(url);
+  const client = new Client({ connectionString: server.connectionString, connectionTimeoutMillis: connectMs });
   client.on('error', () => undefined); // the statement fails, too
   try {
-    await client.connect().catch((cause: unknown) => {
+    await connectTo(server, client).catch((cause: unknown) => {
       throw new AppError('unavailable', 'connect to the database', { cause });
     });
     return await work(client);
@@ -79,12 +81,18 @@ export async function withClient<T>(url: string, work: (client: Client) => Promi
   }
 }
 
+async function connectTo(server: Server, client: Client): Promise<void> {
+  await aim(client, server);
+  await client.connect();
+}
+
 /** For what belongs to a connection and not to a statement: locks, `LISTEN`. */
 export function openSession(url: string, { answerMs, onOpen, onLost }: SessionOptions): Session {
   const state: { opened?: Promise<Client> | undefined; isClosed: boolean } = { isClosed: false };
+  const server = serverOf(url);
   const open = async (): Promise<Client> => {
     const client = new Client({
-      connectionString: url,
+      connectionString: server.connectionString,
       connectionTimeoutMillis: connectMs,
       query_timeout: answerMs,
       keepAlive: true,
@@ -95,7 +103,7 @@ export function openSession(url: string, { answerMs, onOpen, onLost }: SessionOp
       state.opened = undefined;
       if (!state.isClosed) onLost?.();
     });
-    await client.connect();
+    await connectTo(server, client);
     try {
       await onOpen?.(client);
     } catch (error) {

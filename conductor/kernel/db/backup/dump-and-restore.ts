@@ -9,9 +9,9 @@ import {
   reachForDump,
   reachForRestore,
 } from '#conductor/kernel/db/backup/reach-database.ts';
+import { holdAllNodes } from '#conductor/kernel/db/hold-all-nodes.ts';
 import { describeNewer, knownMigration } from '#conductor/kernel/db/open.ts';
 import { waitForLock } from '#conductor/kernel/db/session.ts';
-import { nodeFaults } from '#conductor/model/node-words.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Of the tables, as the migrations name it, and of the list of migrations that the database has seen. */
@@ -36,22 +36,7 @@ export function dumpDatabase(settings: BackupSettings, output: NodeJS.WritableSt
   });
 }
 
-const restored = 'restored from a dump: compare it with the machine';
-
-/**
- * A flow that goes on would erase what is on the machines by now, and a power target switch them off. What was read of
- * machines and agents is unknown until it is read again.
- */
-const keepOff = [
-  `update nodes set maintenance = true, fault = '${nodeFaults.restored}', updated_at = now(), power_state = null,
-    target_power_state = null,
-    maintenance_reason = case when maintenance then maintenance_reason else '${restored}' end`,
-  'update agent_sessions set last_heartbeat_at = null',
-  `insert into node_history (uuid, node_uuid, severity, event_type, event, conductor)
-    select gen_random_uuid(), uuid, 'INFO', 'maintenance', 'maintenance on: ${restored}', 'baton database restore' from nodes`,
-];
-/** Of dumps that have them: the conductor migrates older ones later. */
-const laterTargets = ['target_boot_mode', 'target_secure_boot'];
+const reason = 'restored from a dump: compare it with the machine';
 
 const restoreOptions = ['--single-transaction', '--exit-on-error', '--no-owner', '--no-privileges'];
 
@@ -135,23 +120,15 @@ async function restore(database: ReachedDatabase, read: ReadDump, list: string):
     const { connection } = programs;
     const args = [`--dbname=${connection}`, ...restoreOptions, `--use-list=${file}`];
     await programs.stream('pg_restore', args, { input: read() });
-    for (const each of keepOff) await client.query(each);
-    await forgetLaterTargets(database);
+    await holdAllNodes((text, values = []) => client.query(text, [...values]), {
+      reason,
+      by: 'baton database restore',
+    });
     // plans are as good as statistics
     await client.query('analyze');
   } finally {
     await rm(folder, { recursive: true });
   }
-}
-
-async function forgetLaterTargets({ client }: ReachedDatabase): Promise<void> {
-  const { rows } = await client.query<{ name: string }>(
-    `select column_name as name from information_schema.columns
-     where table_schema = 'public' and table_name = 'nodes' and column_name = any($1)`,
-    [laterTargets],
-  );
-  if (rows.length === 0) return;
-  await client.query(`update nodes set ${rows.map(({ name }) => `${name} = null`).join(', ')}`);
 }
 
 async function captured(write: (output: NodeJS.WritableStream) => Promise<void>): Promise<string> {

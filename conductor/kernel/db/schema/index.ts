@@ -10,5 +10,6 @@ export * from '#conductor/kernel/db/schema/receipt.ts';
 export * from '#conductor/kernel/db/schema/site.ts';
 export * from '#conductor/kernel/db/schema/site-action.ts';
 export * from '#conductor/kernel/db/schema/template.ts';
+export * from '#conductor/kernel/db/schema/timeline.ts';
 export * from '#conductor/kernel/db/schema/volume.ts';
 export * from '#conductor/kernel/db/schema/webhook.ts';

@@ -1,0 +1,102 @@
+import { readFileSync } from 'node:fs';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+
+/** A transaction whose end was answered: its number, and a position in the log before that end. */
+export interface Mark {
+  readonly xid: string;
+  readonly lsn: string;
+}
+
+const Memory = z.strictObject({
+  system: z.string(),
+  timeline: z.number().int(),
+  marks: z.array(z.strictObject({ xid: z.string().regex(/^\d+$/), lsn: z.string().regex(/^[0-9A-F]+\/[0-9A-F]+$/) })),
+});
+/** The database as this conductor knows it. */
+export type Memory = Readonly<z.infer<typeof Memory>>;
+
+/** More than there are connections: the newest of all that ended one after the other is among them. */
+const kept = 32;
+const writeEveryMs = 200;
+
+/** What this conductor was answered, in memory and, some tenths of a second later, in a file. */
+export interface Answered {
+  /** `undefined` = it was never answered anything. */
+  memory(): Memory | undefined;
+  /** Goes on from there: what was answered elsewhere is of no use any more. */
+  adopt(where: Pick<Memory, 'system' | 'timeline'>): void;
+  add(mark: Mark): void;
+  close(): Promise<void>;
+}
+
+/**
+ * @param file absent = in memory only
+ * @throws AppError `invalid_argument` for a file that is there and not understood: what it knew must not be forgotten
+ */
+export function rememberAnswers(file: string | undefined, log: Log): Answered {
+  const state: { memory: Memory | undefined; isDue: boolean; writing: Promise<void> | undefined } = {
+    memory: file === undefined ? undefined : read(file),
+    isDue: false,
+    writing: undefined,
+  };
+  const write = async (): Promise<void> => {
+    if (file === undefined || !state.memory) return;
+    state.isDue = false;
+    try {
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(`${file}.new`, JSON.stringify(state.memory), { mode: 0o600 });
+      await rename(`${file}.new`, file);
+    } catch (err) {
+      log.warn(
+        { err, file },
+        'what the database has answered is remembered until this conductor ends, and not written',
+      );
+    }
+  };
+  const writeSoon = (): void => {
+    if (file === undefined || state.isDue) return;
+    state.isDue = true;
+    state.writing ??= (async () => {
+      while (state.isDue) {
+        await new Promise((resolve) => {
+          setTimeout(resolve, writeEveryMs).unref();
+        });
+        await write();
+      }
+      state.writing = undefined;
+    })();
+  };
+  return {
+    memory: () => state.memory,
+    adopt: (where) => {
+      state.memory = { ...where, marks: [] };
+      writeSoon();
+    },
+    add: (mark) => {
+      if (!state.memory) return;
+      state.memory = { ...state.memory, marks: [...state.memory.marks.slice(1 - kept), mark] };
+      writeSoon();
+    },
+    close: write,
+  };
+}
+
+function read(file: string): Memory | undefined {
+  try {
+    return Memory.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    const message = `${file}, which says what the database has answered, can't be read: delete it if you know that the database has lost nothing`;
+    throw new AppError('invalid_argument', message, { cause });
+  }
+}
+
+/** `0/1920948` as a number. Pure. */
+export function positionOf(lsn: string): bigint {
+  const [high = '0', low = '0'] = lsn.split('/');
+  return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`);
+}
