@@ -22,16 +22,17 @@ const words: KnownWords = {
   networks: [
     /^unit 0$/,
     new RegExp(`^${switching}( (interface-mode (access|trunk)|vlan members \\S+))?$`),
+    // alone, as some models leave the factory, it puts the port into the default VLAN
+    new RegExp(`^${switching} (storm-control|recovery-timeout|filter|policer) `),
     /^native-vlan-id \d+$/,
     /^(gigether|ether)-options 802\.3ad ae\d+$/,
   ],
   apart: [
     /^(description|mtu|speed|link-mode|hold-time|traps|no-traps|optics-options|media-type|enable|disable|auto-negotiation) ?/,
     /^(no-auto-negotiation|gratuitous-arp-reply|no-gratuitous-arp-request|fec|forwarding-class|keep-address-and-control) ?/,
-    /^(gigether|ether)-options (?!802\.3ad)/,
+    /^(gigether|ether)-options ((no-)?(auto-negotiation|flow-control|loopback)|configured-flow-control|speed|link-mode|fec|mdi-mode|mru)( |$)/,
     /^(aggregated-ether-options|esi) ?/,
     /^unit 0 (description|traps|no-traps|enable|statistics)( |$)/,
-    new RegExp(`^${switching} (storm-control|recovery-timeout|filter|policer) `),
     /^apply-(groups|groups-except|macro) /,
   ],
 };
