@@ -4,7 +4,7 @@ import { type ChannelWords, membersIn } from '#conductor/networks/switches/comma
 import { byKind } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { carriedBy, knownPorts } from '#conductor/networks/switches/command-line/known-ports.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
-import { mirrorLines } from '#conductor/networks/switches/command-line/port-lists.ts';
+import { mayBeListed, mirrorLines } from '#conductor/networks/switches/command-line/port-lists.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { BondRows, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
@@ -65,9 +65,8 @@ export const eos: SwitchOs = {
       const shown = parseAnswer(Switchports, switchports).switchports;
       // without it `bonds` reads nothing, and the call fails
       const { sections, global } = linesOf(config || '{"cmds":{}}');
-      const monitors = global.filter((line) => line.startsWith('monitor session '));
       const ports = Object.keys(shown).map(
-        (portId) => [portId, [...(sections.get(portId) ?? []), ...mirrorLines(monitors, portId)]] as const,
+        (portId) => [portId, [...(sections.get(portId) ?? []), ...usesOf(global, portId)]] as const,
       );
       return {
         ...knownPorts(
@@ -137,11 +136,28 @@ function linesOf(config: string | undefined) {
           : [],
       ),
     ),
-    global: lines.flatMap(([line, section]) => [
-      line,
-      ...Object.keys(section?.cmds ?? {}).map((below) => `${line} ${below}`),
-    ]),
+    global: linesBelow({ cmds }),
   };
+}
+
+/** `mlag configuration peer-link Ethernet1`: each line behind those that it stands below. */
+function linesBelow(section: unknown, above = ''): string[] {
+  if (typeof section !== 'object' || section === null || !('cmds' in section)) return [];
+  return Object.entries(section.cmds ?? {}).flatMap(([line, below]) => [
+    `${above}${line}`,
+    ...linesBelow(below, `${above}${line} `),
+  ]);
+}
+
+/** Lines outside the port's own that bring it frames of others. */
+function usesOf(global: readonly string[], portId: string): string[] {
+  const monitors = global.filter((line) => line.startsWith('monitor session '));
+  const links = global.flatMap((line) => {
+    const [, name] = /^(?:mlag configuration peer-link|patch panel patch .* interface) ([^\s.]+)/.exec(line) ?? [];
+    // a port's own `mlag 7` is another matter
+    return name !== undefined && mayBeListed(name, portId) ? [`elsewhere: ${line}`] : [];
+  });
+  return [...mirrorLines(monitors, portId), ...links];
 }
 
 /** An access VLAN is shown for trunks, too: the mode decides. */

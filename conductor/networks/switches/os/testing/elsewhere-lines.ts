@@ -22,20 +22,23 @@ export const elsewhereLines = {
   },
   eos: {
     elsewhere: [
-      'Ethernet1',
-      'Ethernet1-4',
-      'Ethernet3/1-4,1',
-      'Ethernet5, Ethernet1',
-      'et1',
-      'Ethernet1-4/1',
-      'Lanz',
-    ].map((list) => `monitor session 1 destination ${list}`),
+      ...['Ethernet1', 'Ethernet1-4', 'Ethernet3/1-4,1', 'Ethernet5, Ethernet1', 'et1', 'Ethernet1-4/1', 'Lanz'].map(
+        (list) => `monitor session 1 destination ${list}`,
+      ),
+      'mlag configuration peer-link Ethernet1',
+      'patch panel patch a connector 1 interface Ethernet1',
+      'patch panel patch a connector 1 interface Ethernet1 dot1q vlan 5',
+      'patch panel patch a connector 1 interface Ethernet1.5',
+    ],
     elsewhereApart: [
-      'source Ethernet1',
-      'destination Ethernet2-4,11',
-      'destination cpu',
-      'destination Ethernet3/1-4,7',
-    ].map((rest) => `monitor session 1 ${rest}`),
+      ...['source Ethernet1', 'destination Ethernet2-4,11', 'destination cpu', 'destination Ethernet3/1-4,7'].map(
+        (rest) => `monitor session 1 ${rest}`,
+      ),
+      'mlag configuration peer-link Port-Channel1',
+      'mlag configuration local-interface Vlan4094',
+      'patch panel patch a connector 1 interface Ethernet10',
+      'patch panel patch a connector 2 pseudowire ldp a',
+    ],
   },
   junos: {
     elsewhere: [
