@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { portVlans } from '#conductor/model/port-vlans.ts';
+import { isolated, portVlans } from '#conductor/model/port-vlans.ts';
 import { sonic } from '#conductor/networks/switches/os/sonic.ts';
 
 const port = { alias: 'etp1', lanes: '0', speed: '1' };
@@ -51,9 +51,22 @@ test.each([
   [{ VLAN_SUB_INTERFACE: { 'Eth0.7|192.0.2.1/24': {} } }, 'VLAN_SUB_INTERFACE Eth0.7|192.0.2.1/24'],
   [{ VLAN_STACKING: { 'Ethernet4,Ethernet0|7': {} } }, 'VLAN_STACKING Ethernet4,Ethernet0|7'],
   [{ ACL_RULE: { 'T|R': { REDIRECT_ACTION: 'Ethernet0' } } }, 'ACL_RULE T|R REDIRECT_ACTION'],
+  [{ VLAN: { Vlan7: { members: 'Ethernet4 Ethernet0' } } }, 'VLAN Vlan7 members'],
+  [{ L2_GROUP: { '7': { port_list: 'Ethernet0;Ethernet4' } } }, 'L2_GROUP 7 port_list'],
+  [{ L2_GROUP: { '7': { ports: { Ethernet0: { tagging: 'no' } } } } }, 'L2_GROUP 7 ports'],
+  [{ L2_GROUP: { '7': { ports: [{ name: 'Ethernet0' }] } } }, 'L2_GROUP 7 ports'],
+  [{ L2_GROUP: { 'Ethernet4;Ethernet0': {} } }, 'L2_GROUP Ethernet4;Ethernet0'],
 ])('%j puts a port into a network, or may', (database, line) => {
   const { ports, unread } = parse(database);
   expect([ports.get('Ethernet0'), unread?.get('Ethernet0')]).toEqual(['other', [line]]);
+});
+
+test.each([
+  [{ L2_GROUP: { '7': { ports: 'Ethernet00 Ethernet04;myEthernet0' } } }],
+  [{ MIRROR_SESSION: { tap: { src_port: 'Ethernet0,Ethernet4' } } }],
+  [{ L2_GROUP: { '7': { description: 'once Ethernet0' } } }],
+])('%j is of other ports', (database) => {
+  expect(parse(database).ports.get('Ethernet0')).toEqual(isolated);
 });
 
 test('lists of members at the VLAN and the port channel say no more than the tables of members', () => {

@@ -172,9 +172,11 @@ function linesAbout(database: Database, portId: string): string[] {
   const parents = [lower, lower.replace(/^(eth|po)[a-z]+/, '$1')].map((name) => `${name}.`);
   // tables of 802.1X are shown with lower-case names
   const isPort = (name: string): boolean => {
-    const said = name.trim().toLowerCase();
+    const said = name.toLowerCase();
     return said === lower || parents.some((parent) => said.startsWith(parent));
   };
+  // of a name, a list in any form, or JSON
+  const hasPort = (text: string): boolean => text.split(/[^\w./:-]+/).some(isPort);
   return Object.entries(database).flatMap(([table, entries]) => {
     if (tablesApart.has(table) || typeof entries !== 'object' || entries === null) return [];
     return Object.entries(entries as Fields).flatMap(([key, entry]) => {
@@ -182,11 +184,9 @@ function linesAbout(database: Database, portId: string): string[] {
       const fields = typeof entry === 'object' && entry !== null ? (entry as Fields) : {};
       // a bond is named before its members
       const names = key.split('|').slice(table === 'PORTCHANNEL_MEMBER' ? 1 : 0);
-      if (names.some((name) => name.split(',').some(isPort))) return describeEntry(table, key, fields);
+      if (names.some(hasPort)) return describeEntry(table, key, fields);
       return Object.entries(fields)
-        .filter(
-          ([field, value]) => [value].flat().some((each) => textOf(each).split(',').some(isPort)) && !isSaid(field),
-        )
+        .filter(([field, value]) => hasPort(textOf(value)) && !isSaid(field))
         .map(([field]) => `${table} ${key} ${field}`);
 
       function isSaid(field: string): boolean {
