@@ -86,6 +86,11 @@ test('an instance of a network that lists a port, and a VLAN whose member it is,
   expect(read(port(off), unit).unread).toEqual(['network-instance blue interface Ethernet1.7']);
   const usual = instance('default', '<interfaces><interface><id>Ethernet1</id></interface></interfaces>');
   expect(read(port(off), usual).found).toEqual(isolated);
+  const wire = (place: string, name: string): string =>
+    `<connection-points><connection-point><endpoints><endpoint><local><${place}><interface>${name}</interface></${place}></local></endpoint></endpoints></connection-point></connection-points>`;
+  for (const each of [wire('config', 'Ethernet1'), wire('state', 'Ethernet1.7')])
+    expect(read(port(off), instance('default', each)).found).toBe('other');
+  expect(read(port(off), instance('blue', wire('config', 'Ethernet10'))).found).toEqual(isolated);
   const members = instance('default', member(7, 'Ethernet1'));
   expect(read(port(off), members).unread).toEqual(['network-instance default vlan 7 member Ethernet1']);
   expect(read(port(on + switched(access(7))), members)).toMatchObject({ found: portVlans(7), unread: [] });

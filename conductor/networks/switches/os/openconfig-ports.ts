@@ -52,7 +52,7 @@ interface Mention {
   readonly vlan: number | undefined;
 }
 
-/** Names of interfaces in instances of networks other than the default one, and among the members of VLANs. */
+/** Names of interfaces in instances of networks other than the default one, at ends of wires, and among members of VLANs. */
 function mentionsIn(instances: string): readonly Mention[] {
   const all = elementsAt(JSON.parse(instances), 'data', 'network-instances', 'network-instance');
   return all.flatMap((instance) => {
@@ -71,7 +71,20 @@ function mentionsIn(instances: string): readonly Mention[] {
         vlan: readVlan(id),
       }));
     });
-    const uses = new Set(ids.map(({ text }) => text));
+    // a wire to elsewhere, which the default one may have, too
+    const wired = ['config', 'state'].flatMap((place) =>
+      elementsAt(
+        instance,
+        'connection-points',
+        'connection-point',
+        'endpoints',
+        'endpoint',
+        'local',
+        place,
+        'interface',
+      ),
+    );
+    const uses = new Set([...ids, ...wired].map(({ text }) => text));
     return [
       ...[...uses].map((each) => ({ line: `network-instance ${name} interface ${each}`, name: each, vlan: undefined })),
       ...members,
