@@ -227,6 +227,8 @@ export interface RaidController {
   /** When it says that it does what it is asked for: `Immediate`, `OnReset`… */
   readonly applyTimes: readonly string[];
   readonly drives: readonly RaidDrive[];
+  /** Names of drives that are listed and can't be read: they are not used. */
+  readonly unread?: readonly string[];
   readonly volumes: readonly RaidVolume[];
 }
 

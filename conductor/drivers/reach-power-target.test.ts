@@ -9,6 +9,8 @@ function machine(options: {
   delayMs?: number;
   ignored?: number;
   refuse?: AppError;
+  /** So often; default: each time. */
+  refusals?: number;
   /** What it was asked for happens nevertheless. */
   refusesAndActs?: boolean;
   /** Until then it shows no state. */
@@ -21,10 +23,11 @@ function machine(options: {
   const sent: string[] = [];
   const act = (name: string, to: PowerState) => async () => {
     sent.push(name);
-    if (options.refuse && !options.refusesAndActs) throw options.refuse;
+    const isRefused = sent.length <= (options.refusals ?? Number.POSITIVE_INFINITY);
+    if (options.refuse && isRefused && !options.refusesAndActs) throw options.refuse;
     if (ignored > 0) ignored -= 1;
     else pending = { state: to, at: now + (options.delayMs ?? 0) };
-    if (options.refuse) throw options.refuse;
+    if (options.refuse && isRefused) throw options.refuse;
   };
   const primitives: PowerPrimitives = {
     bmc: 'test',
@@ -102,6 +105,16 @@ test.each([
   const both = machine({ start: 'power on', delayMs: 4000, refuse, refusesAndActs: true });
   await both.reach('rebooting');
   expect(both.sent).toEqual(['off', 'on']);
+});
+
+test('what a web server failed without effect is asked for once more', async () => {
+  const failing = machine({
+    start: 'power off',
+    refuse: new AppError('bmc_error', 'no', { details: { status: 500 } }),
+    refusals: 1,
+  });
+  await failing.reach('power on');
+  expect(failing.sent).toEqual(['on', 'on']);
 });
 
 test('what failed without effect is an error after seconds, not minutes', async () => {

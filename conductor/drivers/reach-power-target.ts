@@ -19,7 +19,7 @@ export interface PowerPrimitives {
 const firstPauseMs = 200;
 
 /** How many pauses a BMC has to show a power state, and a machine to get there though the action was refused. */
-const doubtfulPolls = 10;
+const doubtfulPolls = 8;
 
 export interface ReachOptions {
   readonly clock: Clock;
@@ -130,19 +130,25 @@ function watchState(
  * or fails at it and does it: the state is read for seconds before that is an error. An action whose answer was lost may
  * have worked: its error is the doubt, and the power state decides.
  */
-async function actOrBeThere({ act }: Change, watch: Watch): Promise<boolean> {
-  try {
-    await act();
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    watch.doubt = error;
-    if (error.details['sent'] !== true) {
-      const isAnswered = error.code === 'bmc_error' || error.details['status'] !== undefined;
-      if (!isAnswered || !(await watch.isSoonThere().catch(() => false))) throw error;
-      return true;
+async function actOrBeThere({ act, resend }: Change, watch: Watch): Promise<boolean> {
+  for (let isAgain = false; ; isAgain = true) {
+    try {
+      await act();
+      return false;
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      watch.doubt = error;
+      if (error.details['sent'] === true) return false;
+      const { status } = error.details;
+      const isAnswered = error.code === 'bmc_error' || status !== undefined;
+      if (!isAnswered) throw error;
+      const isThere = await watch.isSoonThere().catch(() => undefined);
+      if (isThere) return true;
+      // what a web server failed at once it may do now
+      const mayBeDone = isThere === false && !isAgain && resend && Number(status ?? 0) >= 500;
+      if (!mayBeDone) throw error;
     }
   }
-  return false;
 }
 
 function shownNone({ target }: Change, bmc: string): AppError {

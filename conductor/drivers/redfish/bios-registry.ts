@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
-import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
+import { readEach, readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { readResource } from '#conductor/drivers/redfish/resource.ts';
 import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -72,14 +72,16 @@ async function findRegistry(
   // the member is usually called like the registry: that one is looked at first, for each look is a request
   const likely = members.filter((member) => member.split('/').at(-1)?.startsWith(family));
   for (const member of [...likely, ...members.filter((each) => !likely.includes(each))]) {
-    const file = (await readResource(client, member, RegistryFile, signal)).data;
-    const names = [file.Registry ?? '', file.Id ?? ''];
+    const [file] = (await readEach(client, [member], RegistryFile, signal)).read;
+    if (!file) continue;
+    const names = [file.data.Registry ?? '', file.data.Id ?? ''];
     if (!names.some((name) => name.startsWith(family))) continue;
-    const places = file.Location ?? [];
+    const places = file.data.Location ?? [];
     const uri = (places.find(({ Language }) => Language?.startsWith('en')) ?? places[0])?.Uri;
     if (!uri) continue;
-    const document = (await readResource(client, uri, AttributeRegistry, signal)).data;
-    if ([...names, document.Id ?? ''].some((name) => plainVersion(name) === plainVersion(registry))) return document;
+    const [document] = (await readEach(client, [uri], AttributeRegistry, signal)).read;
+    const shown = [...names, document?.data.Id ?? ''].map(plainVersion);
+    if (document && shown.includes(plainVersion(registry))) return document.data;
   }
   return undefined;
 }

@@ -200,3 +200,34 @@ describe('failures', () => {
     expect((await bios.getProgress()).pending).toEqual(cores);
   });
 });
+
+describe('settings that a web server says to have failed', () => {
+  const change = [{ name: 'NumCores', value: '4' }];
+  const asked = /Bios\/Settings$/;
+
+  test.each([
+    ['and has taken', { actsAs: 500 }, 1],
+    ['and has refused since as taken already', { actsAs: 400 }, 1],
+    ['of which the answer is lost, and then refused by one that takes one change', { dropAnswer: true }, 3],
+    ['for a while', { status: 500, times: 2 }, 3],
+  ])('%s', async (_how, fault, patches) => {
+    const bmc = await rig({ oneBiosJob: true });
+    bmc.simulator.inject({ method: 'PATCH', path: asked, ...fault });
+    await bmc.bios.applySettings(change);
+    expect((await bmc.bios.getProgress()).pending).toEqual(change);
+    expect(bmc.simulator.requests.filter(({ method }) => method === 'PATCH')).toHaveLength(patches);
+  });
+
+  test('for good are an error', async () => {
+    const bmc = await rig();
+    bmc.simulator.inject({ method: 'PATCH', path: asked, status: 500, times: 9 });
+    await expect(bmc.bios.applySettings(change).catch(errorChain)).resolves.toContain('answered 500');
+  });
+
+  test('of a reset to their defaults', async () => {
+    const bmc = await rig();
+    bmc.simulator.inject({ method: 'POST', path: /ResetBios$/, actsAs: 502 });
+    await bmc.bios.factoryReset();
+    expect((await bmc.bios.getProgress()).defaultsPending).toBe(true);
+  });
+});

@@ -3,7 +3,7 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.ts';
 import { type RegistryAttribute, readAttributeRegistry } from '#conductor/drivers/redfish/bios-registry.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
-import { attempted } from '#conductor/drivers/redfish/errors.ts';
+import { attempted, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
 import { hasMakersWay } from '#conductor/drivers/redfish/makers.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { type ComputerSystem, lenient, Message, Reference } from '#conductor/drivers/redfish/schemas.ts';
@@ -66,10 +66,14 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
       if (missing.length === 0) return;
       await attempted(what, async () => {
         const types = await readUnclearTypes(client, bios.data, missing, signal);
-        const places = settingsPlaces(client, Bios, { resource: bios, linked, isLinkedFirst: true, blindly: true });
-        const answer = await patchFirstPlace(client, places, patchBody(bios.data, missing, types), signal);
-        // a task that ends with the next reset only is not waited for; one that has failed already is reported
-        await peekTask(client, answer, what, signal);
+        const body = patchBody(bios.data, missing, types);
+        const patch = async (): Promise<void> => {
+          const places = settingsPlaces(client, Bios, { resource: bios, linked, isLinkedFirst: true, blindly: true });
+          const answer = await patchFirstPlace(client, places, body, signal);
+          // a task that ends with the next reset only is not waited for; one that has failed already is reported
+          await peekTask(client, answer, what, signal);
+        };
+        await untilTaken(system, patch, (now) => holds(now, body.Attributes), signal);
       });
     },
     factoryReset: async (options) => {
@@ -78,12 +82,44 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
       const bios = await readBios(system, signal);
       const path = bios.data.Actions?.['#Bios.ResetBios']?.target;
       if (!path) throw new AppError('not_supported', `${what}: its Bios resource has no ResetBios action`);
-      await attempted(what, async () => {
+      const post = async (): Promise<void> => {
         const answer = await client.request({ method: 'POST', path, body: {}, signal });
         await peekTask(client, answer, what, signal);
-      });
+      };
+      await attempted(what, () => untilTaken(system, post, ({ defaultsPending }) => defaultsPending, signal));
     },
   };
+}
+
+const tries = 3;
+const pauseMs = 3000;
+
+/** Asks again where a web server has failed, unless the BMC shows that it has done it: some refuse what they have taken. */
+async function untilTaken(
+  system: RedfishSystem,
+  ask: () => Promise<void>,
+  isTaken: (now: BiosProgress) => boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      const status = httpStatusOf(error) ?? 0;
+      const isLost = error instanceof AppError && error.details['sent'] === true;
+      if (signal.aborted || !(status >= 400 || isLost)) throw error;
+      const { bios, linked } = await readBiosAndSettings(system, signal);
+      if (isTaken(progressOf(bios.data, linked?.read?.data))) return;
+      if ((status < 500 && !isLost) || attempt === tries) throw error;
+      await system.clock.sleep(pauseMs, signal).catch(() => Promise.reject(error));
+    }
+  }
+}
+
+/** Whether the values are shown, or wait for the next reset. */
+function holds({ values, pending }: BiosProgress, wanted: Readonly<Record<string, unknown>>): boolean {
+  const shown = new Map([...values, ...pending.map(({ name, value }) => [name, value] as const)]);
+  return Object.entries(wanted).every(([name, value]) => shown.get(name) === textOf(value));
 }
 
 async function readBios(
@@ -161,7 +197,7 @@ function patchBody(
   bios: Bios,
   settings: readonly WantedBiosSetting[],
   types: ReadonlyMap<string, RegistryAttribute>,
-): unknown {
+): { readonly Attributes: Readonly<Record<string, string | number | boolean>> } {
   const now = bios.Attributes ?? {};
   const times = bios['@Redfish.Settings']?.SupportedApplyTimes ?? [];
   return {

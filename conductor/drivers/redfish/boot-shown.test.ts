@@ -134,6 +134,17 @@ describe('where the boot override is written', () => {
     expect(await machine.getBoot()).toMatchObject({ device: 'pxe', once: false });
   });
 
+  test('AMI behind NAT names it with its inner address, and a query: it is asked for at the BMC itself', async () => {
+    const { management, simulator } = await rig({ quirks: { ...asrock, manufacturer: 'Nobody' } });
+    const text = 'moved to FutureState URI(http://10.9.9.9/redfish/v1/Systems/1/SD?part=boot)';
+    const info = { MessageId: 'Ami.1.0.OperationSupportedInFutureStateURI', Message: text };
+    const body = { error: { code: 'Base.1.0.GeneralError', '@Message.ExtendedInfo': [info] } };
+    simulator.inject({ method: 'PATCH', path: /Systems\/1$/, status: 400, body });
+    await management.setBootDevice('pxe', { persistent: true });
+    const patched = simulator.requests.findLast(({ method }) => method === 'PATCH');
+    expect(`${patched?.path}${patched?.query}`).toBe('/redfish/v1/Systems/1/SD?part=boot');
+  });
+
   test.each(['https://198.51.100.7/redfish/v1/Systems/1/SD', '//198.51.100.7/SD'])(
     '%s is not followed',
     async (uri) => {

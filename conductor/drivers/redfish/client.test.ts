@@ -62,6 +62,76 @@ describe('a session that the BMC has forgotten', () => {
   });
 });
 
+describe('a BMC that starts', () => {
+  const page = '<html><body>Starting</body></html>';
+
+  test.each([
+    ['answers with pages', { body: page }],
+    ['finds nothing', { status: 404, body: page }],
+    ['is not there', { status: 503 }],
+    ['fails', { status: 500 }],
+  ])('%s: it is asked again', async (_how, fault) => {
+    const bmc = await rig();
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, ...fault, times: 4 });
+    bmc.simulator.inject({ method: 'PATCH', path: /Systems\/1$/, ...fault, times: 1 });
+    await bmc.management.setBootDevice('pxe', { persistent: true });
+    expect(await bmc.management.getBootDevice()).toEqual({ bootDevice: 'pxe', persistent: true });
+  });
+
+  test('what stays so may pass once it has answered as a service, and is final before', async () => {
+    const bmc = await rig();
+    const failure = (): Promise<unknown> => bmc.power.getPowerState().catch((error: unknown) => error);
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status: 500, times: 5 });
+    bmc.simulator.inject({ method: 'GET', path: /^\/redfish\/v1\/$/, body: page, times: 10 });
+    expect(await failure()).toMatchObject({ code: 'bmc_error', retryable: false });
+    bmc.simulator.clearFaults();
+    await bmc.power.getPowerState();
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status: 500, times: 5 });
+    expect(await failure()).toMatchObject({ code: 'bmc_error', retryable: true });
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, body: page, times: 5 });
+    expect(await failure()).toMatchObject({ code: 'unavailable', retryable: true });
+  });
+
+  test('a login that was taken before is tried three times, and not for good: some lock an account', async () => {
+    const bmc = await rig({ redfish: { retryMs: 1 } });
+    const { signal } = new AbortController();
+    await bmc.power.getPowerState({ signal });
+    bmc.simulator.dropSessions();
+    bmc.simulator.inject({ method: 'POST', path: /Sessions$/, status: 401, times: 2 });
+    expect(await bmc.power.getPowerState({ signal })).toBe('power off');
+    bmc.simulator.dropSessions();
+    bmc.simulator.setAccount('admin', 'another');
+    const logins = () => bmc.simulator.requests.filter(({ path }) => path.endsWith('/Sessions')).length;
+    const before = logins();
+    await expect(bmc.power.getPowerState({ signal })).rejects.toThrow('answered 401');
+    await expect(bmc.power.getPowerState({ signal })).rejects.toThrow('answered 401');
+    expect(logins() - before).toBe(4);
+  });
+});
+
+test('a BMC without HTTP Basic whose sessions were all in use gets a session later', async () => {
+  const bmc = await rig({ redfish: { retryMs: 1 } });
+  bmc.simulator.inject({ method: 'POST', path: /Sessions$/, status: 503, times: 5 });
+  expect(await bmc.power.getPowerState()).toBe('power off');
+  bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status: 401 });
+  expect(await bmc.power.getPowerState()).toBe('power off');
+  expect(bmc.simulator.requests.at(-1)?.headers['x-auth-token']).toBeTypeOf('string');
+});
+
+test('a session that others end makes room once no request needs it, and none is left behind', async () => {
+  const bmc = await rig({ driverInfo: { redfish_auth_type: 'session' } });
+  const connect = (more: object) => bmc.type.connect({ ...bmc.login, ...more });
+  await bmc.power.getPowerState();
+  // amid a call of many requests another client logs in to the account
+  bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status: 503, headers: { 'retry-after': '0' }, times: 1 });
+  const under = bmc.power.setPowerState('power on');
+  await connect({ redfish_verify_ca: false }).power.getPowerState();
+  await under;
+  expect(bmc.machine.actions).toEqual(['on']);
+  expect(bmc.simulator.requests.filter(({ headers }) => headers.authorization)).toEqual([]);
+  await expect.poll(() => bmc.simulator.sessionCount()).toBe(1);
+});
+
 describe('compressed bodies', () => {
   test.each(['always', 'or 406'] as const)('%s', async (gzip) => {
     const bmc = await rig({ quirks: { gzip } });

@@ -1,15 +1,19 @@
 import { z } from 'zod';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
+import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
 import { ownPath, requireOwnPath } from '#conductor/drivers/redfish/own-path.ts';
-import { readResource } from '#conductor/drivers/redfish/resource.ts';
+import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Pages of a collection, however many members are on each. */
 const maxPages = 100;
+/** Milliseconds for one member with its retries: old BMCs take seconds for each of hundreds. */
+const memberMs = 60_000;
 
 /**
- * A collection's members over all of its pages (DSP0266, "Resource collection responses"), each as `member` has it.
+ * A collection's members over all of its pages (DSP0266, "Resource collection responses"), each as `member` has it; what is
+ * none is left out.
  * @throws AppError `bmc_error` for a collection without members that doesn't say that it has none, and one that never ends
  */
 export async function readMembers<Member>(
@@ -32,19 +36,62 @@ export async function readMemberPaths(
 
 /**
  * The paths of all members, where it counts that there is no other.
+ * @param unnamed what becomes of members without a link: nothing can be done to them, nor may they be taken for none where
+ * they hold something
  * @throws AppError as `readMembers`; `bmc_error` for a collection that shows fewer members than it says to have
  */
 export async function readAllMemberPaths(
   client: RedfishClient,
   first: string,
   signal: AbortSignal,
+  unnamed: 'left out' | 'refused' = 'refused',
 ): Promise<readonly string[]> {
-  const { members, count } = await readCollection(client, first, Reference, signal);
-  if (count !== undefined && members.length < count) {
-    const shown = `${first} at ${client.origin} says that it has ${count} members, and shows ${members.length}`;
-    throw new AppError('bmc_error', `${shown}: nothing is done by a part of it`);
+  const found = await readCollection(client, first, Reference, signal);
+  const lost = found.all - found.shown;
+  if (lost > 0 || (unnamed === 'refused' && found.unnamed > 0)) {
+    const all = found.members.length + found.unnamed + Math.max(0, lost);
+    const what = `${first} at ${client.origin} says that it has ${all} members, and shows ${found.members.length}`;
+    throw new AppError('bmc_error', `${what}: nothing is done by a part of it`);
   }
-  return members.map((member) => member['@odata.id']);
+  return found.members.map((member) => member['@odata.id']);
+}
+
+/**
+ * Members that can be read, each within its own time; why others can't, one by one: of those nothing is known. No answer
+ * at all is an error, and so is a login that is refused.
+ */
+export async function readEach<T>(
+  client: RedfishClient,
+  paths: readonly string[],
+  schema: z.ZodType<T>,
+  signal: AbortSignal,
+): Promise<{
+  readonly read: readonly Resource<T>[];
+  readonly unread: readonly { readonly path: string; readonly error: AppError }[];
+}> {
+  const read: Resource<T>[] = [];
+  const unread: { readonly path: string; readonly error: AppError }[] = [];
+  for (const path of paths) {
+    try {
+      const ownTime = AbortSignal.any([signal, AbortSignal.timeout(memberMs)]);
+      read.push(await readResource(client, path, schema, ownTime));
+    } catch (error) {
+      const isOfMember = error instanceof AppError && error.code === 'bmc_error' && httpStatusOf(error) !== 401;
+      if (signal.aborted || !isOfMember) throw error;
+      client.log.warn({ err: error, bmc: client.origin, path }, 'a part of the BMC can not be read, and is left out');
+      unread.push({ path, error });
+    }
+  }
+  return { read, unread };
+}
+
+interface Collection<Member> {
+  readonly members: readonly Member[];
+  /** Those that are something else; null is an empty place (DSP0266, "Array properties"). */
+  readonly unnamed: number;
+  /** How many it lists, with empty places, and how many it says to have. */
+  readonly shown: number;
+  readonly all: number;
 }
 
 async function readCollection<Member>(
@@ -52,28 +99,32 @@ async function readCollection<Member>(
   first: string,
   member: z.ZodType<Member>,
   signal: AbortSignal,
-): Promise<{ readonly members: readonly Member[]; readonly count: number | undefined }> {
-  const { origin } = client;
+): Promise<Collection<Member>> {
+  const { origin, log } = client;
   const Page = z
     .looseObject({
-      Members: z.array(member).optional(),
+      Members: z.array(z.unknown()).optional(),
       'Members@odata.count': lenient(z.number()),
       'Members@odata.nextLink': lenient(z.string()),
     })
     // some leave out an empty list
     .refine((page) => page.Members ?? page['Members@odata.count'] === 0, 'it has no Members, and no count of 0');
-  const members: Member[] = [];
+  const listed: unknown[] = [];
   let count: number | undefined;
   let pages = 0;
   for (let path: string | undefined = first; path !== undefined; pages += 1) {
     if (pages === maxPages) throw new AppError('bmc_error', `${first} at ${origin} has over ${maxPages} pages`);
     const page: z.infer<typeof Page> = (await readResource(client, path, Page, signal)).data;
-    members.push(...(page.Members ?? []));
+    listed.push(...(page.Members ?? []));
     count = page['Members@odata.count'] ?? count;
     const link = page['Members@odata.nextLink'];
     const next: string | undefined = link ? ownPath(link, `${origin}${requireOwnPath(path, origin)}`) : undefined;
     if (link && next === undefined) throw new AppError('bmc_error', `${first} at ${origin} leads to ${link}`);
     path = next;
   }
-  return { members, count };
+  const places = listed.filter((each) => each !== null);
+  const members = places.flatMap((each) => member.safeParse(each).data ?? []);
+  const unnamed = places.length - members.length;
+  if (unnamed > 0) log.warn({ bmc: origin, path: first, unnamed }, 'members of a collection are no links');
+  return { members, unnamed, shown: listed.length, all: count ?? listed.length };
 }

@@ -1,5 +1,6 @@
+import { ownPath } from '#conductor/drivers/redfish/own-path.ts';
 import { ErrorBody, ExtendedInfos } from '#conductor/drivers/redfish/schemas.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
 const maxText = 500;
 
@@ -18,7 +19,12 @@ export function bmcMessage(body: unknown): string {
   const words = joined(extended.map(({ Message: message }) => message));
   const own = error.message && !pointsElsewhere.test(error.message) ? error.message : '';
   const ids = joined(extended.map((info) => [info.MessageId, ...(info.MessageArgs ?? [])].join(' ')));
-  return (words || own || ids || error.message || error.code || '').slice(0, maxText);
+  return withoutImages(words || own || ids || error.message || error.code || '').slice(0, maxText);
+}
+
+/** A BMC's words without what they repeat of an image's address by which it could be fetched: a boot's has its token. */
+export function withoutImages(text: string): string {
+  return text.replaceAll(/(?<=\/)[\w-]{40,}/g, '******');
 }
 
 /** An error body's parts; OpenBMC answers messages about a property alone, as annotations of it, without an error. */
@@ -81,7 +87,16 @@ function namesIn(body: unknown): readonly string[] {
 export function statusError(
   what: string,
   status: number,
-  { body, username }: { readonly body: unknown; readonly username: string | undefined },
+  {
+    body,
+    username,
+    isPassing = false,
+  }: {
+    readonly body: unknown;
+    readonly username: string | undefined;
+    /** Whether another try may help in a while. */
+    readonly isPassing?: boolean;
+  },
 ): AppError {
   const text = bmcMessage(body);
   const login =
@@ -90,6 +105,7 @@ export function statusError(
   const message = `${what} answered ${status}${hint}${text === '' ? '' : `: ${text}`}`;
   const busy = [429, 502, 503, 504].includes(status);
   return new AppError(busy ? 'unavailable' : 'bmc_error', message, {
+    retryable: busy || isPassing,
     details: { status, names: namesIn(body), place: futureStateUri(body) },
   });
 }
@@ -119,9 +135,8 @@ export function asksForReset(body: unknown): boolean {
 /** The path, on this BMC, of the resource that a refusal names in its place. */
 export function placeNamedBy(error: unknown, origin: string): string | undefined {
   const place = error instanceof AppError ? error.details['place'] : undefined;
-  const url = typeof place === 'string' ? URL.parse(place, origin) : null;
-  // the login goes to the configured BMC only
-  return url?.origin === origin ? url.pathname : undefined;
+  const path = typeof place === 'string' ? ownPath(place, origin) : undefined;
+  return path?.startsWith('/redfish/') ? path : undefined;
 }
 
 /** What fails in `act` fails as `what`, with the same code and itself as the cause. */
@@ -129,7 +144,7 @@ export async function attempted<T>(what: string, act: () => Promise<T>): Promise
   try {
     return await act();
   } catch (cause) {
-    throw new AppError(errorCode(cause), what, { cause });
+    throw new AppError(errorCode(cause), what, { cause, retryable: isRetryable(cause) });
   }
 }
 

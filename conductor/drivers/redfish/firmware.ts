@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { FirmwareComponent, FirmwareInterface } from '#conductor/drivers/interfaces.ts';
-import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
+import { readEach, readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
 import { type Makers, type PushTarget, pushForm, pushForms, pushRaw } from '#conductor/drivers/redfish/push.ts';
 import { readResource } from '#conductor/drivers/redfish/resource.ts';
@@ -9,9 +9,11 @@ import { Action, lenient, Reference, ServiceRoot } from '#conductor/drivers/redf
 import { findManager, type RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { monitorOf, readTask, throwIfFailed } from '#conductor/drivers/redfish/task.ts';
 import { lookAtTask } from '#conductor/drivers/redfish/task-states.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const readTimeoutMs = 120_000;
+/** The inventory of a large machine has hundreds of items, for each of which an old BMC takes seconds. */
+const inventoryTimeoutMs = 15 * 60_000;
 /** Some BMCs answer once they have fetched the image; a slow one takes a large image for minutes. */
 const startTimeoutMs = 30 * 60_000;
 
@@ -52,7 +54,7 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
   const { client } = system;
   return {
     getComponents: async (options) => {
-      const { components } = await readFirmware(system, callDeadline(options, readTimeoutMs).signal);
+      const { components } = await readFirmware(system, callDeadline(options, inventoryTimeoutMs).signal);
       return components.map(({ component, version }) => ({ component, version }));
     },
     startUpdate: async ({ component, url, mustPush }, withFile, options) => {
@@ -147,16 +149,7 @@ async function readFirmware(
   const inventory = updates?.FirmwareInventory?.['@odata.id'];
   const members = inventory === undefined ? [] : await readMemberPaths(client, inventory, signal);
   const nics = await readNics(system, signal);
-  const items: { readonly path: string; readonly data: z.infer<typeof SoftwareInventory> }[] = [];
-  const unread: string[] = [];
-  for (const path of members) {
-    try {
-      items.push(await readResource(client, path, SoftwareInventory, signal));
-    } catch (error) {
-      if (signal.aborted || errorCode(error) !== 'bmc_error') throw error;
-      unread.push(path);
-    }
-  }
+  const { read: items, unread } = await readEach(client, members, SoftwareInventory, signal);
   const known = (type: 'BIOS' | 'BMC', resource: string | undefined): PushTarget => {
     // AMI has two of each
     const names = new RegExp(`^${type}(Image\\d+)?$`, 'i');
@@ -178,7 +171,7 @@ async function readFirmware(
   }
   return {
     components: [...components, ...nics],
-    unread,
+    unread: unread.map(({ path }) => path),
     ways: {
       fetchPath: updates?.Actions?.['#UpdateService.SimpleUpdate']?.target,
       formPath: updates?.MultipartHttpPushUri || undefined,
@@ -198,11 +191,12 @@ interface Nic extends FirmwareComponent {
 async function readNics(system: RedfishSystem, signal: AbortSignal): Promise<Nic[]> {
   const { client } = system;
   const nics: Nic[] = [];
-  for (const { '@odata.id': place } of (await system.read(signal)).data.Links?.Chassis ?? []) {
-    const adapters = (await readResource(client, place, Chassis, signal)).data.NetworkAdapters?.['@odata.id'];
+  const places = ((await system.read(signal)).data.Links?.Chassis ?? []).map((place) => place['@odata.id']);
+  for (const { data: chassis } of (await readEach(client, places, Chassis, signal)).read) {
+    const adapters = chassis.NetworkAdapters?.['@odata.id'];
     if (adapters === undefined) continue;
-    for (const path of await readMemberPaths(client, adapters, signal)) {
-      const { data } = await readResource(client, path, Adapter, signal);
+    const paths = await readMemberPaths(client, adapters, signal);
+    for (const { path, data } of (await readEach(client, paths, Adapter, signal)).read) {
       const version = data.Controllers?.[0]?.FirmwarePackageVersion;
       if (data.Id && version) nics.push({ component: `nic:${data.Id}`, version, path, item: undefined });
     }

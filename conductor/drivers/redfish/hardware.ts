@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { Health, LogEntry, ManagementInterface, SensorReading } from '#conductor/drivers/interfaces.ts';
-import { readMemberPaths, readMembers } from '#conductor/drivers/redfish/collection.ts';
+import { readEach, readMemberPaths, readMembers } from '#conductor/drivers/redfish/collection.ts';
 import { readResource } from '#conductor/drivers/redfish/resource.ts';
 import { lenient, Reference, Status } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { nameApart } from '#conductor/drivers/sensor-names.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const timeoutMs = 120_000;
+/** Some have each entry at its own address. */
+const timeoutMs = 10 * 60_000;
 
 const LogService = z.looseObject({
   Id: lenient(z.string()),
@@ -48,16 +49,12 @@ export function redfishEventLog(system: RedfishSystem): Pick<ManagementInterface
       const { data } = await system.read(signal);
       const managers = (data.Links?.ManagedBy ?? []).map((manager) => manager['@odata.id']);
       const Holder = z.looseObject({ LogServices: lenient(Reference) });
-      const places = [
-        data.LogServices,
-        ...(await Promise.all(
-          managers.map(async (manager) => (await readResource(client, manager, Holder, signal)).data.LogServices),
-        )),
-      ];
+      const holders = (await readEach(client, managers, Holder, signal)).read;
+      const places = [data.LogServices, ...holders.map((holder) => holder.data.LogServices)];
       for (const place of places) {
         if (!place) continue;
-        for (const member of await readMemberPaths(client, place['@odata.id'], signal)) {
-          const service = (await readResource(client, member, LogService, signal)).data;
+        const members = await readMemberPaths(client, place['@odata.id'], signal);
+        for (const { data: service } of (await readEach(client, members, LogService, signal)).read) {
           if (!service.Entries || !isHardwareLog(service)) continue;
           const entries = await readEntries(client, service.Entries['@odata.id'], signal);
           return entries.map(entryOf).toSorted(byTime).slice(-newest);
@@ -74,10 +71,8 @@ async function readEntries(client: RedfishSystem['client'], first: string, signa
   const links = members.filter(isLink);
   const read = links.length > maxLinks ? [...links.slice(0, maxLinks / 2), ...links.slice(-maxLinks / 2)] : links;
   const entries: z.infer<typeof Entry>[] = members.filter((member) => !isLink(member));
-  for (const { '@odata.id': path } of read) {
-    if (path) entries.push((await readResource(client, path, Entry, signal)).data);
-  }
-  return entries;
+  const paths = read.flatMap(({ '@odata.id': path }) => path ?? []);
+  return [...entries, ...(await readEach(client, paths, Entry, signal)).read.map(({ data }) => data)];
 }
 
 function entryOf({
@@ -98,8 +93,8 @@ function byTime(one: LogEntry, other: LogEntry): number {
   return (one.at ?? '').localeCompare(other.at ?? '');
 }
 
-const readTimeoutMs = 120_000;
 /** Each of the newer sensors is a request of its own. */
+const readTimeoutMs = 10 * 60_000;
 const maxSensors = 200;
 
 const number = lenient(z.number());
@@ -145,8 +140,8 @@ export function redfishSensors(system: RedfishSystem): Pick<ManagementInterface,
       const { signal } = callDeadline(options, readTimeoutMs);
       const places = (await system.read(signal)).data.Links?.Chassis ?? [];
       const found: SensorReading[] = [];
-      for (const place of places) {
-        const { data } = await readResource(client, place['@odata.id'], Chassis, signal);
+      const paths = places.map((place) => place['@odata.id']);
+      for (const { data } of (await readEach(client, paths, Chassis, signal)).read) {
         const old = [...(await thermal(system, data.Thermal, signal)), ...(await power(system, data.Power, signal))];
         found.push(...(old.length > 0 ? old : await sensors(system, data.Sensors, signal)));
       }
@@ -180,13 +175,11 @@ async function power({ client }: RedfishSystem, place: Place, signal: AbortSigna
 async function sensors({ client }: RedfishSystem, place: Place, signal: AbortSignal): Promise<SensorReading[]> {
   if (!place) return [];
   const members = await readMemberPaths(client, place['@odata.id'], signal);
-  const found: SensorReading[] = [];
-  for (const member of members.slice(0, maxSensors)) {
-    const { data } = await readResource(client, member, Sensor, signal);
+  const { read } = await readEach(client, members.slice(0, maxSensors), Sensor, signal);
+  return read.flatMap(({ data }) => {
     const kind = kinds[data.ReadingType ?? ''] ?? 'other';
-    found.push(...readings([data], kind, (each) => [each.Reading, each.ReadingUnits]));
-  }
-  return found;
+    return readings([data], kind, (each) => [each.Reading, each.ReadingUnits]);
+  });
 }
 
 interface Reported {

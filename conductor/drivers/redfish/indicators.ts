@@ -8,7 +8,7 @@ import {
   indicatorComponents,
 } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
-import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
+import { readEach, readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { attempted } from '#conductor/drivers/redfish/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
@@ -38,8 +38,8 @@ export function redfishIndicators(system: RedfishSystem): IndicatorInterface {
   const lampsOf = async (component: IndicatorComponent, signal: AbortSignal): Promise<readonly Indicator[]> => {
     const found = new Map<string, Indicator>();
     const places = await placesOf(system, component, signal);
-    for (const place of places) {
-      const lamp = await readResource(client, place, Lamp, signal);
+    for (const lamp of (await readEach(client, places, Lamp, signal)).read) {
+      const place = lamp.path;
       if (!isBoolean(lamp) && !lamp.data.IndicatorLED) continue;
       const id = lamp.data.Id ?? place.split('/').at(-1) ?? place;
       const plain = component !== 'drive' && places.length === 1 ? 'led' : id;
@@ -98,8 +98,10 @@ async function placesOf(
   if (component === 'chassis') return (data.Links?.Chassis ?? []).map((chassis) => chassis['@odata.id']);
   if (!data.Storage) return [];
   const drives: string[] = [];
-  for (const member of await readMemberPaths(system.client, data.Storage['@odata.id'], signal)) {
-    const { Drives } = (await readResource(system.client, member, Storage, signal)).data;
+  const members = await readMemberPaths(system.client, data.Storage['@odata.id'], signal);
+  for (const {
+    data: { Drives },
+  } of (await readEach(system.client, members, Storage, signal)).read) {
     drives.push(...(Drives ?? []).map((drive) => drive['@odata.id']));
   }
   return drives.slice(0, mostDrives);

@@ -105,7 +105,7 @@ async function send(
   const { client, clock } = system;
   const answer = await (action === undefined
     ? patchResource(client, slot, body, signal)
-    : client.request({ method: 'POST', path: action, body, signal }));
+    : client.request({ method: 'POST', path: action, body, mayRepeat: true, signal }));
   await finishTask(client, answer, what, { clock, signal, isLookedAt: true });
 }
 

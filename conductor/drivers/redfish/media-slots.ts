@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
-import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { httpStatusOf, withoutImages } from '#conductor/drivers/redfish/errors.ts';
 import { hasMakersWay } from '#conductor/drivers/redfish/makers.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { Action, type ComputerSystem, lenient, Manager, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import { managerPaths, type RedfishSystem } from '#conductor/drivers/redfish/system.ts';
-import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
 
 export const VirtualMedia = z.looseObject({
@@ -66,7 +66,7 @@ function lastPart(url: string): string {
 
 /** A slot's own words, for people; of addresses nothing by which a boot's image could be fetched. */
 export function describeSlot({ path, data }: MediaSlot): string {
-  const image = maskUrlLogins(data.Image ?? 'null').replaceAll(/[\w-]{32,}/g, '******');
+  const image = maskUrlLogins(withoutImages(data.Image ?? 'null'));
   return `${path} shows Image ${image}, Inserted ${data.Inserted ?? null}, ConnectedVia ${data.ConnectedVia ?? null}`;
 }
 
@@ -118,7 +118,8 @@ export async function readSlots(system: RedfishSystem, signal: AbortSignal): Pro
   const where = `the system ${path} at ${client.origin}`;
   if (unread.length > 0) {
     const cause = new AppError('bmc_error', unread.map(errorChain).join('; '));
-    throw new AppError('bmc_error', `${where}: its virtual CD drives can't be read`, { cause });
+    const retryable = unread.some(isRetryable);
+    throw new AppError('bmc_error', `${where}: its virtual CD drives can't be read`, { cause, retryable });
   }
   const lack = managers.length === 0 ? 'shows no virtual CD drive and no manager' : 'has no virtual CD drive';
   throw new AppError('not_supported', `${where} ${lack}; set boot_interface to 'ipxe' and enable PXE at a port`);

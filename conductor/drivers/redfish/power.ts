@@ -49,7 +49,7 @@ export function redfishPower(system: RedfishSystem, timings: PowerTimings = powe
             return powerStateOf(data) ?? (data.PowerState ? 'changing' : undefined);
           },
           powerOn: () => resetSystem(system, resetTypes.powerOn, signal, 'power on'),
-          powerOff: () => resetSystem(system, resetTypes.powerOff, signal),
+          powerOff: () => resetSystem(system, resetTypes.powerOff, signal, 'power off'),
           softPowerOff: () => resetSystem(system, resetTypes.softPowerOff, signal),
         },
         { clock: system.clock, signal, timeoutMs, ...timings },
@@ -89,7 +89,14 @@ export async function resetSystem(
   for (const type of candidates) {
     const what = `reset ${type} at ${system.client.origin}`;
     try {
-      const answer = await system.client.request({ method: 'POST', path, body: { ResetType: type }, signal });
+      const body = { ResetType: type };
+      const answer = await system.client.request({
+        method: 'POST',
+        path,
+        body,
+        mayRepeat: wanted !== undefined,
+        signal,
+      });
       await finishTask(system.client, answer, what, { clock: system.clock, signal, isLookedAt: true });
       return;
     } catch (error) {

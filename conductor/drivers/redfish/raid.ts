@@ -7,7 +7,7 @@ import type {
   RaidInterface,
   RaidVolume,
 } from '#conductor/drivers/interfaces.ts';
-import { readAllMemberPaths } from '#conductor/drivers/redfish/collection.ts';
+import { readAllMemberPaths, readEach } from '#conductor/drivers/redfish/collection.ts';
 import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
 import { readResource } from '#conductor/drivers/redfish/resource.ts';
 import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
@@ -60,10 +60,11 @@ const Volume = z.looseObject({
 });
 type Volume = z.infer<typeof Volume>;
 
-const readTimeoutMs = 300_000;
-/** A controller takes minutes for a volume of many drives. */
+/** Each of hundreds of drives is a request of its own. */
+const readTimeoutMs = 15 * 60_000;
 /** Within which a controller that doesn't say when it acts begins, or waits for a reset. */
 const beginsWithinMs = 5_000;
+/** A controller takes minutes for a volume of many drives. */
 const writeTimeoutMs = 900_000;
 
 /** Ironic's levels: DMTF's `RAIDType`, and `VolumeType`, which older BMCs have in its place. */
@@ -129,11 +130,8 @@ async function readController(
   const volumesPath = data.Volumes?.['@odata.id'];
   const drivePaths = (data.Drives ?? []).map((drive) => drive['@odata.id']);
   if (volumesPath === undefined || drivePaths.length === 0) return undefined;
-  const drives: RaidDrive[] = [];
-  for (const drivePath of drivePaths) {
-    const drive = (await readResource(client, drivePath, Drive, signal)).data;
-    if (drive.Status?.State !== 'Absent') drives.push(driveOf(drivePath, drive));
-  }
+  const { read, unread } = await readEach(client, drivePaths, Drive, signal);
+  const present = read.filter((drive) => drive.data.Status?.State !== 'Absent');
   const collection = (await readResource(client, volumesPath, VolumeCollection, signal)).data;
   const volumes: RaidVolume[] = [];
   for (const volumePath of await readAllMemberPaths(client, volumesPath, signal)) {
@@ -147,9 +145,14 @@ async function readController(
     volumesPath,
     levels: listed.length === 0 ? known : known.filter((level) => listed.includes(raidTypes[level]?.raid ?? '')),
     applyTimes: collection['@Redfish.OperationApplyTimeSupport']?.SupportedValues ?? [],
-    drives,
+    drives: present.map((drive) => driveOf(drive.path, drive.data)),
+    unread: unread.map((drive) => lastPart(drive.path)),
     volumes,
   };
+}
+
+function lastPart(path: string): string {
+  return path.split('/').findLast((part) => part !== '') ?? path;
 }
 
 /** DMTF's `MediaType` of a drive: whether it turns. */

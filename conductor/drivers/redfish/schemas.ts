@@ -83,6 +83,7 @@ export const Action = lenient(z.looseObject({ target: z.string() }));
 
 /** A BMC. */
 export const Manager = z.looseObject({
+  ManagerType: lenient(z.string()),
   FirmwareVersion: lenient(z.string()),
   VirtualMedia: lenient(Reference),
   Actions: lenient(z.looseObject({ '#Manager.Reset': Action })),

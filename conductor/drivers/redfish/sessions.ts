@@ -4,7 +4,7 @@ import { httpStatusOf, statusError } from '#conductor/drivers/redfish/errors.ts'
 import { ownPath } from '#conductor/drivers/redfish/own-path.ts';
 import { ServiceRoot, SessionService } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishAnswer, Transport, TransportRequest } from '#conductor/drivers/redfish/transport.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 
 /** Who we are to one BMC: a session that is made when first needed, HTTP Basic, or nobody. */
@@ -15,7 +15,7 @@ export interface Credentials {
    * may still know is ended.
    */
   refused(headers: Readonly<Record<string, string>>, status: number): boolean;
-  /** Ends the session at the BMC, which has room for few; what is still under way goes on by HTTP Basic. */
+  /** Ends the session at the BMC, which has room for few; the next request makes another one. */
   close(): Promise<void>;
 }
 
@@ -39,6 +39,7 @@ export function createCredentials(
   if (username === undefined) return { headers: async () => ({}), refused: () => false, close: async () => undefined };
   const basic = { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
   let useBasic = authType === 'basic';
+  let hasService = true;
   let session: Promise<Session> | undefined;
   let current: Session | undefined;
 
@@ -50,12 +51,8 @@ export function createCredentials(
     if (path === undefined) {
       throw new AppError('not_supported', `${what}: the BMC has no session service`, { details: { status: 404 } });
     }
-    const answer = await sendOpen({
-      method: 'POST',
-      path,
-      body: { UserName: username, Password: password },
-      signal,
-    });
+    const body = { UserName: username, Password: password };
+    const answer = await sendOpen({ method: 'POST', path, body, signal });
     if (answer.status >= 300) throw statusError(what, answer.status, { body: answer.body, username });
     const token = answer.headers['x-auth-token'];
     if (token === undefined)
@@ -90,11 +87,17 @@ export function createCredentials(
         if (authType === 'session' || status === undefined || status === 401) throw error;
         log.info({ bmc: connection.origin, status }, 'no Redfish session available, using HTTP Basic');
         useBasic = true;
+        hasService = errorCode(error) !== 'not_supported';
         return basic;
       }
     },
     refused: (headers, status) => {
-      if (headers['x-auth-token'] === undefined) return false;
+      if (headers['x-auth-token'] === undefined) {
+        // what kept a session from being made may be over, and many BMCs don't take HTTP Basic
+        const mayBeMade = authType === 'auto' && useBasic && hasService;
+        useBasic &&= !mayBeMade;
+        return mayBeMade;
+      }
       if (current && headers['x-auth-token'] === current.token) {
         // of what a 401 refuses the BMC knows nothing
         if (status === 403) void end(current);
@@ -108,8 +111,6 @@ export function createCredentials(
       const ended = current ?? (await session?.catch(() => undefined));
       session = undefined;
       current = undefined;
-      // what is still under way must leave no other behind
-      useBasic ||= authType !== 'session';
       if (ended) await end(ended);
     },
   };

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
 import { type KnownSystem, redfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { silentLog } from '#shared/log.ts';
 
 /** A BMC with one system, which may become another. */
 function setUp() {
@@ -15,6 +16,7 @@ function setUp() {
   };
   const client: RedfishClient = {
     origin: 'https://bmc.example',
+    log: silentLog,
     request: async ({ path }) => {
       asked.push(path);
       return Promise.resolve({ status: 200, headers: {}, body: answer(path) });

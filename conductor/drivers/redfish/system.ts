@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
-import { readAllMemberPaths } from '#conductor/drivers/redfish/collection.ts';
+import { readAllMemberPaths, readEach } from '#conductor/drivers/redfish/collection.ts';
 import { attempted, firstTaken, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import {
@@ -75,7 +75,7 @@ export function redfishSystem(
 async function findOnlySystem(client: RedfishClient, signal: AbortSignal): Promise<string> {
   const root = await readResource(client, '/redfish/v1/', ServiceRoot, signal);
   const path = root.data.Systems?.['@odata.id'] ?? '/redfish/v1/Systems';
-  const systems = await readAllMemberPaths(client, path, signal);
+  const systems = await readAllMemberPaths(client, path, signal, 'left out');
   const [only] = systems;
   if (only !== undefined && systems.length === 1) return only;
   throw new AppError(
@@ -137,19 +137,31 @@ export async function managerPaths(system: RedfishSystem, signal: AbortSignal): 
   if (named.length > 0) return [...new Set(named.map((manager) => manager['@odata.id']))];
   const root = await readResource(system.client, '/redfish/v1/', ServiceRoot, signal);
   const place = root.data.Managers?.['@odata.id'];
-  const all = place === undefined ? [] : await readAllMemberPaths(system.client, place, signal);
+  const all = place === undefined ? [] : await readAllMemberPaths(system.client, place, signal, 'left out');
   return all.length === 1 ? all : [];
 }
 
-/** The system's first manager; `undefined` where none can be told to be its. */
+/**
+ * The system's BMC; `undefined` where none can be told to be it: of several that the system names, as blades name their
+ * enclosure's, it is the only one of that type (DMTF Manager, `ManagerType`).
+ */
 export async function findManager(system: RedfishSystem, signal: AbortSignal): Promise<Resource<Manager> | undefined> {
-  const [path] = await managerPaths(system, signal);
-  return path === undefined ? undefined : readResource(system.client, path, Manager, signal);
+  return (await readManagers(system, signal)).bmc;
 }
 
-/** @throws AppError `not_supported` where no manager can be told to be the system's. */
+/** @throws AppError `not_supported` where none can be told to be the system's BMC. */
 export async function readManager(system: RedfishSystem, signal: AbortSignal): Promise<Resource<Manager>> {
-  const manager = await findManager(system, signal);
-  if (manager) return manager;
-  throw new AppError('not_supported', `the system at ${system.client.origin} names no manager`);
+  const { bmc, paths, unread } = await readManagers(system, signal);
+  if (bmc) return bmc;
+  if (unread[0]) throw unread[0].error;
+  const named =
+    paths.length === 0 ? 'names no manager' : `names ${paths.join(', ')}, and which is its BMC it doesn't say`;
+  throw new AppError('not_supported', `the system at ${system.client.origin} ${named}`);
+}
+
+async function readManagers(system: RedfishSystem, signal: AbortSignal) {
+  const paths = await managerPaths(system, signal);
+  const { read, unread } = await readEach(system.client, paths, Manager, signal);
+  const bmcs = paths.length === 1 ? read : read.filter(({ data }) => data.ManagerType === 'BMC');
+  return { bmc: bmcs.length === 1 ? bmcs[0] : undefined, paths, unread };
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { bmcMessage } from '#conductor/drivers/redfish/errors.ts';
 import { lookAtTask, taskStates } from '#conductor/drivers/redfish/task-states.ts';
 
 /** DMTF's `TaskStatus` is a Health; a BMC may leave it out. */
@@ -46,4 +47,15 @@ test('an iDRAC that completes a task with status Critical has failed it, in its 
   });
   const untold = { TaskState: 'Completed', Messages: [{ Message: 'no progress', MessageSeverity: 'Critical' }] };
   expect(look(untold)).toBe('failed');
+});
+
+test("a BMC's words about an image are repeated without what its address is made of", () => {
+  const token = 'Ab3_'.repeat(11).slice(0, 43);
+  const image = `http://192.0.2.1/media/9d1f6e0e-6a3b-4b0e-9f6e-0a5f0d9c7b11/${token}.iso`;
+  const Message = `Unable to fetch ${image}.`;
+  const failed = lookAtTask({ status: 200, body: { TaskState: 'Exception', Messages: [{ Message }] } });
+  expect(JSON.stringify(failed)).not.toContain(token);
+  expect(bmcMessage({ error: { code: 'Base.1.0.GeneralError', message: Message } })).toBe(
+    'Unable to fetch http://192.0.2.1/media/9d1f6e0e-6a3b-4b0e-9f6e-0a5f0d9c7b11/******.iso.',
+  );
 });

@@ -1,4 +1,4 @@
-import { bmcMessage } from '#conductor/drivers/redfish/errors.ts';
+import { bmcMessage, withoutImages } from '#conductor/drivers/redfish/errors.ts';
 import { Task } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
 
@@ -76,7 +76,7 @@ export function lookAtTask({ status, body }: Pick<RedfishAnswer, 'status' | 'bod
     : messages.some(({ Severity, MessageSeverity }) => (MessageSeverity ?? Severity) === 'Critical');
   if (phase === 'completed' && !isBad) return { state: 'done', percent };
   const words = messages.map(({ Message: message, MessageId: id }) => message ?? id ?? '');
-  const text = words.filter(Boolean).join(' ') || bmcMessage(body);
+  const text = withoutImages(words.filter(Boolean).join(' ')) || bmcMessage(body);
   const ended = phase === 'completed' ? `${word} with status ${task?.TaskStatus ?? 'Critical'}` : word;
   return { state: 'failed', why: `the BMC's task ended as ${ended}${text ? `: ${text}` : ''}` };
 }

@@ -42,7 +42,8 @@ export async function finishTask(
       throw stoppedError(signal, `${what} (task ${monitor})`);
     });
     pendingMs += waitMs;
-    const next = await readTask(client, monitor, signal);
+    const next = await lookAgain(client, monitor, signal);
+    if (next === undefined) continue;
     if (next === 'lost') {
       if (options.isLookedAt) return;
       throw new AppError(
@@ -70,8 +71,22 @@ export async function peekTask(
   const look = lookAtTask(answer);
   throwIfFailed(look, what);
   const monitor = monitorOf(answer, client.origin);
-  const next = monitor !== undefined && isOpen(look) ? await readTask(client, monitor, signal) : 'lost';
-  if (next !== 'lost') throwIfFailed(lookAtTask(next), what);
+  const next = monitor !== undefined && isOpen(look) ? await lookAgain(client, monitor, signal) : undefined;
+  if (next !== undefined && next !== 'lost') throwIfFailed(lookAtTask(next), what);
+}
+
+/** `undefined` = the BMC has not answered now, or its web server has in its place: only the task's own word is its end. */
+async function lookAgain(
+  client: RedfishClient,
+  monitor: string,
+  signal: AbortSignal,
+): Promise<RedfishAnswer | 'lost' | undefined> {
+  try {
+    return await readTask(client, monitor, signal);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return undefined;
+  }
 }
 
 function isOpen({ state }: TaskLook): boolean {

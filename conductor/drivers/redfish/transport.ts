@@ -19,6 +19,8 @@ export interface TransportRequest {
   /** In place of the body; the answer may begin as late as `timeoutMs` says. */
   readonly form?: FileBody;
   readonly timeoutMs?: number;
+  /** Whether it may be asked once more after a failure that says nothing of it; default: what is no POST. */
+  readonly mayRepeat?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -105,6 +107,12 @@ export function createTransport(
 /** Whether the BMC broke off amid a document, as some do that are short of memory. */
 export function isBrokenJson(body: unknown): boolean {
   return typeof body === 'string' && /^\uFEFF?\s*[{[]/.test(body);
+}
+
+/** Whether a web server has answered in the place of the service, as those of BMCs do that start. */
+export function isPage({ status, body }: Pick<RedfishAnswer, 'status' | 'body'>): boolean {
+  const isOfService = status < 500 && ![401, 403].includes(status);
+  return isOfService && typeof body === 'string' && /^\uFEFF?\s*</.test(body);
 }
 
 function transportError(what: string, cause: unknown, signal: AbortSignal | undefined): AppError {

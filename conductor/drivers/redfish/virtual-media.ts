@@ -17,7 +17,7 @@ import {
 } from '#conductor/drivers/redfish/media-slots.ts';
 import { type MediaTrust, setMediaTrust } from '#conductor/drivers/redfish/media-trust.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
-import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
 /** BMCs answer once they have looked at the image, which they fetch for it. */
 const timeoutMs = 180_000;
@@ -129,7 +129,8 @@ function rank({ data }: MediaSlot): number {
 function joined(errors: readonly unknown[], left: readonly MediaSlot[] = []): unknown {
   if (errors.length === 1 && left.length === 0) return errors[0];
   const held = left.map((slot) => `${describeSlot(slot)}, and is left as it is: eject it to have it used`);
-  return new AppError(errorCode(errors[0]), [...errors.map(errorChain), ...held].join('; '));
+  const retryable = errors.some(isRetryable);
+  return new AppError(errorCode(errors[0]), [...errors.map(errorChain), ...held].join('; '), { retryable });
 }
 
 function unlessFinal(signal: AbortSignal, slot: MediaSlot): (error: unknown) => MediaSlot {

@@ -81,7 +81,8 @@ function planVolume(
         )
       : 'it does not do that level';
     if (typeof drives === 'string') {
-      reasons.push(`${controller.id}: ${drives}`);
+      const lost = controller.unread?.length ? `; could not be read: ${controller.unread.join(', ')}` : '';
+      reasons.push(`${controller.id}: ${drives}${lost}`);
       continue;
     }
     const existing = controller.volumes.find((volume) => volume.level === level && hasDrives(volume, drives));

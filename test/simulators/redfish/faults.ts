@@ -8,6 +8,7 @@ export interface Fault {
   readonly path: RegExp;
   /** Answer with this status instead of handling the request. */
   readonly status?: number;
+  /** Of an answer with `status`, `body` or `actsAs`. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The body to answer with, as JSON, or as it is when text; with `status` 200 by default. */
   readonly body?: unknown;
@@ -19,7 +20,10 @@ export interface Fault {
   readonly cutBody?: boolean;
   /** Handle the request and then cut the connection: the client can't know that it worked. */
   readonly dropAnswer?: boolean;
-  /** Handle the request and then answer with this status, as though it had failed. */
+  /**
+   * Handle the request and then answer with this status, as though it had failed; or as a task's where it is 202, unless
+   * the request is refused.
+   */
   readonly actsAs?: number;
   /** How many requests it hits; default 1. */
   readonly times?: number;
@@ -120,6 +124,17 @@ export interface Quirks {
   answerWithBody: boolean;
   /** JSON under this content type. */
   contentType: string;
+  /**
+   * How collections are shown, but that of the systems where members lead nowhere: with one more member in front, null,
+   * without a link, with one that leads to nothing (404) or to what can't be read (500); or with a page for each member.
+   */
+  collections:
+    | 'as they are'
+    | 'with null'
+    | 'with a nameless one'
+    | 'with a dead one'
+    | 'with a broken one'
+    | 'in pages';
   /** Bodies are compressed: whether it was asked for or not, or only so and else 406. */
   gzip: 'never' | 'always' | 'or 406';
   /** No SessionService. */
@@ -260,6 +275,7 @@ export const standardQuirks: Readonly<Quirks> = {
   media: {},
   managedBy: 'ManagedBy',
   hidesMediaLogin: false,
+  collections: 'as they are',
   gzip: 'never',
   simpleUpdate: 'by its URL',
   multipartPush: true,

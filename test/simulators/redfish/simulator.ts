@@ -3,6 +3,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { type Answer, errorAnswer, readBody } from '#test/simulators/redfish/answers.ts';
+import { brokenMember, withOddMembers } from '#test/simulators/redfish/collections.ts';
 import { createFaultList, type Fault, type Quirks, standardQuirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedMachine } from '#test/simulators/redfish/machine.ts';
 import { serveSerialConsole } from '#test/simulators/redfish/serial-console.ts';
@@ -90,10 +91,12 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
       return;
     }
     const own = (text: string): string => renamed(text, quirks, 'from BMC');
-    const answer = await service.handle({ method, path: own(path), headers: request.headers, body: own(body) });
+    const asked = { method, path: own(path), headers: request.headers, body: own(body) };
+    const answer = brokenMember(path) ?? withOddMembers(await service.handle(asked), { ...asked, query }, quirks);
+    // it is for the next one that is taken
+    if (fault?.actsAs === 202 && answer.status >= 400) faults.inject({ ...fault, times: 1 });
     if (fault?.dropAnswer) request.socket.destroy();
-    else
-      send(response, method, quirks, fault?.actsAs === undefined ? answer : errorAnswer(fault.actsAs, 'GeneralError'));
+    else send(response, method, quirks, fault?.actsAs === undefined ? answer : disguised(answer, fault));
   };
 
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
@@ -154,6 +157,12 @@ const noneYet = (): Counters => ({
 
 function answerOf({ status = 200, headers, ...fault }: Fault): Answer {
   return { status, ...(headers ? { headers } : {}), ...('body' in fault ? { body: fault.body } : {}) };
+}
+
+/** The answer to what was done that hides it. */
+function disguised(answer: Answer, { actsAs = 500, ...fault }: Fault): Answer {
+  if (actsAs !== 202) return errorAnswer(actsAs, 'GeneralError');
+  return answer.status < 400 ? answerOf({ ...fault, status: actsAs }) : answer;
 }
 
 /** What a BMC that has bodies in gzip alone answers to a client that does not take that. */
