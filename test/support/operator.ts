@@ -16,6 +16,8 @@ export interface Operator {
    * with the whole node when that is in another state. A conductor that is down meanwhile is waited for too.
    */
   waitForState(ident: string, state: string, timeoutMs?: number): Promise<Json>;
+  /** The same, whatever the state. */
+  waitForRest(ident: string, timeoutMs?: number): Promise<Json>;
 }
 
 export interface OperatorOptions {
@@ -61,22 +63,25 @@ export function createOperator(url: string, { retries = 0, token }: OperatorOpti
     return text === '' ? {} : (JSON.parse(text) as Json);
   };
   const node = (ident: string): Promise<Json> => call('GET', `/v1/nodes/${ident}`);
+  const waitForRest = (ident: string, timeoutMs?: number): Promise<Json> =>
+    waitUntil(
+      `node ${ident} to rest`,
+      async () => {
+        const current = await node(ident);
+        return isAtRest(current) ? current : undefined;
+      },
+      { timeoutMs, everyMs: 100 },
+    );
   return {
     call,
     node,
+    waitForRest,
     retries: () => state.retries,
     provision: async (ident, target, more = {}) => {
       await call('PUT', `/v1/nodes/${ident}/states/provision`, { target, ...more });
     },
     waitForState: async (ident, state, timeoutMs) => {
-      const rested = await waitUntil(
-        `node ${ident} to rest`,
-        async () => {
-          const current = await node(ident);
-          return isAtRest(current) ? current : undefined;
-        },
-        { timeoutMs, everyMs: 100 },
-      );
+      const rested = await waitForRest(ident, timeoutMs);
       if (rested['provision_state'] === state) return rested;
       throw new Error(`node ${ident} is ${JSON.stringify(rested)}, not ${state}`);
     },
