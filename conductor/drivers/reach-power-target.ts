@@ -145,7 +145,7 @@ async function actOrBeThere({ act, resend }: Change, watch: Watch): Promise<bool
       const isThere = await watch.isSoonThere().catch(() => undefined);
       if (isThere) return true;
       // what a web server failed at once it may do now
-      const mayBeDone = isThere === false && !isAgain && resend && Number(status ?? 0) >= 500;
+      const mayBeDone = isThere === false && !isAgain && resend && status === 500;
       if (!mayBeDone) throw error;
     }
   }
