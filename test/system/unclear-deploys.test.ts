@@ -66,7 +66,7 @@ interface Unclear {
 
 const unclear: Readonly<Record<string, Unclear>> = {
   'answer is lost': { times: 2, faults: (call, times) => [{ ...call, dropAnswer: true, times }] },
-  'connection is cut before': { times: 2, faults: (call, times) => [{ ...call, drop: true, times }] },
+  'connection is cut before': { times: 1, faults: (call, times) => [{ ...call, drop: true, times }] },
   'monitor is gone (404)': {
     times: 2,
     isOfWrites: true,
@@ -109,8 +109,8 @@ const unclear: Readonly<Record<string, Unclear>> = {
   'web server is away': { times: 8, faults: (call, times) => [{ ...call, status: 503, times }] },
   'login is unknown': { times: 1, faults: (call, times) => [{ ...call, status: 401, times }] },
   'session is forbidden': { times: 1, faults: (call, times) => [{ ...call, status: 403, times }] },
-  'page comes in its place': { times: 2, faults: (call, times) => [{ ...call, body: page, times }] },
-  'page comes with 404': { times: 2, faults: (call, times) => [{ ...call, status: 404, body: page, times }] },
+  'page comes in its place': { times: 1, faults: (call, times) => [{ ...call, body: page, times }] },
+  'page comes with 404': { times: 1, faults: (call, times) => [{ ...call, status: 404, body: page, times }] },
 };
 const unclearNames = Object.keys(unclear);
 
