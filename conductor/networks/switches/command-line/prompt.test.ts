@@ -15,6 +15,10 @@ test.each([
   ['leaf1(s1)(config-s-baton-if-Et1)#', 'leaf1'],
   ['leaf1.11:10:56#', 'leaf1'],
   ['leaf1.11:10:56(config)#', 'leaf1'],
+  ['leaf1 11:10:56#', 'leaf1'],
+  ['leaf1[11:10](config)#', 'leaf1'],
+  ['[11:10:56]leaf1#', 'leaf1'],
+  ['11:10:56 leaf1(config)#', 'leaf1'],
   ['sw1%management#', 'sw1'],
   ['sw1(maint-mode)(config)#', 'sw1'],
   ['[leaf1](config)#', '[leaf1]'],
@@ -55,3 +59,11 @@ test('the answer has neither echo nor prompt', () => {
   expect(withoutEcho('\nshow vlan\n1 default\nleaf1#', 'show vlan')).toBe('1 default');
   expect(withoutEcho('exit\nleaf1#\nshow vlan\nleaf1#show vlan\n1 default\nleaf1#', 'show vlan')).toBe('1 default');
 });
+
+test.each([
+  ['login: leaf1 (Ethernet fabric) 7#', 'strange'],
+  ['Welcome\nleaf1 ready >', 'strange'],
+  ['leaf1#', 'prompt'],
+  ['##########\n', undefined],
+  ['Welcome to leaf1', undefined],
+])('before the first prompt %j waits for %s', (text, waiting) => expect(waitingFor(text, undefined)).toBe(waiting));

@@ -1,13 +1,16 @@
 /** What a switch's command line prints, told apart: prompts, echo, questions, answer. Pure. */
 
-/**
- * `leaf1>`, `leaf1#`, `leaf1(s1)(config-if-Et1)#`, `leaf1%management#`, `[leaf1]#`, `baton@leaf1>`: the part that stays
- * when the mode changes, then supervisor, maintenance, VRF, mode.
- */
-const promptForm = /^(\[?[\w.@:/~+-]+\]?)(?:%[\w.-]+|\([^()\n]*\))* ?[>#%$] ?$/;
-
-/** Arista's prompts may have the time of day. */
+/** Arista's prompts may have the time of day, before the name or behind it. */
 const clock = /[.:]?\d{1,2}:\d{2}(:\d{2})?$/;
+const apartClock = String.raw`(?:\[\d{1,2}:\d{2}(?::\d{2})?\]|\d{1,2}:\d{2}(?::\d{2})?)`;
+
+/**
+ * `leaf1>`, `leaf1#`, `leaf1(s1)(config-if-Et1)#`, `leaf1%management#`, `[leaf1]#`, `baton@leaf1>`, `[11:10:56]leaf1#`: the
+ * part that stays when the mode changes, then supervisor, maintenance, VRF, mode.
+ */
+const promptForm = new RegExp(
+  String.raw`^(?:${apartClock} ?)?(\[?[\w.@:/~+-]+\]?)(?: ?${apartClock})?(?:%[\w.-]+|\([^()\n]*\))* ?[>#%$] ?$`,
+);
 
 /** Some switches shorten their name in the prompts of modes. */
 const comparedLength = 15;
@@ -43,7 +46,7 @@ export function waitingFor(text: string, name: string | undefined): Waiting {
   if (confirmPrompt.test(line)) return 'confirm';
   if (question.test(line)) return 'question';
   // a bar of progress is [####    ]
-  return name !== undefined && /^[^\s[].*[>#] ?$/.test(line) ? 'strange' : undefined;
+  return /^[^\s[].*[>#] ?$/.test(line) ? 'strange' : undefined;
 }
 
 export const lastLineOf = (text: string): string => text.slice(text.lastIndexOf('\n') + 1);

@@ -153,7 +153,9 @@ function startDialogue(ssh: SshClient, channel: ClientChannel, endpoint: string,
         }, commandTimeoutMs);
         const stuck = (waiting: Waiting): void => {
           const what =
-            waiting === 'strange' ? `shows what is no prompt of ${name ?? 'it'}` : 'asks what nobody answers';
+            waiting === 'strange'
+              ? `shows what is no prompt ${name === undefined ? 'that is understood' : `of ${name}`}`
+              : 'asks what nobody answers';
           fail(new AppError('switch_error', `switch ${endpoint} ${what} after: ${about}; it ends with ${shown()}`));
         };
         look = () => {
