@@ -28,7 +28,13 @@ async function push(bmc: Rig, component: 'bios' | 'bmc' | 'NIC.Slot.1', content?
 const uploads = ({ simulator }: Rig) =>
   simulator.requests.filter(({ method, path }) => method === 'POST' && /upload$|UpdateService$/i.test(path));
 
-const forms: readonly Quirks['pushForm'][] = ['no targets', 'an empty list', 'an item', 'the resource'];
+const forms: readonly Quirks['pushForm'][] = [
+  'no targets',
+  'an empty list',
+  'an item',
+  'the resource',
+  'an item and its type',
+];
 
 describe('a BMC takes an image in its own form, of any maker', () => {
   test.each(forms)('with %s', async (pushForm) => {

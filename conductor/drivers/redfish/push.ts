@@ -40,18 +40,19 @@ export function pushForms({ item, known }: PushTarget, makers: Makers): readonly
   const ofResource = resource === undefined ? [] : [targets([resource])];
   const ofItems = first === undefined ? [] : [targets([first]), targets(items)];
   const empty = targets([]);
+  const ofType = (first === undefined ? [none] : ofItems).map((form) => ({ ...form, oem: { ImageType: type } }));
   const forms = [
     ...(has('takes pushed images for a resource')
       ? ofResource.map(({ parameters }) => ({ parameters: { ...parameters, [applyTime]: 'Immediate' } }))
       : []),
-    ...(has('takes pushed images by their type')
-      ? (first === undefined ? [none] : ofItems).map((form) => ({ ...form, oem: { ImageType: type } }))
-      : []),
+    ...(has('takes pushed images by their type') ? ofType : []),
     ...(has('takes pushed images for an empty list') ? [empty] : []),
     none,
     empty,
     ...ofItems,
     ...ofResource,
+    // MegaRAC of a maker who does not say so
+    ...ofType,
   ];
   return [...new Map(forms.map((form) => [JSON.stringify(form), form])).values()];
 }
