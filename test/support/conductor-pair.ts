@@ -56,6 +56,8 @@ export async function startConductorPair(options: {
     return conductor;
   };
   const first = await start('first', way.url);
+  // it waits for answers as it ends
+  opening.defer(() => way.plugIn());
   const second = await start('second', server.url);
   const operator = createOperator(second.url, { retries: 5 });
   const machines = await Promise.all(

@@ -60,7 +60,7 @@ function askSession(url: string, options: { readonly isAlone: boolean; readonly 
     if (options.isAlone) return serveSession({ url, beats, idleMs: 0 }, receive);
     const workerData = { url, beats, idleMs: idleSessionMs };
     // what the main thread is busy with must not look like its death
-    const worker = new Worker(program, { workerData, execArgv: [], name: 'session' });
+    const worker = new Worker(program, { workerData, execArgv: [], name: 'session', resourceLimits });
     worker.on('message', receive);
     worker.on('error', fail);
     return (message) => worker.postMessage(message);
@@ -87,6 +87,8 @@ function askSession(url: string, options: { readonly isAlone: boolean; readonly 
 }
 
 const program = new URL('session-thread.ts', import.meta.url);
+/** Of what lives as long as its session, and has nothing to keep. */
+const resourceLimits = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 };
 
 /**
  * All on one connection: PostgreSQL has few of them, and would give what one holds to the same one again.
