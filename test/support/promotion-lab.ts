@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { syncPower } from '#conductor/flows/sync-power.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
 import { startPeriodicTasks } from '#conductor/kernel/wake-loop.ts';
@@ -61,6 +62,8 @@ export async function startPromotionLab(options: {
   const tasks = [
     { name: 'reconcile', periodMs: 200, run: () => opened.scheduler.reconcile() },
     { name: 'allocations', periodMs: 200, run: () => allocator.lookAfter() },
+    // of a node that was held it is unknown
+    { name: 'sync power states', periodMs: 500, run: (signal: AbortSignal) => syncPower(opened.context, signal) },
   ];
   const background = startPeriodicTasks(tasks, opened.context);
   opening.defer(() => background.stop());

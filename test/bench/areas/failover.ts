@@ -1,4 +1,5 @@
 import { type Area, type BenchContext, type Figure, percentile, round } from '#test/bench/area.ts';
+import { measurePromotions } from '#test/bench/failover/promotions.ts';
 import { loadAverage } from '#test/bench/process-figures.ts';
 import { type ConductorPair, deployedDisk, startConductorPair } from '#test/support/conductor-pair.ts';
 
@@ -15,7 +16,10 @@ const faults = {
   },
 } as const;
 
-/** How long nobody acts when a conductor dies, with default settings: from its last act to the first of another on its nodes. */
+/**
+ * How long nobody acts when a conductor dies, with default settings: from its last act to the first of another on its nodes;
+ * and what becomes of answers when the database's server does.
+ */
 export const failoverArea: Area = {
   name: 'failover',
   measure: async (context) => {
@@ -32,7 +36,12 @@ export const failoverArea: Area = {
       await say(context, fault, gaps);
       figures[`${fault}_s`] = { value: round(percentile(gaps, 1)), unit: 's' };
     }
-    return { ...figures, doubles: { value: doubles, unit: `of ${rounds * machines * Object.keys(faults).length}` } };
+    const promoted = await measurePromotions(context.say);
+    return {
+      ...figures,
+      ...promoted,
+      doubles: { value: doubles, unit: `of ${rounds * machines * Object.keys(faults).length}` },
+    };
   },
 };
 
