@@ -123,8 +123,8 @@ describe('where settings are written', () => {
     expect((await bios.getProgress()).values.get('NumCores')).toBe('2');
   });
 
-  test('what waits at an unlinked place is known', async () => {
-    const { bios } = await rig(gigabyte);
+  test.each(['GIGABYTE', 'Nobody'])('what waits at an unlinked place is known: %s', async (manufacturer) => {
+    const { bios } = await rig({ ...gigabyte, manufacturer });
     await bios.applySettings(cores);
     expect((await bios.getProgress()).pending).toEqual(cores);
   });

@@ -4,13 +4,11 @@ import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.
 import { type RegistryAttribute, readAttributeRegistry } from '#conductor/drivers/redfish/bios-registry.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
 import { attempted, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
-import { hasMakersWay } from '#conductor/drivers/redfish/makers.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { type ComputerSystem, lenient, Message, Reference } from '#conductor/drivers/redfish/schemas.ts';
+import { lenient, Message, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import {
   type LinkedSettings,
-  readLinkedSettings,
-  readUnlinkedSettings,
+  readSettings,
   type SettingsPlaces,
   settingsPlaces,
 } from '#conductor/drivers/redfish/settings-places.ts';
@@ -122,16 +120,13 @@ function holds({ values, pending }: BiosProgress, wanted: Readonly<Record<string
   return Object.entries(wanted).every(([name, value]) => shown.get(name) === textOf(value));
 }
 
-async function readBios(
-  system: RedfishSystem,
-  signal: AbortSignal,
-): Promise<Resource<Bios> & { readonly machine: ComputerSystem }> {
-  const { data: machine, path } = await system.read(signal);
-  const place = machine.Bios?.['@odata.id'];
+async function readBios(system: RedfishSystem, signal: AbortSignal): Promise<Resource<Bios>> {
+  const { data, path } = await system.read(signal);
+  const place = data.Bios?.['@odata.id'];
   if (place === undefined) {
     throw new AppError('not_supported', `the system ${path} at ${system.client.origin} has no Bios resource`);
   }
-  return { ...(await readResource(system.client, place, Bios, signal)), machine };
+  return readResource(system.client, place, Bios, signal);
 }
 
 /** With the Settings object, where values are asked for, as far as it can be found and read. */
@@ -139,11 +134,8 @@ async function readBiosAndSettings(
   system: RedfishSystem,
   signal: AbortSignal,
 ): Promise<{ readonly bios: Resource<Bios>; readonly linked: LinkedSettings<Bios> | undefined }> {
-  const { client } = system;
-  const { machine, ...bios } = await readBios(system, signal);
-  const linked = await readLinkedSettings(client, bios, Bios, signal);
-  if (linked || !hasMakersWay('keeps settings without a link', machine)) return { bios, linked };
-  return { bios, linked: await readUnlinkedSettings(client, bios, Bios, signal) };
+  const bios = await readBios(system, signal);
+  return { bios, linked: await readSettings(system, bios, Bios, signal) };
 }
 
 /** @throws AppError with the words of the first refusal, where no place takes it, or of the place that it is */

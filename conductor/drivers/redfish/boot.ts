@@ -12,14 +12,13 @@ import {
   redfishBootDevices,
 } from '#conductor/drivers/redfish/boot-plans.ts';
 import { attempted } from '#conductor/drivers/redfish/errors.ts';
-import { hasMakersWay } from '#conductor/drivers/redfish/makers.ts';
 import { resetSystem } from '#conductor/drivers/redfish/power.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { type Boot, ComputerSystem, SecureBoot } from '#conductor/drivers/redfish/schemas.ts';
 import {
   readIfThere,
   readLinkedSettings,
-  readUnlinkedSettings,
+  readSettings,
   type SettingsPlaces,
   settingsPlaces,
 } from '#conductor/drivers/redfish/settings-places.ts';
@@ -171,22 +170,18 @@ async function readBoot(system: RedfishSystem, signal: AbortSignal): Promise<Fou
 
 /** Where a system has its boot override; `undefined` for one without. */
 async function findBoot(
-  { client }: RedfishSystem,
+  system: RedfishSystem,
   resource: Resource<ComputerSystem>,
   signal: AbortSignal,
 ): Promise<FoundBoot | undefined> {
   const { Boot: boot } = resource.data;
-  const linked =
-    (await readLinkedSettings(client, resource, ComputerSystem, signal)) ??
-    (hasMakersWay('keeps settings without a link', resource.data)
-      ? await readUnlinkedSettings(client, resource, ComputerSystem, signal)
-      : undefined);
+  const linked = await readSettings(system, resource, ComputerSystem, signal);
   const pending = linked?.read?.data.Boot;
   const isLinkedFirst = pending?.BootSourceOverrideTarget != null;
   // Settings resources often list a few properties only, so the current values fill the gaps
   const merged = isLinkedFirst ? { ...boot, ...pending } : boot;
   if (!merged) return undefined;
-  const places = settingsPlaces(client, ComputerSystem, { resource, linked, isLinkedFirst, blindly: false });
+  const places = settingsPlaces(system.client, ComputerSystem, { resource, linked, isLinkedFirst, blindly: false });
   return { boot: merged, resource, places };
 }
 

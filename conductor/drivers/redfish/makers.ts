@@ -5,7 +5,6 @@ export type MakersWay =
   | 'boots virtual CDs as UsbCd'
   | 'fills EXT alone from addresses'
   | 'forgets the boot mode'
-  | 'keeps settings without a link'
   | 'takes pushed images for a resource'
   | 'takes pushed images by their type'
   | 'takes pushed images for an empty list';
@@ -40,12 +39,6 @@ export const makersWays: readonly Row[] = [
     way: 'forgets the boot mode',
     maker: /super ?micro/i,
     source: 'https://github.com/bmc-toolbox/bmclib/pull/459',
-  },
-  {
-    // AMI's BMCs: the coming boot override is in SD below the system
-    way: 'keeps settings without a link',
-    maker: /asrock|giga-?byte|giga computing|american megatrends|^ami\b/i,
-    source: 'https://github.com/DMTF/Redfish-Tacklebox/issues/144',
   },
   {
     // the system's Bios, or the manager

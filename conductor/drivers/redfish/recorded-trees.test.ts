@@ -43,7 +43,8 @@ test.each(recordings)('$name: $shows', async ({ outputs, reading }) => {
   });
   try {
     expect(await read(bmc, reading)).toEqual(reading);
-    expect(server.missing).toEqual([]);
+    // where settings may be without a link
+    expect(server.missing.filter((line) => !/\/(SD|Settings)$/.test(line))).toEqual([]);
   } finally {
     await type.close?.();
     await server.close();

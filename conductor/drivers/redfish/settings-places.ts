@@ -2,6 +2,8 @@ import type { z } from 'zod';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
 import { httpStatusOf, placeNamedBy } from '#conductor/drivers/redfish/errors.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
 
 /**
  * Where the coming state of a resource is written. The standard has `@Redfish.Settings`, and without it the resource
@@ -91,18 +93,39 @@ export async function readLinkedSettings<T>(
   return { path, read: await readIfThere(client, path, schema, signal) };
 }
 
-/** The settings resource of BMCs that have it, and no link to it. */
-export async function readUnlinkedSettings<T>(
-  client: RedfishClient,
-  { path: parent }: Pick<Resource<unknown>, 'path'>,
+/**
+ * The settings resource that a resource links to, or has at a well-known place: one that is written without a link is to
+ * be read without it. What has none is asked once.
+ */
+export async function readSettings<T>(
+  { client, withoutSettings }: Pick<RedfishSystem, 'client' | 'withoutSettings'>,
+  resource: Resource<Settled>,
   schema: z.ZodType<T>,
   signal: AbortSignal,
 ): Promise<LinkedSettings<T> | undefined> {
-  for (const path of unlinkedPaths(parent)) {
-    const read = await readIfThere(client, path, schema, signal);
+  const linked = await readLinkedSettings(client, resource, schema, signal);
+  if (linked || withoutSettings.has(resource.path)) return linked;
+  for (const path of unlinkedPaths(resource.path)) {
+    const read = await readIfOffered(client, path, schema, signal);
     if (read) return { path, read };
   }
+  withoutSettings.add(resource.path);
   return undefined;
+}
+
+/** A place that nothing leads to: whatever is said of it but its content, it is none. */
+async function readIfOffered<T>(
+  client: RedfishClient,
+  path: string,
+  schema: z.ZodType<T>,
+  signal: AbortSignal,
+): Promise<Resource<T> | undefined> {
+  try {
+    return await readResource(client, path, schema, signal);
+  } catch (error) {
+    if (errorCode(error) !== 'bmc_error') throw error;
+    return undefined;
+  }
 }
 
 function unlinkedPaths(parent: string): readonly string[] {

@@ -22,6 +22,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 export interface RedfishSystem {
   readonly client: RedfishClient;
   readonly clock: Clock;
+  /** Paths of resources that are known to have no settings resource. */
+  readonly withoutSettings: Set<string>;
   path(signal: AbortSignal): Promise<string>;
   read(signal: AbortSignal): Promise<Resource<ComputerSystem>>;
 }
@@ -29,6 +31,7 @@ export interface RedfishSystem {
 /** What all connections to a BMC know of it; written by each that looks. */
 export interface KnownSystem {
   found?: { readonly path: string; readonly atMs: number } | undefined;
+  withoutSettings?: Set<string>;
 }
 
 /** For so long the only system is still the only one: a BMC takes its time for each of the two requests that show it. */
@@ -57,6 +60,7 @@ export function redfishSystem(
   return {
     client,
     clock,
+    withoutSettings: (known.withoutSettings ??= new Set()),
     path: find,
     read: async (signal) => {
       const tried = await find(signal);
