@@ -156,6 +156,34 @@ describe('what the registry says', () => {
   });
 });
 
+describe('attributes at the top of Bios, as iLO 4 has them', () => {
+  test('are read and written there', async () => {
+    const { bios, power, simulator } = await rig({ flatBios: true });
+    const names = (await bios.getSettings()).map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['NumCores', 'BootMode', 'SetupPassword']));
+    expect(names).not.toEqual(expect.arrayContaining(['Type', 'Name', 'links', 'SettingsResult']));
+    await bios.applySettings(cores);
+    expect(simulator.requests.findLast(({ method }) => method === 'PATCH')).toMatchObject({
+      path: '/redfish/v1/Systems/1/Bios/Settings',
+      body: '{"NumCores":2}',
+    });
+    expect((await bios.getProgress()).pending).toEqual(cores);
+    await power.setPowerState('power on');
+    const { values, pending, failures } = await bios.getProgress();
+    expect([values.get('NumCores'), pending, failures]).toEqual(['2', [], []]);
+  });
+
+  test('a failure is one by its id, without a severity', async () => {
+    const { bios, power } = await rig({ flatBios: true, biosFailsAtReset: { NumCores: 'NumCores' } });
+    await bios.applySettings(cores);
+    await power.setPowerState('power on');
+    expect(await bios.getProgress()).toMatchObject({
+      pending: [],
+      failures: ['Base.1.0:PropertyValueTypeError NumCores'],
+    });
+  });
+});
+
 describe('failures', () => {
   test("a refusal has the BMC's words", async () => {
     const { bios } = await rig({ biosRefuses: { NumCores: 'NumCores is locked by a policy.' } });

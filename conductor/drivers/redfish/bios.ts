@@ -1,11 +1,10 @@
-import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.ts';
 import { type RegistryAttribute, readAttributeRegistry } from '#conductor/drivers/redfish/bios-registry.ts';
+import { Bios, biosPlace, failuresOf } from '#conductor/drivers/redfish/bios-resource.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
 import { attempted, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { lenient, Message, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import {
   type LinkedSettings,
   readSettings,
@@ -17,23 +16,6 @@ import { peekTask } from '#conductor/drivers/redfish/task.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
 import { type BiosSetting, bareSetting, type WantedBiosSetting, withoutPassword } from '#shared/bios/bios-setting.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/** What is read of DMTF's Bios, Settings and AttributeRegistry resources; as tolerant as `schemas.ts`. */
-
-const Settings = z.looseObject({
-  SettingsObject: lenient(Reference),
-  SupportedApplyTimes: lenient(z.array(z.string())),
-  Messages: lenient(z.array(Message)),
-});
-
-const Bios = z.looseObject({
-  Attributes: lenient(z.record(z.string(), z.unknown())),
-  AttributeRegistry: lenient(z.string()),
-  ResetBiosToDefaultsPending: lenient(z.boolean()),
-  '@Redfish.Settings': lenient(Settings),
-  Actions: lenient(z.looseObject({ '#Bios.ResetBios': lenient(z.looseObject({ target: lenient(z.string()) })) })),
-});
-type Bios = z.infer<typeof Bios>;
 
 const readTimeoutMs = 120_000;
 const writeTimeoutMs = 120_000;
@@ -64,14 +46,14 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
       if (missing.length === 0) return;
       await attempted(what, async () => {
         const types = await readUnclearTypes(client, bios.data, missing, signal);
-        const body = patchBody(bios.data, missing, types);
+        const { attributes, body } = patchBody(bios.data, missing, types);
         const patch = async (): Promise<void> => {
           const places = settingsPlaces(client, Bios, { resource: bios, linked, isLinkedFirst: true, blindly: true });
           const answer = await patchFirstPlace(client, places, body, signal);
           // a task that ends with the next reset only is not waited for; one that has failed already is reported
           await peekTask(client, answer, what, signal);
         };
-        await untilTaken(system, patch, (now) => holds(now, body.Attributes), signal);
+        await untilTaken(system, patch, (now) => holds(now, attributes), signal);
       });
     },
     factoryReset: async (options) => {
@@ -122,7 +104,7 @@ function holds({ values, pending }: BiosProgress, wanted: Readonly<Record<string
 
 async function readBios(system: RedfishSystem, signal: AbortSignal): Promise<Resource<Bios>> {
   const { data, path } = await system.read(signal);
-  const place = data.Bios?.['@odata.id'];
+  const place = biosPlace(data);
   if (place === undefined) {
     throw new AppError('not_supported', `the system ${path} at ${system.client.origin} has no Bios resource`);
   }
@@ -179,9 +161,7 @@ function progressOf(current: Bios, settings: Bios | undefined): BiosProgress {
     values: new Map(Object.entries(now).map(([name, value]) => [name, textOf(value)])),
     pending: pending.map(([name, value]) => ({ name, value: textOf(value) ?? '' })),
     defaultsPending: current.ResetBiosToDefaultsPending ?? false,
-    failures: (current['@Redfish.Settings']?.Messages ?? [])
-      .filter((message) => ['Warning', 'Critical'].includes(message.MessageSeverity ?? message.Severity ?? 'OK'))
-      .map((message) => message.Message || message.MessageId || 'no message'),
+    failures: failuresOf(current['@Redfish.Settings']?.Messages ?? []),
   };
 }
 
@@ -189,13 +169,15 @@ function patchBody(
   bios: Bios,
   settings: readonly WantedBiosSetting[],
   types: ReadonlyMap<string, RegistryAttribute>,
-): { readonly Attributes: Readonly<Record<string, string | number | boolean>> } {
+): { readonly attributes: Readonly<Record<string, string | number | boolean>>; readonly body: object } {
   const now = bios.Attributes ?? {};
   const times = bios['@Redfish.Settings']?.SupportedApplyTimes ?? [];
-  return {
-    Attributes: Object.fromEntries(
-      settings.map(({ name, value }) => [name, nativeValue(value, now[name], types.get(name)?.Type)]),
-    ),
+  const attributes = Object.fromEntries(
+    settings.map(({ name, value }) => [name, nativeValue(value, now[name], types.get(name)?.Type)]),
+  );
+  if (bios.isFlat) return { attributes, body: attributes };
+  const body = {
+    Attributes: attributes,
     ...(times.includes('OnReset')
       ? {
           '@Redfish.SettingsApplyTime': {
@@ -205,6 +187,7 @@ function patchBody(
         }
       : {}),
   };
+  return { attributes, body };
 }
 
 /** In the type that the attribute has now, or by the registry where that has none: BMCs refuse "5" for 5. */

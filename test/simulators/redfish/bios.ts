@@ -71,8 +71,10 @@ export function bootBios(bios: SimulatedBios, quirks: Quirks): void {
 
 /** `PATCH …/Bios/Settings`: all of it, or nothing and why. */
 export function patchBios(bios: SimulatedBios, body: Record<string, unknown>, quirks: Quirks): Answer | undefined {
-  const asked = body['Attributes'];
-  const unknown = Object.keys(body).find((key) => key !== 'Attributes' && key !== '@Redfish.SettingsApplyTime');
+  const asked = quirks.flatBios ? body : body['Attributes'];
+  const unknown = quirks.flatBios
+    ? undefined
+    : Object.keys(body).find((key) => key !== 'Attributes' && key !== '@Redfish.SettingsApplyTime');
   if (unknown !== undefined) return refused(unknown, 'PropertyUnknown', 'is not in the list of valid properties');
   if (typeof asked !== 'object' || asked === null) return errorAnswer(400, 'PropertyMissing');
   if (Object.keys(asked).length > quirks.biosRefusesMoreThan) return errorAnswer(400, 'PropertyValueError');
@@ -130,6 +132,7 @@ export function biosResources(bios: SimulatedBios, quirks: Quirks): Record<strin
     const actions = { '#Bios.ResetBios': { target: resetBiosPath } };
     return { [biosPath]: { '@odata.type': '#Bios.v1_1_0.Bios', Id: 'BIOS', Name: 'BIOS', Actions: actions } };
   }
+  if (quirks.flatBios) return flatResources(bios);
   return {
     [biosPath]: {
       '@odata.type': '#Bios.v1_2_0.Bios',
@@ -161,6 +164,18 @@ export function biosResources(bios: SimulatedBios, quirks: Quirks): Record<strin
           },
         }),
     ...(quirks.noAttributeRegistry ? {} : registryResources(quirks)),
+  };
+}
+
+function flatResources(bios: SimulatedBios): Record<string, Record<string, unknown>> {
+  const links = { Settings: { href: biosSettingsPath }, self: { href: biosPath } };
+  const own = { AttributeRegistry: 'HpBiosAttributeRegistryP89.1.1.00', Modified: '2015-03-09T17:50:09+00:00', links };
+  const ends = bios.messages.map((text) => ({ MessageArgs: [text], MessageID: 'Base.1.0:PropertyValueTypeError' }));
+  const result = { Messages: [...ends, { MessageArgs: [], MessageID: 'Base.1.0:Success' }] };
+  const named = { Type: 'HpBios.1.2.0', Name: 'BIOS Current Settings', ...own };
+  return {
+    [biosPath]: { ...named, ...readable(bios.values), SettingsResult: result },
+    [biosSettingsPath]: { ...named, ...readable({ ...bios.values, ...bios.pending }) },
   };
 }
 

@@ -193,6 +193,8 @@ export interface Quirks {
   noBios: boolean;
   /** Bios has a ResetBios action and nothing else. */
   noBiosAttributes: boolean;
+  /** Attributes stand at the top of Bios and of its settings, as iLO 4 has them, and links are Hp's. */
+  flatBios: boolean;
   /** Bios has no Settings object: values are written to it and hold at once. */
   noBiosSettings: boolean;
   /** Bios names no attribute registry. */
@@ -289,6 +291,7 @@ export const standardQuirks: Readonly<Quirks> = {
   logPages: false,
   noBios: false,
   noBiosAttributes: false,
+  flatBios: false,
   noBiosSettings: false,
   noAttributeRegistry: false,
   registryFileNames: undefined,

@@ -122,7 +122,8 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
     Storage: { '@odata.id': storagePath },
     ...(quirks.serialConsole ? { SerialConsole: quirks.serialConsole } : {}),
     ...virtualMediaLink(quirks, 'system'),
-    ...(quirks.noBios ? {} : { Bios: { '@odata.id': biosPath } }),
+    ...(quirks.noBios || quirks.flatBios ? {} : { Bios: { '@odata.id': biosPath } }),
+    ...(quirks.flatBios ? { Oem: { Hp: { Links: { BIOS: { '@odata.id': biosPath } } } } } : {}),
     ProcessorSummary: { Count: 1, Model: 'Simulated', Status: { State: 'Enabled', Health: 'OK' } },
     MemorySummary: { TotalSystemMemoryGiB: 2, Status: { State: 'Enabled', Health: 'OK' } },
     Links: {
