@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { claimAction } from '#conductor/flows/actions/action-lease.ts';
-import { insertConductor } from '#conductor/kernel/conductors/conductor-store.ts';
+import { insertConductor, workKnown } from '#conductor/kernel/conductors/conductor-store.ts';
 import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
@@ -57,9 +57,9 @@ test('a release that does not look at what an action needs can’t claim it, and
   await expect(claim).rejects.toMatchObject({
     cause: { message: expect.stringContaining('claimed_by_who_knows') },
   });
-  await context.db.update(siteActions).set({ needs: 3 }).where(eq(siteActions.id, id));
+  await context.db.update(siteActions).set({ needs: workKnown + 1 }).where(eq(siteActions.id, id));
   expect(await claimAction(context.db, { holder: 'a', leaseMs: 1000 }, actionSorts[0])).toBeUndefined();
-  await context.db.update(siteActions).set({ needs: 2 }).where(eq(siteActions.id, id));
+  await context.db.update(siteActions).set({ needs: workKnown }).where(eq(siteActions.id, id));
   expect(await claimAction(context.db, { holder: 'a', leaseMs: 1000 }, actionSorts[0])).toMatchObject({
     action: { id },
   });
