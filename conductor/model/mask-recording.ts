@@ -5,12 +5,24 @@ import { maskUrlLogins } from '#shared/url-logins.ts';
 
 const masked = '******';
 
-/** Words before a secret in a configuration; then kinds of hashes, and the secret. */
-const secretWords =
-  /\b((?:[\w-]*-)?(?:password|passwd|passphrase|secret|passkey|key-string|encrypted-password|authentication-key|pre-shared-key|md5|auth|priv|key))((?:["':=\s]+(?:\d{1,2}|sha\d*|sha-?\d+|md5|encrypted|ciphertext|plaintext|hash|des|3des|aes(?:[ -]?\d+)?|level \d+))*["':=\s]+)("[^"]*"|'[^']*'|[^\s,;}"']+)/gi;
-const communities = /\b(community)(["':=\s]+)("[^"]*"|[^\s,;}"']+)/gi;
+/** Words before a secret, on a line or as an element of XML. */
+const word =
+  '(?:[\\w-]*-)?(?:password|passwd|passphrase|secret|passkey|key-string|encrypted-password|authentication-key|pre-shared-key|wpa-psk|md5|auth|priv|key|token|authorization|rocommunity|rwcommunity)';
+/** Between them and it: kinds of hashes and of logins. */
+const kind =
+  '\\d{1,2}|sha\\d*|sha-?\\d+|encrypted|ciphertext|plaintext|text|ascii|hash|des|3des|aes(?:[ -]?\\d+)?|level \\d+|basic|bearer|key-chain';
+const gap = `["':=>\\s]+`;
+const value = `"[^"]*"|'[^']*'|[^\\s,;}"'<]+`;
+/** A key may have a name before its kind and itself (MACsec). */
+const secretWords = new RegExp(
+  `\\b(${word})((?:${gap}(?:${kind}|${word})(?=["':=>\\s]))*${gap})(${value})([ \\t]+\\d{1,2}[ \\t]+)?((?<=[ \\t])(?:${value}))?`,
+  'gi',
+);
+/** A line of HSRP or VRRP. */
+const firstHops = /^(\s*(?:standby|vrrp|vrrp-group|glbp)\b.*? authentication (?:text |simple )?)(\S+)$/gim;
+const communities = /\b(community)((?:["':=>\s]|<name>)+)("[^"]*"|[^\s,;}"'<]+)/gi;
 const trapCommunities =
-  /^(\s*snmp-server host \S+(?: (?:traps|informs|vrf \S+|version \S+(?: \w+)?|use-vrf \S+))*\s+)(\S+)/gim;
+  /^(\s*snmp-server host \S+(?: (?:traps?|informs?|vrf \S+|version (?:1|2c|3 (?:auth|noauth|priv))|use-vrf \S+))*\s+)(\S+)/gim;
 const userNames = /\b(username|snmp-server user|login user|local-user|user)(["':=\s]+)("[^"]*"|[^\s,;}"']+)/gi;
 /** Hashes of crypt, Junos' `$9$`, keys of SSH, PEM. */
 const bare =
@@ -45,10 +57,15 @@ function maskText(text: string): string {
   return maskUrlLogins(text)
     .replace(bootMedium, `$1${masked}`)
     .replace(bare, masked)
-    .replace(secretWords, (_, word: string, between: string) => `${word}${between}${masked}`)
     .replace(trapCommunities, (_, before: string) => `${before}${masked}`)
+    .replace(secretWords, maskWord)
+    .replace(firstHops, (_, before: string) => `${before}${masked}`)
     .replace(communities, (_, word: string, between: string) => `${word}${between}${masked}`)
     .replace(userNames, (_, word: string, between: string) => `${word}${between}${masked}`);
+}
+
+function maskWord(_: string, name: string, between: string, _value: string, type = '', behind?: string): string {
+  return `${name}${between}${masked}${behind === undefined ? type : `${type}${masked}`}`;
 }
 
 function maskValue(value: unknown): unknown {
