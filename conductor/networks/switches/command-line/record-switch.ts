@@ -41,8 +41,10 @@ export async function recordSwitch(
       faults.push(`${command}: ${errorChain(error)}`);
     }
   }
+  const texts = reads.flatMap((command) => outputs[command] ?? []);
+  // nothing in place of an output would read as ports in no network
+  if (texts.length < reads.length) return { outputs, reading: null, faults };
   try {
-    const texts = reads.map((command) => outputs[command] ?? '');
     return { outputs, reading: readingOf(rows.read.parse(texts), rows.bonds?.members(texts)), faults };
   } catch (error) {
     return { outputs, reading: null, faults: [...faults, `driver ${os.name} can't read it: ${errorChain(error)}`] };
