@@ -20,10 +20,19 @@ function matched(members: readonly ReturnType<typeof member>[], entries: EtcdClu
 test('by name, by the host of the peer URL, by the first label of it', () => {
   expect(matched([member('n1', '10.0.0.1'), member('n2', '10.0.0.2')])).toEqual({ own: ['n1'], unclear: [] });
   expect(matched([member('a', 'n1'), member('b', 'N2.example.org')])).toEqual({ own: ['a'], unclear: [] });
-  expect(matched([member('', 'n1.example.org'), member('n2', 'n1')])).toEqual({
+  expect(matched([member('', 'n1.example.org'), member('n2', 'n2')])).toEqual({
     own: ['https://n1.example.org:2380'],
     unclear: [],
   });
+});
+
+test('one whose name is a node and whose peer URL is another is unclear, but where the document says it', () => {
+  const swapped = member('n2', 'n1.example.org');
+  expect(matched([swapped])).toEqual({ own: [], unclear: ['n2'] });
+  expect(matched([swapped], [], 'n2')).toEqual({ own: [], unclear: ['n2'] });
+  expect(matched([swapped], [{ node: 'n1', name: 'n2' }])).toEqual({ own: ['n2'], unclear: [] });
+  const two = { name: 'etcd-0', peerUrls: ['https://n1:2380', 'https://n2:2380'] };
+  expect(matched([two])).toEqual({ own: [], unclear: ['etcd-0'] });
 });
 
 test("the document's word goes before", () => {

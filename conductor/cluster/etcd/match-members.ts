@@ -14,8 +14,8 @@ export interface MemberMatch<Member> {
 }
 
 /**
- * Which members run on a node: by the document's `members`, else by the member's name, else by the host in its peer URL
- * (`n1`, `n1.example.org`). Pure.
+ * Which members run on a node: by the document's `members`, else by the member's name and the hosts in its peer URLs
+ * (`n1`, `n1.example.org`), which must not name two. Pure.
  * @param nodes all of the site
  */
 export function matchMembers<Member extends Matched>(
@@ -73,11 +73,15 @@ export function describeUnmatched(entries: readonly Entry[]): string {
 function placeOf(member: Matched, entries: readonly Entry[], nodes: ReadonlySet<string>): string | null | undefined {
   const [first, ...others] = entries.filter((entry) => isMeant(entry, member));
   if (first) return others.every((entry) => entry.node === first.node) ? (first.node ?? null) : undefined;
-  if (nodes.has(member.name)) return member.name;
   const hosts = member.peerUrls.map(hostOf);
   const labels = hosts.flatMap((host) => (literalAddress(host) === undefined ? host.split('.').slice(0, 1) : []));
   // n1.example.org may be a node's whole name, and n1 another's
-  return oneOf(nodes, hosts) ?? oneOf(nodes, labels);
+  const named = nodesAt(nodes, hosts);
+  const places = new Set([
+    ...(nodes.has(member.name) ? [member.name] : []),
+    ...(named.length > 0 ? named : nodesAt(nodes, labels)),
+  ]);
+  return places.size === 1 ? [...places][0] : undefined;
 }
 
 function isMeant({ name, address }: Entry, member: Matched): boolean {
@@ -85,9 +89,8 @@ function isMeant({ name, address }: Entry, member: Matched): boolean {
   return address !== undefined && member.peerUrls.map(hostOf).includes(hostOf(`http://${bracketed(address)}`));
 }
 
-function oneOf(nodes: ReadonlySet<string>, hosts: readonly string[]): string | undefined {
-  const [found, ...others] = [...nodes].filter((node) => hosts.includes(node.toLowerCase()));
-  return others.length === 0 ? found : undefined;
+function nodesAt(nodes: ReadonlySet<string>, hosts: readonly string[]): readonly string[] {
+  return [...nodes].filter((node) => hosts.includes(node.toLowerCase()));
 }
 
 function hostOf(url: string): string {

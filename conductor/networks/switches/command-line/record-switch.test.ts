@@ -12,7 +12,9 @@ function record(isRefused: boolean) {
   const run = ([command = '']: readonly string[]): Promise<readonly string[]> =>
     isRefused && command !== commands[0]
       ? Promise.reject(new AppError('switch_error', refusal))
-      : Promise.resolve([command.startsWith('show run') ? 'interface Ethernet1/1\n  switchport access vlan 100\n' : '']);
+      : Promise.resolve([
+          command.startsWith('show run') ? 'interface Ethernet1/1\n  switchport access vlan 100\n' : '',
+        ]);
   const logins = { current: () => Promise.resolve({ run }) } as unknown as Logins;
   return recordSwitch({ os: nxos, rows: nxos, logins, atShell: false }, undefined);
 }
