@@ -47,6 +47,19 @@ test('sockets are read in files that have limits of their own', () => {
   ]);
 });
 
+test('bodies of requests are read behind their limits, in few places', () => {
+  const reads =
+    /\breq\.(json|text|arrayBuffer|blob|bytes|formData|parseBody)\(|\breq\.raw\.(body|clone|json|text|arrayBuffer)\b/;
+  expect(pathsOf(programs.filter(({ path, text }) => !path.includes('/testing/') && reads.test(text)))).toEqual([
+    'agent/http/app.ts', // has its own limit
+    'conductor/http/admit-callers.ts', // all others within `limitBody`, which it calls
+    'conductor/http/airship-values.ts',
+    'conductor/http/limit-body.ts',
+    'conductor/http/mount-resource.ts',
+    'conductor/http/request-middleware.ts',
+  ]);
+});
+
 test('every kind is used', () => {
   const texts = programs
     .filter(({ path }) => path !== 'shared/peers/peer-limits.ts')

@@ -146,6 +146,16 @@ describe('the HTTP API', () => {
     });
   });
 
+  test.each([
+    [`{"name":"test.slow","params":{"a":${'['.repeat(70)}`, 'the command has JSON deeper than 64'],
+    [`{"name":"test.slow","params":{"a":[${'1,'.repeat(200_000)}1]}}`, 'the command has more than 200000 values'],
+  ])('a command of more than it may have is never parsed (%#)', async (body, expected) => {
+    expect(await ask('POST', `/v1/commands/?${token}`, body)).toMatchObject({
+      status: 400,
+      body: { faultstring: `400 Bad Request: ${expected}` },
+    });
+  });
+
   test('the largest config drive passes, once and again in image_info; a larger body is refused', async () => {
     const send = (bytes: number): Response | Promise<Response> =>
       app.request(`http://localhost/v1/commands/?${token}`, {

@@ -13,6 +13,7 @@ import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
 import type { Log } from '#shared/log.ts';
+import { createJsonMeter } from '#shared/peers/json-answers.ts';
 import { CommandRequest } from '#shared/wire/agent-calls.ts';
 import { ConsoleQuery } from '#shared/wire/console.ts';
 
@@ -125,8 +126,17 @@ function commandsRoutes(commands: CommandRunner, token: () => string | undefined
   return routes;
 }
 
+/** A node with its ports, a step and its arguments is some hundred. */
+const commandLimits = { bytes: maxBodyBytes, depth: 64, values: 200_000, code: 'invalid_argument' } as const;
+
 async function readRequest(c: Context): Promise<CommandRequest> {
-  const body = parse(await c.req.text());
+  const bytes = Buffer.from(await c.req.arrayBuffer());
+  try {
+    createJsonMeter('the command has', commandLimits).push(bytes);
+  } catch (cause) {
+    throw new AgentFault('InvalidContentError', (cause as Error).message, cause);
+  }
+  const body = parse(bytes.toString('utf8'));
   const request = CommandRequest.safeParse(body);
   if (!request.success) throw new AgentFault('InvalidContentError', 'Missing or invalid name or params');
   return request.data;

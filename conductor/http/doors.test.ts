@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createBootApp } from '#conductor/http/app.ts';
+import { bodyRows } from '#conductor/http/limit-body.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 /** What a request costs is bounded at every door: its depth, the number of its values, and the answer to what is refused. */
@@ -17,6 +19,16 @@ beforeAll(async () => {
   );
 });
 afterAll(() => api.close());
+
+test('every row of the table is a route that has a body', () => {
+  const withBody = new Set(operations.map(({ path }) => path));
+  const stale = [...bodyRows.keys()].filter((path) => !withBody.has(path.replaceAll(/\{[^}]+\}/g, 'n1')));
+  expect(stale).toEqual([]);
+});
+
+test('a port for what boots reads no bodies', () => {
+  expect(new Set(createBootApp(api.context).routes.map(({ method }) => method))).toEqual(new Set(['GET', 'ALL']));
+});
 
 const wide = Array.from({ length: 15_000 }, (_, index) => `"key${index}":1`).join(',');
 const bodies: Readonly<Record<string, string>> = {
@@ -60,6 +72,21 @@ test.each([
     isShort: true,
   });
 });
+
+test.each(['application/yaml+json', 'application/JSON', 'text/yaml', 'text/plain'])(
+  'what a caller calls its body changes no limit: %s',
+  async (type) => {
+    const ask = async (path: string, body: string): Promise<string> => {
+      const headers = { 'Content-Type': type, 'X-OpenStack-Ironic-API-Version': '1.96' };
+      return (await api.request(path, { method: 'POST', body, headers })).text();
+    };
+    for (const path of ['/v1/continue_inspection', '/v1/ports', '/v1/heartbeat/n1', '/v1/allocations']) {
+      expect(await ask(path, '['.repeat(1_000)), path).toContain('the body has JSON deeper than');
+      expect(await ask(path, `[${'1,'.repeat(70_000)}1]`), path).toContain('the body has more than');
+    }
+    expect(await ask('/v1/chassis', '{"description":"a\\u0000b"}')).toMatch(/U\+0000|send it as application\/json/);
+  },
+);
 
 test('a whole number that no column holds is refused by its field', async () => {
   const step = { interface: 'raid', step: 'create_configuration', args: {} };

@@ -11,15 +11,18 @@ import { type PeerLimits, peerLimits } from '#shared/peers/peer-limits.ts';
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
 /** What one body may cost its reader; depth and values as of a peer's answers (`peer-limits.ts`), where it is JSON. */
-type BodyRow = Pick<PeerLimits, 'bytes' | 'depth' | 'values'>;
+type BodyRow = Pick<PeerLimits, 'bytes' | 'depth' | 'values'> & {
+  /** YAML, which its route parses apart, with limits of its own, whatever the caller says that it is. */
+  readonly isYaml?: true;
+};
 
 /** ironic-api.md §1.2. An allocation names 10,000 candidates in so many values, twice over. */
 const usual: BodyRow = { bytes: mebibyte, depth: 64, values: 20_000 };
 /** By path of the rule. A config drive comes in a provision request's body, a site's documents in one. */
-const rows: ReadonlyMap<string, BodyRow> = new Map<string, BodyRow>([
+export const bodyRows: ReadonlyMap<string, BodyRow> = new Map<string, BodyRow>([
   ['/v1/nodes/{node}/states/provision', { ...usual, bytes: 64 * mebibyte }],
   ['/v1/continue_inspection', peerLimits.inventory],
-  ['/api/v1.0/configdocs/{collection}', { ...usual, bytes: 64 * mebibyte }],
+  ['/api/v1.0/configdocs/{collection}', { ...usual, bytes: 64 * mebibyte, isYaml: true }],
   ['/api/v1.0/plugins', { ...usual, bytes: 4 * mebibyte }],
   ['/api/v1.0/revisions/{revision}/tags/{tag}', { ...usual, bytes: 16 * kibibyte }],
 ]);
@@ -134,18 +137,18 @@ function hasBody({ req }: Context): boolean {
 }
 
 function rowOf(rule: AccessRule | undefined): BodyRow {
-  return rows.get(rule?.path ?? '') ?? usual;
+  return bodyRows.get(rule?.path ?? '') ?? usual;
 }
 
 /** Others go on between the parts of a large body. */
 const meteredAtOnce = mebibyte;
 
 /**
- * Goes on with a body whose depth and number of values are within its row. What a route parses as YAML it parses apart.
+ * Goes on with a body whose depth and number of values are within its row.
  * @throws AppError `invalid_argument` naming the limit.
  */
 async function afterMetering(c: Context<ApiEnv>, row: BodyRow, next: Next): Promise<void> {
-  if (!c.req.header('content-type')?.includes('yaml')) {
+  if (row.isYaml !== true) {
     const meter = createJsonMeter('the body has', { ...row, code: 'invalid_argument' });
     const body = Buffer.from(await c.req.arrayBuffer());
     for (let at = 0; at < body.length; at += meteredAtOnce) {

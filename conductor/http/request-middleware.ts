@@ -107,7 +107,7 @@ const suspect = /\\u(0000|d[89a-f])/i;
  */
 export async function requireStorableText(c: Context<ApiEnv>): Promise<void> {
   if (/%00/.test(c.req.url)) throw new AppError('invalid_argument', 'The address contains the character U+0000.');
-  if (!['GET', 'HEAD'].includes(c.req.method) && c.req.header('content-type')?.includes('json')) {
+  if (!['GET', 'HEAD'].includes(c.req.method) && /json/i.test(c.req.header('content-type') ?? '')) {
     const text = await c.req.text();
     const fault = suspect.test(text) ? unstorableField(parse(text), []) : undefined;
     if (fault !== undefined) throw new AppError('invalid_argument', fault);
