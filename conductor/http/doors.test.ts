@@ -81,8 +81,8 @@ test.each(['application/yaml+json', 'application/JSON', 'text/yaml', 'text/plain
       return (await api.request(path, { method: 'POST', body, headers })).text();
     };
     for (const path of ['/v1/continue_inspection', '/v1/ports', '/v1/heartbeat/n1', '/v1/allocations']) {
-      expect(await ask(path, '['.repeat(1_000)), path).toContain('the body has JSON deeper than');
-      expect(await ask(path, `[${'1,'.repeat(70_000)}1]`), path).toContain('the body has more than');
+      expect(await ask(path, '['.repeat(1_000)), `${path}`).toContain('the body has JSON deeper than');
+      expect(await ask(path, `[${'1,'.repeat(70_000)}1]`), `${path}`).toContain('the body has more than');
     }
     expect(await ask('/v1/chassis', '{"description":"a\\u0000b"}')).toMatch(/U\+0000|send it as application\/json/);
   },
