@@ -114,15 +114,26 @@ export const Message = z
   })
   .transform(({ MessageID: other, ...message }) => ({ ...message, MessageId: message.MessageId ?? other }));
 
-/** A task, or what a monitor answers about one. */
-export const Task = z.looseObject({
-  TaskState: lenient(z.string()),
-  TaskStatus: lenient(z.string()),
-  TaskMonitor: lenient(z.string()),
-  '@odata.id': lenient(z.string()),
-  PercentComplete: lenient(z.number()),
-  Messages: lenient(z.array(Message)),
-});
+/** A task, or what a monitor answers about one; Dell's may be jobs, whose words have other names (DMTF Job schema). */
+export const Task = z
+  .looseObject({
+    TaskState: lenient(z.string()),
+    TaskStatus: lenient(z.string()),
+    JobState: lenient(z.string()),
+    JobStatus: lenient(z.string()),
+    TaskMonitor: lenient(z.string()),
+    '@odata.id': lenient(z.string()),
+    PercentComplete: lenient(z.number()),
+    Messages: lenient(z.array(Message)),
+    Message: lenient(z.string()),
+    MessageId: lenient(z.string()),
+  })
+  .transform(({ JobState: state, JobStatus: status, Message: text, MessageId: id, ...task }) => ({
+    ...task,
+    TaskState: task.TaskState ?? state,
+    TaskStatus: task.TaskStatus ?? status,
+    Messages: task.Messages ?? (state && (text || id) ? [Message.parse({ Message: text, MessageId: id })] : undefined),
+  }));
 
 // one vendor sends the single message without the array
 export const ExtendedInfos = z.union([z.array(Message), Message.transform((info) => [info])]);

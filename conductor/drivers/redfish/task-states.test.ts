@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { bmcMessage } from '#conductor/drivers/redfish/errors.ts';
+import { monitorOf } from '#conductor/drivers/redfish/task.ts';
 import { lookAtTask, taskStates } from '#conductor/drivers/redfish/task-states.ts';
 
 /** DMTF's `TaskStatus` is a Health; a BMC may leave it out. */
@@ -15,6 +16,11 @@ const expected: Readonly<Record<string, string>> = {
   Killed: 'failed',
   Cancelled: 'failed',
   Invalid: 'failed',
+  Scheduled: 'pending',
+  ReadyForExecution: 'pending',
+  Failed: 'failed',
+  CompletedWithErrors: 'failed',
+  RebootFailed: 'failed',
 };
 
 test.each(taskStates.flatMap((state) => statuses.map((status) => [state, status] as const)))(
@@ -25,6 +31,8 @@ test.each(taskStates.flatMap((state) => statuses.map((status) => [state, status]
     expect(look({ TaskState, TaskStatus })).toBe(wanted);
     // a task itself is always 200, its monitor 202 while it runs: the word counts
     expect(look({ TaskState, TaskStatus }, 202)).toBe(wanted);
+    // a monitor may lead to a job
+    expect(look({ JobState: TaskState, JobStatus: TaskStatus })).toBe(wanted);
   },
 );
 
@@ -47,6 +55,17 @@ test('an iDRAC that completes a task with status Critical has failed it, in its 
   });
   const untold = { TaskState: 'Completed', Messages: [{ Message: 'no progress', MessageSeverity: 'Critical' }] };
   expect(look(untold)).toBe('failed');
+});
+
+test('a job of Dell that has failed says why in words of its own', () => {
+  const body = { JobState: 'CompletedWithErrors', Message: 'Unable to create it.', MessageId: 'STOR023' };
+  expect(lookAtTask({ status: 200, body })).toEqual({
+    state: 'failed',
+    why: "the BMC's task ended as CompletedWithErrors: Unable to create it.",
+  });
+  const place = '/redfish/v1/JobService/Jobs/JID_43';
+  const asTask = { status: 200, headers: {}, body: { '@odata.id': place, JobState: 'Running' } };
+  expect(monitorOf(asTask, 'https://192.0.2.1')).toBe(place);
 });
 
 test("a BMC's words about an image are repeated without what its address is made of", () => {

@@ -2,7 +2,7 @@ import { bmcMessage, withoutImages } from '#conductor/drivers/redfish/errors.ts'
 import { Task } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
 
-/** Words of DMTF's `Task.TaskState` and, since Dell's and others' tasks are jobs, of `Job.JobState`. */
+/** Words of DMTF's `Task.TaskState` and `Job.JobState`, then those of Dell's jobs. */
 export const taskStates = [
   'New',
   'Pending',
@@ -21,6 +21,11 @@ export const taskStates = [
   'Killed',
   'Cancelled',
   'Invalid',
+  'Scheduled',
+  'ReadyForExecution',
+  'Failed',
+  'CompletedWithErrors',
+  'RebootFailed',
 ] as const;
 type TaskState = (typeof taskStates)[number];
 
@@ -49,6 +54,11 @@ const phases: Readonly<Record<TaskState, Phase>> = {
   Killed: 'failed',
   Cancelled: 'failed',
   Invalid: 'failed',
+  Scheduled: 'pending',
+  ReadyForExecution: 'pending',
+  Failed: 'failed',
+  CompletedWithErrors: 'failed',
+  RebootFailed: 'failed',
 };
 
 /** `failed` carries the BMC's words. */
