@@ -6,7 +6,7 @@ import { authEnvironment } from '#conductor/auth/auth-settings.ts';
 import { dhcpEnvironment } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { clusterEnvironment } from '#conductor/cluster/cluster-settings.ts';
 import { conductorEnvironment } from '#conductor/kernel/conductors/conductor-settings.ts';
-import { namesPrimary } from '#conductor/kernel/db/hosts.ts';
+import { namesPrimary } from '#conductor/kernel/db/database-url.ts';
 import { traceEnvironment } from '#conductor/kernel/traces/trace-settings.ts';
 import { webhookEnvironment } from '#conductor/webhooks/webhook-settings.ts';
 
