@@ -57,7 +57,10 @@ test('a release that does not look at what an action needs can’t claim it, and
   await expect(claim).rejects.toMatchObject({
     cause: { message: expect.stringContaining('claimed_by_who_knows') },
   });
-  await context.db.update(siteActions).set({ needs: workKnown + 1 }).where(eq(siteActions.id, id));
+  await context.db
+    .update(siteActions)
+    .set({ needs: workKnown + 1 })
+    .where(eq(siteActions.id, id));
   expect(await claimAction(context.db, { holder: 'a', leaseMs: 1000 }, actionSorts[0])).toBeUndefined();
   await context.db.update(siteActions).set({ needs: workKnown }).where(eq(siteActions.id, id));
   expect(await claimAction(context.db, { holder: 'a', leaseMs: 1000 }, actionSorts[0])).toMatchObject({
