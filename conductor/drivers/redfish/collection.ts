@@ -76,8 +76,7 @@ export async function readEach<T>(
       const ownTime = AbortSignal.any([signal, AbortSignal.timeout(memberMs)]);
       read.push(await readResource(client, path, schema, ownTime));
     } catch (error) {
-      const isOfMember = error instanceof AppError && error.code === 'bmc_error' && httpStatusOf(error) !== 401;
-      if (signal.aborted || !isOfMember) throw error;
+      if (signal.aborted || !isOfPart(error)) throw error;
       client.log.warn({ err: error, bmc: client.origin, path }, 'a part of the BMC can not be read, and is left out');
       unread.push({ path, error });
     }
@@ -85,9 +84,14 @@ export async function readEach<T>(
   return { read, unread };
 }
 
+/** Tells a fault of one part of a BMC from one of the BMC itself: no answer at all, or a login that is refused. */
+export function isOfPart(error: unknown): error is AppError {
+  return error instanceof AppError && error.code === 'bmc_error' && httpStatusOf(error) !== 401;
+}
+
 interface Collection<Member> {
   readonly members: readonly Member[];
-  /** Those that are something else; null is an empty place (DSP0266, "Array properties"). */
+  /** Members that are something else; null is an empty place (DSP0266, "Array properties"). */
   readonly unnamed: number;
   /** How many it lists, with empty places, and how many it says to have. */
   readonly shown: number;

@@ -3,7 +3,7 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { EventSubscription, EventsInterface } from '#conductor/drivers/interfaces.ts';
 import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { attempted, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
-import { ownPath } from '#conductor/drivers/redfish/own-path.ts';
+import { idInPath, ownPath } from '#conductor/drivers/redfish/own-path.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { lenient, Reference, ServiceRoot } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
@@ -38,7 +38,7 @@ export function redfishEvents({ client }: RedfishSystem): EventsInterface {
     readMemberPaths(client, subscriptions, signal);
   const find = async (id: string, signal: AbortSignal): Promise<string> => {
     const { subscriptions } = await open(signal);
-    const found = (await members(subscriptions, signal)).find((path) => idOf(path) === id);
+    const found = (await members(subscriptions, signal)).find((path) => idInPath(path) === id);
     if (found !== undefined) return found;
     throw new AppError('not_found', `the BMC at ${client.origin} has no event subscription ${id}`);
   };
@@ -95,13 +95,9 @@ export function redfishEvents({ client }: RedfishSystem): EventsInterface {
   };
 }
 
-function idOf(path: string): string {
-  return path.replace(/\/$/, '').split('/').at(-1) ?? '';
-}
-
 function view({ path, data }: Resource<z.infer<typeof EventDestination>>): EventSubscription {
   return {
-    id: data.Id ?? idOf(path),
+    id: data.Id ?? idInPath(path),
     context: data.Context ?? '',
     protocol: data.Protocol ?? '',
     destination: data.Destination ?? '',

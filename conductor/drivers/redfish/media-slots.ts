@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
+import { isOfPart, readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { httpStatusOf, withoutImages } from '#conductor/drivers/redfish/errors.ts';
 import { hasMakersWay } from '#conductor/drivers/redfish/makers.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
@@ -92,7 +92,7 @@ export async function readSlots(system: RedfishSystem, signal: AbortSignal): Pro
     } catch (error) {
       const status = httpStatusOf(error);
       if (status === 404 || status === 410) return undefined;
-      if (!(error instanceof AppError) || error.code !== 'bmc_error' || status === 401) throw error;
+      if (!isOfPart(error)) throw error;
       unread.push(error);
       return undefined;
     }

@@ -1,14 +1,13 @@
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
-import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
-import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
+import { readEach, readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
 import { type MediaSlot, VirtualMedia } from '#conductor/drivers/redfish/media-slots.ts';
 import { patchResource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { lenient } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/task.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 /**
  * Whether a BMC verifies the certificate of the server that it fetches an image from: `undefined` = as it does by itself;
@@ -17,7 +16,6 @@ import { AppError, errorCode } from '#shared/errors/app-error.ts';
 export type MediaTrust = boolean | readonly string[] | undefined;
 
 const Certificate = z.looseObject({ CertificateString: lenient(z.string()), Fingerprint: lenient(z.string()) });
-type Certificate = z.infer<typeof Certificate>;
 
 /**
  * Has a slot verify, or not, before it is asked to fetch an image over HTTPS (DMTF VirtualMedia 1.4 and later,
@@ -60,8 +58,9 @@ async function install(
     throw new AppError('not_supported', `${what}: it takes no authorities (no Certificates); ${instead}`);
   }
   const shown: string[] = [];
-  for (const member of await readMemberPaths(client, place, signal)) {
-    const data = await readCertificate(client, member, signal);
+  const members = await readMemberPaths(client, place, signal);
+  // one authority that is given twice does no harm, and the slot shows what it trusts
+  for (const { data } of (await readEach(client, members, Certificate, signal)).read) {
     const print = fingerprintOf(data.CertificateString ?? '') ?? data.Fingerprint?.replaceAll(':', '').toUpperCase();
     if (print) shown.push(print);
   }
@@ -76,16 +75,6 @@ async function install(
       // it is there, and the BMC shows no text of it; were it another, the slot would refuse the image
       if (httpStatusOf(error) !== 409) throw error;
     }
-  }
-}
-
-/** Empty where it can't be read: one authority that is given twice does no harm, and the slot shows what it trusts. */
-async function readCertificate(client: RedfishClient, path: string, signal: AbortSignal): Promise<Certificate> {
-  try {
-    return (await readResource(client, path, Certificate, signal)).data;
-  } catch (error) {
-    if (errorCode(error) !== 'bmc_error' || httpStatusOf(error) === 401) throw error;
-    return {};
   }
 }
 

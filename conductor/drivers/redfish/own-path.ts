@@ -12,6 +12,11 @@ export function ownPath(link: string, base: string): string | undefined {
   return `/${url.pathname.replace(/^\/+/, '')}${url.search}`;
 }
 
+/** The name of a resource among its siblings: the last part of its path. */
+export function idInPath(path: string): string {
+  return path.replace(/\/$/, '').split('/').at(-1) ?? '';
+}
+
 /** @throws AppError `bmc_error` for what is no link */
 export function requireOwnPath(link: string, origin: string): string {
   const path = ownPath(link, origin);

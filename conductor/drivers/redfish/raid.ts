@@ -9,6 +9,7 @@ import type {
 } from '#conductor/drivers/interfaces.ts';
 import { readAllMemberPaths, readEach } from '#conductor/drivers/redfish/collection.ts';
 import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
+import { idInPath } from '#conductor/drivers/redfish/own-path.ts';
 import { readResource } from '#conductor/drivers/redfish/resource.ts';
 import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
@@ -146,13 +147,9 @@ async function readController(
     levels: listed.length === 0 ? known : known.filter((level) => listed.includes(raidTypes[level]?.raid ?? '')),
     applyTimes: collection['@Redfish.OperationApplyTimeSupport']?.SupportedValues ?? [],
     drives: present.map((drive) => driveOf(drive.path, drive.data)),
-    unread: unread.map((drive) => lastPart(drive.path)),
+    unread: unread.map((drive) => idInPath(drive.path)),
     volumes,
   };
-}
-
-function lastPart(path: string): string {
-  return path.split('/').findLast((part) => part !== '') ?? path;
 }
 
 /** DMTF's `MediaType` of a drive: whether it turns. */

@@ -106,44 +106,49 @@ export async function readSettings<T>(
   const linked = await readLinkedSettings(client, resource, schema, signal);
   if (linked || withoutSettings.has(resource.path)) return linked;
   for (const path of unlinkedPaths(resource.path)) {
-    const read = await readIfOffered(client, path, schema, signal);
+    // nothing leads there: whatever is said of it but its content, it is none
+    const read = await readUnless(isBmcError, { client, path, schema, signal });
     if (read) return { path, read };
   }
   withoutSettings.add(resource.path);
   return undefined;
 }
 
-/** A place that nothing leads to: whatever is said of it but its content, it is none. */
-async function readIfOffered<T>(
-  client: RedfishClient,
-  path: string,
-  schema: z.ZodType<T>,
-  signal: AbortSignal,
-): Promise<Resource<T> | undefined> {
-  try {
-    return await readResource(client, path, schema, signal);
-  } catch (error) {
-    if (errorCode(error) !== 'bmc_error') throw error;
-    return undefined;
-  }
-}
-
 function unlinkedPaths(parent: string): readonly string[] {
   return wellKnown.map((name) => `${parent.replace(/\/$/, '')}/${name}`);
 }
 
-export async function readIfThere<T>(
+export function readIfThere<T>(
   client: RedfishClient,
   path: string,
   schema: z.ZodType<T>,
   signal: AbortSignal,
 ): Promise<Resource<T> | undefined> {
+  return readUnless(isAbsent, { client, path, schema, signal });
+}
+
+interface Read<T> {
+  readonly client: RedfishClient;
+  readonly path: string;
+  readonly schema: z.ZodType<T>;
+  readonly signal: AbortSignal;
+}
+
+/** Reads a resource; `undefined` where the error says that there is none. */
+async function readUnless<T>(
+  saysNone: (error: unknown) => boolean,
+  { client, path, schema, signal }: Read<T>,
+): Promise<Resource<T> | undefined> {
   try {
     return await readResource(client, path, schema, signal);
   } catch (error) {
-    if (!isAbsent(error)) throw error;
+    if (!saysNone(error)) throw error;
     return undefined;
   }
+}
+
+function isBmcError(error: unknown): boolean {
+  return errorCode(error) === 'bmc_error';
 }
 
 function isAbsent(error: unknown): boolean {
