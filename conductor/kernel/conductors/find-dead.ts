@@ -3,6 +3,7 @@ import { isOlderThan, lifeEndsWithSession } from '#conductor/kernel/conductors/c
 import { conductorLock } from '#conductor/kernel/conductors/register.ts';
 import type { KernelContext } from '#conductor/kernel/context.ts';
 import { selfFenceMs } from '#conductor/kernel/db/life.ts';
+import { lockKey } from '#conductor/kernel/db/lock-key.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
 import { nodeLeases } from '#conductor/kernel/db/schema/node.ts';
@@ -18,7 +19,7 @@ interface Silent {
   readonly heardAt: string;
 }
 
-/** What a conductor that has died leaves to others. */
+/** Work that a dead conductor leaves to others. */
 export interface LeftBehind {
   readonly hostname: string;
   /** Nodes that it was at. */
@@ -54,7 +55,7 @@ export function createDeathWatch(
   };
 }
 
-const keyOfName = sql`hashtextextended('baton ' || ${conductorLock('')}::text || ${conductors.hostname}, 0)`;
+const keyOfName = sql.raw(lockKey(`'${conductorLock('')}' || conductors.hostname`));
 
 /** On a row of `conductors`: its session holds its name. */
 const hasSession = sql<boolean>`exists (select from pg_locks where locktype = 'advisory' and granted and objsubid = 1

@@ -1,7 +1,7 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- a thread's messages, not a window's */
 import { Worker } from 'node:worker_threads';
 import { createLife, idleSessionMs, type Life, undisputed } from '#conductor/kernel/db/life.ts';
-import { lockKey } from '#conductor/kernel/db/session.ts';
+import { lockKey } from '#conductor/kernel/db/lock-key.ts';
 import { type FromSession, serveSession, type ToSession } from '#conductor/kernel/db/watched-session.ts';
 
 /** A lock that ends with the process that holds it, whatever becomes of that: PostgreSQL's, bound to a connection. */
@@ -107,7 +107,7 @@ export function createSessionLocks(url: string, options: { readonly isAlone?: bo
   });
   const life = isAlone ? undefined : createLife(session.beats);
   const ask = async (does: 'pg_try_advisory_lock' | 'pg_advisory_unlock', name: string): Promise<boolean> => {
-    const [row] = await session.ask({ text: `select ${does}(${lockKey}) as done`, values: [name] });
+    const [row] = await session.ask({ text: `select ${does}(${lockKey('$1')}) as done`, values: [name] });
     return row?.['done'] === true;
   };
   const lock: SessionLocks['lock'] = (name, onLost) => {

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { Client, escapeIdentifier } from 'pg';
 import { aim, type Server, serverOf } from '#conductor/kernel/db/hosts.ts';
+import { lockKey } from '#conductor/kernel/db/lock-key.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { retry } from '#shared/retry.ts';
@@ -180,22 +181,25 @@ export function keepListening(url: string): Listener {
 }
 
 /** A computer that is gone says nothing: the server asks, and frees its locks after a minute. */
-const keepalives = `select set_config(name, value, false) from (values
-  ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3')) as settings (name, value)`;
+const keepalives = { tcp_keepalives_idle: '30', tcp_keepalives_interval: '10', tcp_keepalives_count: '3' };
 
-const onOpen = async (client: Client): Promise<void> => void (await client.query(keepalives));
-
-/** Of the lock with the name `$1`. */
-export const lockKey = `hashtextextended('baton ' || $1, 0)`;
+/** Has the server watch over a connection that holds locks, and sets what else is given, for as long as it lasts. */
+export async function setUpHolder(client: Client, others: Readonly<Record<string, string>> = {}): Promise<void> {
+  const settings = { ...keepalives, ...others };
+  await client.query(
+    'select set_config(name, value, false) from unnest($1::text[], $2::text[]) as settings (name, value)',
+    [Object.keys(settings), Object.values(settings)],
+  );
+}
 
 /**
  * Waits for a lock, on a connection of its own.
  * @returns what releases it
  */
 export async function waitForLock(url: string, name: string): Promise<() => Promise<void>> {
-  const session = openSession(url, { onOpen });
+  const session = openSession(url, { onOpen: setUpHolder });
   try {
-    await (await session.client()).query(`select pg_advisory_lock(${lockKey})`, [name]);
+    await (await session.client()).query(`select pg_advisory_lock(${lockKey('$1')})`, [name]);
   } catch (error) {
     await session.close();
     throw error;

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { cut, openSession } from '#conductor/kernel/db/session.ts';
+import { cut, openSession, setUpHolder } from '#conductor/kernel/db/session.ts';
 
 /** A session that is asked by messages, so that it can be in a thread of its own, and goes on beating when the main one is busy. */
 export interface WatchedSessionOptions {
@@ -33,10 +33,7 @@ export function serveSession(
 ): (message: ToSession) => void {
   const state = { losses: 0, counts: false, isBeating: false, pid: 0 };
   const onOpen = async (client: Client): Promise<void> => {
-    // a computer that is gone says nothing: the server asks it where the session need not beat
-    const settings = { ...keepalives, ...(idleMs > 0 ? { idle_session_timeout: `${idleMs}` } : {}) };
-    for (const [name, value] of Object.entries(settings))
-      await client.query('select set_config($1, $2, false)', [name, value]);
+    await setUpHolder(client, idleMs > 0 ? { idle_session_timeout: `${idleMs}` } : {});
     const former = state.pid;
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
     state.pid = rows[0]?.pid ?? 0;
@@ -96,8 +93,6 @@ export function serveSession(
     );
   };
 }
-
-const keepalives = { tcp_keepalives_idle: '30', tcp_keepalives_interval: '10', tcp_keepalives_count: '3' };
 
 const endFormer = `select pg_terminate_backend(pid) from pg_locks
   where pid = $1 and locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { and, eq, inArray, isNotNull, or, type SQL, sql } from 'drizzle-orm';
 import { findDriver } from '#conductor/drivers/driver-table.ts';
+import { lockUntilEnd } from '#conductor/kernel/db/lock-key.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeInventory } from '#conductor/kernel/db/schema/node-parts.ts';
@@ -38,7 +39,7 @@ export async function enrolDiscovered(
   if (discovery === undefined || machine.nodeUuid !== undefined) throw unknownMachine();
   const outcome = await context.db.transaction(async (tx) => {
     // machines report at the same time, and one may report twice
-    await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('baton discovery', 0))`);
+    await lockUntilEnd(tx, 'discovery');
     if (await hasPort(tx, machine.addresses)) {
       await markSeen(tx, machine.addresses, context.clock.now());
       return undefined;

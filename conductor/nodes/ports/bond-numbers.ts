@@ -1,4 +1,5 @@
 import { and, eq, inArray, isNotNull, ne, sql } from 'drizzle-orm';
+import { lockUntilEnd } from '#conductor/kernel/db/lock-key.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type PortgroupRow, type PortRow, portgroups, ports } from '#conductor/kernel/db/schema/port.ts';
 import { isAmong } from '#conductor/kernel/db/statement.ts';
@@ -35,7 +36,7 @@ export async function reserveBondNumbers(
   if (networks.switches.every(({ bondNumbers }) => !bondNumbers)) {
     return networks.neutron ? listPortGroups(tx, networks, nodeUuid) : [];
   }
-  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('baton bond numbers', 0))`);
+  await lockUntilEnd(tx, 'bond numbers');
   const groups = await listPortGroups(tx, networks, nodeUuid);
   for (const { uuid, bondNumber } of groups) {
     await tx.update(portgroups).set({ bondNumber }).where(eq(portgroups.uuid, uuid));

@@ -1,5 +1,6 @@
 import { and, asc, desc, eq, inArray, max, type SQL, sql } from 'drizzle-orm';
 import { together } from '#conductor/kernel/db/batches.ts';
+import { lockUntilEnd } from '#conductor/kernel/db/lock-key.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import {
   type SiteRevisionRow,
@@ -149,7 +150,7 @@ export async function readCollectionContent(
  * and what is committed is what was looked at.
  */
 export async function lockRevisions(tx: Transaction): Promise<void> {
-  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('baton site revisions', 0))`);
+  await lockUntilEnd(tx, 'site revisions');
 }
 
 /** A new revision. The caller holds the lock of revisions; contents are stored before. */
