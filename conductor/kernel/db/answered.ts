@@ -23,7 +23,7 @@ export type Memory = Readonly<z.infer<typeof Memory>>;
 const kept = 32;
 const writeEveryMs = 200;
 
-/** What this conductor was answered, in memory and, some tenths of a second later, in a file. */
+/** The database's answers to this conductor, in memory and, some tenths of a second later, in a file. */
 export interface Answered {
   /** `undefined` = it was never answered anything. */
   memory(): Memory | undefined;
@@ -38,12 +38,18 @@ export interface Answered {
  * @throws AppError `invalid_argument` for a file that is there and not understood: what it knew must not be forgotten
  */
 export function rememberAnswers(file: string | undefined, log: Log): Answered {
-  const state: { memory: Memory | undefined; isDue: boolean; writing: Promise<void> | undefined } = {
+  const state: {
+    memory: Memory | undefined;
+    isDue: boolean;
+    writing: Promise<void> | undefined;
+    written: Promise<void>;
+  } = {
     memory: file === undefined ? undefined : read(file),
     isDue: false,
     writing: undefined,
+    written: Promise.resolve(),
   };
-  const write = async (): Promise<void> => {
+  const writeNow = async (): Promise<void> => {
     if (file === undefined || !state.memory) return;
     state.isDue = false;
     try {
@@ -56,6 +62,11 @@ export function rememberAnswers(file: string | undefined, log: Log): Answered {
         'what the database has answered is remembered until this conductor ends, and not written',
       );
     }
+  };
+  // one after the other: two at once would write into one file
+  const write = (): Promise<void> => {
+    state.written = state.written.then(writeNow);
+    return state.written;
   };
   const writeSoon = (): void => {
     if (file === undefined || state.isDue) return;

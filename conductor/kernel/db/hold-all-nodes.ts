@@ -1,7 +1,8 @@
 import { nodeFaults } from '#conductor/model/node-words.ts';
 
-/** One statement with its values. */
-export type Ask = (text: string, values?: readonly string[]) => Promise<unknown>;
+type Row = Readonly<Record<string, string | number | boolean | null>>;
+/** Runs one statement with its values on a connection. */
+export type Ask = (text: string, values?: readonly string[]) => Promise<{ readonly rows: readonly Row[] }>;
 
 /**
  * Puts all nodes into maintenance `restored`: what the database says of them is past. A flow that goes on would erase what is
@@ -24,15 +25,15 @@ export async function holdAllNodes(ask: Ask, { reason, by }: { readonly reason: 
   await forgetLaterTargets(ask);
 }
 
-/** Of dumps that have them: the conductor migrates older ones later. */
+/** Columns that dumps of older releases lack: those are migrated when the conductor starts. */
 const laterTargets = ['target_boot_mode', 'target_secure_boot'];
 
 async function forgetLaterTargets(ask: Ask): Promise<void> {
-  const { rows } = (await ask(
+  const { rows } = await ask(
     `select column_name as name from information_schema.columns
      where table_schema = 'public' and table_name = 'nodes' and column_name = any(string_to_array($1, ','))`,
     [laterTargets.join()],
-  )) as { readonly rows: readonly { readonly name: string }[] };
+  );
   if (rows.length === 0) return;
   await ask(`update nodes set ${rows.map(({ name }) => `${name} = null`).join(', ')}`);
 }

@@ -1,10 +1,8 @@
 import { type Answered, type Mark, type Memory, positionOf } from '#conductor/kernel/db/answered.ts';
 import { type Ask, holdAllNodes } from '#conductor/kernel/db/hold-all-nodes.ts';
+import { lockKey } from '#conductor/kernel/db/lock-key.ts';
+import { nodeFaults } from '#conductor/model/node-words.ts';
 import type { Log } from '#shared/log.ts';
-
-/** A statement on the connection that is looked at. */
-type Query = (text: string, values?: readonly string[]) => Promise<{ readonly rows: readonly Row[] }>;
-type Row = Readonly<Record<string, string | number | boolean | null>>;
 
 /** Right before the end of a transaction that has written. */
 export const markText =
@@ -22,20 +20,20 @@ const whereText = `select system_identifier::text as system, pg_is_in_recovery()
  */
 export interface TimelineWatch {
   /** @throws Error for a standby, and for what could not be found out: nothing is done on such a connection */
-  look(query: Query): Promise<void>;
+  look(query: Ask): Promise<void>;
   /** What has been forgotten, and what to do; `undefined` = nothing that is known of, or all nodes have been released. */
-  loss(query: Query): Promise<string | undefined>;
+  loss(query: Ask): Promise<string | undefined>;
 }
 
+type Place = Pick<Memory, 'system' | 'timeline'>;
+
 /** Where a connection leads to. */
-interface Here {
-  readonly system: string;
-  readonly timeline: number;
+interface Here extends Place {
   /** In the log, as a number. */
   readonly at: bigint;
 }
 
-/** Whether the log there goes on from what was known before it was asked: what is answered meanwhile may lie beyond. */
+/** Tells whether the log there goes on from what was known before it was asked. */
 function goesOn(known: Memory | undefined, { system, timeline, at }: Here): boolean {
   return known?.system === system && known.timeline === timeline && newest(known) <= at;
 }
@@ -46,7 +44,7 @@ export function watchTimeline(
   { log, by, onLoss }: { readonly log: Log; readonly by: string; readonly onLoss: () => void },
 ): TimelineWatch {
   const state: { meeting: Promise<void>; loss: string | undefined } = { meeting: Promise.resolve(), loss: undefined };
-  const find = async (query: Query): Promise<Here> => {
+  const find = async (query: Ask): Promise<Here> => {
     const [row] = (await query(whereText)).rows;
     if (!row) throw new Error('the server does not say who it is');
     if (row['standby'] === true) {
@@ -54,11 +52,13 @@ export function watchTimeline(
     }
     return { system: String(row['system']), timeline: Number(row['timeline']), at: positionOf(String(row['lsn'])) };
   };
-  const isKnown = async (query: Query): Promise<boolean> => {
+  const findNew = async (query: Ask): Promise<Here | undefined> => {
+    // before it is asked: what is answered meanwhile may lie beyond
     const known = answered.memory();
-    return goesOn(known, await find(query));
+    const here = await find(query);
+    return goesOn(known, here) ? undefined : here;
   };
-  const meet = async (query: Query, { system, timeline }: Here): Promise<void> => {
+  const meet = async (query: Ask, { system, timeline }: Here): Promise<void> => {
     const here = { system, timeline };
     const known = answered.memory();
     state.loss = await inTransaction(query, (ask) => compare(ask, { known, here, by }));
@@ -72,10 +72,11 @@ export function watchTimeline(
   return {
     // one after the other: nobody works before the first has compared
     look: async (query) => {
-      if (await isKnown(query)) return;
+      if ((await findNew(query)) === undefined) return;
       // another connection may have met it meanwhile
       const met = state.meeting.then(async () => {
-        if (!(await isKnown(query))) await meet(query, await find(query));
+        const here = await findNew(query);
+        if (here) await meet(query, here);
       });
       state.meeting = met.catch(() => undefined);
       await met;
@@ -88,13 +89,13 @@ export function watchTimeline(
   };
 }
 
-const hasHeldNodes = async (query: Query): Promise<boolean> =>
-  (await query("select uuid from nodes where fault = 'restored' limit 1")).rows.length > 0;
+const hasHeldNodes = async (query: Ask): Promise<boolean> =>
+  (await query(`select uuid from nodes where fault = '${nodeFaults.restored}' limit 1`)).rows.length > 0;
 
 const newest = ({ marks }: Memory): bigint =>
   marks.reduce((most, { lsn }) => (positionOf(lsn) > most ? positionOf(lsn) : most), 0n);
 
-async function inTransaction<T>(query: Query, work: (ask: Query) => Promise<T>): Promise<T> {
+async function inTransaction<T>(query: Ask, work: (ask: Ask) => Promise<T>): Promise<T> {
   await query('begin');
   try {
     const result = await work(query);
@@ -108,17 +109,10 @@ async function inTransaction<T>(query: Query, work: (ask: Query) => Promise<T>):
 
 /** @returns what has been forgotten, once all nodes are held; `undefined` = nothing */
 async function compare(
-  query: Query,
-  {
-    known,
-    here,
-    by,
-  }: Pick<Parameters<typeof lostOf>[1], 'here'> & {
-    readonly known: Memory | undefined;
-    readonly by: string;
-  },
+  query: Ask,
+  { known, here, by }: { readonly known: Memory | undefined; readonly here: Place; readonly by: string },
 ): Promise<string | undefined> {
-  await query("select pg_advisory_xact_lock(hashtextextended('baton timeline', 0))");
+  await query(`select pg_advisory_xact_lock(${lockKey("'timeline'")})`);
   const values = [here.system, String(here.timeline)];
   await query(
     `insert into database_timelines (system_identifier, timeline, next_xid, lsn)
@@ -142,8 +136,7 @@ async function compare(
     ...values,
     text,
   ]);
-  const ask: Ask = query;
-  await holdAllNodes(ask, { reason: heldReason, by });
+  await holdAllNodes(query, { reason: heldReason, by });
   return text;
 }
 
@@ -160,14 +153,14 @@ function describeLoss(known: Pick<Memory, 'timeline'>, here: Pick<Memory, 'timel
 
 /** Whether a transaction that was answered is not here. */
 async function lostOf(
-  query: Query,
+  query: Ask,
   {
     known,
     here,
     met,
   }: {
     readonly known: Memory;
-    readonly here: Pick<Memory, 'system' | 'timeline'>;
+    readonly here: Place;
     /** The next transaction's number, and the position, when the first conductor came here. */
     readonly met: { readonly nextXid: string; readonly lsn: string };
   },
@@ -182,7 +175,7 @@ const isLater = ({ xid, lsn }: Mark, met: { readonly nextXid: string; readonly l
   BigInt(xid) >= BigInt(met.nextXid) || positionOf(lsn) > positionOf(met.lsn);
 
 /** A number that is too old to be asked about is of long ago. */
-async function isCommitted(query: Query, { xid }: Mark): Promise<boolean> {
+async function isCommitted(query: Ask, { xid }: Mark): Promise<boolean> {
   const { rows } = await query('select pg_xact_status($1::text::xid8) as status', [xid]);
   return rows[0]?.['status'] === 'committed' || rows[0]?.['status'] === null;
 }
