@@ -49,8 +49,8 @@ interface Renewable {
 }
 
 /**
- * Renews a lease every third of its time while this conductor lives, and gives it up when that has not been possible for the whole of it. Its time
- * runs from before the database was asked, so that here it is over before it is over there.
+ * Renews a lease every third of its time while this conductor lives, and gives it up when that has not been possible for
+ * the whole of it. Its time runs from before the database was asked, so that here it is over before it is over there.
  */
 function keepRenewed(context: KeepContext, lease: Renewable, claimedAt: Moment): KeptLease {
   const { leaseMs } = context.config;

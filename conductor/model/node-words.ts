@@ -120,7 +120,7 @@ function nameOf(value: unknown): string | undefined {
 export const nodeFaults = {
   power: 'power failure',
   clean: 'clean failure',
-  /** What has become of the machine since the dump, or the promotion of a standby that was behind, nobody knows: nothing at all goes on. */
+  /** Since a dump, or a standby that was behind, nobody knows what has become of the machine: nothing at all goes on. */
   restored: 'restored',
 } as const;
 

@@ -14,7 +14,7 @@ export interface MemberMatch<Member> {
 }
 
 /**
- * Which members run on a node: by the document's `members`, else by the member's name and the hosts in its peer URLs
+ * Finds the members that run on each node: by the document's `members`, else by the member's name and the hosts in its peer URLs
  * (`n1`, `n1.example.org`), which must not name two. Pure.
  * @param nodes all of the site
  */

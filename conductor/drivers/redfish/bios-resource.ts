@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type ComputerSystem, lenient, Message, Reference } from '#conductor/drivers/redfish/schemas.ts';
 
-/** What is read of DMTF's Bios and its Settings object; as tolerant as `schemas.ts`. iLO 4 has its own form of them. */
+/** Schemas of DMTF's Bios and its Settings object, as tolerant as `schemas.ts`; iLO 4 has its own form of both. */
 
 const Settings = z.looseObject({
   SettingsObject: lenient(Reference),
@@ -70,7 +70,7 @@ export function biosPlace(system: ComputerSystem): string | undefined {
   return pathOf(hp?.Links?.BIOS) ?? pathOf(hp?.links?.BIOS) ?? pathOf(hp?.BIOS);
 }
 
-/** What went wrong by a BMC's messages; one without a severity is a failure by its id alone. */
+/** Lists what went wrong by a BMC's messages; one without a severity is a failure by its id alone. */
 export function failuresOf(messages: readonly z.infer<typeof Message>[]): readonly string[] {
   return messages
     .filter(({ MessageSeverity: severity, Severity: older, MessageId: id }) => {

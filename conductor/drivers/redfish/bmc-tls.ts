@@ -11,7 +11,7 @@ export interface BmcTls {
   readonly ciphers?: string | undefined;
 }
 
-/** For sockets. */
+/** Gives the options of a socket. */
 export function tlsOptions({ verifyCa, minVersion, ciphers }: BmcTls): {
   readonly rejectUnauthorized: boolean;
   readonly ca?: string;

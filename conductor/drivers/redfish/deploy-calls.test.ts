@@ -75,7 +75,7 @@ describe.each(vendorNames)('%s', (vendor) => {
 const gone = (location: string) => ({ actsAs: 202, headers: { Location: `/redfish/v1/TaskService/${location}` } });
 const page = '<html><body>Please wait</body></html>';
 
-/** What befalls each call once: the BMC does it, or is not there. */
+/** Faults that strike each call once: the BMC does it, or is not there. */
 const unclear: readonly (readonly [what: string, fault: Partial<Fault>, ofReads: boolean])[] = [
   ['its answer is lost', { dropAnswer: true }, true],
   ['the connection is cut before', { drop: true }, true],

@@ -23,8 +23,9 @@ export interface SenderOptions {
   readonly log: Log;
   readonly origin: string;
   readonly attempts: number;
-  /** Milliseconds before the second try, doubled each time, and before another one of what is refused for now. */
+  /** Milliseconds before the second try, doubled each time. */
   readonly retryMs: number;
+  /** Milliseconds before what was refused for now is asked for again. */
   readonly pauseMs: number;
 }
 

@@ -35,7 +35,7 @@ export interface PoolOptions {
   readonly answerMs: number;
   /** Sees every error that a statement ends with. */
   readonly onError?: (error: unknown) => void;
-  /** Of a server that may be followed by another: looks at each new connection, which is of no use when it throws. */
+  /** Looks at each new connection to a server that may be followed by another; one for which it throws is not used. */
   readonly look?: (query: (text: string, values?: readonly string[]) => Promise<QueryResult>) => Promise<void>;
   /** Hears what a transaction that was answered says of itself (`markText`). */
   readonly onAnswered?: (mark: Mark) => void;

@@ -1,8 +1,9 @@
 /** What a switch's command line prints, told apart: prompts, echo, questions, answer. Pure. */
 
 /** Arista's prompts may have the time of day, before the name or behind it. */
-const clock = /[.:]?\d{1,2}:\d{2}(:\d{2})?$/;
-const apartClock = String.raw`(?:\[\d{1,2}:\d{2}(?::\d{2})?\]|\d{1,2}:\d{2}(?::\d{2})?)`;
+const time = String.raw`\d{1,2}:\d{2}(?::\d{2})?`;
+const clock = new RegExp(`[.:]?${time}$`);
+const apartClock = String.raw`(?:\[${time}\]|${time})`;
 
 /**
  * `leaf1>`, `leaf1#`, `leaf1(s1)(config-if-Et1)#`, `leaf1%management#`, `[leaf1]#`, `baton@leaf1>`, `[11:10:56]leaf1#`: the
