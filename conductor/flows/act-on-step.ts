@@ -1,9 +1,18 @@
+import { noteReset } from '#conductor/flows/bios-left-resets.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { mayRestartFlow, restartFlow } from '#conductor/flows/end-flow.ts';
 import { endFinished, type FinishedWork, failStep } from '#conductor/flows/finish-flow.ts';
 import { updateFlow } from '#conductor/flows/flow-store.ts';
 import { isHeld } from '#conductor/flows/hold-flow.ts';
-import { freePower, holdingPower, isHttpAnswer, saysItIsOver, untilPowerIsFree } from '#conductor/flows/hold-power.ts';
+import {
+  forgetReset,
+  freePower,
+  hasBeenReset,
+  holdingPower,
+  isHttpAnswer,
+  saysItIsOver,
+  untilPowerIsFree,
+} from '#conductor/flows/hold-power.ts';
 import { changesNode } from '#conductor/flows/post-step-hooks.ts';
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
 import { type ConductorStepOutcome, loadStepContext, type Work } from '#conductor/flows/step-context.ts';
@@ -98,11 +107,14 @@ async function act(
     if (!definition) {
       throw new AppError('not_supported', `this conductor's release knows no step ${step.interface}.${step.step}`);
     }
-    const resumes = mode === 'resume' && definition.resume;
+    const isReset = mode === 'run' && definition.resume !== undefined && (await hasBeenReset(stepContext));
+    if (isReset) await noteReset(stepContext);
+    const resumes = mode === 'resume' || isReset ? definition.resume : undefined;
     const holding = resumes ? undefined : await holdingPower(stepContext, definition);
     isHeld = holding?.isHeld ?? isHeld;
     const outcome = await (resumes ? resumes(stepContext) : definition.run(holding?.context ?? stepContext));
     context.checkpoint('acted');
+    if (outcome.kind === 'again' && isHeld()) await forgetReset(stepContext, step.uuid);
     if (outcome.kind === 'done' || outcome.kind === 'reboot') await free();
     return outcome;
   } catch (error) {
@@ -118,7 +130,8 @@ async function act(
     }
     if (errorCode(error) === 'power_held') return untilPowerIsFree(stepContext, error);
     // a BMC that restarts amid what it was asked for answers anything: only the step's own word ends that
-    const isUnderWay = mode === 'resume' && isHeld() && isHttpAnswer(error);
+    const hasBegun = mode === 'resume' || node.powerHold?.wasOff === true;
+    const isUnderWay = hasBegun && isHeld() && isHttpAnswer(error);
     if (!isRetryable(error) && !isUnderWay) {
       if (saysItIsOver(error, step)) await free();
       await failStep(context, record, error);

@@ -30,9 +30,13 @@ export async function holdingPower(
     forMs = (await mustNotLosePower(context)) ?? 0;
     if (forMs > 0) await recordHold(context, forMs);
   };
+  const noteOff = async (): Promise<void> => {
+    await keepPower();
+    await changeOwnHold(context, step.uuid, (hold) => ({ ...hold, wasOff: true }));
+  };
   if (step.inBand) await keepPower();
   return {
-    context: { ...context, keepPower, bmc: () => holdingPowerFirst(context.bmc(), keepPower) },
+    context: { ...context, keepPower, noteOff, bmc: () => holdingPowerFirst(context.bmc(), keepPower) },
     isHeld: () => wasHeld || (forMs ?? 0) > 0,
   };
 }
@@ -57,21 +61,42 @@ export async function prolongHold(
   const untilMs = clock.now().getTime() + hold.afterWordMs;
   // not at each look: every one would be a write
   if (untilMs - Date.parse(hold.until) < hold.afterWordMs / 8) return;
-  await record(async (tx) => {
-    const { powerHold } = await lockNode(tx, node.uuid);
-    if (powerHold?.step !== stepUuid) return;
-    await updateNode(tx, node.uuid, { powerHold: { ...hold, until: new Date(untilMs).toISOString() } });
-  });
+  await changeOwnHold({ node, record }, stepUuid, (own) => ({ ...own, until: new Date(untilMs).toISOString() }));
+}
+
+/**
+ * Whether the machine is on again after the reset of a step whose conductor died then, or did not hear of it: what the step
+ * waits for has begun, and one more reset would be amid it.
+ */
+export async function hasBeenReset({ node, step, bmc, signal }: StepContext): Promise<boolean> {
+  const { powerHold } = node;
+  if (powerHold?.step !== step.uuid || !powerHold.wasOff) return false;
+  const power = await bmc().power.getPowerState({ signal });
+  if (power) return power === 'power on';
+  throw new AppError(
+    'unavailable',
+    'the BMC does not say whether the machine is on again after the reset of this step',
+  );
+}
+
+/** Another reset may follow, of the same step. */
+export async function forgetReset(context: Pick<StepContext, 'node' | 'record'>, stepUuid: string): Promise<void> {
+  await changeOwnHold(context, stepUuid, (hold) => ({ ...hold, wasOff: false }));
 }
 
 /** Ends what a step holds: before its end is recorded, so that no step after it waits for one that is over. */
-export async function freePower(
+export async function freePower(context: Pick<StepContext, 'node' | 'record'>, stepUuid: string): Promise<void> {
+  await changeOwnHold(context, stepUuid, () => null);
+}
+
+async function changeOwnHold(
   { node, record }: Pick<StepContext, 'node' | 'record'>,
   stepUuid: string,
+  change: (hold: PowerHold) => PowerHold | null,
 ): Promise<void> {
   await record(async (tx) => {
     const { powerHold } = await lockNode(tx, node.uuid);
-    if (powerHold?.step === stepUuid) await updateNode(tx, node.uuid, { powerHold: null });
+    if (powerHold?.step === stepUuid) await updateNode(tx, node.uuid, { powerHold: change(powerHold) });
   });
 }
 
@@ -89,10 +114,14 @@ export function saysItIsOver(error: unknown, step: { readonly interface: string 
   return true;
 }
 
-/** Whether a BMC's web server has answered with an error: of what it was asked about before that says nothing. */
+/**
+ * Whether a BMC's web server has answered with an error, or with what is no answer: of what it was asked about before that
+ * says nothing.
+ */
 export function isHttpAnswer(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof AppError && typeof cause.details['status'] === 'number') return true;
+    const { status, isNoAnswer } = cause instanceof AppError ? cause.details : {};
+    if (typeof status === 'number' || isNoAnswer === true) return true;
   }
   return false;
 }

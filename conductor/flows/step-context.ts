@@ -49,6 +49,8 @@ export interface StepContext
   readonly ask: <T>(answer: Promise<T>) => Promise<T>;
   /** Of a step that must not lose power: records it, before something begins that is not asked of the BMC. */
   readonly keepPower: () => Promise<void>;
+  /** Of the same: records that the machine is off for the step's reset, before it is switched on again. */
+  readonly noteOff: () => Promise<void>;
   readonly session: AgentSessionRow | undefined;
   /** @throws AppError `agent_error` when no agent has called in. */
   readonly agent: () => AgentClient;
@@ -156,6 +158,7 @@ export async function loadStepContext(
     bmc: () => context.drivers.connect(node.powerHold?.step === step.uuid ? { ...node, powerHold: null } : node, about),
     ask,
     keepPower: () => Promise.resolve(),
+    noteOff: () => Promise.resolve(),
     session,
     agent: () => {
       if (gone) throw new AppError('agent_error', gone);

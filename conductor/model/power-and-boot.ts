@@ -20,6 +20,8 @@ export interface PowerHold {
   readonly why: string;
   /** Of an agent's step: each time the agent is heard to be at it still, it holds for so long from then. */
   readonly afterWordMs?: number;
+  /** The machine has been off for the step's reset: one that is on again has been reset. */
+  readonly wasOff?: boolean;
 }
 
 export const bootDevices = ['pxe', 'disk', 'cdrom', 'bios', 'safe'] as const;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { silentLog } from '#shared/log.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
@@ -149,6 +149,99 @@ test.each([
     expect(Math.min(creations, removals)).toBeGreaterThanOrEqual(3);
   },
 );
+
+describe('a controller that is at it for long', () => {
+  let letItEnd: () => void;
+  beforeEach(() => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    letItEnd = resolve;
+    machine.bmc.quirks.volumesMadeAfter = promise;
+    return letItEnd;
+  });
+  const waitsFor = (text: string) =>
+    expect.poll(async () => JSON.stringify(await operator.call('GET', `/v1/nodes/${name}/flow`))).toContain(text);
+  const begin = async (volumeApplyTimes: readonly string[]): Promise<void> => {
+    Object.assign(machine.bmc.quirks, { volumeApplyTimes });
+    await wantRaid(root);
+    await operator.provision(name, 'clean', { clean_steps: [create], disable_ramdisk: true });
+  };
+  const end = async (): Promise<void> => {
+    letItEnd();
+    await operator.waitForState(name, 'manageable');
+    expect(await raidConfig()).toMatchObject([{ raid_level: '1', physical_disks: ssds }]);
+  };
+
+  test.each([
+    ['no right', { status: 401, times: 2 }],
+    ['a refusal', { status: 400, times: 1 }],
+    ['that it has forgotten its task', { status: 404, times: 1 }],
+    ['a failure', { status: 500, times: 6 }],
+    ['that its task is another method', { status: 405, times: 1 }],
+  ])('whose BMC answers with %s is not switched off, and its volume is waited for', async (_what, fault) => {
+    machine.bmc.inject({ path: /TaskMonitors/, ...fault });
+    await begin(['Immediate']);
+    await expect.poll(() => machine.bmc.faultsLeft()).toBe(0);
+    await end();
+    expect(machine.bmc.counters.resetsAmidWork).toBe(0);
+  });
+
+  test.each([
+    ['is cut off', { dropAnswer: true }],
+    ['is a failure', { actsAs: 500 }],
+    ['is one of a proxy', { actsAs: 504 }],
+  ])('whose answer to the creation %s is asked what came of it', async (_how, fault) => {
+    machine.bmc.inject({ method: 'POST', path: /Volumes$/, ...fault });
+    await begin(['Immediate']);
+    await waitsFor('is in use');
+    await end();
+    expect(machine.bmc.counters.resetsAmidWork).toBe(0);
+    expect(powerOns()).toBe(0);
+  });
+
+  test.each([
+    ['at once', ['Immediate'], 'is in use'],
+    ['at a reset', ['OnReset'], 'the controller to make RAID 1'],
+  ])('is not reset by a conductor that takes over (made %s)', async (_when, applyTimes, seen) => {
+    let reached = false;
+    conductor.atCheckpoints((point) => {
+      if (reached || point !== 'acted' || posts().length === 0) return 'go on';
+      reached = true;
+      return 'die';
+    });
+    machine.bmc.inject({ method: 'POST', path: /Volumes$/, dropAnswer: true });
+    await begin(applyTimes);
+    await waitsFor(seen);
+    expect(reached).toBe(true);
+    await end();
+    expect(machine.bmc.counters.resetsAmidWork).toBe(0);
+    expect(powerOns()).toBe(applyTimes[0] === 'OnReset' ? 1 : 0);
+  });
+
+  test('whose BMC shows no drives or no controllers for a while has not ended', async () => {
+    await begin(['OnReset']);
+    await waitsFor('the controller to make RAID 1');
+    machine.bmc.inject({ path: /Storage$/, body: { Members: [] }, times: 1 });
+    await waitsFor('the controllers to show their drives');
+    await end();
+    expect(machine.bmc.counters.resetsAmidWork).toBe(0);
+  });
+});
+
+test('volumes that a BMC without controllers shows for a moment are not deleted', async () => {
+  machine.bmc.quirks.volumeApplyTimes = ['OnReset'];
+  await wantRaid(root);
+  await clean([create]);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  machine.bmc.quirks.volumesMadeAfter = promise;
+  await operator.provision(name, 'clean', { clean_steps: [remove], disable_ramdisk: true });
+  const flow = async () => JSON.stringify(await operator.call('GET', `/v1/nodes/${name}/flow`));
+  await expect.poll(flow).toContain('the controller to delete root');
+  machine.bmc.inject({ path: /Storage$/, body: { Members: [] }, times: 1 });
+  await expect.poll(flow).toContain('the BMC to show its storage controllers again');
+  resolve();
+  await operator.waitForState(name, 'manageable');
+  expect(await raidConfig()).toBeUndefined();
+});
 
 test('refused: software RAID, drives that there are not, and drives of other volumes', async () => {
   const fails = async (text: string): Promise<void> => {

@@ -29,7 +29,9 @@ export async function readResource<T>(
         ? 'it is text, not JSON'
         : describeIssues(parsed.error, 'body');
     const what = `GET ${client.origin}${requireOwnPath(path, client.origin)}`;
-    throw new AppError('bmc_error', `${what} is not what Redfish defines: ${faults}`);
+    throw new AppError('bmc_error', `${what} is not what Redfish defines: ${faults}`, {
+      details: { isNoAnswer: true },
+    });
   }
   return { path, etag: etagOf(answer), data: parsed.data };
 }

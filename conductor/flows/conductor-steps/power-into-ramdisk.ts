@@ -7,6 +7,7 @@ import { setPower } from '#conductor/flows/conductor-steps/power.ts';
 import { bootFrom } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import { connectNode } from '#conductor/flows/conductor-steps/switch-networks.ts';
 import { hasSucceeded, stepsOf } from '#conductor/flows/flow-store.ts';
+import { isHttpAnswer } from '#conductor/flows/hold-power.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { BootDevice, PowerTarget } from '#conductor/model/power-and-boot.ts';
@@ -14,7 +15,7 @@ import { setOfferedBootDevice } from '#conductor/nodes/boot-device.ts';
 import { bootModeOf, readFirmwareBoot } from '#conductor/nodes/boot-mode.ts';
 import { bootsByHttp, bootsFromVirtualMedia, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
 
 /**
  * Powers the machine into the ramdisk. The order matters: off first, so that whatever runs on the machine never sees
@@ -147,11 +148,28 @@ export async function resetMachine(
 ): Promise<ConductorStepOutcome> {
   if (context.step.interface !== 'bios') await askAhead(context);
   const isUp = await ramdiskIsUp(context);
+  await setPower(context, 'power off');
+  await context.noteOff();
   const outcome = isUp ? await rebootIntoRamdisk(context) : undefined;
-  if (!outcome) await setPower(context, 'rebooting');
+  if (!outcome) await setPower(context, 'power on');
   // noted before, a reset that does not come would be awaited for good; noted late it costs one more
   await noteReset(context);
-  return outcome ?? resume(context);
+  return outcome ?? orLater(context, resume);
+}
+
+/** A BMC that doesn't answer after the reset is asked again: what the reset began goes on. */
+async function orLater(
+  context: StepContext,
+  resume: (context: StepContext) => Promise<ConductorStepOutcome>,
+): Promise<ConductorStepOutcome> {
+  try {
+    return await resume(context);
+  } catch (error) {
+    if (context.signal.aborted || !(isHttpAnswer(error) || isRetryable(error))) throw error;
+    const { callbackTimeoutMs: timeoutMs } = context.config;
+    const reason = `the BMC to answer after the reset: ${errorChain(error)}`;
+    return { kind: 'wait', reason, timeoutMs, checkEveryMs: Math.min(5_000, timeoutMs / 4) };
+  }
 }
 
 /** `done` once the ramdisk is back, where the flow has one running. */

@@ -4,11 +4,14 @@ import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/power
 import { type DriverStep, refusing, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type PlannedVolume, planVolumes } from '#conductor/flows/driver-steps/plan-volumes.ts';
 import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
+import { saysItIsOver } from '#conductor/flows/hold-power.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { parseTargetRaidConfig, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
 const pollMs = 5_000;
+/** How long a controller may be at what it was asked for before it is taken to wait for a reset. */
+const unsaidMs = 10 * 60_000;
 const gib = 1024 ** 3;
 
 const ApplyArgs = z.strictObject({
@@ -81,20 +84,65 @@ async function makeVolumes(context: StepContext, wanted: Wanted): Promise<Conduc
   const controllers = await raid.getControllers({ signal });
   const plan = await refusing(context, () => planVolumes(wanted.config, controllers));
   await clearTheWay(context, { controllers, plan, deleteExisting: wanted.deleteExisting });
-  for (const volume of plan) {
-    if (volume.existing) continue;
+  const missing = plan.filter(({ existing }) => !existing);
+  const asked = await askForAll(context, missing, (volume) => raid.createVolume(volume, { signal }));
+  if ('kind' in asked) return asked;
+  return shown(context, 'the controllers to show their volumes', async () => {
+    const made = planVolumes(wanted.config, await raid.getControllers({ signal }));
+    const late = made.filter(({ existing }) => !existing);
+    if (late.length === 0) return finish(context, made);
+    const about = `the controller to make ${describeMissing(late)}`;
+    if (late.some(({ controller }) => isAtWork(context, controller, asked))) return again(context, about, asked);
+    return resetMachine(context, (after) => awaitVolumes(after, wanted));
+  });
+}
+
+/**
+ * Answers the refusals of what may have been asked for before: by a conductor that died, or whose answer was lost. An
+ * answer of which it isn't known whether it was taken is asked about once more.
+ */
+async function askForAll<Change>(
+  context: StepContext,
+  changes: readonly Change[],
+  ask: (change: Change) => Promise<void>,
+): Promise<ConductorStepOutcome | readonly string[]> {
+  const refusals: string[] = [];
+  for (const each of changes) {
     try {
-      await raid.createVolume(volume, { signal });
+      await ask(each);
     } catch (error) {
-      // asked for before the conductor died, it may wait for the reset, its drives taken
-      if (!context.isRepeated || errorCode(error) !== 'bmc_error') throw error;
-      context.log.warn({ err: error }, 'RAID volume refused; it may have been asked for before');
+      if (context.signal.aborted || errorCode(error) !== 'bmc_error') throw error;
+      const isOver = saysItIsOver(error, context.step);
+      if (!isOver && !context.isRepeated)
+        return again(context, 'the BMC to show what came of the change', [errorChain(error)]);
+      if (!isOver || !context.isRepeated) throw error;
+      context.log.warn({ err: error }, 'change of a RAID volume refused; it may have been asked for before');
+      refusals.push(errorChain(error));
     }
   }
-  const made = planVolumes(wanted.config, await raid.getControllers({ signal }));
-  return made.every(({ existing }) => existing)
-    ? finish(context, made)
-    : resetMachine(context, (after) => awaitVolumes(after, wanted));
+  return refusals;
+}
+
+/** After a change was asked for: what can't be read of it, or not be understood, is no end of it. */
+async function shown(
+  context: StepContext,
+  about: string,
+  read: () => Promise<ConductorStepOutcome>,
+): Promise<ConductorStepOutcome> {
+  try {
+    return await read();
+  } catch (error) {
+    const isRead = ['bmc_error', 'invalid_argument', 'storage_error'].includes(errorCode(error));
+    if (context.signal.aborted || !isRead) throw error;
+    return again(context, about, [errorChain(error)]);
+  }
+}
+
+/** Whether a controller may be at it now. One that doesn't say when it acts is given time, where it was asked before. */
+function isAtWork({ clock, step }: StepContext, { applyTimes }: RaidController, refusals: readonly string[]): boolean {
+  if (applyTimes.length > 0) return applyTimes.includes('Immediate');
+  const sinceMs = clock.now().getTime() - (step.startedAt?.getTime() ?? 0);
+  return refusals.length > 0 && sinceMs < unsaidMs;
 }
 
 /** @throws AppError `storage_error` when other volumes have the drives */
@@ -132,16 +180,25 @@ async function clearTheWay(
 }
 
 async function awaitVolumes(context: StepContext, { config }: Wanted): Promise<ConductorStepOutcome> {
-  const plan = planVolumes(
-    config,
-    await requireOffered(context, (bmc) => bmc.raid).getControllers({ signal: context.signal }),
-  );
+  const controllers = await requireOffered(context, (bmc) => bmc.raid).getControllers({ signal: context.signal });
+  let plan: readonly PlannedVolume[];
+  try {
+    plan = planVolumes(config, controllers);
+  } catch (error) {
+    // a controller that starts shows its drives one by one
+    return waiting(context, `the controllers to show their drives: ${errorChain(error)}`);
+  }
   const missing = plan.filter(({ existing }) => !existing);
-  if (missing.length === 0) return finish(context, plan);
+  return missing.length === 0
+    ? finish(context, plan)
+    : waiting(context, `the controller to make ${describeMissing(missing)}`);
+}
+
+function describeMissing(missing: readonly PlannedVolume[]): string {
   const shown = missing.map(({ level, controller, drives }) => {
     return `RAID ${level} of ${drives.map(({ name }) => name).join(', ')} on ${controller.id}`;
   });
-  return waiting(context, `the controller to make ${shown.join('; ')}`);
+  return shown.join('; ');
 }
 
 async function finish(context: StepContext, plan: readonly PlannedVolume[]): Promise<ConductorStepOutcome> {
@@ -164,22 +221,36 @@ function describeVolume({ wanted, controller, drives, existing }: PlannedVolume)
 async function deleteVolumes(context: StepContext): Promise<ConductorStepOutcome> {
   const raid = requireOffered(context, (bmc) => bmc.raid);
   const { signal } = context;
-  for (const { controller, volume } of volumesOf(await raid.getControllers({ signal }))) {
-    try {
-      await raid.deleteVolume(controller, volume, { signal });
-    } catch (error) {
-      if (!context.isRepeated || errorCode(error) !== 'bmc_error') throw error;
-      context.log.warn({ err: error }, 'deletion of a RAID volume refused; it may have been asked for before');
-    }
-  }
-  const left = volumesOf(await raid.getControllers({ signal }));
-  return left.length === 0 ? awaitReset(context) : resetMachine(context, awaitDeletion);
+  const found = volumesOf(await raid.getControllers({ signal }));
+  const asked = await askForAll(context, found, ({ controller, volume }) =>
+    raid.deleteVolume(controller, volume, { signal }),
+  );
+  if ('kind' in asked) return asked;
+  return shown(context, 'the controllers to show their volumes', async () => {
+    const controllers = await raid.getControllers({ signal });
+    const left = volumesOf(controllers);
+    if (left.length === 0 && (controllers.length > 0 || found.length === 0)) return awaitReset(context);
+    const isLate = left.length === 0 || left.some(({ controller }) => isAtWork(context, controller, asked));
+    return isLate ? again(context, describeLeft(controllers), asked) : resetMachine(context, awaitDeletion);
+  });
 }
 
 async function awaitDeletion(context: StepContext): Promise<ConductorStepOutcome> {
-  const left = volumesOf(await requireOffered(context, (bmc) => bmc.raid).getControllers({ signal: context.signal }));
-  if (left.length === 0) return awaitReset(context);
-  return waiting(context, `the controller to delete ${left.map(({ volume }) => volume.name).join(', ')}`);
+  const controllers = await requireOffered(context, (bmc) => bmc.raid).getControllers({ signal: context.signal });
+  // a BMC that starts shows no controllers, and with them no volumes
+  if (controllers.length > 0 && volumesOf(controllers).length === 0) return awaitReset(context);
+  return waiting(context, describeLeft(controllers));
+}
+
+function describeLeft(controllers: readonly RaidController[]): string {
+  if (controllers.length === 0) return 'the BMC to show its storage controllers again';
+  const names = volumesOf(controllers).map(({ volume }) => volume.name);
+  return `the controller to delete ${names.join(', ')}`;
+}
+
+function again(context: StepContext, about: string, faults: readonly string[]): ConductorStepOutcome {
+  const reason = [about, ...faults].join(': ');
+  return { kind: 'again', reason, timeoutMs: context.config.callbackTimeoutMs, checkEveryMs: pollMs };
 }
 
 function waiting(context: StepContext, reason: string): ConductorStepOutcome {

@@ -75,6 +75,10 @@ export interface SimulatedStep {
 export interface StepRecord {
   readonly disk: string[];
   readonly stepTimes: StepTime[];
+  /** Those that are run now. */
+  readonly running: Set<string>;
+  /** Those amid which the machine was switched off or reset, in order. */
+  readonly cutAmid: string[];
 }
 
 /** The machine's disks, where steps have to know them. */
@@ -97,7 +101,12 @@ function actor(options: SimulatedHardwareOptions, faults: NodeFaults, record: St
       return new Promise<never>(() => undefined);
     }
     const slow = faults.slowStep?.step === step ? faults.slowStep : { ms: options.stepMs ?? 5 };
-    await ('until' in slow ? orAborted(slow.until, context.signal) : systemClock.sleep(slow.ms, context.signal));
+    record.running.add(step);
+    try {
+      await ('until' in slow ? orAborted(slow.until, context.signal) : systemClock.sleep(slow.ms, context.signal));
+    } finally {
+      record.running.delete(step);
+    }
     const failure = faults.failStep;
     if (failure?.step === step) {
       if (failure.once) delete faults.failStep;

@@ -59,6 +59,8 @@ export interface SimulatedNode {
   readonly disk: readonly string[];
   /** When in-band steps ran in the agent, in order; milliseconds of `performance.now()`. */
   readonly stepTimes: readonly StepTime[];
+  /** In-band steps amid which the machine was switched off or reset, in order. */
+  readonly cutAmid: readonly string[];
   close(): Promise<void>;
 }
 
@@ -87,9 +89,9 @@ const username = 'admin';
 export async function startSimulatedNode(options: SimulatedNodeOptions): Promise<SimulatedNode> {
   const faults: NodeFaults = {};
   const agentFaults = createAgentFaults();
-  const record: StepRecord = { disk: [], stepTimes: [] };
+  const record: StepRecord = { disk: [], stepTimes: [], running: new Set(), cutAmid: [] };
   const boot = createBoot(options, { faults, agentFaults }, record);
-  const machine = bootingMachine(boot);
+  const machine = bootingMachine(boot, record);
   const password = options.bmcPassword ?? 'simulated';
   const bmc = await startRedfishSimulator({ machine, username, password });
   return {
@@ -105,7 +107,9 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
     state: () => ({ power: boot.power(), runs: boot.runs() }),
     boots: () => boot.count(),
     stopAgent: () => boot.stopAgent(),
-    ...record,
+    disk: record.disk,
+    stepTimes: record.stepTimes,
+    cutAmid: record.cutAmid,
     close: async () => {
       await boot.stop();
       await bmc.close();
@@ -130,7 +134,7 @@ interface Boot {
 }
 
 /** Power and boot order of a machine in memory, with a boot behind them. */
-function bootingMachine(boot: Boot): SimulatedMachine {
+function bootingMachine(boot: Boot, { running, cutAmid }: StepRecord): SimulatedMachine {
   const memory = createMemoryMachine();
   boot.onOff(async () => {
     await memory.setPower('off');
@@ -154,7 +158,10 @@ function bootingMachine(boot: Boot): SimulatedMachine {
       const wasOn = (await memory.getPower()) === 'on';
       if (action === 'graceful' && boot.pressButton()) return;
       await memory.setPower(action);
-      if (action !== 'on' || !wasOn) await boot.stop();
+      if (action !== 'on' || !wasOn) {
+        cutAmid.push(...running);
+        await boot.stop();
+      }
       if (action === 'reset' || (action === 'on' && !wasOn)) boot.start(from);
     },
   };

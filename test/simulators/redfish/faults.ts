@@ -153,6 +153,8 @@ export interface Quirks {
   systemAlias: string | undefined;
   /** When volumes of the storage controller come and go; empty: at a reset, which it does not say. */
   volumeApplyTimes: readonly string[];
+  /** Volumes are made until then: those made at once have a task that runs, others begin at the reset. */
+  volumesMadeAfter: Promise<unknown> | undefined;
   /** A new volume's drives stand in `Drives`, not in `Links`. */
   volumeDrivesAtTop: boolean;
   /** The storage controller has no `Volumes`. */
@@ -213,7 +215,7 @@ export interface Quirks {
   oneBiosJob: boolean;
   /** Attribute → the words with which a PATCH of it is refused. */
   biosRefuses: Readonly<Record<string, string>>;
-  /** After a reset settings wait for this before the firmware applies them. */
+  /** After a reset settings wait for this before the firmware applies them, which it is at until then. */
   biosAppliesAfter: Promise<unknown> | undefined;
   /** Attribute → the message that takes the place of its new value at the reset. */
   biosFailsAtReset: Readonly<Record<string, string>>;
@@ -265,6 +267,7 @@ export const standardQuirks: Readonly<Quirks> = {
   serialConsole: undefined,
   systemAlias: undefined,
   volumeApplyTimes: ['Immediate', 'OnReset'],
+  volumesMadeAfter: undefined,
   volumeDrivesAtTop: false,
   noVolumes: false,
   managerResetTypes: ['ForceRestart'],

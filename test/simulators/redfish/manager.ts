@@ -35,7 +35,7 @@ export async function managerAction(state: ServiceState, path: string, text: str
     return errorAnswer(400, 'ActionParameterNotSupported');
   }
   state.counters.bmcResets += 1;
-  if (state.firmware.flashing > 0) state.counters.resetsAmidFlash += 1;
+  if (state.firmware.flashing > 0) state.counters.resetsAmidWork += 1;
   state.sessions.clear();
   state.tasks.clear();
   return { status: 204 };

@@ -2,7 +2,7 @@ import { type Answer, errorAnswer, parseObject } from '#test/simulators/redfish/
 import { bootBios } from '#test/simulators/redfish/bios.ts';
 import type { ServiceRequest, ServiceState } from '#test/simulators/redfish/service-state.ts';
 import { bootStorage } from '#test/simulators/redfish/storage.ts';
-import { perform } from '#test/simulators/redfish/tasks.ts';
+import { perform, workUntil } from '#test/simulators/redfish/tasks.ts';
 import { bootFirmware } from '#test/simulators/redfish/update-service.ts';
 
 const powerActions: Readonly<Record<string, 'on' | 'off' | 'reset' | 'graceful'>> = {
@@ -40,7 +40,8 @@ export async function reset(state: ServiceState, request: ServiceRequest): Promi
   }
   return perform(state, async () => {
     state.counters.powerChanges += 1;
-    if (state.firmware.flashing > 0) state.counters.resetsAmidFlash += 1;
+    const isAtWork = state.firmware.flashing + state.atWork.count > 0;
+    if (isAtWork && (action !== 'on' || power === 'off')) state.counters.resetsAmidWork += 1;
     if (state.pendingBoot && action !== 'off' && action !== 'graceful') {
       await state.machine.setBoot(state.pendingBoot);
       state.pendingBoot = undefined;
@@ -58,9 +59,11 @@ export async function reset(state: ServiceState, request: ServiceRequest): Promi
 }
 
 function startFirmware(state: ServiceState): void {
-  bootStorage(state.storage);
+  bootStorage(state);
   bootFirmware(state);
   const { biosAppliesAfter } = state.quirks;
-  if (biosAppliesAfter === undefined) bootBios(state.bios, state.quirks);
-  else void biosAppliesAfter.then(() => bootBios(state.bios, state.quirks));
+  const isAsked = state.bios.defaultsPending || Object.keys(state.bios.pending).length > 0;
+  const take = (): void => bootBios(state.bios, state.quirks);
+  if (biosAppliesAfter === undefined) take();
+  else if (isAsked) workUntil(state, biosAppliesAfter, take);
 }

@@ -23,8 +23,8 @@ export interface Counters {
   bootChanges: number;
   nmis: number;
   bmcResets: number;
-  /** Resets of the machine or of the BMC while firmware was written. */
-  resetsAmidFlash: number;
+  /** Resets of the machine while firmware was written, volumes made or BIOS settings taken; of the BMC amid a flash. */
+  resetsAmidWork: number;
 }
 
 export interface ServiceOptions {
@@ -42,6 +42,8 @@ export interface ServiceState extends ServiceOptions {
   readonly bios: SimulatedBios;
   readonly storage: SimulatedStorage;
   readonly firmware: SimulatedFirmware;
+  /** How many volumes are made, and boots take BIOS settings, now. */
+  readonly atWork: { count: number };
   readonly subscriptions: SimulatedSubscriptions;
   pendingBoot: SimulatedBoot | undefined;
   secureBoot: boolean;

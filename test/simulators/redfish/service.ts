@@ -70,6 +70,7 @@ export function createService(options: ServiceOptions): RedfishService {
     bios: createSimulatedBios(),
     storage: createSimulatedStorage(),
     firmware: createSimulatedFirmware(),
+    atWork: { count: 0 },
     subscriptions: new Map(),
     pendingBoot: undefined,
     secureBoot: false,

@@ -152,7 +152,7 @@ const noneYet = (): Counters => ({
   bootChanges: 0,
   nmis: 0,
   bmcResets: 0,
-  resetsAmidFlash: 0,
+  resetsAmidWork: 0,
 });
 
 function answerOf({ status = 200, headers, ...fault }: Fault): Answer {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Answer, errorAnswer, parseObject } from '#test/simulators/redfish/answers.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { ServiceState } from '#test/simulators/redfish/service-state.ts';
-import { awaitReset, perform } from '#test/simulators/redfish/tasks.ts';
+import { awaitReset, perform, startTask, workUntil } from '#test/simulators/redfish/tasks.ts';
 
 /** A storage controller with six drives: Storage, Drives, Volumes (DMTF Storage, Drive, Volume; DSP0266 apply times). */
 
@@ -39,17 +39,38 @@ interface SimulatedVolume {
 export interface SimulatedStorage {
   volumes: readonly SimulatedVolume[];
   /** What happens at the next reset, in order. */
-  pending: { readonly drives: readonly string[]; readonly act: () => void }[];
+  pending: Change[];
+  /** What the controller is at. */
+  making: Change[];
+}
+
+interface Change {
+  readonly drives: readonly string[];
+  readonly act: () => void;
 }
 
 export function createSimulatedStorage(): SimulatedStorage {
-  return { volumes: [], pending: [] };
+  return { volumes: [], pending: [], making: [] };
 }
 
 /** What the controller does when the machine starts. */
-export function bootStorage(storage: SimulatedStorage): void {
-  for (const { act } of storage.pending) act();
+export function bootStorage(state: ServiceState): void {
+  const { storage } = state;
+  for (const change of storage.pending) begin(state, change);
   storage.pending = [];
+}
+
+/** `ended` is called at once where nothing says how long it takes. */
+function begin(state: ServiceState, change: Change, ended: () => void = () => undefined): void {
+  const { storage, quirks } = state;
+  const end = (): void => {
+    storage.making = storage.making.filter((each) => each !== change);
+    change.act();
+    ended();
+  };
+  if (quirks.volumesMadeAfter === undefined) return end();
+  storage.making.push(change);
+  workUntil(state, quirks.volumesMadeAfter, end);
 }
 
 /** `POST …/Volumes`. */
@@ -69,7 +90,7 @@ export async function createVolume(state: ServiceState, text: string): Promise<A
   if (chosen.length < (leastDrives[raidType] ?? Infinity) || chosen.length !== wanted.length) {
     return refused('PropertyValueNotInList', `The drives do not make ${raidType}.`);
   }
-  const taken = [...storage.volumes, ...storage.pending].flatMap((each) => each.drives);
+  const taken = [...storage.volumes, ...storage.pending, ...storage.making].flatMap((each) => each.drives);
   const inUse = wanted.filter((path) => taken.includes(path));
   if (inUse.length > 0) return refused('PropertyValueError', `The drive ${inUse.join(', ')} is in use.`);
   const most = Math.min(...chosen.map((drive) => drive.gib)) * gib * dataDrives(raidType, chosen.length);
@@ -95,15 +116,16 @@ export async function deleteVolume(state: ServiceState, path: string, text: stri
   return applied(state, parseObject(text) ?? {}, { drives: [], act });
 }
 
-async function applied(
-  state: ServiceState,
-  body: Record<string, unknown>,
-  change: SimulatedStorage['pending'][number],
-): Promise<Answer> {
+async function applied(state: ServiceState, body: Record<string, unknown>, change: Change): Promise<Answer> {
   const times = state.quirks.volumeApplyTimes;
   const time = body['@Redfish.OperationApplyTime'] ?? times[0] ?? 'OnReset';
   if (times.length > 0 && !times.some((each) => each === time)) {
     return refused('PropertyValueNotInList', `The apply time ${JSON.stringify(time)} is not supported.`);
+  }
+  if (time === 'Immediate' && state.quirks.volumesMadeAfter) {
+    const { id, answer } = startTask(state.tasks);
+    begin(state, change, () => state.tasks.has(id) && state.tasks.set(id, { polls: 0, failed: false }));
+    return answer;
   }
   if (time === 'Immediate') return perform(state, () => Promise.resolve(change.act()));
   state.storage.pending.push(change);

@@ -22,6 +22,15 @@ export function startTask(tasks: ServiceState['tasks']): { readonly id: string; 
   return { id, answer: { status: 202, headers: { Location: monitorPath(id) }, body: task(id, 'Running') } };
 }
 
+/** What must not lose power goes on until then, and has then done it. */
+export function workUntil({ atWork }: ServiceState, until: Promise<unknown>, act: () => void): void {
+  atWork.count += 1;
+  void until.then(() => {
+    atWork.count -= 1;
+    act();
+  });
+}
+
 /** A task that begins with the machine's next reset, and is not followed to its end here. */
 export function awaitReset(state: ServiceState, id: string): Answer {
   state.tasks.set(id, { polls: Number.POSITIVE_INFINITY, failed: false, shown: 'Pending' });
