@@ -26,13 +26,16 @@ export interface PostgresServer {
  * A PostgreSQL server of our own on loopback, with a database in a temporary directory. It ends with this process,
  * however that ends.
  * @param options.durable as a server that keeps what it is given, for benchmarks; else without fsync
+ * @param options.serverSettings more of `postgresql.conf`: `shared_buffers=1GB`
  */
-export async function startPostgresql(options: { readonly durable?: boolean } = {}): Promise<PostgresServer> {
+export async function startPostgresql(
+  options: { readonly durable?: boolean; readonly serverSettings?: readonly string[] } = {},
+): Promise<PostgresServer> {
   const host = await preparePostgresHost();
   const data = join(host.directory, 'data');
   await host.makeCluster(data);
   const port = await freePort();
-  const server = host.start(data, port, options.durable ? [] : fragile);
+  const server = host.start(data, port, [...(options.durable ? [] : fragile), ...(options.serverSettings ?? [])]);
   const close = async (): Promise<void> => {
     server.kill('SIGINT'); // fast shutdown: disconnects clients
     await server.exited;

@@ -7,6 +7,7 @@ import { conductorArea } from '#test/bench/areas/conductor.ts';
 import { deploysArea } from '#test/bench/areas/deploys.ts';
 import { eventsArea } from '#test/bench/areas/events.ts';
 import { failoverArea } from '#test/bench/areas/failover.ts';
+import { fleetArea } from '#test/bench/areas/fleet.ts';
 import { hostileArea } from '#test/bench/areas/hostile.ts';
 import { networksArea } from '#test/bench/areas/networks.ts';
 import { planArea } from '#test/bench/areas/plan.ts';
@@ -34,6 +35,7 @@ export const areas: readonly Area[] = [
   swarmArea,
   hostileArea,
   failoverArea,
+  fleetArea,
   eventsArea,
   boardArea,
 ];
