@@ -16,7 +16,7 @@ const leastOfDevices = {
   boot: 25,
   disks: 23,
   etcd: 2,
-  images: 17,
+  images: 14,
   inventories: 0,
   ipmi: 13,
   kubernetes: 8,
