@@ -35,3 +35,10 @@ test.each(['2', 'home', '/dev/sdc1', '/dev/null', '/dev/../etc'])('%s is not the
     `no partition ${wanted}: /dev/nvme0n1 has 1 (EFI), 3 (root), 12 (no label)`,
   );
 });
+
+test('a label that two partitions have names neither', () => {
+  const twice = { ...disk, partitions: [partition(1, 'data', null), partition(2, null, 'data')] };
+  expect(() => namedPartition('data', twice, others)).toThrow(
+    '/dev/nvme0n1p1 and /dev/nvme0n1p2 are labelled data alike: name the partition by its number',
+  );
+});

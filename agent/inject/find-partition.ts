@@ -33,11 +33,22 @@ export async function findPartition(
 
 /** Pure. */
 export function namedPartition(wanted: string, disk: TargetDisk, others: readonly BlockDevice[]): string {
-  const found = wanted.startsWith('/dev/')
-    ? others.flatMap((each) => [each.name, ...each.partitions.map(({ name }) => name)]).find((name) => name === wanted)
-    : disk.partitions.find(({ number, fsLabel, partLabel }) =>
-        /^\d+$/.test(wanted) ? number === Number(wanted) : fsLabel === wanted || partLabel === wanted,
-      )?.name;
+  const matching = wanted.startsWith('/dev/')
+    ? others
+        .flatMap((each) => [each.name, ...each.partitions.map(({ name }) => name)])
+        .filter((name) => name === wanted)
+    : disk.partitions
+        .filter(({ number, fsLabel, partLabel }) =>
+          /^\d+$/.test(wanted) ? number === Number(wanted) : fsLabel === wanted || partLabel === wanted,
+        )
+        .map(({ name }) => name);
+  const [found, ...more] = new Set(matching);
+  if (more.length > 0) {
+    throw new AppError(
+      'invalid_argument',
+      `${[found, ...more].join(' and ')} are labelled ${wanted} alike: name the partition by its number`,
+    );
+  }
   if (found !== undefined) return found;
   const there = disk.partitions.map(
     ({ number, fsLabel, partLabel }) => `${number} (${[partLabel, fsLabel].filter(Boolean).join(', ') || 'no label'})`,

@@ -46,8 +46,8 @@ export function shownPorts(text: string, longName: (name: string) => string): Ma
 /** Whether the port does otherwise than its lines say: a template, a login by 802.1X or a session of SPAN has set it. */
 function contradicts(lines: readonly string[], shown: ShownPort | undefined): boolean {
   if (!shown) return false;
-  const { isSwitchport, mode = 'down', accessVlan, voiceVlan = 'none' } = shown;
-  if (voiceVlan !== 'none' || isSwitchport === lines.includes('no switchport')) return true;
+  const { isSwitchport, mode, accessVlan, voiceVlan = 'none' } = shown;
+  if (voiceVlan !== 'none' || isSwitchport === lines.includes('no switchport') || mode === undefined) return true;
   if (mode.startsWith('down')) return false;
   if (lines.includes('switchport mode trunk')) return !mode.startsWith('trunk');
   return !mode.startsWith('static access') || accessVlan !== vlanAfter(lines, 'switchport access vlan', defaultVlan);

@@ -67,8 +67,8 @@ function carriedVlans(
 
 function vlansOf(lines: readonly string[], shown: ShownPort | undefined): FoundVlans {
   if (!shown || !isSwitchport(lines, shown) || describedIn(lines).isDown) return 'other';
-  const { mode: does = 'down', accessVlan, voiceVlan = 'none', isMonitor } = shown;
-  if (isMonitor || voiceVlan !== 'none') return 'other';
+  const { mode: does, accessVlan, voiceVlan = 'none', isMonitor } = shown;
+  if (isMonitor || voiceVlan !== 'none' || does === undefined) return 'other';
   const mode = lines.find((line) => line.startsWith('switchport mode '));
   const isAccess = mode === undefined || mode === 'switchport mode access';
   // a profile or another's template has set what the lines don't say
