@@ -5,7 +5,7 @@ import { type WebhookDeliveryRow, webhookDeliveries } from '#conductor/kernel/db
 import { expiry, isFree } from '#conductor/kernel/lease.ts';
 import { type DeliveryState, deliveryStates, statesBefore } from '#conductor/model/transitions.ts';
 
-/** A conductor that has not said within it what became of a delivery is taken for dead. */
+/** A conductor that lives and has not said within it what became of a delivery has lost it. */
 const claimMs = 60_000;
 
 /** What has ended is kept for those who look for a reason. */
@@ -30,7 +30,12 @@ export async function listDueWebhooks(db: Queryable): Promise<string[]> {
  * Takes the oldest deliveries of a webhook: of each node the first one only, for a node's events go in order, and none
  * that another conductor is at.
  */
-export function claimDeliveries(db: Queryable, webhookUuid: string, limit: number): Promise<WebhookDeliveryRow[]> {
+export function claimDeliveries(
+  db: Queryable,
+  by: string,
+  webhookUuid: string,
+  limit: number,
+): Promise<WebhookDeliveryRow[]> {
   const earlier = alias(webhookDeliveries, 'earlier');
   const isFirst = sql`not exists (${db
     .select({ one: sql`1` })
@@ -54,10 +59,16 @@ export function claimDeliveries(db: Queryable, webhookUuid: string, limit: numbe
     .update(webhookDeliveries)
     .set({
       claimedUntil: expiry(claimMs),
+      claimedBy: by,
       attempts: sql`${webhookDeliveries.attempts} + 1`,
     })
     .where(inArray(webhookDeliveries.id, first))
     .returning();
+}
+
+/** At start: what this conductor's former life was delivering is tried again at once. */
+export async function releaseStaleDeliveries(db: Queryable, conductor: string): Promise<void> {
+  await db.update(webhookDeliveries).set({ claimedUntil: null }).where(eq(webhookDeliveries.claimedBy, conductor));
 }
 
 export interface DeliveryOutcome {
@@ -78,6 +89,7 @@ export async function recordDelivery(
     .set({
       state: next.state,
       claimedUntil: null,
+      claimedBy: null,
       lastStatus: outcome.status,
       lastError: outcome.error ?? null,
       ...(next.state === 'pending' ? { nextAttemptAt: expiry(1000 * next.afterSeconds) } : { endedAt: sql`now()` }),

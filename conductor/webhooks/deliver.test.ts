@@ -123,7 +123,7 @@ describe('the outbox', () => {
     await api.context.db.delete(webhookDeliveries);
     for (const event of ['1', '2']) for (const node of [one, two]) await note(node, event);
     const { db } = api.context;
-    const claimed = [...(await claimDeliveries(db, uuid, 10)), ...(await claimDeliveries(db, uuid, 10))];
+    const claimed = [...(await claimDeliveries(db, 'c', uuid, 10)), ...(await claimDeliveries(db, 'c', uuid, 10))];
     const got = claimed.map(({ subject, body }) => `${subject} ${(body['data'] as { event: string }).event}`);
     expect(new Set(got)).toEqual(new Set([`${one} 1`, `${two} 1`]));
     expect(got).toHaveLength(2);
@@ -153,6 +153,17 @@ describe('the deliverer', () => {
     expect(list.body['deliveries']).toMatchObject([{ attempts: 1, last_status: 500, last_error: 'answered 500' }]);
     await pruneDeliveries(api.context);
     expect(await outbox()).toHaveLength(2);
+  });
+
+  test('what an earlier life of this conductor was at is delivered at once', async () => {
+    const { uuid } = await create();
+    const node = await createNode();
+    await api.context.db.delete(webhookDeliveries);
+    await note(node, 'one');
+    expect(await claimDeliveries(api.context.db, api.context.config.conductorName, uuid, 1)).toHaveLength(1);
+    const stop = await start();
+    await expect.poll(async () => (await outbox())[0]?.state, { timeout: 30_000 }).toBe('delivered');
+    await stop();
   });
 
   test('redirects are not followed, and nothing of an answer is kept', async () => {

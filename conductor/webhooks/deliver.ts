@@ -10,6 +10,7 @@ import {
   type DeliveryOutcome,
   listDueWebhooks,
   recordDelivery,
+  releaseStaleDeliveries,
 } from '#conductor/webhooks/claim-deliveries.ts';
 import { webhookHeaders } from '#conductor/webhooks/sign.ts';
 import type { WebhooksContext } from '#conductor/webhooks/webhook-settings.ts';
@@ -49,6 +50,7 @@ export async function startWebhookDeliverer(
     log.error({ err: error }, 'webhooks could not be delivered; retrying');
     return periodMs;
   };
+  await releaseStaleDeliveries(context.db, config.conductorName);
   const loop = startWakeLoop({
     run: async ({ signal }) => {
       for (const uuid of await listDueWebhooks(context.db)) {
@@ -84,14 +86,19 @@ async function empty(
 ): Promise<void> {
   const worker = async (): Promise<void> => {
     while (!stop.aborted) {
-      const [delivery] = await claimDeliveries(context.db, webhookUuid, 1);
+      const [delivery] = await claimDeliveries(context.db, context.config.conductorName, webhookUuid, 1);
       if (!delivery) return;
       const webhook = await getWebhook(context.db, webhookUuid);
       await deliver(context, sending, webhook, delivery);
     }
   };
   try {
-    const [first, ...others] = await claimDeliveries(context.db, webhookUuid, concurrency);
+    const [first, ...others] = await claimDeliveries(
+      context.db,
+      context.config.conductorName,
+      webhookUuid,
+      concurrency,
+    );
     if (!first) return;
     const webhook = await getWebhook(context.db, webhookUuid);
     await Promise.all(

@@ -6,7 +6,9 @@ import { selfFenceMs } from '#conductor/kernel/db/life.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
 import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { webhookDeliveries, webhooks } from '#conductor/kernel/db/schema/webhook.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
+import { claimDeliveries } from '#conductor/webhooks/claim-deliveries.ts';
 import { silentLog } from '#shared/log.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 
@@ -107,4 +109,28 @@ test('of two that watch, one finds it; a conductor of an older release is left t
   await look();
   clock.ms += 86_400_000;
   expect(await look()).toEqual([]);
+});
+
+test('what it was delivering to webhooks is free for others; what the living deliver is not', async () => {
+  const { db } = database;
+  const uuid = crypto.randomUUID();
+  await db.insert(webhooks).values({ uuid, name: 'hook', url: 'http://example.test/', secret: '' });
+  const about = { webhookUuid: uuid, eventType: 'node.power_state', body: {} };
+  const add = async () => {
+    const ids = { eventId: crypto.randomUUID(), subject: crypto.randomUUID() };
+    await db.insert(webhookDeliveries).values({ ...about, ...ids });
+    return ids.subject;
+  };
+  const claim = async (by: string) => (await claimDeliveries(db, by, uuid, 9)).map(({ subject }) => subject);
+  const left = await add();
+  expect(await claim('other')).toEqual([left]);
+  await add();
+  expect(await claim('living')).toHaveLength(1);
+  const look = watch();
+  await look();
+  clock.ms += selfFenceMs;
+  expect(await claim('watcher')).toEqual([]);
+  expect(await look()).toHaveLength(1);
+  expect(await claim('watcher')).toEqual([left]);
+  await db.delete(webhooks);
 });

@@ -8,6 +8,7 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
 import { nodeLeases } from '#conductor/kernel/db/schema/node.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { webhookDeliveries } from '#conductor/kernel/db/schema/webhook.ts';
 
 type Context = Pick<KernelContext, 'db' | 'log'> & { readonly config: Pick<KernelContext['config'], 'conductorName'> };
 
@@ -107,6 +108,7 @@ function bury(db: Queryable, { hostname, generation, heardAt }: Silent): Promise
       .update(siteActions)
       .set(ends)
       .where(and(eq(siteActions.holder, hostname), gt(siteActions.expiresAt, sql`now()`)));
+    await tx.update(webhookDeliveries).set({ claimedUntil: null }).where(eq(webhookDeliveries.claimedBy, hostname));
     return { hostname, nodes: nodes.map(({ uuid }) => uuid) };
   });
 }

@@ -38,6 +38,8 @@ export const webhookDeliveries = pgTable(
     nextAttemptAt: instant().notNull().defaultNow(),
     /** A conductor is at it until then; another may take it later. */
     claimedUntil: instant(),
+    /** That conductor; null = a release before 0044 has claimed it. */
+    claimedBy: text(),
     lastStatus: integer(),
     lastError: text(),
     createdAt: instant().notNull().defaultNow(),
