@@ -19,7 +19,7 @@ export async function dumpToFile(
 ): Promise<{ readonly keyFile: string | null }> {
   const config = readConfig(environment, { noKeys: true });
   const handle = await open(file, 'wx', 0o600).catch((cause: unknown) => {
-    throw new AppError('invalid_argument', `the dump needs a new file, ${file}`, { cause });
+    throw new AppError('invalid_argument', `the dump needs a new file, ${file}`, { cause, details: { usage: true } });
   });
   try {
     await becomeOwner(config);
@@ -45,7 +45,7 @@ export async function restoreFromFile(
 ): Promise<void> {
   const config = readConfig(environment, { noKeys: true });
   const handle = await open(file).catch((cause: unknown) => {
-    throw new AppError('invalid_argument', `read the dump ${file}`, { cause });
+    throw new AppError('invalid_argument', `read the dump ${file}`, { cause, details: { usage: true } });
   });
   try {
     await becomeOwner(config);

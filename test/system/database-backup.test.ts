@@ -144,8 +144,11 @@ test('what is not a dump, no database and no new file is named', async () => {
   const garbage = await baton(['restore', file('text')], to);
   expect(garbage.exitCode).toBe(1);
   expect(garbage.stderr).toMatch(/read the dump: .*pg_restore exited with 1: .*input file/);
-  expect((await baton(['restore', file('absent')], to)).stderr).toContain('ENOENT');
-  expect((await baton(['dump', file('text')], to)).stderr).toContain('the dump needs a new file');
+  const absent = await baton(['restore', file('absent')], to);
+  expect(absent).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('ENOENT') as string });
+  const taken = await baton(['dump', file('text')], to);
+  expect(taken).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('the dump needs a new file') as string });
+  expect((await baton(['dump', file('nope/x')], to)).exitCode).toBe(2);
   expect(await readFile(file('text'), 'utf8')).toBe('not a dump');
   const nowhere = await baton(['dump', file('none.dump')], { BATON_DATA_DIR: file('nowhere') });
   expect(nowhere.exitCode).toBe(2);
