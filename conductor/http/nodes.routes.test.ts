@@ -149,6 +149,7 @@ describe('list', () => {
     ['marker=zzz', 400, 'Expected UUID for marker: zzz'],
     ['marker=11111111-1111-4111-8111-111111111111', 404, 'could not be found'],
     ['sort_key=properties', 400, 'The sort_key value properties is an invalid field for sorting'],
+    ['sort_key=foo', 400, 'foo is an invalid field for sorting; lists are sorted by one of '],
     ['fields=bogus', 400, "a node has no field 'bogus'"],
     ['fields=instance_name', 406, "field 'instance_name'"],
     ['detail=true&fields=uuid', 400, 'Can not specify ?detail=True and fields'],

@@ -47,5 +47,7 @@ export function sortColumn<Key extends SortKey>(
 ): Key | undefined {
   const column = Object.hasOwn(columns, sortKey) ? columns[sortKey] : undefined;
   if (column || sortKey === 'id') return column;
-  throw new AppError('invalid_argument', `The sort_key value ${sortKey} is an invalid field for sorting`);
+  const known = ['id', ...Object.keys(columns)].sort().join(', ');
+  const refused = `The sort_key value ${sortKey} is an invalid field for sorting`;
+  throw new AppError('invalid_argument', `${refused}; lists are sorted by one of ${known}`);
 }
