@@ -40,3 +40,10 @@ test('one that can not listen says so, and leaves nothing behind', async () => {
   await using second = await startConductor(configOf('second', '0'), options());
   expect(await isReady(second.url)).toBe(true);
 });
+
+test('a directory of authorities that is not there is refused at the start, by the name of its setting', async () => {
+  const config = readConfig({ BATON_CONDUCTOR_NAME: 'authorities', BATON_PORT: '0', BATON_CA_DIR: '/nope' });
+  await expect(startConductor(config, options()).catch(errorChain)).resolves.toMatch(
+    /BATON_CA_DIR: read \/nope: .*ENOENT/,
+  );
+});

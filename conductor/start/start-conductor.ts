@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { pruneFailedAllocations } from '#conductor/allocations/work-store.ts';
 import { authWarnings } from '#conductor/auth/auth-settings.ts';
 import { startDhcpServer } from '#conductor/boot/dhcp/dhcp-server.ts';
@@ -16,6 +17,7 @@ import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { listen, openTlsFiles } from '#conductor/http/listen.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import { createDeathWatch } from '#conductor/kernel/conductors/find-dead.ts';
+import { systemAuthorities, unreadable } from '#conductor/kernel/files.ts';
 import { collectProcessMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/kernel/wake-loop.ts';
 import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
@@ -53,6 +55,10 @@ export interface Conductor extends AsyncDisposable {
  */
 export async function startConductor(config: ConductorConfig, options: OpenContextOptions): Promise<Conductor> {
   const { log } = options;
+  // a system without authorities of its own may have none there
+  if (config.caDirectory !== systemAuthorities) {
+    await readdir(config.caDirectory).catch(unreadable('BATON_CA_DIR', config.caDirectory));
+  }
   await using opening = new AsyncDisposableStack();
   const opened = await openContext(config, options);
   opening.defer(() => opened.close());
