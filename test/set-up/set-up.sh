@@ -21,12 +21,25 @@ command -v node >/dev/null || { say "needs Node.js 20 or newer in PATH"; exit 1;
 node_major=$(node --print 'process.versions.node.split(".")[0]')
 (( node_major >= 20 )) || { say "needs Node.js 20 or newer, this is $(node --version)"; exit 1; }
 
+# npm notes at its end what it has installed; somebody's own `npm ci` need not be repeated, one with --omit=dev must be.
+has_npm_packages() {
+  node --eval '
+    const read = (file) => JSON.parse(require("fs").readFileSync(file, "utf8")).packages;
+    const installed = read("node_modules/.package-lock.json");
+    const isThere = ([path, { optional, integrity }]) =>
+      path === "" || (installed[path] ? installed[path].integrity === integrity : optional === true);
+    process.exit(Object.entries(read("package-lock.json")).every(isThere) ? 0 : 1);
+  ' 2>/dev/null
+}
+
 install_npm_packages() {
   local stamp=node_modules/.baton-lock-hash wanted
   wanted=$(sha256sum package-lock.json)
   [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && return
-  say "npm packages (npm ci)"
-  npm ci --no-progress >&2
+  if ! has_npm_packages; then
+    say "npm packages (npm ci)"
+    npm ci --no-progress >&2
+  fi
   printf '%s' "$wanted" >"$stamp"
 }
 
