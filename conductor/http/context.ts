@@ -2,6 +2,7 @@ import type { Consoles } from '#conductor/agents/consoles.ts';
 import type { SettingInForce } from '#conductor/api/records.ts';
 import type { AuthConfig, BootConfig, TlsConfig } from '#conductor/auth/auth-settings.ts';
 import type { Authenticator } from '#conductor/auth/authenticator.ts';
+import type { ConnectionShares } from '#conductor/http/share-connections.ts';
 import type { KeptService } from '#conductor/kernel/wake-loop.ts';
 import type { SitesConfig, SitesContext } from '#conductor/sites/context.ts';
 import type { WebhooksConfig } from '#conductor/webhooks/webhook-settings.ts';
@@ -27,6 +28,8 @@ export interface HttpContext extends SitesContext {
   readonly config: HttpConfig;
   readonly auth: Authenticator;
   readonly consoles: Consoles;
+  /** Absent in process. */
+  readonly connections?: Pick<ConnectionShares, 'trouble'>;
   /** The DHCP server that this conductor runs. */
   readonly dhcp?: KeptService | undefined;
 }

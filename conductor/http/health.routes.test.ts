@@ -33,6 +33,12 @@ test('a conductor that stops, or has lost its database, is not ready but lives',
     { database: 'ok', migrations: 'ok', not_stopping: 'failed' },
     { not_stopping: 'the conductor is stopping' },
   ]);
+  const short = { ...api.context, connections: { trouble: () => 'connections run short' } };
+  expect(await ask(short, '/readyz')).toEqual([
+    200,
+    { database: 'ok', migrations: 'ok', not_stopping: 'ok', connections: 'failed' },
+    { connections: 'connections run short' },
+  ]);
   const away = { ...api.context, db: lost };
   expect(await ask(away, '/readyz')).toEqual([
     503,

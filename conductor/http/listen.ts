@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import type { TlsConfig } from '#conductor/auth/auth-settings.ts';
+import type { ConnectionShares } from '#conductor/http/share-connections.ts';
 import { readPrivateFile, unreadable, watchFiles } from '#conductor/kernel/files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -96,8 +97,6 @@ export function drain(server: Server, stopping: AbortSignal): { readonly close: 
 /** A config drive of 64 MiB comes within it; after it, and after so long for the headers, who sends slowly is cut off. */
 const requestTimeout = 120_000;
 const headersTimeout = 20_000;
-/** Ten thousand agents, and as many consoles, clients and machines that boot. */
-const maxConnections = 20_000;
 const neverStopping = new AbortController().signal;
 
 /**
@@ -113,6 +112,8 @@ export async function listen(
     readonly stopping?: AbortSignal;
     /** The certificate, read again when it changes; absent = plain HTTP. */
     readonly tls?: TlsFiles | undefined;
+    /** Of all ports of the process; absent = no limit. */
+    readonly connections?: Pick<ConnectionShares, 'watch'>;
     /** Where the port comes from, for the error that it is taken. */
     readonly setting?: string;
   },
@@ -130,7 +131,7 @@ export async function listen(
       ? { createServer: createHttpsServer, serverOptions: { ...upgrades, ...tls.current() } }
       : { serverOptions: upgrades }),
   });
-  (server as Server).maxConnections = maxConnections;
+  address.connections?.watch(server as Server);
   tls?.onChange((certificate) => (server as HttpsServer).setSecureContext(certificate));
   // of HTTP/2 there is none, and TLS changes nothing here
   const draining = drain(server as Server, address.stopping ?? neverStopping);

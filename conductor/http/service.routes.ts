@@ -122,6 +122,7 @@ export function healthRoutes(app: ApiApp, context: HttpContext): void {
     // no reason to send requests elsewhere
     const loss = await findLoss();
     if (loss !== undefined) findings['answered'] = loss;
+    if (context.connections) findings['connections'] = context.connections.trouble();
     if (context.dhcp) findings['dhcp'] = context.dhcp.trouble();
     const check = (finding: Finding): Check => (finding === undefined ? 'ok' : 'failed');
     const failed = Object.entries(findings).filter(([, finding]) => finding !== undefined);

@@ -15,6 +15,12 @@ import { syncPower } from '#conductor/flows/sync-power.ts';
 import { createHardwareWatch } from '#conductor/flows/watch-hardware.ts';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { listen, openTlsFiles } from '#conductor/http/listen.ts';
+import {
+  connectionLimits,
+  descriptorWarning,
+  readDescriptorLimit,
+  shareConnections,
+} from '#conductor/http/share-connections.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import { createDeathWatch } from '#conductor/kernel/conductors/find-dead.ts';
 import { systemAuthorities, unreadable } from '#conductor/kernel/files.ts';
@@ -64,7 +70,12 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
   opening.defer(() => opened.close());
   const { context, scheduler } = opened;
   await sealStoredSecrets(context);
-  const warnings = [...authWarnings(config), await ramdiskWarning(config.ramdiskDirectory)];
+  const descriptors = await readDescriptorLimit();
+  const warnings = [
+    ...authWarnings(config),
+    await ramdiskWarning(config.ramdiskDirectory),
+    descriptorWarning(descriptors),
+  ];
   for (const warning of warnings) if (warning !== undefined) log.warn(warning);
   const tls = config.tls && (await openTlsFiles(config.tls, { log }));
   opening.defer(() => tls?.close());
@@ -81,9 +92,11 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
   opening.defer(async () => {
     await Promise.all(servers.map((each) => each.close()));
   });
-  const server = await listen(createApp({ ...context, dhcp }).fetch, {
+  const connections = shareConnections(connectionLimits(descriptors), context);
+  const server = await listen(createApp({ ...context, dhcp, connections }).fetch, {
     host,
     port,
+    connections,
     stopping,
     tls,
     setting: 'BATON_PORT',
@@ -92,7 +105,7 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
   if (boot.port !== undefined) {
     const bootApp = createBootApp(context);
     const answer: Parameters<typeof listen>[0] = (request, bindings) => bootApp.fetch(request, bindings);
-    servers.push(await listen(answer, { host, port: boot.port, stopping, setting: 'BATON_BOOT_PORT' }));
+    servers.push(await listen(answer, { host, port: boot.port, connections, stopping, setting: 'BATON_BOOT_PORT' }));
   }
   log.info({ url: server.url, publicUrl: config.publicUrl, conductor: config.conductorName }, 'conductor is up');
   collectProcessMetrics(context.metrics);

@@ -139,6 +139,11 @@ export const metricTable = {
     ['method', 'route', 'status'],
     fast,
   ),
+  connectionsCut: counter(
+    'baton_http_connections_cut_total',
+    'Connections closed because they ran short: idle ones of an address with most or too many, and new ones.',
+    ['kind'],
+  ),
   imageBytes: counter(
     'baton_image_bytes_total',
     'Bytes of images in chunks: kept in place, copied on the disk, fetched from the server or neighbours (compressed).',
