@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fitScreen } from '#conductor/cli/screen.ts';
+import { fitScreen, printable } from '#conductor/cli/screen.ts';
 import { array, assert, integer, property, string } from '#test/fuzz/fast-check.ts';
 
 const plan = (busy: number, length: number): string[] => [
@@ -55,4 +55,15 @@ test('whatever the size, it fits', () => {
       },
     ),
   );
+});
+
+test.each(['\u202e', '\u202a', '\u2066', '\u2069', '\u200f', '\u061c', '\u001b'])(
+  'no text turns another around: %j',
+  (mark) => {
+    expect(printable(`R640${mark}046R`)).toBe('R640\uFFFD046R');
+  },
+);
+
+test('a joined emoji stays', () => {
+  expect(printable('👩\u200d💻')).toBe('👩\u200d💻');
 });

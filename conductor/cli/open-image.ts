@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, mkdtemp, open, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { Readable } from 'node:stream';
+import { mkdir, mkdtemp, open, rm, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Readable, Transform } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { usageError } from '#conductor/cli/command.ts';
@@ -85,15 +85,45 @@ async function convert(source: string, file: string, raw: string): Promise<void>
   }
 }
 
+/** Of the free space; the rest is everybody's. */
+const downloadShare = 0.9;
+const silenceMs = 60_000;
+
 async function download(url: string, file: string): Promise<string> {
+  const { bavail, bsize } = await statfs(dirname(file));
+  const most = Math.floor(bavail * bsize * downloadShare);
+  const silent = new AbortController();
+  const timer = setTimeout(() => silent.abort(new Error(`nothing came for ${silenceMs / 1000} s`)), silenceMs);
   try {
-    const answer = await fetch(url);
+    const answer = await fetch(url, { signal: silent.signal });
     if (!answer.ok || !answer.body) throw new AppError('unavailable', `it answered ${answer.status}`);
-    await pipeline(Readable.fromWeb(answer.body), createWriteStream(file));
+    if (/^https:/i.test(url) && !/^https:/i.test(answer.url))
+      throw new AppError(
+        'unavailable',
+        `it leads from HTTPS to ${new URL(answer.url).origin}, which anybody can answer for`,
+      );
+    await pipeline(Readable.fromWeb(answer.body), countUpTo(most, timer), createWriteStream(file));
     return file;
   } catch (cause) {
     throw new AppError('unavailable', `download ${url}: ${errorChain(cause)}`, { cause });
+  } finally {
+    clearTimeout(timer);
   }
+}
+
+/** @throws AppError `image_error` from the stream, for more bytes than there is room for */
+function countUpTo(most: number, timer: NodeJS.Timeout): Transform {
+  let bytes = 0;
+  return new Transform({
+    transform: (chunk: Buffer, _encoding, done) => {
+      timer.refresh();
+      bytes += chunk.length;
+      if (bytes <= most) return done(null, chunk);
+      done(
+        new AppError('image_error', `it is larger than the ${most} bytes that may be taken of the disk's free space`),
+      );
+    },
+  });
 }
 
 interface Checksum {

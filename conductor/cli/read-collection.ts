@@ -71,6 +71,12 @@ function findDocuments(text: string, placeOf: (line: number) => string | undefin
   return places;
 }
 
+/** Links below directories, which are not followed. */
+export async function findLinks(directories: readonly string[]): Promise<string[]> {
+  const entries = await Promise.all(directories.map((name) => readdir(name, { recursive: true, withFileTypes: true })));
+  return entries.flat().flatMap((entry) => (entry.isSymbolicLink() ? [join(entry.parentPath, entry.name)] : []));
+}
+
 async function listFiles(name: string): Promise<string[]> {
   if (name === '-') return [name];
   const found = await stat(name).catch((cause: unknown) => {

@@ -14,9 +14,9 @@ export function fitScreen(lines: readonly string[], { columns, rows }: ScreenSiz
   return selectLines(lines.map(printable), height).map((line) => cutLine(line, columns));
 }
 
-/** One line of text that moves no cursor: what a machine says may hold anything. */
+/** One line of text that moves no cursor, and turns no other text around: what a machine says may hold anything. */
 export function printable(text: string): string {
-  return text.replaceAll(/\s*[\r\n]+\s*/g, ' ').replaceAll(/\p{Cc}/gu, '\uFFFD');
+  return text.replaceAll(/\s*[\r\n]+\s*/g, ' ').replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, '\uFFFD');
 }
 
 function selectLines(lines: readonly string[], height: number): readonly string[] {

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
@@ -220,6 +220,19 @@ test('a checked-out site of many files: what it shares, what its type shares, it
     2,
     expect.stringContaining('site_type is none-such, and there is no'),
   ]);
+  await mkdir(file('outside'), { recursive: true });
+  await writeFile(join(file('outside'), 'n9.yaml'), nodeDocument('n9'));
+  const outside = [2, expect.stringContaining(`outside of ${file('airship')}: nothing is imported`)];
+  await write('site/two/site-definition.yaml', definition('{site_type: ../../outside}'));
+  expect(await failure('site', 'import', file('airship'), '--site', 'two')).toEqual(outside);
+  await symlink(file('outside'), join(file('airship'), 'type/linked'));
+  await write('site/two/site-definition.yaml', definition('{site_type: linked}'));
+  expect(await failure('site', 'import', file('airship'), '--site', 'two')).toEqual(outside);
+  await write('site/two/site-definition.yaml', definition('{site_type: large}'));
+  await symlink(join(file('outside'), 'n9.yaml'), join(file('airship'), 'type/large/n9.yaml'));
+  notices.length = 0;
+  await baton('site', 'import', file('airship'), '--site', 'two', '--mode', 'replace');
+  expect(notices).toEqual([`not imported: ${join(file('airship'), 'type/large/n9.yaml')}, which is a link`]);
   await write('site/two/site-definition.yaml', definition('[]'));
   expect((await failure('site', 'import', file('airship'), '--site', 'two'))[0]).toBe(2);
   expect(await failure('site', 'import', file('none-such'))).toEqual([2, expect.stringContaining('none-such')]);

@@ -1,5 +1,5 @@
-import { readdir, stat } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
+import { readdir, realpath, stat } from 'node:fs/promises';
+import { basename, join, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import type { CollectionRow, SiteGroupsAnswer } from '#conductor/api/sites.ts';
 import { callFor, type Json, withQuery } from '#conductor/cli/api-client.ts';
@@ -14,7 +14,7 @@ import {
 import { countNodes, drawGroups, drawings } from '#conductor/cli/draw-groups.ts';
 import { readDocument } from '#conductor/cli/input-files.ts';
 import { print } from '#conductor/cli/print.ts';
-import { type CollectionText, readCollection } from '#conductor/cli/read-collection.ts';
+import { type CollectionText, findLinks, readCollection } from '#conductor/cli/read-collection.ts';
 import { printable } from '#conductor/cli/screen.ts';
 import { adviseOnRevision } from '#conductor/cli/site-revision-commands.ts';
 import { bufferModes } from '#conductor/model/revision-roles.ts';
@@ -61,17 +61,26 @@ async function findCheckedOutSite(directory: string, wanted: string | undefined)
     throw usageError(`${file}: site_type is ${type}, and there is no ${typeFolder}`);
   }
   const shared = join(directory, 'global');
+  const folders = [
+    ...((await isThere(shared)) ? [shared] : []),
+    ...(typeFolder === undefined ? [] : [typeFolder]),
+    join(directory, 'site', name),
+  ];
+  for (const folder of folders) await requireInside(directory, folder, file);
   return {
     name,
-    folders: [
-      ...((await isThere(shared)) ? [shared] : []),
-      ...(typeFolder === undefined ? [] : [typeFolder]),
-      join(directory, 'site', name),
-    ],
+    folders,
     missing: Object.keys(repositories ?? {}).map(
       (repository) => `repository ${repository}, which ${file} names: check it out, and import its documents, too`,
     ),
   };
+}
+
+/** What somebody has checked out is not always their own: it must not take along what lies elsewhere. */
+async function requireInside(directory: string, folder: string, file: string): Promise<void> {
+  const [root, found] = await Promise.all([realpath(directory), realpath(folder)]);
+  if (found === root || found.startsWith(root.endsWith(sep) ? root : `${root}${sep}`)) return;
+  throw usageError(`${folder}, by ${file} and links, is ${found}, outside of ${directory}: nothing is imported`);
 }
 
 async function listSites(directory: string): Promise<string[]> {
@@ -141,6 +150,7 @@ async function importSite(context: CommandContext, input: CommandInput): Promise
   const [folder = ''] = input.operands;
   const { name, folders, missing } = await findCheckedOutSite(folder, textOption(input, 'site'));
   const collected = await readCollection(folders);
+  for (const each of await findLinks(folders)) context.notify?.(`not imported: ${each}, which is a link`);
   for (const each of missing) context.notify?.(`not imported: ${each}`);
   const isDryRun = flagOption(input, 'dry-run');
   const query: Record<string, string> = isDryRun ? { dryrun: 'true' } : {};

@@ -249,3 +249,13 @@ test('lookups by another name are refused where nobody proves who they are', asy
   expect((await lookup('attacker.example')).status).toBe(403);
   expect((await lookup('192.0.2.1:6385')).status).toBe(404);
 });
+
+test('no browser guesses types, nor keeps answers', async () => {
+  const headersOf = async (path: string) => {
+    const { headers } = await api.request(path);
+    return [headers.get('x-content-type-options'), headers.get('cache-control')];
+  };
+  for (const path of ['/v1/nodes', '/v1/nodes/n9', '/nodes', '/api/v1.0/configdocs', '/healthz', '/v1/nowhere'])
+    expect([path, ...(await headersOf(path))]).toEqual([path, 'nosniff', 'no-store']);
+  for (const path of ['/docs/start.js', '/openapi.json']) expect(await headersOf(path)).toEqual(['nosniff', null]);
+});

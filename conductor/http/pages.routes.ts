@@ -98,6 +98,6 @@ export function boardRoutes(app: ApiApp): void {
   app.get('/board/:file', async (c) => {
     const file = boardFiles.get(c.req.param('file'));
     if (file === undefined) return frameworkFault(c, 404, '');
-    return c.body(await readFile(file.url), 200, { 'Content-Type': file.type, 'X-Content-Type-Options': 'nosniff' });
+    return c.body(await readFile(file.url), 200, { 'Content-Type': file.type });
   });
 }

@@ -9,6 +9,9 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** What machines do by themselves, again and again. */
 const routine = /^\/(v1\/(heartbeat|lookup|neighbours|progress)|boot|healthz|readyz|metrics)\b/;
 
+/** Files: the board's and documentation's own, images, and what machines boot. */
+const mayBeKept = /^\/(board|docs|images|media|boot|openapi\.json)(\/|$)/;
+
 /**
  * Gives each request an id, and counts and logs it when it has been answered: what changes something at `info`, reads
  * and machines' routine at `debug`. Queries and bodies are not logged: they hold secrets.
@@ -22,6 +25,10 @@ export function observeRequests(context: Pick<HttpContext, 'log' | 'metrics'>): 
     await next();
     // not `c.header`, which copies the answer and its body
     c.res.headers.set('X-OpenStack-Request-ID', requestId);
+    c.res.headers.set('X-Content-Type-Options', 'nosniff');
+    // logins and secrets are among what callers are answered
+    if (!c.res.headers.has('Cache-Control') && !mayBeKept.test(c.req.path))
+      c.res.headers.set('Cache-Control', 'no-store');
     const ms = performance.now() - started;
     const { method, path } = c.req;
     const { status } = c.res;
