@@ -4,10 +4,13 @@ import { build } from 'esbuild';
 import { buildBundles, forNode } from '#conductor/bundle/build-bundles.ts';
 import { describeSettings } from '#conductor/start/environment.ts';
 import { paths } from '#image-build/build-context.ts';
+import { composeSbom, readIntegrities } from '#image-build/compose-sbom.ts';
+import { readManifest } from '#image-build/manifest.ts';
 import { packagesOf } from '#image-build/ramdisk/agent-bundle.ts';
-import { licensesText } from '#image-build/ramdisk/licenses.ts';
+import { licensesText, PackageJson } from '#image-build/ramdisk/licenses.ts';
 import { bundleOptions } from '#shared/bundle-options.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 
 const sources = import.meta.dirname;
 /** Below it the package has what a clone has, as far as bundles read it (`importMetaOf`). */
@@ -62,9 +65,33 @@ export async function stagePackage(tree: string): Promise<void> {
   const npmPackages = packagesOf(inputs).map((path) => join(paths.repository, path));
   const licenses = await licensesText({ npmPackages });
   await write(
+    join(documents, 'sbom.cdx.json'),
+    `${JSON.stringify(await listParts(packagesOf(inputs)), undefined, 1)}\n`,
+  );
+  await write(
     join(documents, 'copyright'),
     `${await readFile(join(paths.repository, 'LICENSE'), 'utf8')}\n${licenses}`,
   );
+}
+
+/** What an auditor asks for: each part of the package with its version, the ramdisk's too. */
+async function listParts(directories: readonly string[]): Promise<unknown> {
+  const manifest = await readManifest(paths.ramdisk);
+  if (manifest === undefined)
+    throw new AppError('invalid_argument', `${paths.ramdisk} has no manifest.json: npm run image makes it`);
+  const integrities = readIntegrities(await readFile(join(paths.repository, 'package-lock.json'), 'utf8'));
+  const npm = await Promise.all(
+    directories.map(async (path) => ({
+      ...PackageJson.parse(JSON.parse(await readFile(join(paths.repository, path, 'package.json'), 'utf8'))),
+      integrity: integrities.get(path),
+    })),
+  );
+  return composeSbom({
+    version: packageJson.version,
+    node: process.versions.node,
+    npm,
+    debian: manifest.inputs.packages,
+  });
 }
 
 export async function copy(from: string, to: string, mode?: number): Promise<void> {

@@ -49,7 +49,7 @@ async function addDebian(
   }
 }
 
-const PackageJson = z.object({ name: z.string(), version: z.string(), license: z.string().optional() });
+export const PackageJson = z.object({ name: z.string(), version: z.string(), license: z.string().optional() });
 
 async function npmLicense(directory: string): Promise<{ readonly title: string; readonly text: string }> {
   const { name, version, license } = PackageJson.parse(
