@@ -41,7 +41,8 @@ const kept = 300;
 const strangersShare = 30;
 
 /**
- * Adds an entry, and forgets the node's oldest beyond the 300 that are kept; webhooks are notified of it. In a transaction it is
+ * Adds an entry, and forgets beyond the 300 that are kept the oldest of the type and severity that have most: whatever
+ * happens again and again takes no place from what is rare; webhooks are notified of it. In a transaction it is
  * written right before COMMIT.
  */
 export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<void> {
@@ -133,9 +134,13 @@ const insertNotes = onceFor((shapes: readonly ('both' | 'entry' | 'event')[]) =>
     const added = sql`with added as (
       insert into node_history (node_uuid, uuid, severity, event_type, event, conductor, "user", project) values ${list(entries)})`;
     // the statement does not see the entries that it adds: of those before it, as many less are kept
-    const forgotten = sql`delete from node_history where node_uuid = ${node}::uuid and id <= (
-      select id from node_history where node_uuid = ${node}::uuid order by id desc
-      offset ${sql.raw(String(kept - entries.length))} limit 1)`;
+    const left = sql.raw(String(kept - entries.length));
+    const forgotten = sql`delete from node_history where id in (
+      select id from (
+        select id, row_number() over (partition by event_type, severity order by id desc) as place
+        from node_history where node_uuid = ${node}::uuid
+      ) as ranked order by place desc, id
+      limit (select greatest(0, count(*) - ${left}) from node_history where node_uuid = ${node}::uuid))`;
     if (events.length === 0) return sql`${added} ${forgotten}`;
     return sql`${added}, forgotten as (${forgotten}) ${outboxInsert(node, list(events))}`;
   }),
