@@ -9,11 +9,13 @@ const fleet = [
   { uuid: '2', name: 'b', traits: ['CUSTOM_GPU'], properties: { rack: '8' }, extra: { rack: '7' } },
   { uuid: '3', name: null, traits: [], properties: {}, extra: {} },
 ];
+let found: readonly unknown[];
 let output: string;
 let asked: string[];
 let atWork: number;
 let mostAtWork: number;
 beforeEach(() => {
+  found = fleet;
   output = '';
   asked = [];
   atWork = 0;
@@ -23,7 +25,7 @@ beforeEach(() => {
 const client: ApiClient = {
   call: async (method, path) => {
     asked.push(`${method} ${path}`);
-    if (path.startsWith('/v1/nodes?')) return { nodes: fleet };
+    if (path.startsWith('/v1/nodes?')) return { nodes: found };
     atWork += 1;
     mostAtWork = Math.max(mostAtWork, atWork);
     await systemClock.sleep(5);
@@ -49,6 +51,25 @@ const run = (...args: string[]): Promise<void> =>
     args,
   );
 const changes = () => asked.filter((request) => !request.startsWith('GET'));
+
+test('machines that reported themselves once are deleted together', async () => {
+  const at = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+  found = [
+    { uuid: 'once', name: null, traits: [], created_at: at(20), inspection_finished_at: at(20) },
+    { uuid: 'again', name: null, traits: [], created_at: at(20), inspection_finished_at: at(10) },
+    { uuid: 'before', name: null, traits: [], created_at: at(200), inspection_finished_at: at(200) },
+    { uuid: 'by-hand', name: null, traits: [], created_at: at(20), inspection_finished_at: null },
+  ];
+  await run('node', 'delete', '--discovered', '1h', '--yes');
+  expect(asked).toEqual([
+    'GET /v1/nodes?fields=uuid,name,traits,created_at,inspection_finished_at&provision_state=enroll&limit=1000',
+    'DELETE /v1/nodes/once',
+  ]);
+  for (const wrong of ['soon', '5', '2999-01-01T00:00Z'])
+    await expect(run('node', 'delete', '--discovered', wrong, '--yes')).rejects.toThrow(
+      `--discovered: ${wrong}: it must be`,
+    );
+});
 
 test('several nodes are set off at the same time, a line each; one that fails does not stop the others', async () => {
   await expect(run('manage', 'a', 'b', 'c')).rejects.toThrow(/^1 of 3 failed:\n {2}b: b is locked$/);

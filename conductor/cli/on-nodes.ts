@@ -54,6 +54,10 @@ const selectors = {
   rack: { value: 'RACK', meaning: 'nodes whose properties.rack, else extra.rack, is this' },
   trait: { value: 'TRAIT', repeats: true, meaning: 'nodes with all of these traits' },
   group: { value: 'GROUP', meaning: 'nodes of this conductor group' },
+  discovered: {
+    value: 'SINCE',
+    meaning: 'nodes in enroll that reported themselves since then, and not again: 30m, 2h, 3d, or a time',
+  },
   yes: { meaning: 'with a selector: act on the nodes; without it they are listed and left alone' },
 } as const satisfies Record<string, CommandOption>;
 
@@ -88,7 +92,7 @@ export function onNodes(command: Command, { reads = false }: { readonly reads?: 
 
 function describeMissing({ words }: Command, others: readonly string[]): string {
   const what = others.length > 0 ? ['NODE', ...others].join(' ') : 'NODE...';
-  return `${words}: it takes ${what}; usage: baton ${words} ${what}, or --state, --class, --rack, --trait, --group to select nodes`;
+  return `${words}: it takes ${what}; usage: baton ${words} ${what}, or --state, --class, --rack, --trait, --group, --discovered to select nodes`;
 }
 
 function hasSelector(input: CommandInput, takesMore: boolean): boolean {
@@ -107,17 +111,46 @@ export function isWanted(rack: string | undefined, wanted: readonly string[]) {
 async function selectNodes(context: CommandContext, input: CommandInput, reads: boolean): Promise<string[]> {
   const traits = listOption(input, 'trait');
   const rack = textOption(input, 'rack');
+  const discovered = textOption(input, 'discovered');
+  const since = discovered === undefined ? undefined : readSince(discovered, context.clock.now());
   const query = {
-    fields: `uuid,name,traits${rack === undefined ? '' : ',properties,extra'}`,
-    provision_state: textOption(input, 'state'),
+    fields: `uuid,name,traits${rack === undefined ? '' : ',properties,extra'}${since === undefined ? '' : ',created_at,inspection_finished_at'}`,
+    provision_state: textOption(input, 'state') ?? (since === undefined ? undefined : 'enroll'),
     resource_class: textOption(input, 'class'),
     conductor_group: textOption(input, 'group'),
   };
   const nodes = await listAll<NodeAnswer>(context.client, { path: '/v1/nodes', key: 'nodes' }, query);
-  const names = nodes.filter(isWanted(rack, traits)).map(({ name, uuid }) => cell(name ?? uuid));
+  const names = nodes
+    .filter(isWanted(rack, traits))
+    .filter((node) => since === undefined || wasSeenOnce(node, since))
+    .map(({ name, uuid }) => cell(name ?? uuid));
   if (names.length === 0) throw new AppError('not_found', 'no node is as selected');
   if (reads || flagOption(input, 'yes')) return names;
   throw usageError(`${names.length} selected, and nothing done: ${names.join(' ')}\n→ --yes acts on them`);
+}
+
+const unitsMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** @throws AppError `invalid_argument` for what is no time in the past */
+function readSince(text: string, now: Date): number {
+  const [, count, unit] = /^(\d+)([mhd])$/.exec(text) ?? [];
+  const at =
+    unit === undefined
+      ? /^\d{4}-\d\d-\d\d/.test(text)
+        ? Date.parse(text)
+        : Number.NaN
+      : now.getTime() - Number(count) * unitsMs[unit as keyof typeof unitsMs];
+  if (at <= now.getTime()) return at;
+  throw usageError(`--discovered: ${text}: it must be 30m, 2h, 3d, or a time in the past such as 2026-05-01T10:00Z`);
+}
+
+/** A machine that boots again reports again, which takes its firmware longer. */
+const oneReportMs = 30_000;
+
+function wasSeenOnce({ created_at: created, inspection_finished_at: seen }: NodeAnswer, since: number): boolean {
+  if (!created || !seen) return false;
+  const first = Date.parse(created);
+  return first >= since && Math.abs(Date.parse(seen) - first) < oneReportMs;
 }
 
 /** Standard input is read once. */

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { forgetDiscovered } from '#conductor/flows/remove-node.ts';
+import { createApp } from '#conductor/http/app.ts';
+import { countDiscoveries } from '#conductor/http/count-discoveries.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { requireRoom } from '#conductor/nodes/inspection/discovery-shares.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 /** Machines that no node is known by report themselves, with BATON_DISCOVERY. */
@@ -60,6 +63,58 @@ test('is enrolled once, however often and from wherever it reports', async () =>
   const answers = await Promise.all([send(inventoryOf(mac)), send(inventoryOf(mac)), send(inventoryOf(mac))]);
   expect(answers.filter(({ status }) => status === 202)).toHaveLength(1);
   expect((await api.call('GET', '/v1/nodes')).body['nodes']).toHaveLength(1);
+});
+
+/** As from a network. */
+const report = (context: TestApi['context'], index: number, remoteAddress: string) => {
+  const hex = index.toString(16).padStart(4, '0');
+  const inventory = inventoryOf(`52:54:00:01:${hex.slice(0, 2)}:${hex.slice(2)}`, {
+    bmc_address: `198.51.100.${index}`,
+    system_vendor: { serial_number: `S${index}` },
+  });
+  const headers = { 'Content-Type': 'application/json' };
+  const init = { method: 'POST', headers, body: JSON.stringify({ inventory }) };
+  return createApp(context).request('/v1/continue_inspection', init, { incoming: { socket: { remoteAddress } } });
+};
+
+test('no address and no network takes what is left of the limit', async () => {
+  const { config } = api.context;
+  const discovery = { driver: 'ipmi', forgetMs: 0, limit: 16 };
+  const context = { ...api.context, config: { ...config, discovery } };
+  const outcomes: [string, number][] = [];
+  const from = async (address: string, first: number) => {
+    const answer = await report(context, first, address);
+    outcomes.push([address, answer.status]);
+    return answer.text();
+  };
+  await from('192.0.2.1', 1);
+  await from('192.0.2.1', 2);
+  expect(await from('192.0.2.1', 3)).toContain(
+    '2 nodes in enroll have reported themselves from 192.0.2.1, and no more',
+  );
+  for (let index = 4; index < 10; index += 1) await from(`192.0.2.${index}`, index);
+  expect(await from('192.0.2.77', 77)).toContain('8 nodes in enroll have reported themselves from 192.0.2.0/24');
+  await from('203.0.113.5', 100);
+  await from('2001:db8:1:2::5', 101);
+  expect(outcomes.filter(([, status]) => status !== 202)).toEqual([
+    ['192.0.2.1', 503],
+    ['192.0.2.77', 503],
+  ]);
+  // known, it reports again
+  expect(await from('192.0.2.1', 1)).not.toContain('enroll');
+});
+
+test('an address reports so many unknown machines in a minute', async () => {
+  const app = countDiscoveries(api.context.clock);
+  const source = app({ env: { incoming: { socket: { remoteAddress: '::ffff:192.0.2.9' } } } } as never);
+  expect(source).toMatchObject({ address: '192.0.2.9', network: '192.0.2.0/24' });
+  expect(app({ env: { incoming: { socket: { remoteAddress: '2001:db8::5' } } } } as never)?.network).toBe(
+    '2001:db8:0::/48',
+  );
+  for (let index = 0; index < 60; index += 1) source?.count();
+  expect(source?.waitSeconds()).toBeGreaterThan(0);
+  const refused = requireRoom(api.context.db, source, 1000);
+  await expect(refused).rejects.toThrow(/192\.0\.2\.9 has reported too many unknown machines; the next in \d+ s/);
 });
 
 test.each([

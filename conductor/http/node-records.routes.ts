@@ -6,6 +6,7 @@ import { pageOf, uuid } from '#conductor/api/values.ts';
 import { latestFlow } from '#conductor/flows/flow-view.ts';
 import { answerAgent } from '#conductor/flows/lookup-node.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
+import { countDiscoveries } from '#conductor/http/count-discoveries.ts';
 import { type ApiApp, answers, answersOther, originOf, queryFlag, routesOf } from '#conductor/http/define-routes.ts';
 import { nextPage, pagingQuery, parsePaging } from '#conductor/http/list-queries.ts';
 import { minimumMinor, requireEndpoint } from '#conductor/http/versions.ts';
@@ -170,12 +171,14 @@ export function inspectionRoutes(app: ApiApp, context: HttpContext): void {
     return c.json({ ...preview, traits_added: traitsAdded, traits_removed: traitsRemoved, fails: fails ?? null });
   });
 
+  const discoverySource = countDiscoveries(context.clock);
   app.openapi(continueRoute, async (c) => {
     const version = c.get('version');
     // agents name no version here
     const isUnversioned = version === minimumMinor;
     if (!isUnversioned) requireEndpoint(version, continueVersion);
-    const node = await continueInspection(context, c.req.valid('json'), c.req.valid('query').node_uuid?.toLowerCase());
+    const { node_uuid: uuid } = c.req.valid('query');
+    const node = await continueInspection(context, c.req.valid('json'), uuid?.toLowerCase(), discoverySource(c));
     // a discovered machine has nothing to do yet, and gets no token
     const hasWork = !isUnversioned && node.provisionState !== 'enroll';
     return c.json(hasWork ? await answerAgent(context, node, version) : { uuid: node.uuid }, 202);

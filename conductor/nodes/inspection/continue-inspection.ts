@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
+import type { DiscoverySource } from '#conductor/nodes/inspection/discovery-shares.ts';
 import { type DiscoveryContext, enrolDiscovered } from '#conductor/nodes/inspection/enrol-discovered.ts';
 import { findInspectedNode, type InspectedMachine } from '#conductor/nodes/inspection/find-inspected-node.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
@@ -20,6 +21,7 @@ export async function continueInspection(
   context: DiscoveryContext,
   body: JsonObject,
   nodeUuid: string | undefined,
+  source?: DiscoverySource,
 ): Promise<NodeRow> {
   const report = InspectionReport.safeParse(body);
   if (!report.success) {
@@ -38,7 +40,7 @@ export async function continueInspection(
   const node = await findInspectedNode(context, machine);
   if (node === undefined) {
     const found = { document: report.data.inventory, inventory: inventory as JsonObject, pluginData };
-    return enrolDiscovered(context, machine, found);
+    return enrolDiscovered(context, machine, found, source);
   }
   await context.db.transaction(async (tx) => {
     await recordInspected(tx, { nodeUuid: node.uuid, inventory: inventory as JsonObject, pluginData });

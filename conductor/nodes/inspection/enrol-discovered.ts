@@ -12,6 +12,7 @@ import type { NodesContext } from '#conductor/nodes/context.ts';
 import { listMissing } from '#conductor/nodes/driver-info.ts';
 import { applyInspection } from '#conductor/nodes/inspection/apply-inspection.ts';
 import { applyRules, type RulesContext } from '#conductor/nodes/inspection/apply-rules.ts';
+import { type DiscoverySource, markSource, requireRoom } from '#conductor/nodes/inspection/discovery-shares.ts';
 import { type InspectedMachine, nodesWithBmc } from '#conductor/nodes/inspection/find-inspected-node.ts';
 import { addHistory, addStrangersHistory } from '#conductor/nodes/node-history.ts';
 import { keptDeployInterface, keptInterfaces } from '#conductor/nodes/node-interfaces.ts';
@@ -26,6 +27,7 @@ export type DiscoveryContext = Pick<NodesContext, 'db' | 'clock' | 'networks'> &
 /**
  * Enrols a machine that no node is known by, with what its ramdisk has found (`BATON_DISCOVERY`). A machine whose serial
  * number, UUID or BMC is that of a node is not enrolled: new network cards or boards are put into that node's history.
+ * @param source who reports; absent in process
  * @throws AppError `not_found` for a machine that is known, `unavailable` where too many wait in `enroll`, `agent_error`
  * where the inventory has no usable network card.
  */
@@ -33,6 +35,7 @@ export async function enrolDiscovered(
   context: DiscoveryContext,
   machine: InspectedMachine,
   found: { readonly document: InventoryDocument; readonly inventory: JsonObject; readonly pluginData: JsonObject },
+  source?: DiscoverySource,
 ): Promise<NodeRow> {
   const { config } = context;
   const { discovery } = config;
@@ -46,14 +49,11 @@ export async function enrolDiscovered(
     }
     const known = await findByHardware(tx, machine, found.document);
     if (known.length > 0) return { known };
-    const waiting = await tx.$count(nodes, eq(nodes.provisionState, 'enroll'));
-    if (waiting >= discovery.limit) {
-      const text = `${waiting} nodes are in enroll, and BATON_DISCOVERY_LIMIT is ${discovery.limit}: delete some, or manage them`;
-      throw new AppError('unavailable', `enrol a discovered machine: ${text}`);
-    }
+    await requireRoom(tx, source, discovery.limit);
     const nodeUuid = randomUUID();
     await insertNode(tx, describeNode(nodeUuid, machine, found.document, config));
-    const { inventory, pluginData } = found;
+    const { inventory } = found;
+    const pluginData = { ...found.pluginData, ...markSource(source) };
     const now = context.clock.now();
     // asks no switch: anybody on the network may say that a machine hears one
     const { placeOf } = context.networks;
