@@ -34,8 +34,8 @@ export async function requireRoom(db: Queryable, source: DiscoverySource | undef
   const refuse = (why: string): never => {
     throw new AppError('unavailable', `enrol a discovered machine: ${why}`);
   };
-  const wait = source?.waitSeconds() ?? 0;
-  if (wait > 0) refuse(`${source?.address} has reported too many unknown machines; the next in ${wait} s`);
+  const wait = source?.waitSeconds();
+  if (wait) refuse(`${source?.address} has reported too many unknown machines; the next in ${wait} s`);
   source?.count();
   const waiting = await db.$count(nodes, eq(nodes.provisionState, 'enroll'));
   if (waiting >= limit)
@@ -51,7 +51,7 @@ export async function requireRoom(db: Queryable, source: DiscoverySource | undef
       .from(nodes)
       .innerJoin(nodeInventory, eq(nodeInventory.nodeUuid, nodes.uuid))
       .where(and(eq(nodes.provisionState, 'enroll'), isFrom));
-    if ((row?.count ?? 0) >= most)
+    if (row && row.count >= most)
       refuse(
         `${most} nodes in enroll have reported themselves from ${source[kind]}, and no more may of BATON_DISCOVERY_LIMIT ` +
           `(${limit}): manage them, or \`baton node delete --discovered SINCE --yes\``,
