@@ -5,8 +5,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { countUpTo } from '#conductor/cli/open-image.ts';
 import { exitCodeOf } from '#conductor/cli/run-baton.ts';
 import { createNodeTerminal, type NodeTerminal } from '#conductor/cli/testing/node-terminal.ts';
 import { createRecordingTerminal } from '#conductor/cli/testing/recording-terminal.ts';
@@ -76,6 +78,7 @@ test('qcow2, and a URL, make the same index as the raw image', async () => {
 
   const server = createServer((request, response) => {
     if (request.url === '/web.img?x=1') response.end(image);
+    else if (request.url === '/huge.img') response.writeHead(200, { 'Content-Length': 1e17 }).write('x');
     else response.writeHead(404).end();
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -86,10 +89,25 @@ test('qcow2, and a URL, make the same index as the raw image', async () => {
     expect((await readFile(join(folder, 'web.caibx'))).equals(index)).toBe(true);
     const missing = terminal.run('image', 'add', `${base}/no.img`, '--folder', folder);
     await expect(missing).rejects.toThrow(/download .*\/no\.img: it answered 404/);
+    const huge = terminal.run('image', 'add', `${base}/huge.img`, '--folder', folder);
+    await expect(huge).rejects.toThrow(
+      /huge\.img: it is larger than the \d+ bytes that may be taken of the disk's free/,
+    );
   } finally {
+    server.closeAllConnections();
     server.close();
   }
   expect((await readdir(folder)).filter((name) => name.startsWith('.'))).toEqual([]);
+});
+
+test('a download without a length ends where the room does', async () => {
+  const parts = { count: 0 };
+  const counted = countUpTo(10, () => (parts.count += 1));
+  const through = pipeline([Buffer.alloc(10), Buffer.alloc(1), Buffer.alloc(1)], counted, async (taken) => {
+    for await (const part of taken) expect(part).toHaveLength(10);
+  });
+  await expect(through).rejects.toThrow('it is larger than the 10 bytes');
+  expect(parts.count).toBe(2);
 });
 
 const debian = {

@@ -102,7 +102,10 @@ async function download(url: string, file: string): Promise<string> {
         'unavailable',
         `it leads from HTTPS to ${new URL(answer.url).origin}, which anybody can answer for`,
       );
-    await pipeline(Readable.fromWeb(answer.body), countUpTo(most, timer), createWriteStream(file));
+    // as announced, which need not be true
+    if (Number(answer.headers.get('content-length')) > most) throw tooLarge(most);
+    const counted = countUpTo(most, () => timer.refresh());
+    await pipeline(Readable.fromWeb(answer.body), counted, createWriteStream(file));
     return file;
   } catch (cause) {
     throw new AppError('unavailable', `download ${url}: ${errorChain(cause)}`, { cause });
@@ -111,19 +114,21 @@ async function download(url: string, file: string): Promise<string> {
   }
 }
 
-/** @throws AppError `image_error` from the stream, for more bytes than there is room for */
-function countUpTo(most: number, timer: NodeJS.Timeout): Transform {
+/** Lets through no more than so many bytes. @throws AppError `image_error` from the stream, for more than there is room for. */
+export function countUpTo(most: number, onPart: () => void): Transform {
   let bytes = 0;
   return new Transform({
     transform: (chunk: Buffer, _encoding, done) => {
-      timer.refresh();
+      onPart();
       bytes += chunk.length;
-      if (bytes <= most) return done(null, chunk);
-      done(
-        new AppError('image_error', `it is larger than the ${most} bytes that may be taken of the disk's free space`),
-      );
+      if (bytes <= most) done(null, chunk);
+      else done(tooLarge(most));
     },
   });
+}
+
+function tooLarge(most: number): AppError {
+  return new AppError('image_error', `it is larger than the ${most} bytes that may be taken of the disk's free space`);
 }
 
 interface Checksum {
