@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { RedfishOptions } from '#conductor/drivers/redfish/redfish.ts';
 import { createRigs, hastyClock } from '#conductor/drivers/redfish/testing/rigs.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
+import type { Fault } from '#test/simulators/redfish/faults.ts';
 
 const { rig } = createRigs();
 const system = { '@odata.id': '/redfish/v1/Systems/1' };
@@ -50,6 +52,32 @@ test.each([404, 500])('a drive that answers %i is left out and named', async (st
   const [controller] = (await bmc.raid?.getControllers()) ?? [];
   expect(controller?.drives.map(({ name }) => name)).toEqual([0, 1, 2, 4, 5].map((bay) => `Disk.Bay.${bay}`));
   expect(controller?.unread).toEqual(['Disk.Bay.3']);
+});
+
+const bad: readonly (readonly [string, Omit<Fault, 'path'>, RedfishOptions])[] = [
+  ['hangs', { hang: true }, { answerMs: 700, attempts: 3 }],
+  ['is never ready', { status: 503 }, {}],
+  ['cuts the connection', { drop: true }, {}],
+];
+describe.each(bad)('a part that %s', (_what, fault, options) => {
+  const isThird = /Disk.Bay.3$|FirmwareInventory\/BMC$|VirtualMedia\/Floppy$/;
+
+  test('is left out', async () => {
+    const bmc = await rig({ clock: hastyClock, redfish: { retryMs: 1, ...options } });
+    bmc.simulator.inject({ ...fault, method: 'GET', path: isThird, times: 99 });
+    expect((await bmc.raid?.getControllers())?.[0]?.unread).toEqual(['Disk.Bay.3']);
+    expect(await bmc.firmware?.getComponents()).toContainEqual({ component: 'NIC.Slot.1', version: '1.0.0' });
+    expect(await bmc.virtualMedia?.list()).toHaveLength(1);
+  });
+
+  test('is an error of a BMC that does not answer for itself either', async () => {
+    const bmc = await rig({ clock: hastyClock, redfish: { retryMs: 1, ...options } });
+    expect(await bmc.power.getPowerState()).toBe('power off');
+    bmc.simulator.inject({ ...fault, method: 'GET', path: /Disk.Bay|\/v1\/$/, times: 99 });
+    await expect(bmc.raid?.getControllers()).rejects.toMatchObject({
+      code: expect.stringMatching(/^(timeout|unavailable)$/) as string,
+    });
+  });
 });
 
 test('each of an inventory of hundreds has its own time', async () => {

@@ -8,8 +8,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /** Pages of a collection, however many members are on each. */
 const maxPages = 100;
-/** Milliseconds for one member with its retries: old BMCs take seconds for each of hundreds. */
-const memberMs = 60_000;
+/** Milliseconds for one member with its retries, so that one that hangs leaves time for others; an answer may take 30 s. */
+const memberMs = 40_000;
 
 /**
  * A collection's members over all of its pages (DSP0266, "Resource collection responses"), each as `member` has it; what is
@@ -58,7 +58,7 @@ export async function readAllMemberPaths(
 
 /**
  * Members that can be read, each within its own time; why others can't, one by one: of those nothing is known. No answer
- * at all is an error, and so is a login that is refused.
+ * of the BMC itself is an error, and so is a login that is refused.
  */
 export async function readEach<T>(
   client: RedfishClient,
@@ -73,10 +73,10 @@ export async function readEach<T>(
   const unread: { readonly path: string; readonly error: AppError }[] = [];
   for (const path of paths) {
     try {
-      const ownTime = AbortSignal.any([signal, AbortSignal.timeout(memberMs)]);
-      read.push(await readResource(client, path, schema, ownTime));
-    } catch (error) {
-      if (signal.aborted || !isOfPart(error)) throw error;
+      read.push(await readMember(client, path, schema, signal));
+    } catch (cause) {
+      const error = await faultOfPart(client, cause, signal);
+      if (error === undefined) throw cause;
       client.log.warn({ err: error, bmc: client.origin, path }, 'a part of the BMC can not be read, and is left out');
       unread.push({ path, error });
     }
@@ -84,9 +84,33 @@ export async function readEach<T>(
   return { read, unread };
 }
 
-/** Tells a fault of one part of a BMC from one of the BMC itself: no answer at all, or a login that is refused. */
-export function isOfPart(error: unknown): error is AppError {
-  return error instanceof AppError && error.code === 'bmc_error' && httpStatusOf(error) !== 401;
+/** Reads one of several in a time of its own. */
+export function readMember<T>(
+  client: RedfishClient,
+  path: string,
+  schema: z.ZodType<T>,
+  signal: AbortSignal,
+): Promise<Resource<T>> {
+  return readResource(client, path, schema, AbortSignal.any([signal, AbortSignal.timeout(memberMs)]));
+}
+
+/**
+ * The error, where it is a fault of one part of a BMC; `undefined` where the BMC refuses the login, or does not answer: a
+ * part hangs by itself, or is not there for now, only while the service's root answers.
+ */
+export async function faultOfPart(
+  client: RedfishClient,
+  error: unknown,
+  signal: AbortSignal,
+): Promise<AppError | undefined> {
+  if (signal.aborted || !(error instanceof AppError) || httpStatusOf(error) === 401) return undefined;
+  if (error.code === 'bmc_error') return error;
+  if (error.code !== 'timeout' && error.code !== 'unavailable') return undefined;
+  const answers = readMember(client, '/redfish/v1/', z.unknown(), signal).then(
+    () => true,
+    () => false,
+  );
+  return (await answers) ? error : undefined;
 }
 
 interface Collection<Member> {

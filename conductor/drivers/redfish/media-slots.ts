@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { isOfPart, readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
+import { faultOfPart, readMember, readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { httpStatusOf, withoutImages } from '#conductor/drivers/redfish/errors.ts';
 import { hasMakersWay } from '#conductor/drivers/redfish/makers.ts';
-import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import type { Resource } from '#conductor/drivers/redfish/resource.ts';
 import { Action, type ComputerSystem, lenient, Manager, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import { managerPaths, type RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
@@ -92,8 +92,9 @@ export async function readSlots(system: RedfishSystem, signal: AbortSignal): Pro
     } catch (error) {
       const status = httpStatusOf(error);
       if (status === 404 || status === 410) return undefined;
-      if (!isOfPart(error)) throw error;
-      unread.push(error);
+      const fault = await faultOfPart(client, error, signal);
+      if (fault === undefined) throw error;
+      unread.push(fault);
       return undefined;
     }
   };
@@ -101,7 +102,7 @@ export async function readSlots(system: RedfishSystem, signal: AbortSignal): Pro
     if (place === undefined) return [];
     const slots: MediaSlot[] = [];
     for (const member of (await unlessBad(() => readMemberPaths(client, place, signal))) ?? []) {
-      const slot = await unlessBad(() => readResource(client, member, VirtualMedia, signal));
+      const slot = await unlessBad(() => readMember(client, member, VirtualMedia, signal));
       if (slot) slots.push(slot);
     }
     return forCds(slots, data);
@@ -111,7 +112,7 @@ export async function readSlots(system: RedfishSystem, signal: AbortSignal): Pro
   const managers = await managerPaths(system, signal);
   const slots: MediaSlot[] = [];
   for (const manager of managers) {
-    const found = await unlessBad(() => readResource(client, manager, Manager, signal));
+    const found = await unlessBad(() => readMember(client, manager, Manager, signal));
     slots.push(...(await slotsAt(found?.data.VirtualMedia?.['@odata.id'])));
   }
   if (slots.length > 0) return { slots, unread };

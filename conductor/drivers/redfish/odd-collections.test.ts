@@ -11,6 +11,7 @@ const oddities: readonly Partial<Quirks>[] = [
   { collections: 'with a nameless one' },
   { collections: 'with a dead one' },
   { collections: 'with a broken one' },
+  { collections: 'with a busy one' },
   { collections: 'in pages' },
   { gzip: 'always' },
   { gzip: 'or 406' },

@@ -17,20 +17,30 @@ export function withOddMembers(
   const members = body?.['Members'];
   if (collections === 'as they are' || !Array.isArray(members)) return answer;
   if (collections === 'in pages') return { ...answer, body: { ...body, ...pageOf(members as Members, path, query) } };
-  const dead = { '@odata.id': `${path}/${collections === 'with a dead one' ? 'Gone' : brokenName}` };
-  const isLink = collections === 'with a dead one' || collections === 'with a broken one';
+  const name = badNames[collections];
+  const isLink = name !== undefined;
   const mayCount = isLink || collections === 'with a nameless one';
   if (mayCount && counted.test(path)) return answer;
-  const one = collections === 'with null' ? null : collections === 'with a nameless one' ? {} : dead;
+  const one =
+    collections === 'with null'
+      ? null
+      : collections === 'with a nameless one'
+        ? {}
+        : { '@odata.id': `${path}/${name}` };
   return { ...answer, body: { ...body, Members: [one, ...(members as Members)], ...countOf(members.length + 1) } };
 }
 
 /** The answer to a request for a member that can't be read. */
 export function brokenMember(path: string): Answer | undefined {
-  return path.endsWith(`/${brokenName}`) ? { status: 500 } : undefined;
+  const status = { Broken: 500, Busy: 503 }[path.split('/').at(-1) ?? ''];
+  return status === undefined ? undefined : { status };
 }
 
-const brokenName = 'Broken';
+const badNames: Partial<Record<Quirks['collections'], string>> = {
+  'with a dead one': 'Gone',
+  'with a broken one': 'Broken',
+  'with a busy one': 'Busy',
+};
 const countOf = (count: number) => ({ 'Members@odata.count': count });
 
 /** An empty first page, as some have, then one for each. */

@@ -126,7 +126,8 @@ export interface Quirks {
   contentType: string;
   /**
    * How collections are shown, but that of the systems where members lead nowhere: with one more member in front, null,
-   * without a link, with one that leads to nothing (404) or to what can't be read (500); or with a page for each member.
+   * without a link, with one that leads to nothing (404), to what can't be read (500), or not now (503); or with a page for
+   * each member.
    */
   collections:
     | 'as they are'
@@ -134,6 +135,7 @@ export interface Quirks {
     | 'with a nameless one'
     | 'with a dead one'
     | 'with a broken one'
+    | 'with a busy one'
     | 'in pages';
   /** Bodies are compressed: whether it was asked for or not, or only so and else 406. */
   gzip: 'never' | 'always' | 'or 406';
