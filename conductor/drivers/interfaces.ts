@@ -160,8 +160,7 @@ export interface FirmwareInterface {
   getComponents(options?: CallOptions): Promise<readonly FirmwareComponent[]>;
   /**
    * Has the BMC fetch the image, or sends it there, and write it. Returns once the BMC has accepted it, with the version
-   * before, the path of its task, and whether it has ended already: one that goes on without a task shows its end
-   * by the version alone.
+   * before, and the path of its task: an update without one shows its end by the version alone, whatever the status.
    * @throws AppError `bmc_error` with the BMC's words when it refuses, `not_supported`
    */
   startUpdate(
@@ -174,7 +173,7 @@ export interface FirmwareInterface {
     /** Calls with the path of a file with the image; not called where the BMC fetches it. */
     withFile: <T>(use: (file: string) => Promise<T>, signal: AbortSignal) => Promise<T>,
     options?: CallOptions,
-  ): Promise<{ readonly before: string | null; readonly task: string | undefined; readonly hasEnded: boolean }>;
+  ): Promise<{ readonly before: string | null; readonly task: string | undefined }>;
   /** @throws AppError for no answer now, which says nothing about the update */
   getUpdateProgress(task: string, options?: CallOptions): Promise<FirmwareUpdateProgress>;
 }

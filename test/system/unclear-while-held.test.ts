@@ -63,12 +63,17 @@ test.each([
   expect(provision_state).toMatch(/^clean(ing| wait)$/);
 });
 
-test('an update whose task is not named is at work still', async () => {
-  const machine = await manageable('taskless', '52:54:00:00:bb:09');
+test.each([
+  [202, {}],
+  [200, { '@Message.ExtendedInfo': [{ MessageId: 'Base.1.8.Success' }] }],
+  [204, undefined],
+])('an update that is taken with %i and no task is at work still', async (status, body) => {
+  const name = `taskless-${status}`;
+  const machine = await manageable(name, `52:54:00:00:bc:${String(status).slice(1)}`);
   const before = resetsOf(machine).length;
-  machine.bmc.inject({ method: 'POST', path: /SimpleUpdate$/, status: 202, body: {} });
+  machine.bmc.inject({ method: 'POST', path: /SimpleUpdate$/, status, body });
   const settings = [{ component: 'bios', url: 'http://192.0.2.7/bios-9.9.9.bin' }];
-  await clean('taskless', { interface: 'firmware', step: 'update', args: { settings } });
-  await says('taskless', 'names no task for the update of bios');
+  await clean(name, { interface: 'firmware', step: 'update', args: { settings } });
+  await says(name, 'names no task for the update of bios');
   expect(resetsOf(machine)).toHaveLength(before);
 });

@@ -81,11 +81,9 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
               const push = { path: way.path, file, forms: pushForms(found, makers) };
               return way.kind === 'form' ? pushForm(system, push, limits) : pushRaw(system, push, limits);
             }, signal));
-        const look = lookAtTask(answer);
-        throwIfFailed(look, what);
+        throwIfFailed(lookAtTask(answer), what);
         const task = monitorOf(answer, client.origin);
-        // a 202 that names no task is no end
-        return { before: found.version, task, hasEnded: task === undefined && look.state === 'done' };
+        return { before: found.version, task };
       });
     },
     getUpdateProgress: async (task, options) => {

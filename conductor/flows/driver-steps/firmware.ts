@@ -130,7 +130,7 @@ async function start(
     component,
     before: started.before,
     task: started.task ?? null,
-    hasEnded: started.hasEnded,
+    hasEnded: false,
     pendingSince: null,
     lostSince: null,
     resets: 0,
