@@ -9,6 +9,7 @@ import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type PortRow, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
 import { isAmong } from '#conductor/kernel/db/statement.ts';
+import { nodeFaults } from '#conductor/model/node-words.ts';
 import { type FoundVlans, sameVlans } from '#conductor/model/port-vlans.ts';
 import { type FoundBond, sameBond } from '#conductor/model/switch-bond.ts';
 import { type SwitchPortLook, settingOf } from '#conductor/networks/connect-node.ts';
@@ -30,7 +31,7 @@ export interface SetPort {
 /**
  * Reads the switch ports of this conductor's nodes that no flow moves, and records which are otherwise than they were set:
  * somebody else has changed them, or a switch has restarted without its configuration. They are set again where the networks
- * file says so (`repair`). A switch that does not answer is looked at again in the next period.
+ * file says so (`repair`), unless they are of a restored node. A switch that does not answer is looked at again in the next period.
  * @param repair called for each node that has such a port, with whether one of its ports is to be set
  */
 export async function lookAtSwitchPorts(
@@ -72,7 +73,9 @@ export async function lookAtSwitchPorts(
       ? networks.networks.neutron?.repair
       : findSwitch(networks.networks, String(localLinkConnection['switch_id']))?.repair) ?? false;
   const wrong = seen.flatMap(({ found, row }) => (found === null ? [] : row));
-  const repaired = new Map(wrong.filter(({ port, node }) => isMeant(port, node)).map(({ node }) => [node.uuid, node]));
+  // where ports of a restored node were in the dump gives no access: it may have been moved since
+  const known = wrong.filter(({ node }) => node.fault !== nodeFaults.restored);
+  const repaired = new Map(known.filter(({ port, node }) => isMeant(port, node)).map(({ node }) => [node.uuid, node]));
   for (const node of repaired.values()) {
     if (signal.aborted) return;
     await repair(node, (port) => isMeant(port, node)).catch((error: unknown) =>

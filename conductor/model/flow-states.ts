@@ -30,6 +30,9 @@ export type FlowState = 'running' | 'waiting' | 'failing' | 'aborting' | 'succee
 /** What an operator has asked of a flow last: that it goes on, begins nothing new for a while, or ends. */
 export type FlowRequest = 'run' | 'hold' | 'abort';
 
+/** `flows.held` of a site's action that a restore has paused: until a person says so, it looks after no node either. */
+export const heldByRestore = 'restored';
+
 export function requestOf(flow: { readonly held: string | null; readonly abortRequested: string | null }): FlowRequest {
   if (flow.abortRequested !== null) return 'abort';
   return flow.held === null ? 'run' : 'hold';

@@ -13,7 +13,7 @@ import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-a
 import { type Claim, type Held, isFree, leasesOn } from '#conductor/kernel/lease.ts';
 import type { ActionName } from '#conductor/model/action-parameters.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
-import { requestOf } from '#conductor/model/flow-states.ts';
+import { heldByRestore, requestOf } from '#conductor/model/flow-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The right to run one site action for a while. */
@@ -99,7 +99,7 @@ export async function holdAction(tx: Transaction, lease: ActionLease): Promise<A
  * @param isTeardown an act that is not begun once a pause or a stop has been accepted, though the one who decided on it had not
  * heard of that yet
  * @throws AppError `lease_lost` when it has ended, or another conductor has claimed it since; `conflict` (retryable) for
- * an act of a teardown while it is paused or stopped.
+ * an act of a teardown while it is paused or stopped, and any after a restore.
  */
 export async function requireAction(
   tx: Transaction,
@@ -111,7 +111,7 @@ export async function requireAction(
     throw new AppError('lease_lost', `site action ${actionId} has ended, or was taken over by another conductor`);
   }
   const request = requestOf(action);
-  if (isTeardown && request !== 'run') {
+  if (request !== 'run' && (isTeardown || action.held === heldByRestore)) {
     throw new AppError('conflict', `site action ${actionId} is ${requestWords[request]}`, { retryable: true });
   }
 }
@@ -132,7 +132,7 @@ export async function whyNotToWipe(
   if (!action || action.endedAt !== null) return 'has ended';
   const request = requestOf(action);
   // of any other action a pause lets the phase end, to which cleaning, or the wipe in its place, belongs
-  if (request === 'abort' || (request === 'hold' && isTeardownAction(action.name)))
+  if (request === 'abort' || (request === 'hold' && (isTeardownAction(action.name) || action.held === heldByRestore)))
     return `is ${requestWords[request]}`;
   const ofNode = and(eq(siteActionNodes.actionId, actionId), eq(siteActionNodes.name, nodeName ?? ''));
   const isAtWork = and(isNotNull(siteActionNodes.phase), isNull(siteActionNodes.cancelling));

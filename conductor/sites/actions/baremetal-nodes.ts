@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readClaimed } from '#conductor/flows/actions/action-lease.ts';
 import { loadRun, recordDoing, recordRun } from '#conductor/flows/actions/run-store.ts';
-import { type FlowRequest, requestOf } from '#conductor/model/flow-states.ts';
+import { type FlowRequest, heldByRestore, requestOf } from '#conductor/model/flow-states.ts';
 import { progressKey, type Remark } from '#conductor/model/remark.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import { reportSite } from '#conductor/model/site-report.ts';
@@ -131,7 +131,9 @@ async function beatOnce(
   const control = await readClaimed(context.db, lease);
   const request = requestOf(control);
   // a stop, too, which is recorded at the end of this beat: who pauses at the wrong node, and then stops, has it kept
-  const orders = ordersOf(state.run, site, { teardown, paused: request !== 'run' });
+  // after a restore a node that a person has released is not gone on with by that alone
+  const isLeft = request === 'hold' && control.held === heldByRestore;
+  const orders = isLeft ? [] : ordersOf(state.run, site, { teardown, paused: request !== 'run' });
   const outcomes: ReadonlyMap<string, NodeOutcome> =
     orders.length === 0 ? new Map() : await operations.advanceNodes(context, { action, site, orders });
   context.checkpoint('acted');

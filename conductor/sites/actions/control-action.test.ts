@@ -1,5 +1,10 @@
+import { sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { requireAction, whyNotToWipe } from '#conductor/flows/actions/action-lease.ts';
+import { getAction } from '#conductor/flows/actions/action-store.ts';
 import { loadRun } from '#conductor/flows/actions/run-store.ts';
+import { type Ask, holdAllNodes } from '#conductor/kernel/db/hold-all-nodes.ts';
+import { rowsOf } from '#conductor/kernel/db/statement.ts';
 import { actionBecomes, expireLease, isHeld, longAgo } from '#conductor/sites/actions/testing/action-lab.ts';
 import { makeSite, type WorldOptions } from '#conductor/sites/actions/testing/site-world.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
@@ -168,5 +173,81 @@ describe('an operator', () => {
     await expect(actions.control('01ARZ3NDEKTSV4RRFFQ69G5FAV', 'dance')).rejects.toMatchObject({ code: 'not_found' });
     const { id } = await actions.begin();
     await expect(actions.control(id, 'dance')).rejects.toThrow(/must be one of pause, unpause, stop/);
+  });
+});
+
+/** As `baton database restore` asks, on a connection of its own. */
+async function restore(): Promise<void> {
+  const { db } = actions.api.context;
+  const ask: Ask = async (text, values = []) => {
+    const parts = text.split(/(\$\d)/).map((part) => {
+      const at = /^\$(\d)$/.exec(part)?.[1];
+      return at === undefined ? sql.raw(part) : sql`${values[Number(at) - 1]}::text`;
+    });
+    return { rows: rowsOf(await db.execute(sql.join(parts))) as never };
+  };
+  await holdAllNodes(ask, { reason: 'restored from a dump', by: 'baton database restore' });
+}
+
+describe('an action of a dump', () => {
+  test('does nothing to any node, at work or not, until it is unpaused', async () => {
+    const { id, world, life } = await actions.begin({ fate: atWork('ntp01') });
+    await eventually(async () => {
+      expect(world.begun).toContain('prepare ntp01');
+    });
+    await life.kill();
+    await restore();
+    const asked: string[] = [];
+    const advanceNodes: typeof world.operations.advanceNodes = (context, given) => {
+      asked.push(...given.orders.map(({ node: { name } }) => name));
+      return world.operations.advanceNodes(context, given);
+    };
+    await expireLease(actions.api.context, id);
+    const next = actions.startLife({ ...world.operations, advanceNodes }, 'b');
+    await actionBecomes(actions.api.context, id, isHeld);
+    next.nudge();
+    await actionBecomes(actions.api.context, id, ({ holder }) => holder === 'b');
+    expect(asked).toEqual([]);
+    expect(await actions.notes(id, 1)).toContain(
+      'paused: restored from a dump. Say what each node is, then unpause the action, or stop it',
+    );
+    await expect(actions.control(id, 'pause')).rejects.toThrow(/is paused already/);
+    await actions.control(id, 'unpause');
+    next.nudge();
+    await eventually(async () => {
+      expect(asked).toContain('ntp01');
+    });
+    await actions.control(id, 'stop');
+    next.nudge();
+    expect((await actions.ended(id)).state).toBe('aborted');
+  });
+
+  test('that was being stopped is stopped', async () => {
+    const { id, world, life } = await actions.begin({ fate: atWork('ntp01') });
+    await eventually(async () => {
+      expect(world.begun).toContain('prepare ntp01');
+    });
+    await life.kill();
+    await actions.control(id, 'stop');
+    await restore();
+    await expireLease(actions.api.context, id);
+    actions.startLife(world.operations, 'b');
+    expect((await actions.ended(id)).state).toBe('aborted');
+  });
+
+  test('begins no act that was decided on before, whatever it is', async () => {
+    const { id, world, life } = await actions.begin({ fate: atWork('ntp01') });
+    await eventually(async () => {
+      expect(world.begun).toContain('prepare ntp01');
+    });
+    await life.kill();
+    await restore();
+    const { db } = actions.api.context;
+    const { token } = await getAction(db, id);
+    await expect(
+      db.transaction((tx) => requireAction(tx, { actionId: id, token, isTeardown: false })),
+    ).rejects.toMatchObject({ code: 'conflict', message: `site action ${id} is paused` });
+    const wipe = db.transaction((tx) => whyNotToWipe(tx, { actionId: id, nodeName: 'ntp01' }));
+    expect(await wipe).toBe('is paused');
   });
 });
