@@ -4,13 +4,14 @@ import type { SimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import type { Fault } from '#test/simulators/redfish/faults.ts';
 import type { ConductorInProcess } from '#test/support/conductor-in-process.ts';
 import type { Draw } from '#test/support/draw.ts';
+import { drawLostAnswer, drawWork, type KindOfWork } from '#test/support/drawn-work.ts';
 import { demoInstance } from '#test/support/enrol.ts';
 import { isAtRest, type Operator } from '#test/support/operator.ts';
 import { waitUntil } from '#test/support/step-node.ts';
 
-/** What may happen while firmware is written: what a BMC answers, what operators ask for, and what becomes of conductors. */
+/** What may happen while a machine must not lose power: what a BMC answers, what operators ask for, and what becomes of conductors. */
 
-/** A node whose firmware is written in one schedule after the other. */
+/** A node that is at work in one schedule after the other. */
 export interface FlashedNode {
   readonly name: string;
   readonly machine: SimulatedNode;
@@ -34,13 +35,16 @@ const bodies: readonly unknown[] = [
   { error: { code: 'IDRAC.2.8.SYS518', message: 'iDRAC is not ready.' } },
 ];
 const anything = /./;
-const places = [anything, /TaskService/, /UpdateService/, /FirmwareInventory/, /Systems/, /Managers/, /Sessions/];
-
-const lostAnswers: readonly Fault[] = [
-  { path: /SimpleUpdate$/, dropAnswer: true },
-  { path: /SimpleUpdate$/, actsAs: 500 },
-  { path: /SimpleUpdate$/, actsAs: 502 },
-  { path: /SimpleUpdate$/, actsAs: 504 },
+const places = [
+  anything,
+  /TaskService/,
+  /Storage/,
+  /Bios/,
+  /UpdateService/,
+  /FirmwareInventory/,
+  /Systems/,
+  /Managers/,
+  /Sessions/,
 ];
 
 /** What a BMC answers that restarts, or is too busy. */
@@ -88,52 +92,40 @@ function happenings(stage: FlashStage, { name, machine }: FlashedNode, draw: Dra
   ];
 }
 
-const image = (file: string): string => `http://192.0.2.7/${file}.bin`;
-const updates = ['bios', 'bmc', 'NIC.Slot.1'] as const;
-
-/** Steps that write one component or two. */
-function drawUpdate(draw: Draw): object {
-  const first = draw.number(updates.length);
-  const components = [updates[first], ...(draw.number(2) === 0 ? [updates[(first + 1) % updates.length]] : [])];
-  const version = `${2 + draw.number(7)}.${draw.number(100)}.0`;
-  const settings = components.map((component) => ({
-    component,
-    url: image(`${component === 'NIC.Slot.1' ? 'nic' : component}-${version}`),
-  }));
-  return { interface: 'firmware', step: 'update', args: { settings } };
-}
-
 /**
- * Begins an update, lets a drawn number of things happen while it is written, then lets all end.
+ * Begins work, lets a drawn number of things happen while the machine is at it, then lets all end.
  * @returns what happened, in order
  */
-export async function runSchedule(stage: FlashStage, node: FlashedNode, draw: Draw): Promise<readonly string[]> {
+export async function runSchedule(
+  stage: FlashStage,
+  node: FlashedNode,
+  { kind, draw }: { readonly kind: KindOfWork; readonly draw: Draw },
+): Promise<readonly string[]> {
   const { operator } = stage;
   const { name, machine } = node;
-  const inDeploy = draw.number(4) === 0;
+  const work = await drawWork(kind, draw, { operator, name, machine });
+  const { step, inDeploy } = work;
   await bringTo(stage, node, inDeploy ? 'available' : 'manageable');
-  const written = Promise.withResolvers<void>();
-  machine.bmc.quirks.flashesUntil = written.promise;
-  const story = [inDeploy ? 'amid a deploy' : 'amid a cleaning'];
+  const done = Promise.withResolvers<void>();
+  work.begin(done.promise);
+  const story = [`${JSON.stringify(step)} amid a ${inDeploy ? 'deploy' : 'cleaning'}`];
   try {
     if (draw.number(5) === 0) {
-      const fault = draw.of(lostAnswers);
+      const fault = drawLostAnswer(draw, work);
       machine.bmc.inject(fault);
-      story.push(`the answer to the update is lost: ${fault.actsAs ?? 'cut'}`);
+      story.push(`the answer to ${fault.method ?? ''} is lost: ${fault.actsAs ?? 'cut'}`);
     }
-    const step = drawUpdate(draw);
     const before = machine.bmc.requests.length;
     if (inDeploy) {
       // an undeploy has forgotten it
       await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
-      await operator.provision(name, 'active', { deploy_steps: [{ ...step, priority: 90 }] });
-    } else await operator.provision(name, 'clean', { clean_steps: [step], disable_ramdisk: true });
-    await waitUntil('the update to be asked for', async () => {
+      await operator.provision(name, 'active', { deploy_steps: [{ args: {}, ...step, priority: draw.of([90, 110]) }] });
+    } else await operator.provision(name, 'clean', { clean_steps: [step], disable_ramdisk: work.disableRamdisk });
+    await waitUntil(`${JSON.stringify(step)} at ${name} to be asked for`, async () => {
       const asked = machine.bmc.requests.slice(before);
+      const isAsked = asked.some(({ method, path }) => method !== 'GET' && work.asks.test(path));
       // another schedule's blow may have struck this one before it
-      return (
-        asked.some(({ path }) => path.endsWith('SimpleUpdate')) || isAtRest(await operator.node(name)) || undefined
-      );
+      return isAsked || (await isAtStep(stage, name, step)) || isAtRest(await operator.node(name)) || undefined;
     });
     for (let left = 2 + draw.number(5); left > 0; left -= 1) {
       const [what, happens] = draw.of(happenings(stage, node, draw));
@@ -147,11 +139,26 @@ export async function runSchedule(stage: FlashStage, node: FlashedNode, draw: Dr
     }
   } finally {
     machine.bmc.clearFaults();
-    written.resolve();
-    machine.bmc.quirks.flashesUntil = undefined;
+    done.resolve();
+    work.end();
   }
-  await settle(stage, name);
+  await settle(stage, name).catch(async (error: unknown) => {
+    const flow = JSON.stringify(await operator.call('GET', `/v1/nodes/${name}/flow`));
+    throw new Error(`${story.join('; ')}: ${flow}`, { cause: error });
+  });
   return story;
+}
+
+/** An agent's step runs, or a step of the BMC waits for what it has begun. */
+async function isAtStep(
+  { operator }: FlashStage,
+  name: string,
+  { step: wanted }: Readonly<Record<string, unknown>>,
+): Promise<boolean> {
+  const { steps } = (await operator.call('GET', `/v1/nodes/${name}/flow`)) as {
+    steps: readonly { step: string; state: string }[];
+  };
+  return steps.some(({ step, state }) => step === wanted && state === 'waiting');
 }
 
 async function lookNow({ hasty }: FlashStage, name: string): Promise<void> {

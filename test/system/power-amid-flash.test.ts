@@ -3,17 +3,20 @@ import { silentLog } from '#shared/log.ts';
 import { startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { createDraw } from '#test/support/draw.ts';
+import { type KindOfWork, kindsOfWork, lossesOf } from '#test/support/drawn-work.ts';
 import { enrolSimulatedNode } from '#test/support/enrol.ts';
 import { bringTo, type FlashedNode, type FlashStage, runSchedule } from '#test/support/flash-schedules.ts';
 import { createOperator } from '#test/support/operator.ts';
 import { waitUntil } from '#test/support/step-node.ts';
 
 /**
- * No machine loses power while its firmware is written: schedules of faults of the BMC, kills of conductors, failures and
- * what operators ask for, all drawn. `FLASH_SCHEDULES` = how many; `FLASH_SEED` = the first one's seed.
+ * No machine loses power while its firmware is written, its volumes are made, its BIOS takes settings, or its agent writes
+ * what must end: schedules of faults of the BMC, kills of conductors, failures and what operators ask for, all drawn.
+ * `FLASH_SCHEDULES` = how many of each of `FLASH_KINDS`; `FLASH_SEED` = the first one's seed.
  */
 
-const schedules = Number(process.env['FLASH_SCHEDULES'] ?? '100');
+const schedules = Number(process.env['FLASH_SCHEDULES'] ?? '25');
+const kinds = (process.env['FLASH_KINDS']?.split(',') as KindOfWork[] | undefined) ?? kindsOfWork;
 const firstSeed = Number(process.env['FLASH_SEED'] ?? '1');
 const lanes = 4;
 
@@ -38,8 +41,13 @@ beforeAll(async () => {
   stage = { conductor, operator, hasty: createOperator(conductor.url), strike: (blow) => void blows.push(blow) };
   for (let lane = 0; lane < lanes; lane += 1) {
     const mac = `52:54:00:00:f1:0${lane}`;
-    const machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac });
+    const machine = await startSimulatedNode({
+      conductorUrl: () => conductor.url,
+      mac,
+      cleanSteps: [{ step: 'flash' }, { step: 'secure_erase', abortable: true }],
+    });
     const name = await enrolSimulatedNode(operator, machine, `flashed-${lane}`);
+    await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/raid_interface', value: 'redfish' }]);
     nodes.push({ name, machine });
   }
 });
@@ -48,23 +56,26 @@ afterAll(async () => {
   await conductor.close();
 });
 
-test(`${schedules} schedules`, async () => {
-  const seeds = Array.from({ length: schedules }, (_, index) => firstSeed + index);
+test(`${schedules} schedules of each kind of work: ${kinds.join(', ')}`, async () => {
+  const draws = Array.from({ length: schedules }, (_, index) =>
+    kinds.map((kind) => ({ kind, seed: firstSeed + index })),
+  );
+  const left = draws.flat();
   const struck: object[] = [];
-  let written = 0;
+  let done = 0;
   await Promise.all(
     nodes.map(async (node) => {
-      for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift()) {
-        const { counters } = node.machine.bmc;
-        const before = counters.resetsAmidWork;
-        const story = await runSchedule(stage, node, createDraw(seed));
-        written += 1;
-        if (counters.resetsAmidWork > before) struck.push({ seed, story });
+      for (let next = left.shift(); next !== undefined; next = left.shift()) {
+        const before = lossesOf(node.machine);
+        const { kind, seed } = next;
+        const story = await runSchedule(stage, node, { kind, draw: createDraw(seed) });
+        done += 1;
+        if (lossesOf(node.machine) > before) struck.push({ kind, seed, story });
       }
     }),
   );
   expect(struck).toEqual([]);
-  expect(written).toBe(schedules);
+  expect(done).toBe(schedules * kinds.length);
   // what is asserted would mean nothing of machines that are never reset at all
   expect(nodes.every(({ machine }) => machine.bmc.counters.powerChanges > 0)).toBe(true);
 });
