@@ -121,12 +121,13 @@ export async function runSchedule(
       await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
       await operator.provision(name, 'active', { deploy_steps: [{ args: {}, ...step, priority: draw.of([90, 110]) }] });
     } else await operator.provision(name, 'clean', { clean_steps: [step], disable_ramdisk: work.disableRamdisk });
-    await waitUntil(`${JSON.stringify(step)} at ${name} to be asked for`, async () => {
+    const begun = waitUntil(`${name} to be asked for it`, async () => {
       const asked = machine.bmc.requests.slice(before);
       const isAsked = asked.some(({ method, path }) => method !== 'GET' && work.asks.test(path));
       // another schedule's blow may have struck this one before it
       return isAsked || (await isAtStep(stage, name, step)) || isAtRest(await operator.node(name)) || undefined;
     });
+    await telling(stage, name, { story, wait: begun });
     for (let left = 2 + draw.number(5); left > 0; left -= 1) {
       const [what, happens] = draw.of(happenings(stage, node, draw));
       const came = await happens().then(
@@ -142,14 +143,27 @@ export async function runSchedule(
     done.resolve();
     work.end();
   }
-  await settle(stage, name).catch(async (error: unknown) => {
-    const flow = JSON.stringify(await operator.call('GET', `/v1/nodes/${name}/flow`));
-    throw new Error(`${story.join('; ')}: ${flow}`, { cause: error });
-  });
+  await telling(stage, name, { story, wait: settle(stage, name) });
   return story;
 }
 
-/** An agent's step runs, or a step of the BMC waits for what it has begun. */
+/** A failure's message says what has happened, and where the node is. */
+async function telling(
+  { operator }: FlashStage,
+  name: string,
+  { story, wait }: { readonly story: readonly string[]; readonly wait: Promise<unknown> },
+): Promise<void> {
+  await wait.catch(async (cause: unknown) => {
+    const node = await operator.node(name);
+    const flow = await operator.call('GET', `/v1/nodes/${name}/flow`);
+    throw new Error(`${story.join('; ')}: ${JSON.stringify({ flow, node })}`, { cause });
+  });
+}
+
+/**
+ * An agent's step runs, a step of the BMC waits for what it has begun, or it has ended: struck by another schedule's blow,
+ * after which its flow rests only when the machine may lose power.
+ */
 async function isAtStep(
   { operator }: FlashStage,
   name: string,
@@ -158,7 +172,7 @@ async function isAtStep(
   const { steps } = (await operator.call('GET', `/v1/nodes/${name}/flow`)) as {
     steps: readonly { step: string; state: string }[];
   };
-  return steps.some(({ step, state }) => step === wanted && state === 'waiting');
+  return steps.some(({ step, state }) => step === wanted && !['pending', 'running'].includes(state));
 }
 
 async function lookNow({ hasty }: FlashStage, name: string): Promise<void> {
