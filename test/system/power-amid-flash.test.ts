@@ -15,7 +15,7 @@ import { waitUntil } from '#test/support/step-node.ts';
  * `FLASH_SCHEDULES` = how many of each of `FLASH_KINDS`; `FLASH_SEED` = the first one's seed.
  */
 
-const schedules = Number(process.env['FLASH_SCHEDULES'] ?? '25');
+const schedules = Number(process.env['FLASH_SCHEDULES'] ?? '7');
 const kinds = (process.env['FLASH_KINDS']?.split(',') as KindOfWork[] | undefined) ?? kindsOfWork;
 const firstSeed = Number(process.env['FLASH_SEED'] ?? '1');
 const lanes = 4;
