@@ -47,7 +47,7 @@ test.each([
     const waitUntil = new Date(Date.now() + left * 1000);
     await db.update(flowSteps).set({ state: 'waiting', waitUntil }).where(eq(flowSteps.flowUuid, flowUuid));
 
-    await makeOpenFlowsDue(db);
+    await Promise.all([makeOpenFlowsDue(db), makeOpenFlowsDue(db), makeOpenFlowsDue(db)]);
     await makeOpenFlowsDue(db);
     const [step] = await db.select().from(flowSteps).where(eq(flowSteps.flowUuid, flowUuid));
     const seconds = ((step?.waitUntil?.getTime() ?? 0) - waitUntil.getTime()) / 1000;

@@ -199,23 +199,21 @@ export async function updateFlow(tx: Queryable, flowUuid: string, change: FlowCh
  * those that another conductor or a heartbeat is writing of at the moment: waiting for them could be a deadlock.
  */
 export async function makeOpenFlowsDue(db: Queryable): Promise<void> {
-  const open = db
-    .select({ uuid: flows.uuid })
-    .from(flows)
-    .where(and(isNull(flows.endedAt), isNull(flows.onHold)))
-    .for('update', { skipLocked: true });
-  await db.execute(prolongUnwatched);
-  await db.update(flows).set({ nextCheckAt: sql`now()` }).where(inArray(flows.uuid, open));
+  await db.execute(watchAgain);
 }
 
 /**
  * The time in which no conductor looked counts for no limit: what is waited for had nobody to come to. A minute is what a
- * look may be late where all are busy.
+ * look may be late where all are busy. One statement: of two conductors that start together only one adds it.
  */
-const prolongUnwatched = sql`
-  UPDATE flow_steps SET wait_until = wait_until + (now() - next_check_at), retry_until = retry_until + (now() - next_check_at)
-  FROM flows WHERE flows.uuid = flow_uuid AND flows.ended_at IS NULL AND on_hold IS NULL AND held IS NULL
-    AND flow_steps.state = 'waiting' AND next_check_at < now() - interval '1 minute'`;
+const watchAgain = sql`
+  WITH open AS (
+    SELECT uuid, next_check_at, held FROM flows WHERE ended_at IS NULL AND on_hold IS NULL FOR UPDATE SKIP LOCKED
+  ), due AS (UPDATE flows SET next_check_at = now() FROM open WHERE flows.uuid = open.uuid)
+  UPDATE flow_steps SET wait_until = wait_until + (now() - open.next_check_at),
+    retry_until = retry_until + (now() - open.next_check_at)
+  FROM open WHERE open.uuid = flow_uuid AND open.held IS NULL
+    AND flow_steps.state = 'waiting' AND open.next_check_at < now() - interval '1 minute'`;
 
 /** Nodes that a conductor works on whose open flow is due and that nobody holds, oldest first. */
 export async function listDueNodes(
