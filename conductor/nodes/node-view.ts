@@ -146,13 +146,13 @@ function flowInfo(steps: NodeSurroundings['flowSteps']): JsonObject {
   };
 }
 
-/** Baton's own: what a wipe that preserves local storage erases, what the last one has preserved, and what is owed. */
 /** Baton's own: until when nothing may switch its power, and why. */
 function holdInfo({ powerHold }: NodeRow): JsonObject {
   if (!powerHold || Date.parse(powerHold.until) <= Date.now()) return {};
   return { baton_power_hold: { until: powerHold.until, reason: powerHold.why } };
 }
 
+/** Baton's own: what a wipe that preserves local storage erases, what the last one has preserved, and what is owed. */
 function wipeInfo({ osDisk, sparedDisks, owedWipe }: NodeRow): JsonObject {
   return {
     ...(owedWipe ? { baton_owed_wipe: { preserve_local_storage: owedWipe.preserveLocalStorage } } : {}),
