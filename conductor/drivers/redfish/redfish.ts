@@ -23,6 +23,7 @@ import { redfishIndicators } from '#conductor/drivers/redfish/indicators.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
 import { redfishRaid } from '#conductor/drivers/redfish/raid.ts';
 import { redfishRecorder } from '#conductor/drivers/redfish/record.ts';
+import { shareClients } from '#conductor/drivers/redfish/shared-clients.ts';
 import { type KnownSystem, type RedfishSystem, redfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { redfishVirtualMedia } from '#conductor/drivers/redfish/virtual-media.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -32,11 +33,8 @@ export interface RedfishOptions
   readonly timings?: PowerTimings;
 }
 
-/** As many BMCs keep a session open with us as Ironic's conductor allows (`[redfish]connection_cache_size`). */
-const maxClients = 1000;
-
-/** With what is known of its BMC, and whose sessions it makes there. */
-type SharedClient = RedfishClient & { readonly known: KnownSystem; readonly account: string };
+/** A client with what is known of its BMC. */
+type SharedClient = RedfishClient & { readonly known: KnownSystem };
 
 /** The `redfish` hardware type; its interfaces' names are those that metal3 enrolls a host with. */
 export const redfishDriver: DriverDefinition<RedfishOptions> = {
@@ -68,44 +66,19 @@ export function redfishHardwareType(
   vendors: (system: RedfishSystem) => Partial<ManagementInterface> = () => ({}),
 ): HardwareType {
   const { clock = systemClock, log, outbound } = context;
-  const clients = new Map<string, SharedClient>();
-  /** Whose client each node was last reached by. */
-  const keys = new Map<string, string>();
-  const letGo = (gone: (other: string, client: SharedClient) => boolean): void => {
-    for (const [other, each] of [...clients].filter(([name, client]) => gone(name, client))) {
-      clients.delete(other);
-      // only the session: a call may be under way, and its connections end when idle
-      void logged(each, each.endSession(), context);
-    }
-  };
-  /** Notes whom the node is reached as from now on; who is no node's any more leaves no session behind. */
-  const reach = (uuid: string, key: string | undefined): void => {
-    const before = keys.get(uuid);
-    if (before === key) return;
-    if (key === undefined) keys.delete(uuid);
-    else keys.set(uuid, key);
-    if (before !== undefined && ![...keys.values()].includes(before)) letGo((other) => other === before);
-  };
-  const clientFor = (connection: RedfishConnection, uuid: string | undefined): SharedClient => {
-    const key = clientKey(connection);
-    const account = `${connection.username} ${connection.origin}`;
-    if (uuid !== undefined) reach(uuid, key);
+  // only the session: a call may be under way, and its connections end when idle
+  const clients = shareClients<SharedClient>((client) => void logged(client, client.endSession(), context));
+  const clientFor = (connection: RedfishConnection, node: string | undefined): SharedClient => {
+    const identity = { key: clientKey(connection), account: `${connection.username} ${connection.origin}`, node };
     // BMCs have room for few sessions, and the password that was taken is the account's now
-    const loggedIn = (): void => letGo((other, each) => other !== key && each.account === account);
-    const client = clients.get(key) ?? {
+    const loggedIn = (): void => clients.keepAlone(identity);
+    return clients.find(identity, () => ({
       ...createRedfishClient(connection, { ...options, clock, log, outbound, loggedIn }),
       known: {},
-      account,
-    };
-    // a Map keeps its order of insertion, so the first one is the one longest unused
-    clients.delete(key);
-    clients.set(key, client);
-    const [oldest] = clients.keys();
-    if (clients.size > maxClients) letGo((other) => other === oldest);
-    return client;
+    }));
   };
   return {
-    leave: (uuid) => reach(uuid, undefined),
+    leave: clients.leave,
     connect: (driverInfo, stored) => {
       const connection = parseRedfishDriverInfo(driverInfo, context.caDirectory);
       const client = clientFor(connection, stored?.uuid);
@@ -131,9 +104,7 @@ export function redfishHardwareType(
       };
     },
     close: async () => {
-      const open = [...clients.values()];
-      clients.clear();
-      await Promise.all(open.map((client) => logged(client, client.close(), context)));
+      await Promise.all(clients.takeAll().map((client) => logged(client, client.close(), context)));
     },
   };
 }
