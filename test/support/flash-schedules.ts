@@ -127,7 +127,7 @@ export async function runSchedule(
       // another schedule's blow may have struck this one before it
       return isAsked || (await isAtStep(stage, name, step)) || isAtRest(await operator.node(name)) || undefined;
     });
-    await telling(stage, name, { story, wait: begun });
+    await reportFailure(stage, name, { story, wait: begun });
     for (let left = 2 + draw.number(5); left > 0; left -= 1) {
       const [what, happens] = draw.of(happenings(stage, node, draw));
       const came = await happens().then(
@@ -143,12 +143,12 @@ export async function runSchedule(
     done.resolve();
     work.end();
   }
-  await telling(stage, name, { story, wait: settle(stage, name) });
+  await reportFailure(stage, name, { story, wait: settle(stage, name) });
   return story;
 }
 
 /** A failure's message says what has happened, and where the node is. */
-async function telling(
+async function reportFailure(
   { operator }: FlashStage,
   name: string,
   { story, wait }: { readonly story: readonly string[]; readonly wait: Promise<unknown> },
