@@ -10,7 +10,7 @@ import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { probePartitions } from '#agent/storage/partition-table.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
-import { readSkipList } from '#shared/disks/skip-list.ts';
+import { unprotected } from '#shared/disks/skip-list.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import { type InjectedFile } from '#shared/in-band/injected-file.ts';
 
@@ -36,21 +36,13 @@ export async function injectFiles(
   await assembleForNode(context.run, context.node);
   await waitForUdev(context.run);
   const devices = await listBlockDevices(context.run);
-  const isSkipped = readSkipList(context.node.properties);
+  const touchable = unprotected(context.node.properties, devices);
   const disk = await readTarget(context, devices);
   const placed: PlacedFile[] = [];
   for (const file of files) {
     context.reportProgress({ phase: `injecting ${file.path}`.slice(0, 100) });
     try {
-      placed.push(
-        await injectFile(
-          context,
-          file,
-          disk,
-          devices.filter((device) => !isSkipped(device)),
-          verify,
-        ),
-      );
+      placed.push(await injectFile(context, file, disk, touchable, verify));
     } catch (cause) {
       throw new AppError(errorCode(cause), `inject ${file.path}`, { cause });
     }

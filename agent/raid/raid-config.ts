@@ -3,8 +3,7 @@ import { volumeName } from '#agent/raid/plan-raid.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import type { MdArray } from '#agent/storage/mdadm.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
-import { compareDisks } from '#shared/disks/same-disk.ts';
-import { protectedDevices, readSkipList } from '#shared/disks/skip-list.ts';
+import { readSkipList, unprotected } from '#shared/disks/skip-list.ts';
 import type { Run } from '#shared/process/run.ts';
 import { isRaidCandidate, type LogicalDisk, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
@@ -64,9 +63,5 @@ export function describeRaid(
 export async function listRaidDisks(run: Run, node: Pick<CommandNode, 'properties'>): Promise<readonly BlockDevice[]> {
   readSkipList(node.properties);
   await waitForUdev(run);
-  const devices = await listBlockDevices(run);
-  const isProtected = new Set(protectedDevices(node.properties, devices).flatMap((each) => each.devices));
-  const kept = devices.filter(({ name }) => isProtected.has(name));
-  const isKept = (device: BlockDevice): boolean => kept.some((each) => compareDisks(each, device) !== 'other');
-  return devices.filter((device) => isRaidCandidate(device) && !isProtected.has(device.name) && !isKept(device));
+  return unprotected(node.properties, await listBlockDevices(run)).filter(isRaidCandidate);
 }

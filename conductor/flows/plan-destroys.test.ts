@@ -148,6 +148,12 @@ describe('erase steps', () => {
     expect(destroys([erase], medium).by).toEqual({});
   });
 
+  test('spare the members of a volume on the skip list', () => {
+    const properties = { skip_block_devices: [{ wwn: 'md-uuid' }] };
+    const erase = step('deploy.erase_devices_metadata');
+    expect(Object.keys(destroys([erase], mirrored, { properties }).by)).toEqual(['sdc']);
+  });
+
   test('free the members for what comes after them', () => {
     const erase = step('deploy.erase_devices_metadata');
     const properties = { skip_block_devices: [{ serial: 'c' }] };
@@ -220,6 +226,14 @@ describe('RAID', () => {
     const { by, warnings } = destroys([apply({}), step('deploy.erase_devices_metadata'), write], plain);
     expect(by['sdb']).toBe('raid.apply_configuration deploy.erase_devices_metadata deploy.write_image');
     expect(warnings).toEqual([]);
+  });
+
+  test('on the skip list stays, and so do its members and the disks behind other paths', () => {
+    const properties = { skip_block_devices: [{ wwn: 'md-uuid' }] };
+    const twin = disk('d', 10, { serial: 'A' });
+    const four = [...mirrored, ...inventory(twin, disk('e', 10))];
+    expect(destroys([step('raid.delete_configuration')], mirrored, { properties }).by).toEqual({});
+    expect(Object.keys(destroys([apply({})], four, { properties }).by)).toEqual(['sdc', 'sde']);
   });
 
   test('that is there goes first, unless it is to stay', () => {

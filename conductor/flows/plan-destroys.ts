@@ -5,7 +5,14 @@ import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { isVirtualMedium } from '#shared/disks/disk.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
-import { type ProtectedBy, protectedDevices, readSkipList, warnOfUnmetEntries } from '#shared/disks/skip-list.ts';
+import {
+  type ProtectedBy,
+  protectedDevices,
+  protectedNames,
+  unprotected,
+  warnOfUnmetEntries,
+  withMembers,
+} from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import {
   chooseRaidDisks,
@@ -195,7 +202,7 @@ function writeImage(step: PlannedStep, before: Situation, node: NodeFields): Rea
   const root = chooseRootDevice(disks, fields);
   const unknown = disks.filter(({ contents }) => contents === null).map(({ name }) => name);
   return {
-    hit: new Set([root.name, ...membersOf(root.name, disks)]),
+    hit: new Set(withMembers(root.name, disks)),
     after: before,
     ...(unknown.length === 0
       ? {}
@@ -212,10 +219,10 @@ function hasHints(instanceInfo: JsonObject): boolean {
 
 /** All disks but those on the skip list and the BMC's media, removable ones too; volumes go with their members. */
 function eraseAll(_step: PlannedStep, before: Situation, node: NodeFields): Reach {
-  const isSkipped = readSkipList(node.properties);
+  const kept = protectedNames(node.properties, before.disks);
   return destroy(
     before,
-    before.disks.filter((disk) => disk.type === 'disk' && !isVirtualMedium(disk) && !isSkipped(disk)),
+    before.disks.filter((disk) => disk.type === 'disk' && !isVirtualMedium(disk) && !kept.has(disk.name)),
   );
 }
 
@@ -257,8 +264,7 @@ function makeRaid(
 }
 
 function raidDisks({ disks }: Situation, node: NodeFields): readonly KnownDisk[] {
-  const isSkipped = readSkipList(node.properties);
-  return disks.filter((disk) => isRaidCandidate(disk) && !isSkipped(disk));
+  return unprotected(node.properties, disks).filter(isRaidCandidate);
 }
 
 function mayHoldRaid({ contents, holders }: KnownDisk): boolean {
@@ -281,11 +287,4 @@ function destroy(before: Situation, disks: readonly KnownDisk[]): Reach {
     .filter(({ name }) => !gone.has(name))
     .map((disk) => ({ ...disk, holders: disk.holders.filter((name) => !gone.has(name)) }));
   return { hit, after: { disks: left } };
-}
-
-/** What a volume is made of, down to the disks. */
-function membersOf(volume: string, disks: readonly KnownDisk[]): Set<string> {
-  const found = new Set([volume]);
-  for (const name of found) for (const disk of disks) if (disk.holders.includes(name)) found.add(disk.name);
-  return found;
 }

@@ -8,7 +8,7 @@ import type { KnownDisk, SparedDisk } from '#conductor/model/known-disk.ts';
 import { isNoDisk, isVirtualMedium } from '#shared/disks/disk.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
 import { mismatches, parseHints } from '#shared/disks/root-device-hints.ts';
-import { readSkipList } from '#shared/disks/skip-list.ts';
+import { protectedNames } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type DiskIdentity, OsDisk, type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
 
@@ -119,7 +119,7 @@ export function sparedDisks(skipped: readonly SkippedDisk[]): readonly SparedDis
  * @throws AppError `storage_error` naming it, or because the disk of the operating system is not there
  */
 export function requireIdentifiedDisks(disks: readonly KnownDisk[], osDisk: OsDisk, properties: JsonObject): void {
-  const isSkipped = readSkipList(properties);
+  const kept = protectedNames(properties, disks);
   const own = findOsDisks(
     disks.filter(({ type }) => type === 'disk'),
     osDisk,
@@ -132,7 +132,7 @@ export function requireIdentifiedDisks(disks: readonly KnownDisk[], osDisk: OsDi
       disk.serial === null &&
       disk.wwn === null &&
       disk.sizeBytes > 0 &&
-      !isSkipped(disk) &&
+      !kept.has(disk.name) &&
       !isVirtualMedium(disk),
   );
   if (anonymous.length === 0) return;

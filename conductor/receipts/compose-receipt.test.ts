@@ -77,14 +77,24 @@ test('a receipt of an earlier conductor, which says less, can be read', () => {
 test('what the skip list leaves alone is told with its entry', () => {
   const entry = { serial: 'KEEP' };
   const skipped = [{ device: '/dev/sdb', serial: 'KEEP', wwn: null, model: null, reason: skipReasons.skipList }];
-  const inventoried = inventoriedDisks(
-    [testDisk({ name: '/dev/sdb', serial: 'KEEP' })].map((disk) => ({ ...disk, contents: null })),
-    {
-      skip_block_devices: [{ serial: 'OTHER' }, entry],
-    },
-  );
+  const disks = [{ ...testDisk({ name: '/dev/sdb', serial: 'KEEP' }), contents: null }];
+  const inventoried = inventoriedDisks({ disks, toMeet: disks }, { skip_block_devices: [{ serial: 'OTHER' }, entry] });
   const receipt = composeReceipt(receiptFacts({ result: { erased: [], skipped }, inventoried }));
   expect(receipt.disks_left_alone).toMatchObject([{ serial: 'KEEP', skip_list_entry: entry }]);
+});
+
+test('the members of a volume on the skip list are told with its entry; a missing disk is judged by its own marks', () => {
+  const entry = { wwn: 'a:b' };
+  const disk = (name: string, more: object = {}) => ({ ...testDisk({ name, serial: name, ...more }), contents: null });
+  const member = disk('/dev/sda', { holders: ['/dev/md0'] });
+  const volume = disk('/dev/md0', { type: 'raid1', wwn: 'a:b' });
+  // of an earlier inventory, where another volume was called so
+  const missing = disk('/dev/sda', { serial: 'EARLIER', holders: ['/dev/md0'] });
+  const inventory = { disks: [member, volume], toMeet: [member, missing] };
+  expect(inventoriedDisks(inventory, { skip_block_devices: [{ serial: 'OTHER' }, entry] })).toMatchObject([
+    { serial: '/dev/sda', excuse: skipReasons.skipList, skipListEntry: entry },
+    { serial: 'EARLIER', excuse: null },
+  ]);
 });
 
 test('what the agent has warned of is signed too', () => {

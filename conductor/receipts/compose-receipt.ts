@@ -13,10 +13,15 @@ import {
   type WipedDisk,
   type WipeReceipt,
 } from '#conductor/model/receipts/verify-receipt.ts';
-import { findInventory, latestInventory, marksOf } from '#conductor/nodes/inspection/inventory-store.ts';
+import {
+  findInventory,
+  type KnownDisks,
+  latestInventory,
+  marksOf,
+} from '#conductor/nodes/inspection/inventory-store.ts';
 import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { isVirtualMedium } from '#shared/disks/disk.ts';
-import { readSkipList } from '#shared/disks/skip-list.ts';
+import { protectedDevices } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { filledIn, realSerial } from '#shared/machine-identity.ts';
 import { EraseResult, isEvidence, skipReasons } from '#shared/wire/erase-result.ts';
@@ -127,7 +132,6 @@ export async function readMachine(
 ): Promise<{ readonly node: WipeReceipt['node']; readonly inventoried: readonly InventoriedDisk[] }> {
   const row = await findInventory(db, node.uuid);
   const vendor = SystemVendor.safeParse(row?.inventory).data?.system_vendor;
-  const disks = (await latestInventory(db, node.uuid))?.toMeet ?? [];
   return {
     node: {
       uuid: node.uuid,
@@ -138,7 +142,7 @@ export async function readMachine(
       macs: ports.map(({ address }) => address),
       inventory_at: row?.collectedAt.toISOString() ?? null,
     },
-    inventoried: inventoriedDisks(disks, node.properties),
+    inventoried: inventoriedDisks(await latestInventory(db, node.uuid), node.properties),
   };
 }
 
@@ -190,25 +194,29 @@ export interface InventoriedDisk extends DiskMarks {
   readonly skipListEntry?: JsonObject | undefined;
 }
 
-/** @throws AppError for a skip list that can't be understood. */
-export function inventoriedDisks(disks: readonly KnownDisk[], properties: JsonObject): readonly InventoriedDisk[] {
-  const isSkipped = readSkipList(properties);
-  return disks.map((disk) => {
+/**
+ * All that a wipe has to meet, and what excuses it: as the agent does, it leaves the members of a protected volume alone.
+ * @throws AppError for a skip list that can't be understood.
+ */
+export function inventoriedDisks(
+  inventory: Pick<KnownDisks, 'disks' | 'toMeet'> | undefined,
+  properties: JsonObject,
+): readonly InventoriedDisk[] {
+  if (inventory === undefined) return [];
+  const { disks, toMeet } = inventory;
+  const protection = disks && protectedDevices(properties, disks);
+  return toMeet.map((disk) => {
     const { sizeBytes = null, ...marks } = marksOf(disk);
-    const excuse = excuseOf(disk, isSkipped);
-    return excuse === skipReasons.skipList
-      ? { ...marks, sizeBytes, excuse, skipListEntry: entryFor(disk, properties) }
-      : { ...marks, sizeBytes, excuse };
+    // one of an earlier inventory is judged alone: the names of that time may be others' by now
+    const entries = protection && disks.includes(disk) ? protection : protectedDevices(properties, [disk]);
+    const index = entries.findIndex(({ devices }) => devices.includes(disk.name));
+    if (index === -1) return { ...marks, sizeBytes, excuse: excuseOf(disk) };
+    const listed = properties['skip_block_devices'] as readonly JsonObject[];
+    return { ...marks, sizeBytes, excuse: skipReasons.skipList, skipListEntry: listed[index] };
   });
 }
 
-function entryFor(disk: KnownDisk, properties: JsonObject): JsonObject | undefined {
-  const entries = properties['skip_block_devices'] as readonly JsonObject[];
-  return entries.find((entry) => readSkipList({ skip_block_devices: [entry] })(disk));
-}
-
-function excuseOf(disk: KnownDisk, isSkipped: (disk: KnownDisk) => boolean): string | null {
-  if (isSkipped(disk)) return skipReasons.skipList;
+function excuseOf(disk: KnownDisk): string | null {
   if (isVirtualMedium(disk)) return skipReasons.virtualMedia;
   return disk.removable && disk.contents?.length === 0 ? 'it is removable, and was empty' : null;
 }

@@ -122,6 +122,24 @@ describe('the skip list', () => {
     );
   });
 
+  test('covers what such a volume is made of, and another path to that', () => {
+    const path = { serial: 'A', wwn: '0x5000c50000000001' };
+    const raid = [
+      disk('/dev/sda', 10, { ...path, holders: ['/dev/md0'] }),
+      disk('/dev/sdb', 10, path),
+      disk('/dev/md0', 10, { type: 'raid1', wwn: 'a:b', holders: ['/dev/md1'] }),
+      disk('/dev/md1', 10, { type: 'raid1', wwn: 'c:d' }),
+    ];
+    for (const entry of [{ wwn: 'a:b' }, { wwn: 'c:d' }]) {
+      expect(() => chooseRootDevice(raid, node({ skip_block_devices: [entry] }))).toThrow(
+        /it is part of \/dev\/md\d, which is on the skip list.*\/dev\/sdb \(it is another path to \/dev\/sda, which/,
+      );
+    }
+    expect(() => chooseRootDevice(raid, node({ skip_block_devices: [{ serial: 'A' }] }))).toThrow(
+      /\/dev\/md1 \(it stands on a disk on the skip list\)/,
+    );
+  });
+
   test('may name a disk that could not be read, which is left alone then', () => {
     const unread = [disk('/dev/sda', 10, { unread: 'udevadm took too long' }), disk('/dev/sdb', 20)];
     expect(chooseRootDevice(unread, node({ skip_block_devices: skip })).name).toBe('/dev/sdb');

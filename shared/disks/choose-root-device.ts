@@ -1,7 +1,7 @@
 import { type Disk, isNoDisk } from '#shared/disks/disk.ts';
 import { mismatches, parseHints, type RootDeviceHints } from '#shared/disks/root-device-hints.ts';
 import { compareDisks } from '#shared/disks/same-disk.ts';
-import { readSkipList } from '#shared/disks/skip-list.ts';
+import { readSkipList, withMembers } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const gib = 1024 ** 3;
@@ -25,14 +25,23 @@ export function chooseRootDevice<D extends Disk>(devices: readonly D[], node: No
   const tests = hints === undefined ? [] : parseHints(hints, source);
   const skipList = readSkipList(node.properties);
   const skipped = new Map(devices.map((device) => [device, whySkipped(device, skipList)]));
-  // a volume on a disk that must be left alone would be written through to it
-  const skippedBelow = new Set(devices.filter((device) => skipped.get(device)).flatMap(({ holders }) => holders));
+  for (const volume of devices.filter((device) => skipped.get(device))) {
+    const members = withMembers(volume.name, devices);
+    for (const device of devices.filter(({ name }) => members.includes(name))) {
+      skipped.set(device, skipped.get(device) ?? [`it is part of ${volume.name}, which is on the skip list`]);
+    }
+  }
+  const isSkippedBelow = ({ name }: D): boolean => {
+    const below = withMembers(name, devices).slice(1);
+    return devices.some((device) => below.includes(device.name) && skipped.get(device));
+  };
   const judged = devices.filter(isDisk).map((device) => ({
     device,
     reasons: [
       ...unusable(device),
       ...(skipped.get(device) ?? pathToSkipped(device, skipped)),
-      ...(skippedBelow.has(device.name) ? ['it stands on a disk on the skip list'] : []),
+      // a volume on a disk that must be left alone would be written through to it
+      ...(isSkippedBelow(device) ? ['it stands on a disk on the skip list'] : []),
       ...(hints === undefined ? unlikely(device) : []),
       ...mismatches(device, tests),
     ],

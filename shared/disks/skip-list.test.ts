@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { protectedDevices, readSkipList, warnOfUnmetEntries } from '#shared/disks/skip-list.ts';
+import {
+  protectedDevices,
+  protectedNames,
+  readSkipList,
+  unprotected,
+  warnOfUnmetEntries,
+} from '#shared/disks/skip-list.ts';
 import { testDisk } from '#shared/disks/testing/test-disk.ts';
 
 const skipping = (...entries: unknown[]) => ({ skip_block_devices: entries });
@@ -45,4 +51,24 @@ test('a disk that could not be read is neither protected nor free', () => {
   expect(readSkipList(skipping({ serial: 'A' }, { name: '/dev/sda' }))(unread)).toBe(true);
   expect(readSkipList(skipping({ size: '> 5000' }))(unread)).toBe(false);
   expect(readSkipList({})(unread)).toBe(false);
+});
+
+test('an entry for a volume on a volume protects all below, though each names only what is made of it', () => {
+  const disks = [
+    testDisk({ name: '/dev/sda', serial: 'A', holders: ['/dev/md0'] }),
+    testDisk({ name: '/dev/md0', type: 'raid1', holders: ['/dev/md1'] }),
+    testDisk({ name: '/dev/md1', type: 'raid0', wwn: 'c:d' }),
+    testDisk({ name: '/dev/sdb', serial: 'B' }),
+  ];
+  const properties = skipping({ wwn: 'c:d' });
+  expect([...protectedNames(properties, disks)]).toEqual(['/dev/md0', '/dev/md1', '/dev/sda']);
+  expect(unprotected(properties, disks).map(({ name }) => name)).toEqual(['/dev/sdb']);
+  // the volumes would be written through to the disk
+  expect(unprotected(skipping({ serial: 'A' }), disks).map(({ name }) => name)).toEqual(['/dev/sdb']);
+});
+
+test('another entry says enough of a disk that could not be read, here too', () => {
+  const unread = testDisk({ name: '/dev/sda', unread: 'udevadm took longer than 30000 ms' });
+  expect([...protectedNames(skipping({ serial: 'A' }, { name: '/dev/sda' }), [unread])]).toEqual(['/dev/sda']);
+  expect(() => protectedNames(skipping({ serial: 'A' }), [unread])).toThrow('is not known');
 });

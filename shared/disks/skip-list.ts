@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Disk } from '#shared/disks/disk.ts';
 import { type HintTest, parseHints, protects } from '#shared/disks/root-device-hints.ts';
+import { compareDisks } from '#shared/disks/same-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const source = 'properties.skip_block_devices';
@@ -46,19 +47,57 @@ function isNamed(disk: Disk, entries: readonly SkipEntry[]): boolean {
 }
 
 /**
- * What each entry protects among `devices`: pure. A volume goes with its members, so that an entry for a volume protects
- * these too.
+ * What each entry protects among `devices`, in the order of the list: pure. A volume goes with its members, so that an
+ * entry for a volume protects these too, down to the disks.
  * @throws AppError as `readSkipList` and its test.
  */
 export function protectedDevices(
   properties: Readonly<Record<string, unknown>>,
   devices: readonly Disk[],
 ): readonly ProtectedBy[] {
-  return readEntries(properties).map((entry) => {
-    const named = new Set(devices.filter((disk) => isNamed(disk, [entry])).map(({ name }) => name));
-    const members = devices.filter(({ holders }) => holders.some((holder) => named.has(holder)));
-    return { entry: describe(entry), devices: [...new Set([...named, ...members.map(({ name }) => name)])].sort() };
+  const entries = readEntries(properties);
+  const named = devices.filter((disk) => isNamed(disk, entries));
+  return entries.map((entry) => {
+    const own = named.filter((disk) => protects(disk, entry.tests) === true);
+    return {
+      entry: describe(entry),
+      devices: [...new Set(own.flatMap(({ name }) => withMembers(name, devices)))].sort(),
+    };
   });
+}
+
+/** Names of all that the list protects: pure. @throws AppError as `protectedDevices` */
+export function protectedNames(
+  properties: Readonly<Record<string, unknown>>,
+  devices: readonly Disk[],
+): ReadonlySet<string> {
+  return new Set(protectedDevices(properties, devices).flatMap((each) => each.devices));
+}
+
+/**
+ * Devices by which nothing that the list protects can be written: pure. A volume on a protected disk would be written
+ * through to it, and so would another path to the disk.
+ * @throws AppError as `protectedDevices`
+ */
+export function unprotected<D extends Disk>(
+  properties: Readonly<Record<string, unknown>>,
+  devices: readonly D[],
+): readonly D[] {
+  const names = protectedNames(properties, devices);
+  const kept = devices.filter(({ name }) => names.has(name));
+  return devices.filter(
+    (device) =>
+      !withMembers(device.name, devices).some((name) => names.has(name)) &&
+      kept.every((each) => compareDisks(each, device) === 'other'),
+  );
+}
+
+/** Names of a device and of what it is made of, down to the disks. Pure. */
+export function withMembers(device: string, devices: readonly Disk[]): readonly string[] {
+  // a set that grows while it is walked: volumes stand on volumes
+  const found = new Set([device]);
+  for (const name of found) for (const disk of devices) if (disk.holders.includes(name)) found.add(disk.name);
+  return [...found];
 }
 
 /** Entries of which nobody may rely on that they protect something, in words; empty when there are none. */

@@ -154,7 +154,6 @@ export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
     'conductor/nodes/ports/port-store.ts': [1, 'our own rows: a port has one'],
     'conductor/nodes/ports/port.ts': [1, 'any one is refused, and named'],
     'conductor/nodes/ports/report-shared-addresses.ts': [1, 'our own rows: the last of a history'],
-    'conductor/receipts/compose-receipt.ts': [1, 'the entry to show'],
     'shared/disks/choose-root-device.ts': [1, 'sorted; several that fit are refused where a hint means one'],
     'shared/disks/find-os-disks.ts': [1, 'any one is refused, and named'],
     'shared/peers/outbound-url.ts': [2, 'all were judged before'],

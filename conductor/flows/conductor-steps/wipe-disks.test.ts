@@ -202,6 +202,20 @@ describe('before anything is touched, preserving is refused', () => {
     expect(await run()).toMatchObject({ kind: 'done' });
     expect(sent).toMatchObject([{ params: { step: { args: { only: osDisk } } } }]);
   });
+
+  test('nor for the members of a volume on the skip list', async () => {
+    const contents = [{ name: '/dev/md0', type: 'raid1', size: null, label: null }];
+    const { run } = contextWith({
+      preserve: true,
+      result: { erased: [erased('a')], skipped: [disk('b', { reason: preserved })] },
+      moreDisks: [
+        { name: '/dev/sdc', size: 5, baton_contents: contents },
+        { name: '/dev/md0', wwn: 'md-uuid' },
+      ],
+      properties: { skip_block_devices: [{ wwn: 'md-uuid' }] },
+    });
+    expect(await run()).toMatchObject({ kind: 'done' });
+  });
 });
 
 describe('what another conductor has sent for', () => {
@@ -244,6 +258,21 @@ describe('a wipe of all', () => {
     ],
   ])('%s fails', async (_, situation, why) => {
     await expect(contextWith(situation).run()).rejects.toThrow(why);
+  });
+
+  test('believes an agent that leaves the members of a protected array alone', async () => {
+    const contents = [{ name: '/dev/md0', type: 'raid1', size: null, label: null }];
+    const situation: Situation = {
+      moreDisks: [
+        { name: '/dev/sdc', serial: 'C', baton_contents: contents },
+        { name: '/dev/md0', wwn: 'md-uuid' },
+      ],
+      properties: { skip_block_devices: [{ wwn: 'md-uuid' }] },
+      result: { erased: both, skipped: [disk('c', { reason: 'it is on the skip list' })] },
+    };
+    expect(await contextWith(situation).run()).toMatchObject({ kind: 'done' });
+    const { properties: _, ...unlisted } = situation;
+    await expect(contextWith(unlisted).run()).rejects.toThrow('for a reason that the conductor does not see');
   });
 
   test.each<[string, Situation]>([

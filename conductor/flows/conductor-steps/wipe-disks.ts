@@ -97,7 +97,7 @@ async function demandProof(
 /** A wipe of all disks has met every disk that the conductor knows of, and skipped only what the operator excludes. */
 async function requireComplete({ ask, db, node }: StepContext, result: EraseResult): Promise<void> {
   const inventory = await ask(latestInventory(db, node.uuid));
-  const inventoried = inventoriedDisks(inventory?.toMeet ?? [], node.properties);
+  const inventoried = inventoriedDisks(inventory, node.properties);
   requireTrueExcuses(inventoried, result);
   requireAllMet(inventoried, result);
 }

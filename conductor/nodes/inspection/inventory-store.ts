@@ -85,10 +85,17 @@ function missingDisks(before: NodeInventoryRow, inventory: JsonObject): readonly
   return matchDisks(earlier, disksOf(inventory).map(marks)).unmet.map(({ reported }) => reported);
 }
 
-/** What holds data of its own: a disk that reports no size any more is as good as gone, volumes go with their members. */
 function disksOf(inventory: JsonObject): readonly InventoryDisk[] {
-  const disks = InventoryDocument.safeParse(inventory).data?.disks ?? [];
-  return disks.filter(({ name, size }) => size !== 0 && !isNoDisk(name) && !name.startsWith('/dev/md'));
+  return reportedDisks(inventory).filter(holdsData);
+}
+
+function reportedDisks(inventory: JsonObject): readonly InventoryDisk[] {
+  return InventoryDocument.safeParse(inventory).data?.disks ?? [];
+}
+
+/** Data of its own: a disk that reports no size any more is as good as gone, volumes go with their members. */
+function holdsData({ name, size }: InventoryDisk): boolean {
+  return size !== 0 && !isNoDisk(name) && !name.startsWith('/dev/md');
 }
 
 /** By what a disk of an inventory is known again. */
@@ -100,7 +107,7 @@ export interface KnownDisks {
   readonly collectedAt: Date;
   /** `undefined`: nobody has looked for disks. */
   readonly disks: readonly KnownDisk[] | undefined;
-  /** All that may hold data: the disks among them, and those of earlier inventories that are in none since. */
+  /** All that may hold data: some of `disks`, the same objects, and those of earlier inventories that are in none since. */
   readonly toMeet: readonly KnownDisk[];
   /** Storage controllers without a driver, in words: there may be disks behind them. */
   readonly undrivenStorage: readonly string[];
@@ -111,10 +118,12 @@ export async function latestInventory(db: Queryable, nodeUuid: string): Promise<
   const row = await findInventory(db, nodeUuid);
   const inventory = InventoryDocument.safeParse(row?.inventory);
   if (!row || !inventory.success) return undefined;
+  const known = reportedDisks(row.inventory).map((reported) => ({ reported, disk: toKnownDisk(reported) }));
+  const missing = z.array(InventoryDisk).parse(row.missingDisks).map(toKnownDisk);
   return {
     collectedAt: row.collectedAt,
-    disks: inventory.data.disks?.map(toKnownDisk),
+    disks: hasDisks(row.inventory) ? known.map(({ disk }) => disk) : undefined,
     undrivenStorage: inventory.data.baton_undriven_storage ?? [],
-    toMeet: [...disksOf(row.inventory), ...z.array(InventoryDisk).parse(row.missingDisks)].map(toKnownDisk),
+    toMeet: [...known.filter(({ reported }) => holdsData(reported)).map(({ disk }) => disk), ...missing],
   };
 }

@@ -7,7 +7,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
-import { readSkipList } from '#shared/disks/skip-list.ts';
+import { protectedNames } from '#shared/disks/skip-list.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
 
@@ -198,14 +198,14 @@ export function describeWipe({ disks, osDisk, properties }: Machine, preserve: b
       ? ['which disk holds the operating system is not recorded: a wipe that preserves local storage may be refused']
       : [];
   if (disks === undefined) return { wiped: [], kept: [], remarks: [...unknownOs, 'the node was never inspected'] };
-  const skip = skipListOf(properties);
+  const skip = skipListOf(properties, disks);
   const whole = disks.filter(({ type }) => type === 'disk');
   const { pairs, unmet } = matchDisks((osDisk?.disks ?? []).map(marksOf), whole.map(marksOf));
   const ofOs = new Set([...pairs.keys()].map(({ device }) => device));
   const views = whole.map((disk): PlannedDiskView => {
     const { name, serial, wwn, model, sizeBytes } = disk;
     const holdsOs = ofOs.has(name);
-    const kept = skip.isSkipped(disk)
+    const kept = skip.names.has(name)
       ? 'it is on the skip list'
       : preserve && !holdsOs
         ? 'local storage is preserved'
@@ -226,12 +226,12 @@ export function describeWipe({ disks, osDisk, properties }: Machine, preserve: b
   };
 }
 
-function skipListOf(properties: JsonObject) {
+function skipListOf(properties: JsonObject, disks: readonly KnownDisk[]) {
   try {
-    return { isSkipped: readSkipList(properties), remarks: [] };
+    return { names: protectedNames(properties, disks), remarks: [] };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return { isSkipped: () => false, remarks: [`the wipe will be refused: ${errorChain(error)}`] };
+    return { names: new Set<string>(), remarks: [`the wipe will be refused: ${errorChain(error)}`] };
   }
 }
 

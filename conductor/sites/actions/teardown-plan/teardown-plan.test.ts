@@ -99,6 +99,31 @@ test('all disks are wiped but those of the skip list; or the OS disk alone, what
   ]);
 });
 
+test('the members of a volume on the skip list are kept too', () => {
+  const contents = [{ name: '/dev/md0', type: 'raid1', size: null, label: null }];
+  const machine = InventoryDocument.parse({
+    interfaces: [],
+    disks: [
+      { name: '/dev/sda', serial: 'MEMBER', size: 100, baton_contents: contents },
+      { name: '/dev/sdb', serial: 'FREE', size: 100 },
+      { name: '/dev/md0', size: 100, wwn: 'md-uuid' },
+    ],
+  });
+  const wanted = {
+    disks: (machine.disks ?? []).map(toKnownDisk),
+    osDisk,
+    properties: { skip_block_devices: [{ wwn: 'md-uuid' }] },
+  };
+  expect(serials(describeWipe(wanted, false))).toEqual([['FREE'], ['MEMBER: it is on the skip list']]);
+});
+
+test('a skip list of which it is not known whether it names a disk is a remark', () => {
+  const unread = known.map((disk) => ({ ...disk, serial: null, unread: 'udevadm took longer than 30000 ms' }));
+  expect(describeWipe({ disks: unread, osDisk, properties }, false).remarks).toContainEqual(
+    expect.stringContaining('the wipe will be refused: whether properties.skip_block_devices[0]'),
+  );
+});
+
 test('what is not known is said', () => {
   expect(describeWipe({ disks: undefined, osDisk: null, properties: {} }, true).remarks).toEqual([
     expect.stringContaining('is not recorded'),
