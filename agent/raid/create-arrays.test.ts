@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createArrays } from '#agent/raid/create-arrays.ts';
 import { type RaidMachine, raidMachine } from '#agent/raid/testing/raid-machine.ts';
-import { silentLog } from '#shared/log.ts';
+import { createLog, silentLog } from '#shared/log.ts';
 
 const config = {
   logical_disks: [
@@ -14,11 +14,16 @@ const config = {
 } as const;
 const target = { logical_disks: [...config.logical_disks] };
 
-function create(machine: RaidMachine, deleteExisting = false, wanted: Parameters<typeof createArrays>[1] = target) {
+function create(
+  machine: RaidMachine,
+  deleteExisting = false,
+  wanted: Parameters<typeof createArrays>[1] = target,
+  { log = silentLog, properties = {} } = {},
+) {
   const context = {
     run: machine.run,
-    log: silentLog,
-    node: { uuid: 'n', properties: {}, instance_info: {}, driver_internal_info: {} },
+    log,
+    node: { uuid: 'n', properties, instance_info: {}, driver_internal_info: {} },
     reportProgress: () => undefined,
     writtenImage: { current: undefined },
   };
@@ -176,4 +181,32 @@ test('an array that can not be made is told with its members', async () => {
     message: 'create RAID 0 "md1" of /dev/vda2, /dev/vdb2',
     cause: expect.objectContaining({ code: 'command_failed' }),
   });
+});
+
+test('an entry of the skip list that names nothing is told once, also where arrays are deleted first', async () => {
+  const machine = raidMachine(['/dev/vda', '/dev/vdb']);
+  await create(machine);
+  machine.arrays = machine.arrays.map((array) => ({ ...array, working: 1 }));
+  const changes = machine.changes.length;
+  const reported: { readonly line: string; readonly after: number }[] = [];
+  const write = (line: string) => void reported.push({ line, after: machine.changes.length });
+  const log = createLog({ component: 'test', level: 'warn', only: { write } });
+  const properties = { skip_block_devices: [{ name: '/dev/vdq' }] };
+  // the disks of this machine can't be opened
+  await create(machine, true, target, { log, properties }).catch(() => undefined);
+  expect(machine.changes.length).toBeGreaterThan(changes);
+  expect(reported).toEqual([{ line: expect.stringContaining('names no disk of this machine'), after: changes }]);
+});
+
+test('the arrays are there before the disks are listed: the skip list may name one', async () => {
+  const machine = raidMachine(['/dev/vda', '/dev/vdb']);
+  const lines: string[] = [];
+  const run: RaidMachine['run'] = (...call) => {
+    lines.push([call[0], ...call[1]].join(' '));
+    return machine.run(...call);
+  };
+  await create({ ...machine, run });
+  const first = (start: string) => lines.findIndex((line) => line.startsWith(start));
+  expect(first('mdadm --assemble')).toBeGreaterThan(-1);
+  expect(first('mdadm --assemble')).toBeLessThan(first('lsblk'));
 });

@@ -33,8 +33,9 @@ export async function createArrays(
 ): Promise<readonly MdArray[]> {
   const { run, log, node, reportProgress } = context;
   reportProgress({ phase: 'looking for RAID' });
-  const plan = planRaid(config, await listRaidDisks(run, node), { bootMode, diskLabel: readDiskLabel(node) });
+  // before the disks are listed: the skip list may name an array, and protects its members then
   await assembleArrays(run);
+  const plan = planRaid(config, await listRaidDisks(run, node, log), { bootMode, diskLabel: readDiskLabel(node) });
   let found = await look(run, plan);
   const there = matchRaid(plan, found.tables, found.arrays);
   if (there) {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { deleteArrays, stopArraysOn } from '#agent/raid/delete-arrays.ts';
 import { raidMachine } from '#agent/raid/testing/raid-machine.ts';
 import type { MdArray } from '#agent/storage/mdadm.ts';
-import { silentLog } from '#shared/log.ts';
+import { createLog, silentLog } from '#shared/log.ts';
 
 const array = (device: string, ...members: string[]): MdArray => ({
   device,
@@ -103,4 +103,26 @@ test('RAID is removed from all disks, and only disks of RAID are wiped', async (
   );
   expect(heads).toEqual(['\0\0\0\0', '\0\0\0\0', 'boot']);
   await rm(folder, { recursive: true });
+});
+
+test('an entry of the skip list that names nothing is told once, before anything changes', async () => {
+  const machine = raidMachine([]);
+  machine.arrays = [array('/dev/md0')];
+  const reported: string[] = [];
+  const log = createLog({ component: 'test', only: { write: (line) => void reported.push(line) } });
+  const properties = { skip_block_devices: [{ name: '/dev/sdq' }, { name: '/dev/md0' }] };
+  const node = { uuid: 'n', properties, instance_info: {}, driver_internal_info: {} };
+  const context = {
+    run: machine.run,
+    log,
+    node,
+    reportProgress: () => undefined,
+    writtenImage: { current: undefined },
+  };
+  await deleteArrays(context);
+  expect(reported).toEqual([expect.stringContaining('{\\"name\\":\\"/dev/sdq\\"} names no disk of this machine')]);
+  expect(machine.changes).toEqual([]);
+  // for a caller that has told it
+  await deleteArrays(context, () => true);
+  expect(reported).toHaveLength(1);
 });

@@ -85,23 +85,24 @@ function isOn(device: string, disks: ReadonlySet<string>): boolean {
 /**
  * Removes software RAID: stops all arrays on the machine's disks but those on the skip list, and wipes the disks that
  * held members and nothing else.
- * @param isWanted which of these disks count; all by default
+ * @param isWanted which of these disks count, for a caller that has listed them; all by default
  * @throws AppError `storage_error` naming the array or disk; with arrays or members still there at the end.
  */
 export async function deleteArrays(
   context: Pick<AgentContext, 'run' | 'log' | 'node' | 'reportProgress' | 'writtenImage'>,
-  isWanted: (disk: Disk) => boolean = () => true,
+  isWanted?: (disk: Disk) => boolean,
 ): Promise<{ readonly arrays: readonly string[]; readonly disks: readonly string[] }> {
   const { run, log, reportProgress } = context;
   reportProgress({ phase: 'deleting RAID' });
   await assembleArrays(run);
-  const disks = (await listRaidDisks(run, context.node)).filter(isWanted);
+  const list = async (log?: Log) => (await listRaidDisks(run, context.node, log)).filter(isWanted ?? (() => true));
+  const disks = await list(isWanted ? undefined : log);
   // before members lose their superblocks: a disk may be a member as a whole
   const members = new Set((await readArrays(run)).flatMap((array) => array.members));
   context.writtenImage.current = undefined;
   const arrays = await stopArraysOn(run, disks, log);
   const wiped: string[] = [];
-  for (const disk of (await listRaidDisks(run, context.node)).filter(isWanted)) {
+  for (const disk of await list()) {
     if (!members.has(disk.name) && !isRaidOnly(await readDiskTable(run, disk.name))) continue;
     log.info({ disk: disk.name }, 'wiping a disk of RAID members');
     await wipeDisk(run, disk);

@@ -3,7 +3,8 @@ import { volumeName } from '#agent/raid/plan-raid.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import type { MdArray } from '#agent/storage/mdadm.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
-import { readSkipList, unprotected } from '#shared/disks/skip-list.ts';
+import { findUnmetEntries, readSkipList, unprotected } from '#shared/disks/skip-list.ts';
+import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import { isRaidCandidate, type LogicalDisk, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
@@ -58,10 +59,17 @@ export function describeRaid(
 /**
  * The disks that RAID may be made of or removed from, by name: not those on the skip list, nor what can be pulled out,
  * is read-only or has no medium.
+ * @param log where entries of the skip list that name nothing are told; absent where it was done before
  * @throws AppError as `listBlockDevices` and `readSkipList`
  */
-export async function listRaidDisks(run: Run, node: Pick<CommandNode, 'properties'>): Promise<readonly BlockDevice[]> {
+export async function listRaidDisks(
+  run: Run,
+  node: Pick<CommandNode, 'properties'>,
+  log?: Log,
+): Promise<readonly BlockDevice[]> {
   readSkipList(node.properties);
   await waitForUdev(run);
-  return unprotected(node.properties, await listBlockDevices(run)).filter(isRaidCandidate);
+  const devices = await listBlockDevices(run);
+  for (const warning of findUnmetEntries(node.properties, devices)) log?.warn(warning);
+  return unprotected(node.properties, devices).filter(isRaidCandidate);
 }

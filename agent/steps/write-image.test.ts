@@ -9,7 +9,7 @@ import { digestHead, type WrittenImage } from '#agent/image/written-image.ts';
 import { writeImageStep } from '#agent/steps/write-image.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { silentLog } from '#shared/log.ts';
+import { createLog, silentLog } from '#shared/log.ts';
 import { argsInfo, parseStepArgs } from '#shared/steps/define-step.ts';
 
 const sha256 = 'a'.repeat(64);
@@ -33,6 +33,7 @@ async function runStep(
   last?: WrittenImage,
   lsblk: object = disk,
   imagePolicy: ImagePolicy = {},
+  { log = silentLog, properties = {} } = {},
 ) {
   const commands: string[] = [];
   const context: AgentContext = {
@@ -44,9 +45,9 @@ async function runStep(
       throw new AppError('command_failed', `${command} is not there`);
     },
     clock: { ...systemClock, sleep: () => Promise.resolve() },
-    log: silentLog,
+    log,
     signal: new AbortController().signal,
-    node: { uuid: 'n', properties: {}, instance_info: {}, driver_internal_info: {} },
+    node: { uuid: 'n', properties, instance_info: {}, driver_internal_info: {} },
     reportProgress: () => undefined,
     imagePolicy,
     writtenImage: { current: last },
@@ -69,6 +70,16 @@ test('the same image is not written twice in one boot', async () => {
     kind: 'done',
     output: `image (disk.raw) already present on device ${device} root_uuid=0x12345678`,
   });
+  expect(commands).not.toContain('wipefs');
+});
+
+test('an entry of the skip list that names nothing is told before a disk is chosen', async () => {
+  const reported: string[] = [];
+  const log = createLog({ component: 'test', only: { write: (line) => void reported.push(line) } });
+  const properties = { skip_block_devices: [{ name: '/dev/sdq' }, { name: device }] };
+  const { outcome, commands } = await runStep({ image_info: info }, undefined, disk, {}, { log, properties });
+  expect(reported).toEqual([expect.stringContaining('{\\"name\\":\\"/dev/sdq\\"} names no disk of this machine')]);
+  expect(outcome).toMatchObject({ message: expect.stringContaining('it is on the skip list') });
   expect(commands).not.toContain('wipefs');
 });
 

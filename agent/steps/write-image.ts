@@ -15,6 +15,7 @@ import { assembleForNode } from '#agent/raid/run-raid-step.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
+import { findUnmetEntries } from '#shared/disks/skip-list.ts';
 import type { ImageInfo } from '#shared/in-band/image-info.ts';
 import { WriteImageArgs } from '#shared/in-band/step-args.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
@@ -45,7 +46,9 @@ export const writeImageStep = defineStep<AgentContext, z.infer<typeof WriteImage
     context.reportProgress({ phase: 'choosing root device' });
     await assembleForNode(context.run, context.node);
     await waitForUdev(context.run);
-    const device = chooseRootDevice(await listBlockDevices(context.run), context.node);
+    const devices = await listBlockDevices(context.run);
+    for (const warning of findUnmetEntries(context.node.properties, devices)) context.log.warn(warning);
+    const device = chooseRootDevice(devices, context.node);
     if (drive) checkMountable(drive, device);
     const { image, verb } = isPartitionImage(info)
       ? await writePartitions(context, device, info, checksum, drive)

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  findUnmetEntries,
   protectedDevices,
   protectedNames,
   readSkipList,
@@ -71,4 +72,13 @@ test('another entry says enough of a disk that could not be read, here too', () 
   const unread = testDisk({ name: '/dev/sda', unread: 'udevadm took longer than 30000 ms' });
   expect([...protectedNames(skipping({ serial: 'A' }, { name: '/dev/sda' }), [unread])]).toEqual(['/dev/sda']);
   expect(() => protectedNames(skipping({ serial: 'A' }), [unread])).toThrow('is not known');
+});
+
+test('an entry that may name a disk which could not be read is not said to name none', () => {
+  const unread = testDisk({ name: '/dev/sda', unread: 'udevadm took longer than 30000 ms' });
+  const properties = skipping({ serial: 'A' }, { name: '/dev/sdz' });
+  expect(findUnmetEntries(properties, [unread])).toEqual([
+    'properties.skip_block_devices[1] {"name":"/dev/sdz"} names no disk of this machine: nothing is protected by it',
+  ]);
+  expect(() => findUnmetEntries(skipping({}), [])).toThrow('skip_block_devices[0] is empty');
 });

@@ -102,9 +102,24 @@ export function withMembers(device: string, devices: readonly Disk[]): readonly 
 
 /** Entries of which nobody may rely on that they protect something, in words; empty when there are none. */
 export function warnOfUnmetEntries(protection: readonly ProtectedBy[]): readonly string[] {
-  return protection
-    .filter(({ devices }) => devices.length === 0)
-    .map(({ entry }) => `${entry} names no disk of this machine: nothing is protected by it`);
+  return protection.filter(({ devices }) => devices.length === 0).map(({ entry }) => warnOfNothing(entry));
+}
+
+/**
+ * The same of these devices: pure. An entry that may name a disk which could not be read is no such.
+ * @throws AppError `invalid_argument` or `not_supported` naming the entry.
+ */
+export function findUnmetEntries(
+  properties: Readonly<Record<string, unknown>>,
+  devices: readonly Disk[],
+): readonly string[] {
+  return readEntries(properties)
+    .filter(({ tests }) => devices.every((device) => protects(device, tests) === false))
+    .map((entry) => warnOfNothing(describe(entry)));
+}
+
+function warnOfNothing(entry: string): string {
+  return `${entry} names no disk of this machine: nothing is protected by it`;
 }
 
 function readEntries(properties: Readonly<Record<string, unknown>>): readonly SkipEntry[] {
