@@ -1,5 +1,6 @@
 import { deleteBootEntry, parseBootEntries } from '#agent/boot/efibootmgr.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { type PersonPattern, personPattern } from '#shared/person-pattern.ts';
 import type { Run } from '#shared/process/run.ts';
 
 /** A loader's file on a partition: what an installed system puts there, and no firmware's own entry has. */
@@ -28,9 +29,9 @@ export async function cleanBootEntries(run: Run, patterns?: readonly string[]): 
   return matching.map(({ label }) => label);
 }
 
-function compile(pattern: string, field: string): RegExp {
+function compile(pattern: string, field: string): PersonPattern {
   try {
-    return new RegExp(pattern, 'i');
+    return personPattern(pattern, 'i');
   } catch (cause) {
     throw new AppError('invalid_argument', `${field} is not a valid regular expression: ${JSON.stringify(pattern)}`, {
       cause,

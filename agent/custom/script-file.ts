@@ -2,6 +2,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
+import { personPattern } from '#shared/person-pattern.ts';
 import { diskLosses, longestHoldSeconds, stepInterfaces } from '#shared/wire/step.ts';
 
 /** Names that are variables of a shell too: `text` is given as `$BATON_ARG_TEXT`. */
@@ -77,7 +78,12 @@ function valueSchema(arg: ScriptArg): z.ZodType {
 
 function textSchema({ enum: values, pattern }: Extract<ScriptArg, { readonly type: 'string' }>): z.ZodType {
   const matching =
-    pattern === undefined ? text : text.regex(new RegExp(`^(?:${pattern})$`, 'u'), `it must match ${pattern}`);
+    pattern === undefined
+      ? text
+      : text
+          .refine(personPattern(whole(pattern), 'u').test, `it must match ${pattern}`)
+          // told to the conductor
+          .meta({ pattern: whole(pattern) });
   // told to the conductor, as far as JSON Schema can tell it
   return values === undefined
     ? matching
@@ -86,9 +92,14 @@ function textSchema({ enum: values, pattern }: Extract<ScriptArg, { readonly typ
         .refine((value) => values.includes(value), `it must be one of ${values.join(', ')}`);
 }
 
+function whole(pattern: string): string {
+  return `^(?:${pattern})$`;
+}
+
 function isPattern(pattern: string): boolean {
   try {
-    return new RegExp(pattern, 'u') instanceof RegExp;
+    personPattern(pattern, 'u');
+    return true;
   } catch {
     return false;
   }

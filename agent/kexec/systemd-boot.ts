@@ -3,6 +3,7 @@ import { notUnderstood } from '#agent/kexec/grub-script.ts';
 import { type LoaderEntry, readLoaderEntries } from '#agent/kexec/loader-entries.ts';
 import { listImageNames, readImagePart, readImageText, sizeOfImageFile } from '#agent/kexec/read-image-file.ts';
 import { peHeadBytes, readSections } from '#agent/kexec/unified-image.ts';
+import { personPattern } from '#shared/person-pattern.ts';
 
 /** What systemd-boot finds on one file system. */
 export interface SystemdBootFiles {
@@ -159,5 +160,5 @@ function matches(id: string, pattern: string): boolean {
     .replace(/[.+^${}()|/]/g, '\\$&')
     .replaceAll('*', '.*')
     .replaceAll('?', '.');
-  return new RegExp(`^${source}$`, 'i').test(id);
+  return personPattern(`^${source}$`, 'i').test(id);
 }

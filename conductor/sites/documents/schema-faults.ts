@@ -1,11 +1,11 @@
 import type { ErrorObject } from 'ajv';
 import draft4 from 'ajv-draft-04';
 import { z } from 'zod';
-import { runWithin } from '#conductor/kernel/run-within.ts';
 import { expected } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site-report.ts';
 import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
 import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site.ts';
+import { runWithin } from '#shared/run-within.ts';
 import { nameSome, nearestWord } from '#shared/words.ts';
 
 /** Names and values that are shown in tables and on terminals. */

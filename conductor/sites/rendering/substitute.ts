@@ -1,8 +1,9 @@
-import { runWithin } from '#conductor/kernel/run-within.ts';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import { type Destination, RenderError, type Source } from '#conductor/sites/rendering/deckhand-metadata.ts';
 import { parseJsonPath, valueAt, withValueAt } from '#conductor/sites/rendering/json-path.ts';
 import { isMapping } from '#conductor/sites/site.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { type PersonPattern, personPattern } from '#shared/person-pattern.ts';
 
 /**
  * The part of a source's text that `src.pattern` finds; the value itself without pattern, and where it isn't found. Pure.
@@ -76,7 +77,6 @@ function replaceIn(value: unknown, levels: number, change: (text: string) => str
 }
 
 const longestText = 1024 ** 2;
-const milliseconds = 500;
 
 /**
  * The text with the value in place of each match of the pattern, a regular expression; `undefined` without any. The value
@@ -129,22 +129,18 @@ function search<Found>(
   find: (matcher: RegExp) => readonly Found[],
   flags: 'g' | '',
 ): readonly Found[] {
-  const matcher = compile(pattern, flags);
-  // nothing in it to go back over: no need for the machinery below, which takes a thread
-  if (!/[*+?{(|]/.test(pattern)) return find(matcher);
-  const found: { matches?: readonly Found[] } = {};
-  const hasEnded = runWithin(milliseconds, () => {
-    found.matches = find(matcher);
-  });
-  if (!hasEnded || found.matches === undefined) {
+  const compiled = compile(pattern, flags);
+  try {
+    return compiled.look(find);
+  } catch (cause) {
+    if (!(cause instanceof AppError)) throw cause;
     throw new RenderError('InvalidPattern', `pattern ${JSON.stringify(pattern)} takes too long to be searched for`);
   }
-  return found.matches;
 }
 
-function compile(pattern: string, flags: 'g' | ''): RegExp {
+function compile(pattern: string, flags: string): PersonPattern {
   try {
-    return new RegExp(fromPython(pattern), flags);
+    return personPattern(fromPython(pattern), flags);
   } catch {
     const message = `pattern ${JSON.stringify(pattern)} is not a regular expression that Baton can read`;
     throw new RenderError('InvalidPattern', message);

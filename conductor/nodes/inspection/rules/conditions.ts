@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { fillIn, type RuleSubject, textOf } from '#conductor/nodes/inspection/rules/fill-in.ts';
 import { itemsOf, type RuleCall, type Signature } from '#conductor/nodes/inspection-rule.ts';
+import { personPattern } from '#shared/person-pattern.ts';
 
 type Given = Readonly<Record<string, unknown>>;
 
@@ -74,7 +75,7 @@ function withRegex(whole: (regex: string) => string) {
 
 function regexFault(regex: string): string | undefined {
   try {
-    new RegExp(regex, 'u').test('');
+    personPattern(regex, 'u');
     return undefined;
   } catch (error) {
     return (error as Error).message;
