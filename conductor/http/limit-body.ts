@@ -136,8 +136,13 @@ function hasBody({ req }: Context): boolean {
   return req.method !== 'GET' && req.method !== 'HEAD';
 }
 
+/** @param path of a rule, `/v1/nodes/{node}` */
+export function rowOfPath(path: string): BodyRow {
+  return bodyRows.get(path) ?? usual;
+}
+
 function rowOf(rule: AccessRule | undefined): BodyRow {
-  return bodyRows.get(rule?.path ?? '') ?? usual;
+  return rowOfPath(rule?.path ?? '');
 }
 
 /** Others go on between the parts of a large body. */

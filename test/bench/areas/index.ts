@@ -5,6 +5,7 @@ import { bootArea } from '#test/bench/areas/boot.ts';
 import { chunksArea } from '#test/bench/areas/chunks.ts';
 import { conductorArea } from '#test/bench/areas/conductor.ts';
 import { deploysArea } from '#test/bench/areas/deploys.ts';
+import { doorsArea } from '#test/bench/areas/doors.ts';
 import { eventsArea } from '#test/bench/areas/events.ts';
 import { failoverArea } from '#test/bench/areas/failover.ts';
 import { fleetArea } from '#test/bench/areas/fleet.ts';
@@ -34,6 +35,7 @@ export const areas: readonly Area[] = [
   chunksArea,
   swarmArea,
   hostileArea,
+  doorsArea,
   failoverArea,
   fleetArea,
   eventsArea,
