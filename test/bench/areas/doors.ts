@@ -66,7 +66,7 @@ const ordinaryRule = JSON.stringify({
 });
 const hostileReport = JSON.stringify({
   inventory: {
-    interfaces: [{ name: 'eth0', mac_address: '52:54:00:00:00:77' }],
+    interfaces: [{ name: 'eth0', mac_address: '52:54:00:00:00:77', ipv4_address: '192.0.2.77' }],
     memory: { physical_mb: 2048 },
     disks: [],
     system_vendor: { product_name: 'PowerEdge '.repeat(30_000) },
