@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
-import type { ApiApp } from '#conductor/http/define-routes.ts';
 import { bodyRows } from '#conductor/http/limit-body.ts';
-import type { Caller } from '#conductor/kernel/caller.ts';
-import { type ApiDocument, type Door, doorsOf } from '#test/support/door-bodies.ts';
+import { type ApiDocument, doorsOf } from '#test/support/door-bodies.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 /** What a request costs is bounded at every door: its depth, the number of its values, and the answer to what is refused. */
@@ -12,7 +10,7 @@ let api: TestApi;
 let document: ApiDocument;
 let operations: readonly { readonly method: string; readonly path: string }[];
 beforeAll(async () => {
-  api = await openTestApi({ settings: { BATON_DISCOVERY: 'true' } });
+  api = await openTestApi({ settings: { BATON_DISCOVERY: 'true', BATON_PUBLIC_FAILURES_PER_SECOND: '10000' } });
   document = (await api.call('GET', '/openapi.json', undefined, '')).body as unknown as ApiDocument;
   operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, { requestBody }]) =>
@@ -34,51 +32,28 @@ test('a port for what boots reads no bodies', () => {
 
 const headers = { 'Content-Type': 'application/json', 'X-OpenStack-Ironic-API-Version': '1.96' };
 
-/** Where a door is not as it must be; `undefined` = it is. */
-async function faultOf(app: ApiApp, { method, path }: Pick<Door, 'method' | 'path'>, body: string) {
-  const answer = await app.request(`http://api.example${path}`, { method, body, headers });
-  const text = await answer.text();
-  // seed 001 answers a step on a cluster that is not there as a failed one
-  const isKnown = answer.status === 500 && text.includes('NoKubernetesCluster');
-  return (answer.status < 500 || isKnown) && text.length < 40_000
-    ? undefined
-    : `${answer.status}, ${text.length} characters: ${text.slice(0, 200)}`;
-}
-
-test('every operation bears the largest bodies that its row allows, and refuses more in a few words', {
+test('every operation refuses in a few words what is above its row, and says which limit it is', {
   timeout: 600_000,
 }, async () => {
   const doors = doorsOf(document);
   expect(doors.length).toBeGreaterThan(90);
-  await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1' });
   const app = createApp(api.context);
-  for (const door of doors)
-    for (const [what, body] of Object.entries(door.bodies))
-      expect([door.method, door.path, what, await faultOf(app, door, body)]).toEqual([
-        door.method,
-        door.path,
+  for (const { method, path, tooMuch } of doors) {
+    // the walk of all doors sends longer ones
+    for (const { what, body, refusal } of tooMuch.filter(
+      (each) => each.body.length < 1_200_000 && each.what !== 'many more values',
+    )) {
+      const answer = await app.request(`http://api.example${path}`, { method, body, headers });
+      const text = await answer.text();
+      expect([method, path, what, answer.status, text.length < 2_000, text.slice(0, 500)]).toEqual([
+        method,
+        path,
         what,
-        undefined,
+        what === 'more bytes' ? 413 : 400,
+        true,
+        expect.stringContaining(refusal),
       ]);
-});
-
-test.each([
-  ['nobody', undefined],
-  ['a reader', { user: 'r', role: 'reader', project: undefined }],
-  ['a member', { user: 'm', role: 'member', project: undefined }],
-  ['a member of a project', { user: 'm', role: 'member', project: 'p' }],
-  ['an administrator of a project', { user: 'a', role: 'admin', project: 'p' }],
-] satisfies [string, Caller | undefined][])('the same for %s', { timeout: 600_000 }, async (_, unproven) => {
-  const auth = { ...api.context.auth, unproven };
-  const app = createApp({ ...api.context, auth });
-  for (const door of doorsOf(document)) {
-    for (const what of ['as many objects', 'as many unknown fields'])
-      expect([door.method, door.path, what, await faultOf(app, door, door.bodies[what] ?? '')]).toEqual([
-        door.method,
-        door.path,
-        what,
-        undefined,
-      ]);
+    }
   }
 });
 

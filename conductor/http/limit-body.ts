@@ -24,7 +24,7 @@ export const bodyRows: ReadonlyMap<string, BodyRow> = new Map<string, BodyRow>([
   ['/v1/continue_inspection', peerLimits.inventory],
   ['/api/v1.0/configdocs/{collection}', { ...usual, bytes: 64 * mebibyte, isYaml: true }],
   ['/api/v1.0/plugins', { ...usual, bytes: 4 * mebibyte }],
-  ['/api/v1.0/revisions/{revision}/tags/{tag}', { ...usual, bytes: 16 * kibibyte }],
+  ['/api/v1.0/revisions/{revision}/tags/{tag}', { bytes: 16 * kibibyte, depth: 8, values: 1_000 }],
 ]);
 /** Heartbeats and reports are smaller, and are not held up by others. */
 const smallBytes = 64 * kibibyte;
