@@ -34,6 +34,8 @@ type ByInterface<Value> = Readonly<Partial<Record<InterfaceKind, Value>>>;
 export interface DriverDefinition<Options extends object = object> {
   readonly name: string;
   readonly fields: Readonly<Record<string, DriverField>>;
+  /** What is wrong with a field's value by itself, as it is written to a node: neither files nor the BMC are asked. */
+  readonly fieldFault?: (field: string, value: unknown) => string | undefined;
   /** Where the BMC is, and who calls: fields. Absent where there is no BMC. */
   readonly bmc?: { readonly address: string; readonly username: string; readonly password: string };
   /** Names that its nodes may have in place of what every driver has (`nodes/node-interfaces.ts`), the default first. */

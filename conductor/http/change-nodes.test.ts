@@ -157,3 +157,27 @@ test('fake hardware is deployed by an agent when told so, until it gets another 
   expect(reset.body).toMatchObject({ deploy_interface: 'direct' });
   expect((await patch(uuid, [add('/deploy_interface', 'fake')])).fault).toContain("no deploy interface 'fake'");
 });
+
+test.each([
+  ['/driver_info/deploy_boot', 'warp', 'driver_info.deploy_boot: it must be reboot, kexec or auto'],
+  ['/instance_info/deploy_boot', 7, 'instance_info.deploy_boot: it must be reboot, kexec or auto'],
+  ['/driver_info/redfish_verify_ca', 'maybe', 'driver_info.redfish_verify_ca: must be true, false or the path'],
+  ['/driver_info/virtual_media_verify_ca', '', 'driver_info.virtual_media_verify_ca: must be true, false or the path'],
+  ['/driver_info/redfish_auth_type', 'magic', 'driver_info.redfish_auth_type: must be basic, session or auto'],
+  ['/driver_info/redfish_tls_minimum_version', '1.0', 'driver_info.redfish_tls_minimum_version: must be one of 1.1'],
+  ['/driver_info/redfish_address', 'ftp://192.0.2.1', 'driver_info.redfish_address: must be scheme and authority'],
+])('%s = %j is refused where it is written', async (path, value, fault) => {
+  const [, document = '', field = ''] = path.split('/');
+  const uuid = await create({ driver: 'redfish' });
+  expect(await patch(uuid, [add(path, value)])).toMatchObject({ status: 400, fault: expect.stringContaining(fault) });
+  const enrolled = await api.call('POST', '/v1/nodes', { driver: 'redfish', [document]: { [field]: value } });
+  expect(enrolled).toMatchObject({ status: 400, fault: expect.stringContaining(fault) });
+});
+
+test('a wrong value that a node has already does not stand in the way of others, nor do null and files', async () => {
+  const uuid = await create({ driver: 'redfish' });
+  await updateNode(api.context.db, uuid, { driverInfo: { redfish_verify_ca: 'maybe', deploy_boot: 'warp' } });
+  expect((await patch(uuid, [add('/extra/a', 1), add('/driver_info/redfish_auth_type', null)])).status).toBe(200);
+  expect((await patch(uuid, [add('/driver_info/redfish_verify_ca', '/etc/not/there.pem')])).status).toBe(200);
+  expect((await patch(uuid, [add('/driver_info/redfish_verify_ca', 'False')])).status).toBe(200);
+});

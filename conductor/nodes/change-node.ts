@@ -9,7 +9,7 @@ import { type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import { type InterfaceKind, interfaceKinds, nodeFaults } from '#conductor/model/node-words.ts';
 import type { NodesContext, Nudging } from '#conductor/nodes/context.ts';
-import { refuseUnknownKeys } from '#conductor/nodes/driver-info.ts';
+import { refuseUnknownKeys, refuseWrongValues } from '#conductor/nodes/driver-info.ts';
 import { followNodeChange, forgetAllocation } from '#conductor/nodes/node-allocation.ts';
 import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { requireUnowned } from '#conductor/nodes/node-guards.ts';
@@ -80,7 +80,9 @@ export async function createNode(
     );
   }
   checkName(description.name, version);
-  refuseUnknownKeys(driver, description.driver_info ?? {});
+  const documents = { driverInfo: description.driver_info ?? {}, instanceInfo: description.instance_info ?? {} };
+  refuseUnknownKeys(driver, documents.driverInfo);
+  refuseWrongValues(driver, documents);
   const wanted = { driver, conductorGroup: description.conductor_group ?? '' };
   await lookForConductor(context, wanted);
   requireKnownGroup(context, wanted);

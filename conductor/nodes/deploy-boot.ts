@@ -28,7 +28,8 @@ export function deployBootOf({ instanceInfo, driverInfo }: Pick<NodeRow, 'instan
   );
 }
 
-function readDeployBoot(place: string, document: NodeRow['instanceInfo']): DeployBoot | undefined {
+/** @throws AppError `invalid_argument` for a value that no deploy understands */
+export function readDeployBoot(place: string, document: NodeRow['instanceInfo']): DeployBoot | undefined {
   const value = document['deploy_boot'] ?? undefined;
   const known = deployBoots.find((each) => each === value);
   if (known !== value) throw new AppError('invalid_argument', `${place}.deploy_boot: it must be reboot, kexec or auto`);

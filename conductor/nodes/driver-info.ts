@@ -1,5 +1,6 @@
 import { drivers, findDriver } from '#conductor/drivers/driver-table.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { readDeployBoot } from '#conductor/nodes/deploy-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { didYouMean } from '#shared/words.ts';
 
@@ -84,6 +85,29 @@ export function refuseUnknownKeys(
     `driver_info: '${key}' is not known${didYouMean(key, [...own, ...knownKeys])}; ${driver} reads ${own.join(', ')}. ` +
       'Notes about a node belong in extra.',
   );
+}
+
+type Documents = Pick<NodeRow, 'driverInfo' | 'instanceInfo'>;
+
+/**
+ * Checks what can be told by the value alone; the rest is found when the node is validated.
+ * @param before as it is stored: a value that stays the same is not checked
+ * @throws AppError `invalid_argument` naming the field and what would be right.
+ */
+export function refuseWrongValues(
+  driver: string,
+  after: Documents,
+  before: Documents = { driverInfo: {}, instanceInfo: {} },
+): void {
+  const isNew = (document: keyof Documents, key: string): boolean =>
+    JSON.stringify(after[document][key]) !== JSON.stringify(before[document][key]);
+  if (isNew('instanceInfo', 'deploy_boot')) readDeployBoot('instance_info', after.instanceInfo);
+  if (isNew('driverInfo', 'deploy_boot')) readDeployBoot('driver_info', after.driverInfo);
+  const definition = findDriver(driver);
+  for (const [key, value] of Object.entries(after.driverInfo)) {
+    const fault = isNew('driverInfo', key) ? definition?.fieldFault?.(key, value ?? undefined) : undefined;
+    if (fault && value !== null) throw new AppError('invalid_argument', `driver_info.${key}: ${fault}`);
+  }
 }
 
 /** What a node needs before it can be managed and allocated: `driver_info/ipmi_password`, `resource_class`. Pure. */

@@ -4,7 +4,7 @@ import { applyJsonPatch, type JsonPatch, parsePatched, patchRoots } from '#condu
 import { keepMasked } from '#conductor/kernel/secrets/mask-document.ts';
 import { interfaceKinds, nodeFaults } from '#conductor/model/node-words.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
-import { refuseUnknownKeys, requireLoginForNewAddress } from '#conductor/nodes/driver-info.ts';
+import { refuseUnknownKeys, refuseWrongValues, requireLoginForNewAddress } from '#conductor/nodes/driver-info.ts';
 import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import {
   checkInterface,
@@ -78,6 +78,7 @@ export function planNodePatch(
   checkInstance(filled.instance_uuid, node);
   checkClass(filled.resource_class, node);
   refuseUnknownKeys(after.driver, filled.driver_info, node.driverInfo);
+  refuseWrongValues(after.driver, { driverInfo: filled.driver_info, instanceInfo: filled.instance_info }, node);
   checkReasons(patch, after);
   checkFlags(filled, node);
   const change = { ...changedColumns(node, filled), ...maintenanceChange(patch, node, filled) };

@@ -272,7 +272,7 @@ test('auto is kexec where the last machine of its model has gone so; a trait is 
 });
 
 test('another value is refused', async () => {
-  await choose('maybe');
-  const answer = await operator.provision(name, 'active').catch((error: unknown) => String(error));
-  expect(String(answer)).toContain('instance_info.deploy_boot: it must be reboot, kexec or auto');
+  const fault = ': it must be reboot, kexec or auto';
+  await expect(choose('maybe')).rejects.toThrow(`instance_info.deploy_boot${fault}`);
+  await expect(choose('maybe', 'driver_info')).rejects.toThrow(`driver_info.deploy_boot${fault}`);
 });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { fieldText } from '#conductor/drivers/call-deadline.ts';
 import type { DriverField } from '#conductor/drivers/driver-definition.ts';
+import { fieldFaultBy } from '#conductor/drivers/field-fault.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 import { isHost } from '#shared/peers/is-host.ts';
@@ -130,6 +131,8 @@ const DriverInfo = z.looseObject({
   ipmi_transit_address: byte,
 });
 type DriverInfo = z.infer<typeof DriverInfo>;
+
+export const ipmiFieldFault = fieldFaultBy(DriverInfo.shape);
 
 /** @throws AppError `invalid_argument` naming each bad or missing property. */
 export function parseIpmiDriverInfo(driverInfo: Readonly<Record<string, unknown>>): IpmiConnection {

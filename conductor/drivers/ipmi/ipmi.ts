@@ -4,6 +4,7 @@ import type { ConsoleInterface, ManagementInterface, PowerInterface } from '#con
 import { type BootFlags, keepBootFlags, readBootFlags, setBootDevice } from '#conductor/drivers/ipmi/boot-device.ts';
 import {
   type IpmiConnection,
+  ipmiFieldFault,
   ipmiFields,
   ipmiMachine,
   parseIpmiDriverInfo,
@@ -148,6 +149,7 @@ export interface IpmiOptions {
 export const ipmiDriver: DriverDefinition<IpmiOptions> = {
   name: 'ipmi',
   fields: ipmiFields,
+  fieldFault: ipmiFieldFault,
   bmc: { address: 'ipmi_address', username: 'ipmi_username', password: 'ipmi_password' },
   interfaces: {
     console: ['no-console', 'ipmitool-socat', 'ipmitool-shellinabox'],

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { addressUrl } from '#conductor/drivers/address-url.ts';
 import { fieldText } from '#conductor/drivers/call-deadline.ts';
 import type { DriverField } from '#conductor/drivers/driver-definition.ts';
+import { fieldFaultBy } from '#conductor/drivers/field-fault.ts';
 import { type BmcTls, requireCiphers, tlsVersions } from '#conductor/drivers/redfish/bmc-tls.ts';
 import type { MediaTrust } from '#conductor/drivers/redfish/media-trust.ts';
 import { readAuthorities, systemAuthorities } from '#conductor/kernel/files.ts';
@@ -78,6 +79,14 @@ export const redfishFields: Readonly<Record<string, DriverField>> = {
   },
 };
 
+const verifyCaError = 'must be true, false or the path of a file or directory of PEM certificates below BATON_CA_DIR';
+const verifyCaSetting = z
+  .union([z.boolean(), z.string()], { error: verifyCaError })
+  .refine((value) => typeof value === 'boolean' || readWord(value) !== undefined || value.includes('/'), {
+    error: verifyCaError,
+  })
+  .nullish();
+
 const DriverInfo = z.looseObject({
   redfish_address: z
     .string({ error: 'is required: the URL of the Redfish service, such as https://192.0.2.1' })
@@ -102,14 +111,14 @@ const DriverInfo = z.looseObject({
     .nullish(),
   redfish_username: z.string().nullish(),
   redfish_password: z.string().nullish(),
-  redfish_verify_ca: z.union([z.boolean(), z.string()], { error: 'must be true, false or a path' }).nullish(),
+  redfish_verify_ca: verifyCaSetting,
   // as a number 1.2 is meant, too
   redfish_tls_minimum_version: z.coerce
     .string()
     .pipe(z.enum(tlsVersions, { error: `must be one of ${tlsVersions.join(', ')}` }))
     .nullish(),
   redfish_tls_ciphers: z.string({ error: "must be a list in OpenSSL's words" }).nullish(),
-  virtual_media_verify_ca: z.union([z.boolean(), z.string()], { error: 'must be true, false or a path' }).nullish(),
+  virtual_media_verify_ca: verifyCaSetting,
   redfish_console_host_key: z
     .string()
     .regex(/^SHA256:[A-Za-z0-9+/]{43}$/, { error: 'must be a fingerprint such as SHA256:… of ssh-keygen -lf' })
@@ -123,6 +132,8 @@ const DriverInfo = z.looseObject({
     .pipe(z.enum(['basic', 'session', 'auto'], { error: 'must be basic, session or auto' }))
     .nullish(),
 });
+
+export const redfishFieldFault = fieldFaultBy(DriverInfo.shape);
 
 /**
  * @param caDirectory below which `redfish_verify_ca` may name files
@@ -172,10 +183,13 @@ function parseOrigin(text: string): string | undefined {
 
 function verifyCaOf(value: boolean | string, field: string, caDirectory: string): boolean | string {
   if (typeof value === 'boolean') return value;
+  return readWord(value) ?? readAuthorities(value.trim(), field, caDirectory);
+}
+
+function readWord(value: string): boolean | undefined {
   const word = value.trim().toLowerCase();
   if (['true', 'yes', 'on', '1'].includes(word)) return true;
-  if (['false', 'no', 'off', '0'].includes(word)) return false;
-  return readAuthorities(value.trim(), field, caDirectory);
+  return ['false', 'no', 'off', '0'].includes(word) ? false : undefined;
 }
 
 function mediaTrustOf(value: boolean | string | undefined, caDirectory: string): MediaTrust {

@@ -113,7 +113,7 @@ test('what driver_info says is refused where it is wrong', () => {
   const type = redfishHardwareType({ run, log: silentLog, caDirectory: directory });
   const connect = (virtual_media_verify_ca: unknown) => () =>
     type.connect({ redfish_address: 'h', virtual_media_verify_ca });
-  expect(connect(7)).toThrow('virtual_media_verify_ca: must be true, false or a path');
+  expect(connect(7)).toThrow('virtual_media_verify_ca: must be true, false or the path');
   expect(connect(file('none.pem'))).toThrow(/virtual_media_verify_ca must be .*BATON_CA_DIR/);
   expect(connect(join(systemAuthorities, 'none.pem'))).toThrow(/virtual_media_verify_ca must be/);
   expect(connect(file('many.pem'))).toThrow(/has 11 certificates; BMCs have room for few/);

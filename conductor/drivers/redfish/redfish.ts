@@ -13,6 +13,7 @@ import {
   checkRedfishDocument,
   parseRedfishDriverInfo,
   type RedfishConnection,
+  redfishFieldFault,
   redfishFields,
   redfishMachine,
 } from '#conductor/drivers/redfish/driver-info.ts';
@@ -40,6 +41,7 @@ type SharedClient = RedfishClient & { readonly known: KnownSystem };
 export const redfishDriver: DriverDefinition<RedfishOptions> = {
   name: 'redfish',
   fields: redfishFields,
+  fieldFault: redfishFieldFault,
   bmc: { address: 'redfish_address', username: 'redfish_username', password: 'redfish_password' },
   interfaces: {
     bios: ['redfish', 'no-bios'],
