@@ -43,3 +43,14 @@ test('what is as it was set, and what could not be read', async () => {
   const text = await diff({ ...port, wanted: vlans, found: vlans });
   expect(text).toMatch(/VLAN 100 +VLAN 100\n$/);
 });
+
+test.each([
+  [[], 'node n1: Baton has set no switch ports of it: nothing was repaired\n'],
+  [[port], 'node n1: switch ports are as Baton has set them\n'],
+])('a repair says whether there was something to repair: %#', async (ports, text) => {
+  const terminal = createNodeTerminal();
+  terminal.nodeStates = [{ provision_state: 'active', target_provision_state: null, ports }];
+  await terminal.run('network', 'repair', 'n1');
+  expect(terminal.output).toBe(text);
+  expect(terminal.calls).toEqual([['POST', '/v1/nodes/n1/network/repair', undefined]]);
+});

@@ -113,7 +113,12 @@ export const networkCommands: readonly Command[] = [
       const node = pathOperand(input);
       if (!(await context.client.call('POST', `/v1/nodes/${node}/network/repair`))) throw noNode(node);
       const name = decodeURIComponent(node);
-      print(context, input, { json: { node: name }, text: `node ${name}: switch ports are as Baton has set them\n` });
+      const { ports } = await readOfNode<NodeNetworkAnswer>(context.client, node, '/network');
+      const outcome =
+        ports.length === 0
+          ? 'Baton has set no switch ports of it: nothing was repaired'
+          : 'switch ports are as Baton has set them';
+      print(context, input, { json: { node: name }, text: `node ${name}: ${outcome}\n` });
     },
   }),
 ];
