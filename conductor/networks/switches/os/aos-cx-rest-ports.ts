@@ -42,33 +42,50 @@ export const restReads = [
   'GET /system?attributes=software_version',
 ] as const;
 
-/** Attributes that put a port into a network, or let somebody do so, unless they are empty. */
-const putsIntoNetwork = [
-  'ip4_address',
-  'ip4_address_secondary',
-  'active_ip4_address',
-  'ip6_address_link_local',
-  'ipv6_address_autoconfig_enable',
-  'ipv6_address_linklocal_enable',
-  'vlans_per_protocol',
-  'vlan_translations',
-  'mvrp_enable',
-  'aaa_auth_precedence',
-  'device_profile',
-  'applied_extended_access_vlans',
-  'port_access_auth_role',
-  'port_access_critical_auth_role',
-  'port_access_extended_access_vlans',
-  'port_access_fallback_role',
-  'port_access_pre_auth_role',
-  'port_access_reject_role',
-  'port_access_vlan_mode',
-  'port_access_vlan_tag',
-  'port_access_vlan_trunks',
-  'vsf_interface_status',
-  'vsx_virtual_ip4',
-  'vsx_virtual_ip6',
-];
+/**
+ * Attributes that no frame's network depends on, from a port's whole answer of 10.09 and HPE's modules for Ansible. Any other
+ * that is not empty may put the port into a network, or let somebody do so. What is said here of login, MVRP, mirrors and VRRP
+ * is of no effect while what switches them on is empty.
+ */
+const apart = new RegExp(
+  `^(${[
+    'acl(mac|v4|v6)?_\\w+',
+    'active_ip_mtu|admin(_state)?|arp_(inspection|timeout)|asic_\\w+|bfd_\\w+|bond_\\w+|capabilities|capacities_status|ccm_state|cdp_\\w+',
+    'clear_ip_bindings|client_ip_track_\\w+|coa_bounce|description|dhcp_relay_statistics|dhcpv[46]_snooping_\\w+',
+    'dot1x_authenticator_statistics|duplex|dynamic_ip_mtu|egress_blocked_to_ports|error(_control)?|evpn_force_shutdown',
+    'fault_monitor_\\w+|flaps_\\w+|flood_block|forwarding_state|hw_intf_info|icmp_\\w+|ifindex|interface_diag_tests',
+    'ip6_(address_custom_link_local|autoconfigured_addresses)|ip_(directed_broadcast|mtu)|ipv[46]_source_lockdown_\\w+',
+    'ipv6_(icmpv6_\\w+|nd_\\w+|neighbor_timeout|ra_counters)|l1_\\w+|l3_counters_\\w+|lacp(_\\w+)?|link_\\w+|lldp_\\w+',
+    'loop_\\w+|mac(_auth_statistics|_in_use|_learn_disable|s_invalid\\w*)?|mdi_mode|mep_id|mgmd_\\w+|mstp_force_shutdown|mtu',
+    'multicast_l3_neighbor_forwardings|mvrp_(forbidden_vlans|last_pdu_src_mac|registration|statistics|timers|vlans)',
+    'name|nd_snooping_\\w+|num_clear_\\w+|options|origin|ospf(v3)?_\\w+|pause|pfc_\\w+|physical_interface_state|pim_\\w+',
+    'pm_(info|state)|poe_interface|policy_\\w+|port_access_(allow_bpdu|auth_mode|clients(_limit)?|disable_(cdp|lldp)_auth)',
+    'port_access_(qos_trust|reauthentication_\\w+|security_violation\\w*|stp_admin_edge)',
+    'port_security\\w*|portfilter|q_profile|qos(_\\w+)?|queue_\\w+|rate_limits\\w*|rdisc_\\w+|selftest\\w*|sflow_\\w+',
+    'software_update_force_shutdown|speed_downshift|split_\\w+|statistics|status|stp_\\w+|tunnel_endpoints|udld_\\w+',
+    'urpf_check|user_config|virtual_ip[46]_routers|vlan_translation_hw_status|vrrpv[23]_\\w+|vsf_(force_shutdown|hw_state)',
+    'vsf_peer_status|vsx_sync',
+  ].join('|')})$`,
+);
+
+/** Attributes that `oddIn`, `vlansOf` and the caller weigh by what they say. */
+const weighed = new Set([
+  'routing',
+  'vlan_mode',
+  'vlan_tag',
+  'vlan_trunks',
+  // a mode without VLANs carries none
+  'applied_vlan_mode',
+  'applied_vlan_tag',
+  'applied_vlan_trunks',
+  'vrf',
+  'ip6_addresses',
+  'port_access_auth_configurations',
+  'interfaces',
+  'other_config',
+  'type',
+]);
+const otherApart = /^(lldp_\w+|mclag_enabled|lacp-(time|port-\w+|fallback.*))$/;
 
 const words: KnownWords = { networks: [], apart: [] };
 
@@ -84,7 +101,7 @@ export function readAosCxRest(outputs: readonly string[]): SwitchSnapshot {
     return [
       portId,
       [
-        ...oddIn(port, deep[portId]),
+        ...oddIn(port, portId, deep[portId]),
         ...mirroring.map(([session]) => `mirror ${session} output_port`),
         ...(members.has(portId) ? ['interfaces of a LAG'] : []),
       ],
@@ -129,9 +146,14 @@ function vlansIn(links: Links): SwitchSnapshot['vlans'] {
   return vlans && vlans.length > 0 ? new Set(vlans) : 'unknown';
 }
 
-/** `ip4_address "192.0.2.1/24"`: what `vlansOf` does not look at. */
-function oddIn(port: Port, below: z.infer<typeof Below>[string] | undefined): string[] {
-  const attributes = putsIntoNetwork.filter((name) => !isNone(port[name])).map((name) => described(name, port[name]));
+/** `ip4_address "192.0.2.1/24"`: what `vlansOf` does not look at, and may put the port into a network. */
+function oddIn(port: Port, portId: string, below: z.infer<typeof Below>[string] | undefined): string[] {
+  const unknown = Object.entries(port).filter(([name]) => !weighed.has(name) && !apart.test(name));
+  const others = Object.entries(asObject(port.other_config)).filter(([name]) => !otherApart.test(name));
+  const attributes = [...unknown, ...others].filter(([, value]) => !isNone(value));
+  const type = port['type'];
+  const isPort = isNone(type) || type === 'system' || type === 'lag';
+  const foreign = isLag(portId) ? [] : membersIn(port).filter((name) => name !== portId);
   const vrf = port['vrf'];
   const isDefault = isNone(vrf) || (Links.safeParse(vrf).success && namesIn(vrf as Links).join() === 'default');
   const logins = Object.entries(asObject(below?.port_access_auth_configurations)).filter(
@@ -139,7 +161,9 @@ function oddIn(port: Port, below: z.infer<typeof Below>[string] | undefined): st
   );
   const addresses = below === undefined ? 'unknown' : below.ip6_addresses;
   return [
-    ...attributes,
+    ...attributes.map(([name, value]) => described(name, value)),
+    ...(isPort ? [] : [described('type', type)]),
+    ...foreign.map((name) => `interfaces ${name}`),
     ...(isDefault ? [] : [described('vrf', vrf)]),
     ...(isNone(addresses) ? [] : [described('ip6_addresses', addresses)]),
     ...(typeof below?.port_access_auth_configurations === 'string' ? ['port_access_auth_configurations'] : []),
@@ -150,10 +174,13 @@ function oddIn(port: Port, below: z.infer<typeof Below>[string] | undefined): st
 
 /** What is in effect though the configuration has something else. */
 function oddInEffect(port: Port): string[] {
-  const parsed = Links.safeParse(port['applied_vlan_tag']);
-  const applied = parsed.success ? namesIn(parsed.data).join() : 'unknown';
-  const set = port.routing === true ? '' : namesIn(port.vlan_tag).join();
-  return applied === '' || applied === set ? [] : [`applied_vlan_tag ${applied}`];
+  return (['vlan_tag', 'vlan_trunks'] as const).flatMap((name) => {
+    const parsed = Links.safeParse(port[`applied_${name}`]);
+    const applied = parsed.success ? namesIn(parsed.data) : ['unknown'];
+    const set = port.routing === true ? [] : namesIn(port[name]);
+    const odd = applied.filter((vlan) => !set.includes(vlan));
+    return odd.length === 0 ? [] : [`applied_${name} ${odd.join()}`];
+  });
 }
 
 const described = (name: string, value: unknown): string => `${name} ${JSON.stringify(value)}`;
@@ -168,7 +195,7 @@ function isNone(value: unknown): boolean {
 }
 
 function vlansOf(port: Port | undefined): FoundVlans {
-  if (!port || asObject(port.other_config)['lacp-aggregation-key'] !== undefined) return 'other';
+  if (!port) return 'other';
   const tags = numbersIn(port.vlan_tag);
   const trunks = numbersIn(port.vlan_trunks);
   if (!tags || !trunks) return 'other';
