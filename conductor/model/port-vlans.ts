@@ -53,10 +53,11 @@ export function vlanList(vlans: readonly number[]): string {
   return ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}-${to}`)).join(',');
 }
 
-/** `10,20-22` → 10, 20, 21, 22; `undefined` where any part is something else: a list that was read in part was not read. */
+/** `10,20-22` → 10, 20, 21, 22; `undefined` where any part is no VLAN: a list that was read in part was not read. */
 export function readVlans(list: string): number[] | undefined {
   const parts = list.split(',').map(vlansIn);
-  return parts.some((part) => part.length === 0) ? undefined : parts.flat();
+  const isRead = parts.every((part) => part.length > 0 && part.every((vlan) => readVlan(vlan) !== undefined));
+  return isRead ? parts.flat() : undefined;
 }
 
 /** A VLAN's number, 1 to 4094. */

@@ -47,10 +47,13 @@ export function vlanAfter(lines: readonly string[], beginning: string, otherwise
  * at least: a table without any was not read.
  */
 export function vlansInTable(text: string): ReadonlySet<number> | 'unknown' {
-  const vlans = [...text.matchAll(/^\s*(?:[*@#A-Z]{1,2}\s*)?(\d{1,4})\s/gm)].flatMap(
-    (match) => readVlan(match[1]) ?? [],
-  );
-  return vlans.length === 0 ? 'unknown' : new Set(vlans);
+  return knownVlans([...text.matchAll(/^\s*(?:[*@#A-Z]{1,2}\s*)?(\d{1,4})\s/gm)].map((match) => readVlan(match[1])));
+}
+
+/** VLANs of a list of all: one that was not read makes them `unknown`, and so does none at all. */
+export function knownVlans(vlans: readonly (number | undefined)[]): ReadonlySet<number> | 'unknown' {
+  const known = vlans.filter((vlan) => vlan !== undefined);
+  return known.length === 0 || known.length < vlans.length ? 'unknown' : new Set(known);
 }
 
 /** Ports whose last numbers follow each other, in their order; `first` is `last` for one that stands alone. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type FoundVlans, isIsolated, isolated, portVlans, readVlan, readVlans } from '#conductor/model/port-vlans.ts';
 import { type ChannelWords, membersIn } from '#conductor/networks/switches/command-line/channel-groups.ts';
-import { byKind } from '#conductor/networks/switches/command-line/interface-sections.ts';
+import { byKind, knownVlans } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import { carriedBy, knownPorts } from '#conductor/networks/switches/command-line/known-ports.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import { mayBeListed, mirrorLines } from '#conductor/networks/switches/command-line/port-lists.ts';
@@ -59,6 +59,7 @@ export const eos: SwitchOs = {
     https: eapi,
   },
   portId: /^(Ethernet\d+(\/\d+){0,3}|Port-Channel\d+)$/,
+  portName: (name) => name.replace(/^Et(?=\d)/, 'Ethernet').replace(/^Po(?=\d)/, 'Port-Channel'),
   read: {
     commands: ['show interfaces switchport | json', 'show vlan | json', 'show running-config | json'],
     parse: ([switchports, vlans, config]) => {
@@ -80,7 +81,7 @@ export const eos: SwitchOs = {
         ),
         // a routed one carries no VLAN of the switch
         carried: carriedBy(ports, (_, portId) => (shown[portId]?.enabled === false ? [] : undefined)),
-        vlans: new Set(Object.keys(parseAnswer(Vlans, vlans).vlans).flatMap((vlan) => readVlan(vlan) ?? [])),
+        vlans: knownVlans(Object.keys(parseAnswer(Vlans, vlans).vlans).map(readVlan)),
         rows: eosRows((portId) => ({
           away: phoneLines
             .filter((phone) => sections.get(portId)?.some((line) => line.startsWith(phone)))

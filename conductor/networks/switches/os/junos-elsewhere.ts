@@ -8,6 +8,8 @@ const parts = [
   'services captive-portal',
   'routing-instances',
   'bridge-domains',
+  'logical-systems',
+  'tenants',
 ];
 const inParts = `^set (${parts.join('|')}) `;
 
@@ -33,7 +35,7 @@ export function namingLines(text: string): NamingLine[] {
   const form = new RegExp(inParts);
   return text.split('\n').flatMap((each) => {
     const line = each.trim().slice('set '.length);
-    const names = [...line.matchAll(/ interface "?([^\s"]+)"?(?= |$)/g)].map(([, name = '']) => name);
+    const names = [...line.matchAll(/ interfaces? "?([^\s"]+)"?(?= |$)/g)].map(([, name = '']) => name);
     return form.test(each) && names.length > 0 && !apart.some((known) => known.test(line)) ? { line, names } : [];
   });
 }

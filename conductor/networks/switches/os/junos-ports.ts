@@ -45,8 +45,9 @@ export function readJunosPorts({ terse, inherited, vlans, written, elsewhere }: 
   const config = written ?? inherited;
   const own = linesByPort(config);
   const allRanges = rangesIn(config);
-  const outside = [...namingLines(elsewhere), ...wildcardLines(`${inherited}\n${config}`)];
-  const numbers = numbersOf(vlans);
+  const interfaces = `${inherited}\n${config}`;
+  const outside = [...namingLines(elsewhere), ...wildcardLines(interfaces), ...linesOfOthers(interfaces)];
+  const { numbers, hasUnreadNumbers } = numbersOf(vlans);
   const live = new Set([...terse.matchAll(/^(\S+)\.\d+[ \t]+\S+[ \t]+\S+[ \t]+\S/gm)].map((match) => match[1] ?? ''));
   const naming = [...vlans.matchAll(/^set vlans (\S+) interface "?([^\s"]+?)"?(?:\.\d+)?(?: .*)?$/gm)];
   const vlanNaming = (portId: string): string | undefined =>
@@ -99,7 +100,7 @@ export function readJunosPorts({ terse, inherited, vlans, written, elsewhere }: 
         : undefined,
     ),
     fixed,
-    vlans: new Set([...numbers.values()].flat()),
+    vlans: hasUnreadNumbers ? ('unknown' as const) : new Set([...numbers.values()].flat()),
   };
 }
 
@@ -113,6 +114,19 @@ function wildcardLines(config: string): NamingLine[] {
       : [],
   );
 }
+
+/** `set interfaces fab0 fabric-options member-interfaces ge-0/0/1`: an interface that takes frames of another. */
+function linesOfOthers(config: string): NamingLine[] {
+  return [...linesByPort(config)].flatMap(([owner, lines]) =>
+    [...new Set(lines)].flatMap((line) => {
+      if (owner === 'interface-range' || isWildcard(owner) || / ?(description|802\.3ad) /.test(line)) return [];
+      const names = line.split(' ').filter((word) => portOrUnit.test(word) && word.replace(/\.\d+$/, '') !== owner);
+      return names.length === 0 ? [] : { line: `interfaces ${owner} ${line}`, names };
+    }),
+  );
+}
+
+const portOrUnit = /^((ge|mge|xe|et)-[\d/:]+|ae\d+)(\.\d+)?$/;
 
 function hasGroups(config: string): boolean {
   return /^set interfaces (.* )?apply-groups /m.test(config);
@@ -137,13 +151,15 @@ function linesByPort(config: string): Map<string, string[]> {
 }
 
 /** Numbers of VLANs by their names. */
-function numbersOf(vlans: string): Map<string, number[]> {
+function numbersOf(vlans: string): { readonly numbers: Map<string, number[]>; readonly hasUnreadNumbers: boolean } {
   const numbers = new Map<string, number[]>();
+  let hasUnreadNumbers = false;
   for (const [, name = '', list = ''] of vlans.matchAll(/^set vlans (\S+) vlan-id(?:-list)? (.+?)\s*$/gm)) {
     const read = readVlans(list.replace(/^\[ ?| ?\]$/g, '').replaceAll(' ', ','));
     if (read) numbers.set(name, [...(numbers.get(name) ?? []), ...read]);
+    else if (list !== 'none') hasUnreadNumbers = true;
   }
-  return numbers;
+  return { numbers, hasUnreadNumbers };
 }
 
 interface Inherited {
