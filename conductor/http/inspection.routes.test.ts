@@ -195,7 +195,7 @@ describe('GET /v1/nodes/{node}/inventory', () => {
 
   test('a later look keeps the plugin data, and tells the disks', async () => {
     await recordInspected(api.context.db, { nodeUuid, inventory: {}, pluginData: { a: 1 } });
-    expect(await latestInventory(api.context.db, nodeUuid)).toBeUndefined();
+    expect(await latestInventory(api.context.db, nodeUuid)).toMatchObject({ disks: undefined, toMeet: [] });
     await recordInspected(api.context.db, { nodeUuid, inventory });
     expect((await findInventory(api.context.db, nodeUuid))?.pluginData).toEqual({ a: 1 });
     expect((await latestInventory(api.context.db, nodeUuid))?.disks).toMatchObject([

@@ -101,7 +101,6 @@ export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
     'conductor/networks/switches/os/aos-cx-rest-ports.ts': [2, 'null: the switch said that there are none'],
     'conductor/networks/switches/os/cumulus-ports.ts': [1, 'the unread are looked for just before'],
     'conductor/networks/switches/ovs-bonds.ts': [1, 'a row that is not there has none'],
-    'conductor/nodes/inspection/inventory-store.ts': [1, 'an older inventory without disks'],
     'conductor/nodes/inspection/match-disks.ts': [2, "an older agent's inventory has one of each"],
     'conductor/nodes/inspection/parse-lldp.ts': [1, 'a text that is none is left out'],
     'conductor/nodes/inspection/rules/rules-file.ts': [1, 'an empty file has no rules'],

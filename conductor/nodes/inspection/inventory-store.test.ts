@@ -1,5 +1,8 @@
+import { eq } from 'drizzle-orm';
 import { afterAll, expect, test } from 'vitest';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { nodeInventory } from '#conductor/kernel/db/schema/node-parts.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { latestInventory, recordInspected, refreshInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { availableNode } from '#test/support/available-node.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
@@ -41,4 +44,40 @@ test('a disk that tells no size any more is as good as gone', async () => {
   const dead = { interfaces: [], disks: [{ name: '/dev/sda', serial: 'A', size: 0 }] };
   await db.transaction((tx) => refreshInventory(tx, { nodeUuid: node.uuid, inventory: dead }));
   expect(await toMeet()).toEqual(['A']);
+});
+
+test.each<[string, JsonObject]>([
+  ['whose interfaces are none', { interfaces: 'eth0' }],
+  ['without interfaces', {}],
+  ['with a processor of another form', { interfaces: [], cpu: 'x86' }],
+])('an inventory %s has its disks all the same', async (_, rest) => {
+  const before = { ...rest, disks: [{ name: '/dev/sda', serial: 'A', size: 5 }] };
+  await recordInspected(db, { nodeUuid: node.uuid, inventory: before });
+  expect((await latestInventory(db, node.uuid))?.disks?.map(({ serial }) => serial)).toEqual(['A']);
+  await refresh('B');
+  expect(await toMeet()).toEqual(['B', 'A']);
+  // and those that are missing since
+  await db.update(nodeInventory).set({ inventory: rest }).where(eq(nodeInventory.nodeUuid, node.uuid));
+  expect(await latestInventory(db, node.uuid)).toMatchObject({ disks: undefined, toMeet: [{ serial: 'A' }] });
+});
+
+test.each<[string, unknown, string | null]>([
+  ['without a name', [{ serial: 'A', size: 5 }], 'A'],
+  ['whose name is a number', [{ name: 7, size: 5 }], null],
+  ['that is a word', ['/dev/sda'], null],
+  ['that is null', [null], null],
+  ['in place of a list', '/dev/sda', null],
+])('a disk %s is not met by another', async (_, disks, serial) => {
+  await recordInspected(db, { nodeUuid: node.uuid, inventory: { interfaces: [], disks } });
+  await refresh('B');
+  const known = await latestInventory(db, node.uuid);
+  expect(known?.toMeet.map((disk) => [disk.serial, disk.name])).toEqual([
+    ['B', '/dev/sda'],
+    [serial, 'a disk without a name'],
+  ]);
+  // it is back, where that can be told; else an inspection says that it is gone
+  await refresh('B', 'A');
+  expect((await toMeet())?.slice(2)).toEqual(serial === null ? [null] : []);
+  await recordInspected(db, { nodeUuid: node.uuid, inventory: inventory('B') });
+  expect(await toMeet()).toEqual(['B']);
 });

@@ -89,8 +89,16 @@ function disksOf(inventory: JsonObject): readonly InventoryDisk[] {
   return reportedDisks(inventory).filter(holdsData);
 }
 
-function reportedDisks(inventory: JsonObject): readonly InventoryDisk[] {
-  return InventoryDocument.safeParse(inventory).data?.disks ?? [];
+/** Each is read for itself: what else of an inventory can't be read is no reason to forget a disk. */
+function reportedDisks({ disks = null }: JsonObject): readonly InventoryDisk[] {
+  if (disks === null) return [];
+  return (Array.isArray(disks) ? disks : [disks]).map((disk) => InventoryDisk.safeParse(disk).data ?? unreadDisk(disk));
+}
+
+/** A disk whose entry can't be read as it is: no other is met in its place, but for one of its serial number or WWN. */
+function unreadDisk(disk: unknown): InventoryDisk {
+  const known = typeof disk === 'object' && disk !== null ? disk : {};
+  return InventoryDisk.parse({ ...known, name: 'a disk without a name', baton_unread: 'its entry has no name' });
 }
 
 /** Data of its own: a disk that reports no size any more is as good as gone, volumes go with their members. */
@@ -102,6 +110,8 @@ function holdsData({ name, size }: InventoryDisk): boolean {
 export function marksOf({ name, serial, serials, wwn, wwns, model, sizeBytes }: KnownDisk): DiskMarks {
   return { device: name, serial, serials, wwn, wwns, model, sizeBytes: sizeBytes === 0 ? null : sizeBytes };
 }
+
+const { baton_undriven_storage: undriven } = InventoryDocument.shape;
 
 export interface KnownDisks {
   readonly collectedAt: Date;
@@ -116,14 +126,13 @@ export interface KnownDisks {
 /** What the machine's disks were, and what was on them, when a ramdisk last looked. */
 export async function latestInventory(db: Queryable, nodeUuid: string): Promise<KnownDisks | undefined> {
   const row = await findInventory(db, nodeUuid);
-  const inventory = InventoryDocument.safeParse(row?.inventory);
-  if (!row || !inventory.success) return undefined;
+  if (!row) return undefined;
   const known = reportedDisks(row.inventory).map((reported) => ({ reported, disk: toKnownDisk(reported) }));
   const missing = z.array(InventoryDisk).parse(row.missingDisks).map(toKnownDisk);
   return {
     collectedAt: row.collectedAt,
     disks: hasDisks(row.inventory) ? known.map(({ disk }) => disk) : undefined,
-    undrivenStorage: inventory.data.baton_undriven_storage ?? [],
+    undrivenStorage: undriven.parse(row.inventory['baton_undriven_storage']) ?? [],
     toMeet: [...known.filter(({ reported }) => holdsData(reported)).map(({ disk }) => disk), ...missing],
   };
 }
