@@ -5,16 +5,19 @@ import { type DeployedDisk, devicesOf, findDeployedDisk } from '#agent/boot/find
 import { findEsps, findSpreadEsp } from '#agent/boot/spread-esp.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
+import type { ProbedPartition } from '#agent/storage/lsblk.ts';
+import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
 
 type Context = Pick<AgentContext, 'run' | 'node' | 'writtenImage'>;
 
 /**
  * Finds the system that was deployed, whatever boot it was in, and mounts it as for a boot loader while `use` works in it:
  * on a disk or on software RAID, from a whole-disk or a partition image, its EFI system partition at /boot/efi.
- * @throws AppError `not_found` without a Linux system or a shell in it, `not_supported` on LVM, `storage_error`; else what
- * `use` throws
+ * @throws AppError `not_found` without a Linux system or a shell in it, `not_supported` on LVM, `conflict` where it is not
+ * clear which EFI system partition is its own, `storage_error`; else what `use` throws
  */
 export async function inDeployedSystem<T>(
   context: Context,
@@ -23,7 +26,7 @@ export async function inDeployedSystem<T>(
   const { run } = context;
   const disk = await findDeployedDisk(context);
   const root = await findRoot(context, disk);
-  const esp = await findEspDevice(context, disk);
+  const esp = await findEspDevice(context, disk, root);
   try {
     const options = {
       rootDevice: root,
@@ -61,15 +64,55 @@ async function findRoot({ run, node, writtenImage }: Context, disk: DeployedDisk
 }
 
 /** `undefined` for an image without one. */
-async function findEspDevice({ run }: Context, { device, disks, isRaid, partitions }: DeployedDisk) {
+async function findEspDevice({ run }: Context, { device, disks, isRaid, partitions }: DeployedDisk, root: string) {
   if (isRaid) return findSpreadEsp(run, disks);
+  let esps: readonly ProbedPartition[];
   try {
-    const [esp] = findEsps(device.name, partitions);
-    return esp.fsType === 'vfat' ? esp.name : undefined;
+    esps = findEsps(device.name, partitions).filter(({ fsType }) => fsType === 'vfat');
   } catch (error) {
     if (errorCode(error) === 'not_found') return undefined;
     throw error;
   }
+  return esps.length > 1 ? chooseEsp(esps, await readFstab(run, root)) : esps[0]?.name;
+}
+
+async function readFstab(run: Run, root: string): Promise<string> {
+  return withMounted(run, root, mountHarmless('ro'), async (folder) => {
+    try {
+      return await readFile(await resolveInside(folder, 'etc/fstab'), 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+      throw error;
+    }
+  });
+}
+
+/**
+ * The one of several EFI system partitions that the system itself mounts.
+ * @throws AppError `conflict` where its `/etc/fstab` does not name exactly one
+ */
+export function chooseEsp(esps: readonly ProbedPartition[], fstab: string): string {
+  const sources = [...fstab.matchAll(/^\s*([^\s#]\S*)\s+\/(?:boot\/)?efi\/?\s/gm)].map(([, source = '']) => source);
+  const named = esps.filter((esp) => sources.some((source) => isSource(source, esp)));
+  if (named.length === 1 && named[0]) return named[0].name;
+  const listed = esps.map(({ name, fsUuid }) => `${name} (UUID ${fsUuid ?? 'unknown'})`).join(', ');
+  throw new AppError(
+    'conflict',
+    `the disk has several EFI system partitions, ${listed}, and /etc/fstab of the deployed system ` +
+      `${sources.length === 0 ? 'mounts none' : `mounts ${sources.join(', ')}, which is not one of them alone,`} at /boot/efi: ` +
+      'name one by its UUID there, or leave the other out of the image',
+  );
+}
+
+/** @param source such as `UUID=1234-ABCD`, `LABEL="EFI"`, `/dev/disk/by-uuid/1234-ABCD` */
+function isSource(source: string, { fsUuid, fsLabel, partLabel }: ProbedPartition): boolean {
+  const [, kind = '', value = ''] =
+    /^(UUID|LABEL|PARTLABEL)="?([^"]+)"?$/.exec(source) ??
+    /^\/dev\/disk\/by-(uuid|label|partlabel)\/(.+)$/.exec(source) ??
+    [];
+  if (kind.toLowerCase() === 'uuid') return fsUuid?.toLowerCase() === value.toLowerCase();
+  if (kind.toLowerCase() === 'label') return fsLabel === value;
+  return kind !== '' && partLabel === value;
 }
 
 /** Links are followed as the system would: `/bin/sh` may lead to `/bin/busybox`. */

@@ -117,7 +117,6 @@ export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
     'agent/image/expected-checksum.ts': [2, 'more than one is refused'],
     'agent/kexec/grub-menu.ts': [1, "GRUB's own rule: the first of that name"],
     'agent/kexec/systemd-boot.ts': [2, 'any one is refused, and named'],
-    'agent/plugin/in-deployed-system.ts': [1, 'the ESP that write_image has made'],
     'agent/storage/device-identity.ts': [6, 'the one to show, all are compared; a file has one line'],
     'agent/storage/partition-table.ts': [1, 'the table that lies first, as the kernel takes it'],
     'conductor/cluster/etcd/etcd-health.ts': [1, 'words of a message'],
