@@ -24,18 +24,17 @@ test('each event is delivered by one of two conductors, those of a node in order
   const server = await startPostgresql();
   const receiver = await startWebhookReceiver();
   const secrets = createSecrets([randomBytes(32)]);
-  const config = readConfig({ BATON_CONDUCTOR_NAME: 'one' });
-  const contextOn = (database: Database) => ({
+  const contextOn = (name: string, database: Database) => ({
     db: database.db,
     database,
-    config,
+    config: readConfig({ BATON_CONDUCTOR_NAME: name }),
     secrets,
     log: silentLog,
     metrics: createMetrics(),
     clock: systemClock,
   });
-  const first = contextOn(await openDatabase({ url: server.url, dataDirectory: '' }));
-  const second = contextOn(await openDatabase({ url: server.url, dataDirectory: '' }));
+  const first = contextOn('one', await openDatabase({ url: server.url, dataDirectory: '' }));
+  const second = contextOn('two', await openDatabase({ url: server.url, dataDirectory: '' }));
   const deliverers: WebhookDeliverer[] = [];
   try {
     const description = { name: 'hook', url: receiver.url, events: [], project: null };
