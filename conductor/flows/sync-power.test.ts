@@ -11,10 +11,12 @@ let api: TestApi;
 let node: string;
 let bmcIsAway = false;
 let meanwhile: () => Promise<void> = () => Promise.resolve();
+let asked: (fakeId: string) => Promise<void> = () => Promise.resolve();
 let onTheFloor: (machine: FakeMachine) => void = () => undefined;
 
 beforeAll(async () => {
-  const beforeAction = async (_: string, __: string, machine: FakeMachine): Promise<void> => {
+  const beforeAction = async (_: string, id: string, machine: FakeMachine): Promise<void> => {
+    await asked(id);
     await meanwhile();
     if (bmcIsAway) throw new AppError('unavailable', 'no route to BMC');
     onTheFloor(machine);
@@ -28,6 +30,7 @@ beforeEach(async () => {
   bmcIsAway = false;
   onTheFloor = () => undefined;
   meanwhile = () => Promise.resolve();
+  asked = () => Promise.resolve();
   const answer = await api.call(
     'POST',
     '/v1/nodes',
@@ -49,6 +52,25 @@ test('a hand on the power button is recorded, and stands in the history', async 
   expect(await read()).toMatchObject({ power_state: 'power on', maintenance: false });
   const history = await api.call('GET', `/v1/nodes/${node}/history`);
   expect(JSON.stringify(history.body)).toContain("found 'power on' where 'power off' was on record");
+});
+
+test('a rack that does not answer holds up no node that does', async () => {
+  const describeNode = (id: string) => ({ driver: 'fake-hardware', driver_info: { fake_id: id } });
+  for (let number = 0; number < 20; number += 1) {
+    const { uuid } = await api.call('POST', '/v1/nodes', describeNode(`dark-${number}`), '1.10');
+    await updateNode(api.context.db, uuid, { powerState: 'power off', powerFailures: 1 });
+  }
+  await updateNode(api.context.db, node, { powerState: 'power off' }); // PostgreSQL reads it last now
+  const answered = Promise.withResolvers<void>();
+  asked = (id) => {
+    if (id === 'one') answered.resolve();
+    return answered.promise;
+  };
+  onTheFloor = (machine) => {
+    machine.powerState = 'power on';
+  };
+  await look();
+  expect(await read()).toMatchObject({ power_state: 'power on' });
 });
 
 test('the boot mode is read again after a boot that nobody here has made', async () => {

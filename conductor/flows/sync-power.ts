@@ -1,6 +1,6 @@
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
-import { leavesMachine, listResting } from '#conductor/flows/resting-nodes.ts';
+import { forEachResting, leavesMachine } from '#conductor/flows/resting-nodes.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
@@ -12,7 +12,6 @@ import { addHistory } from '#conductor/nodes/node-history.ts';
 import { requireUnlocked } from '#conductor/nodes/node-lock.ts';
 import { findNode, lockNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
-import { inParallel } from '#shared/in-parallel.ts';
 
 const failuresUntilMaintenance = 3;
 const concurrentReads = 8;
@@ -23,13 +22,12 @@ const concurrentReads = 8;
  * maintenance with fault `power failure`, and the first good answer takes it out again (Ironic's manner).
  */
 export async function syncPower(context: EngineContext, signal: AbortSignal): Promise<void> {
-  const ours = await listResting(context);
   // one node that can't be recorded keeps no other from its turn; a database that is away is not asked for each
   const failures: unknown[] = [];
   const sync = ({ uuid }: { readonly uuid: string }): Promise<unknown> =>
     syncOne(context, uuid, signal).catch((error: unknown) => failures.push(error));
   const goOn = (): boolean => !signal.aborted && failures.length < concurrentReads;
-  await inParallel(ours, sync, { atOnce: concurrentReads, goOn });
+  await forEachResting(context, sync, { atOnce: concurrentReads, goOn });
   if (failures.length > 0) throw failures[0];
 }
 

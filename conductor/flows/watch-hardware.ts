@@ -1,12 +1,11 @@
 import type { LogEntry, ManagementInterface, SensorReading } from '#conductor/drivers/interfaces.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
-import { listResting } from '#conductor/flows/resting-nodes.ts';
+import { forEachResting } from '#conductor/flows/resting-nodes.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { storableJson } from '#conductor/kernel/db/statement.ts';
 import { addHistory, forgetOldest, listHistory } from '#conductor/nodes/node-history.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
-import { inParallel } from '#shared/in-parallel.ts';
 
 const atOnce = 4;
 /** Of all nodes of a conductor: what Prometheus keeps of one target. */
@@ -52,7 +51,7 @@ export function createHardwareWatch(context: EngineContext): (signal: AbortSigna
         });
         await attempt(uuid, 'event log', () => addEvents(context, node, management, signal));
       });
-    await inParallel(await listResting(context), look, { atOnce, goOn: () => !signal.aborted });
+    await forEachResting(context, look, { atOnce, goOn: () => !signal.aborted });
     if (signal.aborted) return;
     failing = failed;
     setMetrics(context, found);
