@@ -1,6 +1,9 @@
 import type { BuildOptions } from 'esbuild';
 
-/** What all bundles have in common: one CommonJS file with all that a program imports, for the Node that ships with it. */
+/**
+ * Options that all bundles have in common: one CommonJS file with all that a program imports, for the Node that ships
+ * with it.
+ */
 export const bundleOptions = {
   bundle: true,
   write: false,

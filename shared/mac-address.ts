@@ -5,7 +5,7 @@ export function parseMacAddress(text: string): string | undefined {
   return separated.test(text) ? text.toLowerCase().replaceAll('-', ':') : undefined;
 }
 
-/** Of cards that nobody has given one: without firmware, and as Intel's I225 and I226 leave its factory. */
+/** Addresses of cards that nobody has given one: without firmware, and as Intel's I225 and I226 leave its factory. */
 const notAssigned: ReadonlySet<string> = new Set(['00:00:00:00:00:00', '00:a0:c9:00:00:00']);
 
 /**

@@ -1,4 +1,4 @@
-/** What firmware (SMBIOS, Redfish, IPMI's FRU) says of a machine, told from what its maker has left as it was. */
+/** Reads what firmware (SMBIOS, Redfish, IPMI's FRU) says of a machine, told from what its maker has left as it was. */
 
 /** Texts of board makers' templates, and of programs that show an empty field. */
 const notFilledIn = new RegExp(

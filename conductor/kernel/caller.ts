@@ -3,14 +3,14 @@ import { AppError } from '#shared/errors/app-error.ts';
 export const roles = ['reader', 'member', 'admin'] as const;
 export type Role = (typeof roles)[number];
 
-/** Who sends a request, and for which project. */
+/** The sender of a request, and the project that it is for. */
 export interface Caller {
-  /** As history and logs name them; `undefined` where nobody is asked for a name. */
+  /** Name for history and logs; `undefined` where nobody is asked for a name. */
   readonly user: string | undefined;
   readonly role: Role;
   /** Sees and touches only what this owner or lessee has; `undefined` = everything. */
   readonly project: string | undefined;
-  /** What acts in that user's name: `site action 01J…`. */
+  /** The thing that acts in that user's name: `site action 01J…`. */
   readonly via?: string | undefined;
 }
 

@@ -14,14 +14,17 @@ export interface KernelConfig extends ConductorSettings {
   readonly reconcileIntervalMs: number;
 }
 
-/** What every part of a conductor may use. Each floor adds its own to it; a function declares the slice that it needs. */
+/**
+ * Means that every part of a conductor may use. Each floor adds its own to it; a function declares the slice that it
+ * needs.
+ */
 export interface KernelContext {
   readonly config: KernelConfig;
   readonly database: Database;
   readonly db: Queryable;
   readonly log: Log;
   readonly clock: Clock;
-  /** What is secret is sealed where it stands, also in rows; opened where it is used. */
+  /** Seals secrets where they stand, also in rows, and opens them where they are used. */
   readonly secrets: Secrets;
   readonly conductors: Register;
   readonly metrics: Metrics;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * What is wrong with settings and what would be right. Pure.
+ * Describes what is wrong with settings and what would be right. Pure.
  * @param shape their schemas by name
  * @param environment with the values as they were given
  */

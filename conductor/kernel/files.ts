@@ -34,7 +34,7 @@ export async function readPrivateFile(file: string): Promise<string> {
   }
 }
 
-/** What files say, read again when they change. */
+/** Content of files, read again when they change. */
 export interface WatchedFiles<Content> {
   current(): Content;
   close(): void;

@@ -40,7 +40,7 @@ interface KeepContext {
 
 /** A lease as `keepRenewed` sees it. */
 interface Renewable {
-  /** What it is on, for errors: `node 1be26c0b-…`. */
+  /** Name of the leased thing, for errors: `node 1be26c0b-…`. */
   readonly what: string;
   /** The same for the log. */
   readonly about: Readonly<Record<string, string>>;
@@ -107,7 +107,7 @@ export interface Claim {
   readonly leaseMs: number;
 }
 
-/** What a lease is known by, beside its row. */
+/** Values that a lease is known by, beside its row. */
 export interface Held {
   readonly holder: string;
   readonly token: number;
@@ -122,7 +122,7 @@ export function isFree({ holder, expiresAt }: { readonly holder?: PgColumn; read
 
 type LeaseTable = PgTable & { readonly holder: PgColumn; readonly token: PgColumn; readonly expiresAt: PgColumn };
 
-/** What a lease is found by in a statement that is built once. */
+/** Values that find a lease in a statement that is built once. */
 export interface HeldValues {
   readonly key: string;
   readonly holder: string;

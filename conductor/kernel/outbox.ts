@@ -23,7 +23,7 @@ export const webhookEvents = {
 type WebhookEventType = keyof typeof webhookEvents;
 const webhookEventTypes = Object.keys(webhookEvents) as WebhookEventType[];
 
-/** What one contains, besides the node. */
+/** Content of one event, besides the node. */
 export interface WebhookEvent {
   readonly type: WebhookEventType;
   readonly data: Readonly<Record<string, unknown>>;
@@ -46,7 +46,7 @@ export interface OutboxValues {
   readonly body: string;
 }
 
-/** Of the event as it comes to pass now. */
+/** Composes the values of the event as it comes to pass now. */
 export function outboxValues({ type, data }: WebhookEvent, eventId: string = randomUUID()): OutboxValues {
   const body = JSON.stringify({ type, timestamp: new Date().toISOString(), event_id: eventId, data });
   return { eventId, type, body };
@@ -73,7 +73,8 @@ export function outboxInsert(nodeUuid: Placeholder, events: SQL): SQL {
 }
 
 /**
- * What has become of allocations, for webhooks of their owners; after the statement that changed them, and before the one
+ * Notifies webhooks of the owners of allocations of what has become of these; after the statement that changed them,
+ * and before the one
  * that deletes them.
  */
 export async function notifyWebhooksOfAllocations(
@@ -99,7 +100,9 @@ export async function notifyWebhooksOfAllocations(
     returning ${notify}`);
 }
 
-/** What has become of a site action, for webhooks that see everything. @param subject stands for the action's id */
+/**
+ * Notifies webhooks that see everything of what has become of a site action. @param subject stands for the action's id
+ */
 export async function notifyWebhooksOfSite(db: Queryable, subject: string, data: WebhookEvent['data']): Promise<void> {
   const type: WebhookEventType = 'site.action';
   const eventId = randomUUID();

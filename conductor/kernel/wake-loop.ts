@@ -5,7 +5,7 @@ import type { Log } from '#shared/log.ts';
 import { backOffMs, retry } from '#shared/retry.ts';
 
 /**
- * What it answers, unless it takes longer: it is not stopped then, but nobody waits for it any more.
+ * Resolves with the work's answer, unless it takes longer: it is not stopped then, but nobody waits for it any more.
  * @throws AppError `late.code` after `ms`.
  */
 export async function inTime<T>(

@@ -32,7 +32,10 @@ const nodeNames = z
   .refine((names) => names.length > 0 && !names.includes(''), { error: 'must be a list of names, at least one' });
 
 const largestSeconds = 604_800;
-/** As the synchronous endpoints have them (`http/kubernetes-teardown.routes.ts`); a number, or the text that `--param` sends. */
+/**
+ * Reads seconds as the synchronous endpoints do (`http/kubernetes-teardown.routes.ts`): a number, or the text that
+ * `--param` sends.
+ */
 function seconds(least: 0 | 1) {
   const error = `must be a whole number of seconds, ${least} to ${largestSeconds}`;
   const text = z.string().regex(/^\d{1,6}$/, error);
@@ -42,7 +45,7 @@ function seconds(least: 0 | 1) {
 }
 
 const revisionRoles = ['committed', 'successful-site-action', 'last-site-action'] as const;
-/** Whose documents an action works from (seed 001, `target-revision`). */
+/** The revision whose documents an action works from (seed 001, `target-revision`). */
 export type TargetRevision = (typeof revisionRoles)[number];
 
 /** All parameters of actions; `action-table.ts` says which one has which. */
@@ -124,7 +127,7 @@ function withoutSynonyms(
   return Object.fromEntries(renamed);
 }
 
-/** What a site's documents say of its actions: `kubernetes_provisioner` of its DeploymentConfiguration. */
+/** Defaults that a site's documents give its actions: `kubernetes_provisioner` of its DeploymentConfiguration. */
 export type SiteDefaults = Pick<
   ActionParameters,
   | 'drain-node-timeout'

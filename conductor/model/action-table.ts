@@ -10,7 +10,7 @@ import {
 import { AppError } from '#shared/errors/app-error.ts';
 import { nearestWord } from '#shared/words.ts';
 
-/** What actions are made of. */
+/** Names of the steps that actions are made of. */
 export type ActionStepName =
   | 'preflight'
   | 'validate_site_design'
@@ -28,11 +28,16 @@ interface ActionDefinition {
   readonly steps: readonly ActionStepName[];
   /** Run after them, whatever has become of them. */
   readonly closing: readonly ActionStepName[];
-  /** Whose documents it works from, unless `target-revision` says; absent = the committed ones, always. */
+  /**
+   * The revision whose documents the action works from, unless `target-revision` says; absent = the committed ones,
+   * always.
+   */
   readonly revision?: TargetRevision;
   /** Takes its target nodes apart, one after another, and then has them deployed, or not. */
   readonly teardown?: 'then deploys' | 'then keeps';
-  /** What a conductor must know to run it (`conductor-store.ts`); absent = what every release knows. */
+  /**
+   * The level of knowledge that a conductor needs to run it (`conductor-store.ts`); absent = what every release knows.
+   */
   readonly needs?: number;
   /** `verify_site` asks each node, not only who could work on it, and changes none: it runs beside another action. */
   readonly looksOnly?: boolean;
@@ -104,7 +109,7 @@ export const actionTable: Readonly<Record<ActionName, ActionDefinition>> = {
 
 const actionNames = Object.keys(actionTable) as ActionName[];
 
-/** Of each of the two sorts one runs at a time. */
+/** Sorts of actions: of each, one runs at a time. */
 export const actionSorts = [
   actionNames.filter((name) => actionTable[name].looksOnly !== true),
   actionNames.filter((name) => actionTable[name].looksOnly === true),
@@ -115,7 +120,7 @@ export function actionsLike(name: ActionName): readonly ActionName[] {
   return actionSorts[actionTable[name].looksOnly === true ? 1 : 0];
 }
 
-/** Of Shipyard's, and what to do instead. */
+/** Shipyard's actions that Baton does not have, each with what to do instead. */
 const unsupportedActions: Readonly<Record<string, string>> = {
   update_software: 'Baton deploys no charts; deploy them with the tools of your cluster',
   test_site: 'Baton runs no tests of the software on a site; verify_site compares nodes with their documents',

@@ -24,7 +24,7 @@ export interface InBandSteps {
 
 export interface FlowKind {
   readonly doing: string;
-  /** What an operator does after a failure; NODE stands for the node's name. */
+  /** The operator's next command after a failure; NODE stands for the node's name. */
   readonly afterFailure: { readonly next: string; readonly inMaintenance?: boolean };
   /** Verbs that start it, and the interfaces of the node that must be valid then. */
   readonly startedBy?: readonly VerbEvent[];
@@ -58,7 +58,7 @@ export interface FlowKind {
   readonly inBand?: InBandSteps;
   /** Where the node's switch ports are while the ramdisk runs. */
   readonly ramdiskNetwork: NetworkPurpose;
-  /** What follows in the same breath when it has succeeded. */
+  /** The flow that follows at once when this one has succeeded. */
   readonly next?: FlowKindName;
   /** A failure takes the node out of service until a person has looked. */
   readonly fault?: string;

@@ -232,7 +232,7 @@ export function restsIn({ during, events }: FlowKind): ProvisionState | undefine
   return during && events.fail && nextProvisionState(during, events.fail);
 }
 
-/** What an operator's verb starts; none = the state changes at once. */
+/** Finds the kind of flow that an operator's verb starts; none = the state changes at once. */
 export function kindStartedBy(event: VerbEvent): FlowKindName | undefined {
   const names = Object.keys(flowKinds) as FlowKindName[];
   return names.find((name) => flowKinds[name].startedBy?.includes(event));

@@ -27,7 +27,7 @@ export interface WipeRequest {
 /** `failing`, `aborting`: a step has failed, or an operator has said stop, and the kind's clean-up steps are running. */
 export type FlowState = 'running' | 'waiting' | 'failing' | 'aborting' | 'succeeded' | 'failed' | 'aborted';
 
-/** What an operator has asked of a flow last: that it goes on, begins nothing new for a while, or ends. */
+/** An operator's last request to a flow: that it goes on, begins nothing new for a while, or ends. */
 export type FlowRequest = 'run' | 'hold' | 'abort';
 
 /** `flows.held` of a site's action that a restore has paused: until a person says so, it looks after no node either. */
@@ -57,7 +57,7 @@ export type FlowEvent = 'started' | 'waiting' | 'succeeded' | 'failed' | 'skippe
 /** `main` steps do the flow's work, `cleanup` steps make the node safe after a failure. */
 export type FlowStepPhase = 'main' | 'cleanup';
 
-/** Who put a step into the plan. */
+/** The party that put a step into the plan. */
 export type FlowStepOrigin = 'core' | 'driver' | 'agent' | 'template' | 'request' | 'plugin';
 
 const nextStates: Record<FlowStepState, Partial<Record<FlowEvent, FlowStepState>>> = {
@@ -76,7 +76,7 @@ export function stateAfter(state: FlowStepState, event: FlowEvent): FlowStepStat
   return next;
 }
 
-/** What an instance is asked, to find out whether it is in service; as documents have it. */
+/** The question that an instance is asked to find out whether it is in service, as documents have it. */
 export interface InstanceAnswer {
   readonly by: 'ping' | 'tcp' | 'http';
   /** A host; `HOST:PORT`; a URL. */

@@ -4,7 +4,7 @@ import type { DiskContent, InventoryDisk } from '#shared/wire/inventory.ts';
 
 /** A disk as last inventoried: what an inventory does not report is taken to be as on most machines. */
 export interface KnownDisk extends Disk {
-  /** What stands on it, the disk's own table or file system first; `null`: not known, `[]`: nothing. */
+  /** Contents of the disk, its own table or file system first; `null`: not known, `[]`: nothing. */
   readonly contents: readonly DiskContent[] | null;
 }
 
@@ -12,13 +12,13 @@ export interface KnownDisk extends Disk {
 export interface RecordedOsDisk extends OsDisk {
   /** The deploy's uuid: a conductor of an older release deploys to another disk without recording it. */
   readonly flow?: string;
-  /** What was written, where that was an image in chunks. */
+  /** The image that was written, where it was one in chunks. */
   readonly image?: WrittenImage;
 }
 
 export interface WrittenImage {
   readonly name: string;
-  /** Of its index. */
+  /** Digest of the image's index. */
   readonly sha256: string;
 }
 

@@ -1,7 +1,7 @@
 import { isSecretName } from '#conductor/model/secret-names.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
 
-/** What a device has printed, without what nobody else may have. Pure. */
+/** Removes secrets from what a device has printed. Pure. */
 
 const masked = '******';
 

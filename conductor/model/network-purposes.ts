@@ -1,3 +1,3 @@
-/** What a node's ports are connected for; each purpose has a default network. */
+/** Purposes for which a node's ports are connected; each has a default network. */
 export const networkPurposes = ['provisioning', 'cleaning', 'tenant'] as const;
 export type NetworkPurpose = (typeof networkPurposes)[number];

@@ -124,5 +124,5 @@ export const nodeFaults = {
   restored: 'restored',
 } as const;
 
-/** What a node's `fault` may be. */
+/** Values that a node's `fault` may have. */
 export const allFaults: readonly string[] = [...Object.values(nodeFaults), 'rescue abort failure', 'service failure'];

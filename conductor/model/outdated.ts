@@ -3,10 +3,10 @@ import { nameSome } from '#shared/words.ts';
 
 const namedNodes = 5;
 
-/** What brings such a node in line; its disks are wiped, as the action's parameters say. */
+/** The action that brings such a node in line; its disks are wiped, as the action's parameters say. */
 export const renewal = 'redeploy_server with target-revision=committed redeploys it';
 
-/** What brings a deployed node in line, the gentlest first. */
+/** Actions that bring a deployed node in line, the gentlest first. */
 const remedies = [
   'update_site brings it in line',
   'relabel_nodes brings it in line, without a deploy',
@@ -26,7 +26,7 @@ function changedBy(remedy: Remedy, differs: readonly string[]): string | undefin
   return changed.length === 0 ? undefined : changed.join(', ');
 }
 
-/** What differs, each with the action that changes it. Pure. @param differs not empty */
+/** Describes what differs, each with the action that changes it. Pure. @param differs not empty */
 export function describeDifferences(differs: readonly string[]): string {
   const parts = remedies.map((remedy) => ({ remedy, what: changedBy(remedy, differs) }));
   return parts.flatMap(({ remedy, what }) => (what === undefined ? [] : [`${what} (${remedy})`])).join('; ');

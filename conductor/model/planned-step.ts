@@ -14,7 +14,7 @@ export interface PlannedStep {
   readonly inBand: boolean;
   readonly abortable: boolean;
   readonly rebootRequested: boolean;
-  /** Of an in-band step: which disks' contents it says that it destroys. */
+  /** Contents of disks that an in-band step says it destroys. */
   readonly destroys?: DiskLoss | undefined;
   /** Why it is there and there, for the operator. */
   readonly reason: string;
@@ -41,7 +41,7 @@ export function pluginTaskTitle({ plugin, task, place }: PluginTaskRef): string 
   return `plugin ${plugin}: task ${task} (${place})`;
 }
 
-/** What people read as a step's name: the plugin's task that it is, else its key. */
+/** Gives the step's name for people: the plugin's task that it is, else its key. */
 export function stepTitle(step: {
   readonly interface: string;
   readonly step: string;
@@ -63,7 +63,7 @@ export interface RequestedStep {
   readonly step: string;
   readonly args: JsonObject;
   readonly priority: number;
-  /** Of a plugin's task: why it stands where it does among them. */
+  /** The reason why a plugin's task stands at its place among the others. */
   readonly reason?: string;
 }
 
@@ -87,7 +87,7 @@ export interface PlanFacts {
   readonly drivers?: readonly OfferedDriverStep[];
   /** By `interface.step`: the conductor's setting in place of the priorities of offered steps. */
   readonly priorities?: ReadonlyMap<string, number>;
-  /** Those whose names are among the instance's traits, by name. */
+  /** Deploy templates whose names are among the instance's traits, by name. */
   readonly templates?: readonly { readonly name: string; readonly steps: readonly RequestedStep[] }[];
   readonly requested: readonly RequestedStep[];
   readonly wipe?: WipeRequest | undefined;
@@ -159,7 +159,7 @@ export function plannedDriver(step: OfferedDriverStep, reason: string): PlannedS
   };
 }
 
-/** What brings the ramdisk back after a step that reboots. */
+/** Finds the step that brings the ramdisk back after a step that reboots. */
 export function rebootAfter(
   step: Pick<PlannedStep, 'interface' | 'step' | 'priority'> & { readonly plugin?: PluginTaskRef | null },
 ): PlannedStep {
@@ -179,7 +179,7 @@ export interface SkipFacts {
   readonly runAgain: boolean;
 }
 
-/** What somebody has asked for beyond what the flow needs. */
+/** Origins of steps that somebody asked for beyond what the flow needs. */
 const asked: ReadonlySet<string> = new Set(['request', 'template', 'plugin'] satisfies FlowStepOrigin[]);
 
 /**

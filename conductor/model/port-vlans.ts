@@ -11,7 +11,7 @@ export interface PortVlans {
   readonly tagged: readonly number[];
 }
 
-/** What a port is found with: `other` is what no request matches, so that it is always put right. */
+/** VLANs that a port is found with: `other` matches no request, so that it is always put right. */
 export type FoundVlans = PortVlans | 'other';
 
 export const isolated: PortVlans = { untagged: undefined, tagged: [] };

@@ -18,7 +18,7 @@ export interface PowerHold {
   readonly until: string;
   /** `firmware.update may be under way`. */
   readonly why: string;
-  /** Of an agent's step: each time the agent is heard to be at it still, it holds for so long from then. */
+  /** Time that the hold of an agent's step lasts after each word that the agent is still at it. */
   readonly afterWordMs?: number;
   /** The machine has been off for the step's reset: one that is on again has been reset. */
   readonly wasOff?: boolean;
@@ -31,7 +31,7 @@ export type BootDevice = (typeof bootDevices)[number] | 'uefihttp';
 export type BootMode = 'uefi' | 'bios';
 
 /**
- * What is seen of a machine while it boots, in order: its DHCP answer, the boot script, the ramdisk's two files, the
+ * Events seen of a machine while it boots, in order: its DHCP answer, the boot script, the ramdisk's two files, the
  * agent's lookup and its first heartbeat.
  */
 export const bootEvents = ['dhcp', 'script', 'kernel', 'initrd', 'lookup', 'heartbeat'] as const;

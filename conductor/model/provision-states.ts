@@ -48,7 +48,7 @@ export const deployedStates: ReadonlySet<ProvisionState> = new Set<ProvisionStat
   'service failed',
 ]);
 
-/** What an operator may ask for, under the event names of the table. */
+/** Events that an operator may ask for, under their names in the table. */
 export type VerbEvent =
   | 'manage'
   | 'provide'

@@ -37,12 +37,12 @@ interface State {
 interface Reason {
   readonly reason: string | null;
 }
-/** What is being done, or was to be. */
+/** Something that is being done, or was to be. */
 interface Doing {
   readonly doing: Remark;
 }
 
-/** What is asked for differs by where it is typed. */
+/** Words for what is asked for, which differ by where it is typed. */
 export interface Dialect {
   readonly bufferMode: (mode: 'append' | 'replace') => string;
   readonly intermediateCommits: string;
@@ -52,7 +52,7 @@ export interface Dialect {
   readonly faults: (faults: readonly string[]) => string;
 }
 
-/** Of who sends requests. */
+/** Words for those who send requests. */
 const apiDialect: Dialect = {
   bufferMode: (mode) => `buffermode=${mode}`,
   intermediateCommits: 'allow-intermediate-commits=true',

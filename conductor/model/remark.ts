@@ -1,6 +1,6 @@
 /**
- * What people read about why something waits, failed or remains: which of the sentences of `remark-words.ts` it is, about
- * whom, and the values in it. This is stored, answered and compared; it becomes text where somebody reads it.
+ * An explanation of why something waits, failed or remains: which of the sentences of `remark-words.ts` it is, about
+ * whom, and the values in it. It is stored, answered and compared; it becomes text where somebody reads it.
  */
 export interface Remark {
   /** A key of `remark-words.ts`; of a newer release maybe one that this one does not know. */

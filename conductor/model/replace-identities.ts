@@ -1,11 +1,13 @@
 import { isIPv6 } from 'node:net';
 import { filledIn } from '#shared/machine-identity.ts';
 
-/** What machines and switches are known by, replaced in the texts of a recording, the same by the same everywhere. Pure. */
+/**
+ * Replaces what machines and switches are known by in the texts of a recording, the same by the same everywhere. Pure.
+ */
 
 /** Keys whose values belong to one machine; of those without digits there are too many that many machines share. */
 const identityKey = /serial|wwn|wwid|uuid|asset_?tag|service_?tag|host_?name|eui|nguid|^id_serial|password_hash/i;
-/** Of `show version`, `ipmitool fru print` and their like. */
+/** Lines of `show version`, `ipmitool fru print` and their like. */
 const labelled =
   /((?:serial|asset tag|service tag|processor board id)(?: ?(?:number|num|no|id))?\.?\s*[:#=]\s*)([A-Za-z0-9._-]*\d[A-Za-z0-9._-]{3,})/gi;
 

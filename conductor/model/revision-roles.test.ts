@@ -87,7 +87,7 @@ function rolesOf(model: Model): Record<string, number> {
   return Object.fromEntries(Object.entries(found).filter(([, id]) => id > 0));
 }
 
-/** What the model becomes; `undefined` = it is refused. */
+/** Computes the model after an operation; `undefined` = the operation is refused. */
 function expected(model: Model, operation: Operation): Model | undefined {
   const committed = model[lastWith(model, 'committed') - 1]?.content ?? {};
   const newest = model.at(-1)?.content ?? {};

@@ -1,4 +1,7 @@
-/** What a revision can be to a site (Shipyard; seed 001 "Shipyard Tag Releases"), in the order in which two are compared. */
+/**
+ * Roles that a revision can have for a site (Shipyard; seed 001 "Shipyard Tag Releases"), in the order in which two are
+ * compared.
+ */
 export const revisionRoles = ['successful-site-action', 'last-site-action', 'committed', 'buffer'] as const;
 export type RevisionRole = (typeof revisionRoles)[number];
 
@@ -10,7 +13,7 @@ export function isSiteTag(tag: string): tag is SiteTag {
   return (siteTags as readonly string[]).includes(tag);
 }
 
-/** As the seed writes them, or with underscores as Shipyard's API does; `undefined` for anything else. */
+/** Reads a role as the seed writes it, or with underscores as Shipyard's API does; `undefined` for anything else. */
 export function parseRole(text: string): RevisionRole | undefined {
   const name = text.replaceAll('_', '-');
   return revisionRoles.find((role) => role === name);
@@ -24,14 +27,14 @@ export function parseVersion(text: string): SiteVersion | undefined {
   return /^\d{1,9}$/.test(text) ? Number(text) : parseRole(text);
 }
 
-/** That a site has no such revision. Pure. */
+/** Says that a site has no such revision. Pure. */
 export function describeNoRevision(version: string | number): string {
   return version === 'buffer' ? 'the buffer is empty' : `there is no revision that is ${version}`;
 }
 
-/** What becomes of what the buffer holds already (airship.md §5). */
+/** Ways to treat what the buffer holds already (airship.md §5). */
 export const bufferModes = ['append', 'replace', 'rejectoncontents'] as const;
 export type BufferMode = (typeof bufferModes)[number];
-/** Of them what a rollback may do: it says what all collections are. */
+/** Ways that a rollback may take: it says what all collections are. */
 export const rollbackModes = ['replace', 'rejectoncontents'] as const;
 export type RollbackMode = (typeof rollbackModes)[number];

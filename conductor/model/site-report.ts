@@ -13,7 +13,7 @@ export interface SiteFault {
   readonly level: 'Error' | 'Warning' | 'Info';
   /** Short and stable, for programs: `DuplicateGroup`, `DependencyCycle`. */
   readonly name: string;
-  /** What is wrong, and what would be right. */
+  /** The fault, and what would be right. */
   readonly message: string;
   /** The rule that was broken, where the message also repeats the value: faults with the same rule are the same. */
   readonly rule?: string;
@@ -23,7 +23,7 @@ export interface SiteFault {
   readonly path?: string;
 }
 
-/** What is wrong, without what is only worth knowing. Pure. */
+/** Lists the errors, without what is only worth knowing. Pure. */
 export function errorsIn(faults: readonly SiteFault[]): string[] {
   return faults.filter(({ level }) => level === 'Error').map(({ message }) => message);
 }
@@ -48,7 +48,7 @@ export interface GroupReport {
   readonly reason?: string;
   readonly misses: readonly Miss[];
   readonly nodes: Readonly<Record<NodeStatus, number>>;
-  /** As in the seed's worked examples: `SUCCESS`, `FAILED, due to prepare failure`. */
+  /** Outcome of preparing, as in the seed's worked examples: `SUCCESS`, `FAILED, due to prepare failure`. */
   readonly prepare: string;
   readonly deploy: string;
 }
@@ -76,7 +76,10 @@ export const conclusions: Readonly<Record<SiteReport['outcome'], string>> = {
   failure: 'failed due to critical group failed',
 };
 
-/** Of a run that has no node at all: its success says nothing of a site. Nothing of one that has some. Pure. */
+/**
+ * Describes a run that has no node at all, because its success says nothing of a site; nothing for a run that has some.
+ * Pure.
+ */
 export function describeNothingToDeploy({
   groups,
   nodes,
@@ -92,7 +95,7 @@ export function describeNothingToDeploy({
   return [`Warning there was nothing to deploy: ${why}`];
 }
 
-/** What a run comes to: any critical group that failed, by a dependency too, fails the whole. */
+/** Computes a run's outcome: any critical group that failed, by a dependency too, fails the whole. */
 export function concludeGroups(
   groups: readonly Pick<GroupReport, 'stage' | 'critical'>[],
   failedNodes: number,

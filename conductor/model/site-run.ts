@@ -67,7 +67,7 @@ export interface GroupDefinition {
 }
 
 export interface Strategy {
-  /** Of its document; `default` = made up, for want of one. */
+  /** Name of the strategy's document; `default` = made up, because there is none. */
   readonly name: string;
   /** In the document's order. */
   readonly groups: readonly GroupDefinition[];
@@ -127,7 +127,7 @@ export interface PhaseTimeouts {
   readonly service?: number;
 }
 
-/** What is to happen now; each is recorded before, or as, it is done. */
+/** The next thing to do; each is recorded before, or as, it is done. */
 export type Decision =
   /** The group's turn has come, or its next phase. */
   | { readonly kind: 'enter stage'; readonly group: string; readonly stage: 'preparing' | 'prepared' | 'deploying' }
@@ -147,7 +147,7 @@ export type Decision =
    */
   | { readonly kind: 'cancel'; readonly group: string; readonly nodes: readonly string[]; readonly reason: string };
 
-/** What a look at a node's phase comes to. */
+/** Outcome of a look at a node's phase. */
 export type NodeOutcome =
   /** @property doing `cleaning: deploy.erase_devices_metadata, 40 %` */
   | { readonly state: 'working'; readonly doing: Remark }

@@ -18,7 +18,7 @@ const Sensors = z.object({
 const Warned = z.object({ warnings: z.array(z.string()).min(1) });
 
 /**
- * What operators read of what has come of a step beside its success; `undefined` where that is nothing. Pure.
+ * Describes for operators what has come of a step beside its success; `undefined` where that is nothing. Pure.
  * @param isBroken its flow has failed or was aborted: nothing more comes of it
  */
 export function describeOutput(output: unknown, isBroken = false): string | undefined {
@@ -45,7 +45,10 @@ export function awaitsReset(output: unknown): boolean {
   return left !== undefined && left.asked !== 'held';
 }
 
-/** Of BIOS settings whose flow broke off before they were known to hold: where they are now; `undefined` of all others. Pure. */
+/**
+ * Describes where BIOS settings are whose flow broke off before they were known to hold; `undefined` for all other
+ * steps. Pure.
+ */
 export function describeLost(output: unknown): string | undefined {
   const left = Left.safeParse(output).data;
   if (!left || !awaitsReset(output)) return undefined;
@@ -69,7 +72,10 @@ const Boot = z.union([
   z.object({ ramdisk_boot: z.literal('kexec') }),
 ]);
 
-/** What operators read of a step that goes from one system into another, where kexec was asked for; `undefined` of all others. Pure. */
+/**
+ * Describes for operators a step that goes from one system into another, where kexec was asked for; `undefined` for all
+ * others. Pure.
+ */
 export function describeDeployBoot(output: unknown): string | undefined {
   const { data } = Boot.safeParse(output);
   if (!data) return undefined;

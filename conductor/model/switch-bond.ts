@@ -3,14 +3,14 @@
 export type BondMode = 'lacp' | 'static';
 
 export interface SwitchBond {
-  /** Of the range that the networks file gives the switch. */
+  /** Number from the range that the networks file gives the switch. */
   readonly number: number;
   readonly mode: BondMode;
   /** Whether the switch's pair has the other half (MLAG). */
   readonly acrossPair: boolean;
 }
 
-/** What a port is found in: `other` is a mode that Baton does not set. */
+/** The bond that a port is found in: `other` is a mode that Baton does not set. */
 export type FoundBond = Omit<SwitchBond, 'mode'> & { readonly mode: BondMode | 'other' };
 
 export function sameBond(a: FoundBond | null | undefined, b: FoundBond | null | undefined): boolean {
@@ -32,7 +32,7 @@ export function groupModeName(mode: string): string {
   return groupModes[Number(mode)] ?? mode;
 }
 
-/** What a port group's `mode` needs of the switch; `undefined` = plain ports. */
+/** Gives the mode that a port group's `mode` needs of the switch; `undefined` = plain ports. */
 export function bondModeOf(mode: string): BondMode | undefined {
   const name = groupModeName(mode);
   if (name === '802.3ad') return 'lacp';

@@ -6,7 +6,7 @@ import { z } from 'zod';
  */
 export const BiosSetting = z.object({
   name: z.string(),
-  /** As text, whatever its type: `Enabled`, `5`, `true`. */
+  /** The value as text, whatever its type: `Enabled`, `5`, `true`. */
   value: z.string().nullable(),
   /** `Enumeration`, `String`, `Integer`, `Boolean`, `Password` or a vendor's own. */
   attribute_type: z.string().nullable(),
@@ -53,7 +53,7 @@ export function bareSetting(name: string, value: string | null): BiosSetting {
   };
 }
 
-/** What an operator wants a setting to be, as text. */
+/** A setting as an operator wants it, its value as text. */
 export interface WantedBiosSetting {
   readonly name: string;
   readonly value: string;

@@ -17,7 +17,7 @@ export function hasValue(setting: BiosSetting | undefined, wanted: string): bool
   }
 }
 
-/** Who says what settings may be: the firmware itself, or a BMC's registry, which is of one moment. */
+/** The source of what settings may be: the firmware itself, or a BMC's registry, which is of one moment. */
 type Authority = 'firmware' | 'registry';
 
 /**
@@ -49,7 +49,7 @@ function unknownSetting(name: string, known: readonly BiosSetting[]): string {
   return `no such setting; settings are ${names.slice(0, maxNames).join(', ')}${more}`;
 }
 
-/** Those that the registry calls read only, and that are to change. */
+/** Lists the settings that the registry calls read only, and that are to change. */
 export function listReadOnly(
   known: readonly BiosSetting[],
   wanted: readonly WantedBiosSetting[],

@@ -22,7 +22,7 @@ export function efiSetting(name: keyof typeof grammar, value: string | null): Bi
   return { ...bareSetting(name, value), ...grammar[name] };
 }
 
-/** As far as they are the same on all machines. */
+/** EFI settings, as far as they are the same on all machines. */
 export const efiSettings: readonly BiosSetting[] = (Object.keys(grammar) as (keyof typeof grammar)[]).map((name) =>
   efiSetting(name, null),
 );

@@ -97,7 +97,7 @@ export function packedLimit({ length }: Pick<Chunk, 'length'>): number {
   return length + 64 * 1024;
 }
 
-/** Of the largest chunks: a long hole is cut into these. */
+/** Computes the id of the largest chunk of zeros: a long hole is cut into these. */
 export function zeroChunkId({ sizes, digest }: Pick<ChunkIndex, 'sizes' | 'digest'>): string {
   return chunkId(new Uint8Array(sizes.max), digest);
 }

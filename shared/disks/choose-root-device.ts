@@ -112,7 +112,10 @@ function unusable(device: Disk): readonly string[] {
   ];
 }
 
-/** What is never meant without being named: a stick left in the machine, a BMC's virtual media, an SD card. */
+/**
+ * Lists why a device is never meant without being named: a stick left in the machine, a BMC's virtual media, an SD
+ * card.
+ */
 function unlikely(device: Disk): readonly string[] {
   return [
     ...(device.sizeBytes < minBytesWithoutHints ? ['it is smaller than 4 GiB'] : []),

@@ -7,7 +7,7 @@
 export interface Disk {
   /** `/dev/nvme0n1` */
   readonly name: string;
-  /** As lsblk says it: `disk`, `raid1`, `loop`, `rom`, `mpath`… */
+  /** Type as lsblk says it: `disk`, `raid1`, `loop`, `rom`, `mpath`… */
   readonly type: string;
   readonly sizeBytes: number;
   readonly model: string | null;
@@ -18,7 +18,7 @@ export interface Disk {
   readonly wwnVendorExtension: string | null;
   /** The label's, udev's and the kernel's; no placeholders. */
   readonly serials: readonly string[];
-  /** As udev and the kernel write them, with and without extension; no placeholders. */
+  /** WWNs as udev and the kernel write them, with and without extension; no placeholders. */
   readonly wwns: readonly string[];
   /** Below `/dev/disk/by-path` and `/dev/disk/by-id`. */
   readonly links: readonly string[];
@@ -34,14 +34,15 @@ export interface Disk {
   readonly tran: string | null;
   readonly readOnly: boolean;
   readonly removable: boolean;
-  /** Of the device and all that stands on it, `[SWAP]` included. */
+  /** Mount points of the device and of all that stands on it, `[SWAP]` included. */
   readonly mountpoints: readonly string[];
-  /** What uses the device or one of its partitions: RAID, LVM, crypt… (`/dev/md0`). */
+  /** Users of the device or of one of its partitions: RAID, LVM, crypt… (`/dev/md0`). */
   readonly holders: readonly string[];
 }
 
 /**
- * What the kernel lists beside disks: memory, optical drives, and the areas of an eMMC for its own boot code and keys,
+ * Recognizes what the kernel lists beside disks: memory, optical drives, and the areas of an eMMC for its own boot code
+ * and keys,
  * of a few MiB and write-protected. Its general-purpose areas (`gp0`) are disks: a tenant may keep data there. Pure.
  */
 export function isNoDisk(name: string): boolean {

@@ -1,7 +1,8 @@
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * What `grub-bios-setup` would write, without a block device: offsets are those of GRUB 2's `include/grub/i386/pc/boot.h`
+ * Sizes for writing what `grub-bios-setup` would, without a block device: offsets are those of GRUB 2's
+ * `include/grub/i386/pc/boot.h`
  * (`GRUB_BOOT_MACHINE_KERNEL_SECTOR` and so on), stable since GRUB 2.00.
  */
 const sectorSize = 512;

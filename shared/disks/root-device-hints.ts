@@ -17,7 +17,7 @@ interface HintField {
 
 const gib = 1024 ** 3;
 
-/** Of udev's database. */
+/** Recognizes a device of which udev's database could not be read. */
 const isUnread = (device: Disk): boolean => device.unread !== undefined;
 
 const wwns: HintField = {

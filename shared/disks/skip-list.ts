@@ -14,7 +14,7 @@ interface SkipEntry {
   readonly tests: readonly HintTest[];
 }
 
-/** What one entry of the skip list protects. */
+/** Devices that one entry of the skip list protects. */
 export interface ProtectedBy {
   /** `properties.skip_block_devices[0] {"serial":"A"}` */
   readonly entry: string;
@@ -47,7 +47,8 @@ function isNamed(disk: Disk, entries: readonly SkipEntry[]): boolean {
 }
 
 /**
- * What each entry protects among `devices`, in the order of the list: pure. A volume goes with its members, so that an
+ * Finds what each entry protects among `devices`, in the order of the list: pure. A volume goes with its members, so
+ * that an
  * entry for a volume protects these too, down to the disks.
  * @throws AppError as `readSkipList` and its test.
  */

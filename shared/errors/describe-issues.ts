@@ -8,7 +8,7 @@ const mostIssues = 20;
 const longestIssue = 1_000;
 
 /**
- * What a schema refused, each as `field.subfield: reason`; of many the first, and how many more there are.
+ * Lists what a schema refused, each as `field.subfield: reason`; of many the first, and how many more there are.
  * @param whole what a fault of no field is called
  */
 export function listIssues({ issues }: Refusal, whole?: string): string[] {
@@ -30,7 +30,7 @@ export function firstIssues<Issue>(issues: readonly Issue[], describe: (issue: I
   ];
 }
 
-/** As `listIssues`, in one line. */
+/** Describes the issues that `listIssues` lists in one line. */
 export function describeIssues(refusal: Refusal, whole?: string): string {
   return listIssues(refusal, whole).join('; ');
 }

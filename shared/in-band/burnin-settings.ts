@@ -91,7 +91,7 @@ export function readDiskSettings(node: Node): DiskSettings {
 
 export interface NetworkSettings {
   readonly seconds: number;
-  /** Who sends first; the roles are changed when the time is over. */
+  /** The role that this machine begins with; the roles are changed when the time is over. */
   readonly role: 'writer' | 'reader';
   /** The other machine's address. */
   readonly partner: string;

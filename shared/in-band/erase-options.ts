@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 
-/** What the operator decided about erasing (agent-protocol.md §6.6). */
+/** The operator's decisions about erasing (agent-protocol.md §6.6). */
 export interface EraseOptions {
   /** Passes of random bytes where the disk can't erase itself. More than one also rules out a mere discard. */
   readonly iterations: number;

@@ -24,7 +24,7 @@ export const InjectedFile = z
     content: z.string().optional(),
     deleted: z.boolean().optional(),
     mode: Mode.optional(),
-    /** Of the file's folder where it had to be made. */
+    /** Mode of the file's folder where it had to be made. */
     dirmode: Mode.optional(),
     owner: Id.optional(),
     group: Id.optional(),

@@ -10,11 +10,11 @@ import { createLargeAnswers, type LargeAnswer, largeBytes } from '#shared/peers/
 import { type PeerKind, type PeerLimits, peerLimits } from '#shared/peers/peer-limits.ts';
 
 export interface PeerRequest {
-  /** As errors name it: `the agent`. */
+  /** The peer as errors name it: `the agent`. */
   readonly who: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of what comes in parts the headers say type and length. */
+  /** The body; for one that comes in parts the headers say type and length. */
   readonly body?: string | AsyncIterable<Uint8Array> | undefined;
   /** Milliseconds until the answer begins; else that of the dispatcher. */
   readonly headersTimeoutMs?: number | undefined;
@@ -29,7 +29,7 @@ export interface PeerAnswer {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Parsed, whatever the content type says; `undefined` for what is not JSON document. */
   readonly body: unknown;
-  /** As it came, for what is not JSON; made at each call. */
+  /** The body as it came, for what is not JSON; made at each call. */
   readonly text: () => string;
 }
 

@@ -7,11 +7,11 @@ export const largeBytes = 1024 * 1024;
 export interface LargeAnswerLimits {
   /** Answers that are read at the same time. Each may take its kind's limit in memory, and as much again while it is parsed. */
   readonly atOnce: number;
-  /** Of all of them together: what bounds the processor time that peers can take by long answers. */
+  /** Bytes a second of all of them together: bounds the processor time that peers can take by long answers. */
   readonly bytesPerSecond: number;
   /** Read without a pause after a quiet time: more than the largest answer that is allowed. */
   readonly burstBytes: number;
-  /** What a sender must bring in a second while others wait for its place. */
+  /** Bytes that a sender must bring in a second while others wait for its place. */
   readonly leastBytesPerSecond: number;
 }
 
@@ -23,7 +23,7 @@ const usual: LargeAnswerLimits = {
 };
 
 export interface Sender {
-  /** As `192.0.2.7:9999`: those who have sent least are read first. */
+  /** The sender, as `192.0.2.7:9999`: those who have sent least are read first. */
   readonly peer: string;
   /** Ends the waiting, of `begin` and of `take`. */
   readonly signal: AbortSignal;

@@ -18,7 +18,7 @@ import {
  * (`outboundAgent`), for a name may lead elsewhere by then.
  */
 export interface OutboundRules {
-  /** As messages name it: `BATON_IMAGE_URL_ALLOW`. */
+  /** The setting as messages name it: `BATON_IMAGE_URL_ALLOW`. */
   readonly setting: string;
   /** `undefined` = anywhere that is not refused below. */
   readonly allow: OutboundAllowList | undefined;
@@ -28,7 +28,7 @@ export interface OutboundRules {
   readonly connectsHere: boolean;
 }
 
-/** What reaches the conductor or leaves it, and may not lead anywhere. */
+/** Settings of traffic that reaches the conductor or leaves it, and may not lead anywhere. */
 export interface OutboundConfig {
   readonly images: OutboundRules;
   readonly agents: OutboundRules;
@@ -38,7 +38,7 @@ export interface OutboundConfig {
 }
 
 export interface OutboundAllowList {
-  /** As they were given: what another program is to parse. */
+  /** Entries as they were given, for another program to parse. */
   readonly entries: readonly string[];
   readonly ranges: AddressRanges;
   /** Lower case; `*.example.org` for all below. */
@@ -185,7 +185,7 @@ function beginsWith(url: URL, prefix: URL): boolean {
   return url.origin === prefix.origin && isPlain && (url.pathname === path || url.pathname.startsWith(`${path}/`));
 }
 
-/** What a name leads to that means the same everywhere. */
+/** Finds the address that a name leads to, where it means the same everywhere. */
 function addressOfName(hostname: string): string | undefined {
   const name = hostname.toLowerCase().replace(/\.$/, '');
   if (/(^|\.)localhost$|^(ip6-)?(localhost|loopback)6?$|^localhost6?\.localdomain6?$/.test(name)) return '127.0.0.1';

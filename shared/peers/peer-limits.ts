@@ -1,8 +1,8 @@
 import type { ErrorCode } from '#shared/errors/app-error.ts';
 
-/** What one answer of a peer may cost its reader. */
+/** Cost that one answer of a peer may have for its reader. */
 export interface PeerLimits {
-  /** Of the body, decompressed where it was compressed. */
+  /** Bytes of the body, decompressed where it was compressed. */
   readonly bytes: number;
   /** Arrays and objects inside of each other. */
   readonly depth: number;
@@ -13,7 +13,7 @@ export interface PeerLimits {
   readonly values: number;
   /** Milliseconds until the whole answer is there, where the caller says nothing else. */
   readonly timeoutMs: number;
-  /** Of the error when an answer is above a limit: never one that is tried again by itself. */
+  /** Code of the error when an answer is above a limit: never one that is tried again by itself. */
   readonly code: ErrorCode;
 }
 
@@ -46,7 +46,7 @@ export const peerLimits = {
   instance: { bytes: 64 * kibibyte, depth: 0, values: 0, timeoutMs: 5_000, code: 'unavailable' },
   /** A chunk from a machine that deploys the same image; its bytes are the chunk's, if that has fewer. */
   neighbour: { bytes: 4 * mebibyte + 64 * kibibyte, depth: 0, values: 0, timeoutMs: 16_000, code: 'image_error' },
-  /** What the agent reads from the conductor. */
+  /** The conductor's answers, as the agent reads them. */
   conductor: { bytes: mebibyte, depth: 32, values: 40_000, timeoutMs: 60_000, code: 'agent_error' },
 } as const satisfies Readonly<Record<string, PeerLimits>>;
 

@@ -250,7 +250,10 @@ function forwardLines(stream: Readable, onLine: (line: string) => void): () => s
   return () => '';
 }
 
-/** What has left the group, a daemon in a session of its own, may hold the program's output open for ever. */
+/**
+ * Time for last output: a process that has left the group, a daemon in a session of its own, may hold the program's
+ * output open for ever.
+ */
 const lastOutputMs = 1000;
 
 /** The program's end is the end: the rest of its group goes, and nobody waits for what others might still write. */

@@ -77,13 +77,13 @@ function fieldName(path: readonly PropertyKey[]): string {
     .replace(/^\./, '');
 }
 
-/** What md can do here: pure rules, for conductor and agent alike (agent-protocol.md §7). */
+/** Rules of what md can do here: pure, for conductor and agent alike (agent-protocol.md §7). */
 
 /** The fewest disks of each level. */
 const softwareLevels = { '0': 2, '1': 2, '1+0': 2, '5': 3, '6': 4 } as const;
 export type SoftwareLevel = keyof typeof softwareLevels;
 
-/** As md and its tools know the name: it becomes a file name below /dev/md. */
+/** Names as md and its tools accept them: a name becomes a file name below /dev/md. */
 const volumeNamePattern = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,27}$/;
 /** The array of the EFI system partitions is called so. */
 const reservedNames: ReadonlySet<string> = new Set(['esp']);

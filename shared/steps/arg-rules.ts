@@ -4,8 +4,8 @@ import { ArgRule, type ArgRules } from '#shared/wire/step.ts';
 type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**
- * What a step's argument schema says of each value that a conductor can check before the machine boots: its types, the
- * values that there are, its pattern and bounds. What says more is left to the step itself.
+ * Reads from a step's argument schema what a conductor can check of each value before the machine boots: its types, the
+ * values that there are, its pattern and bounds. Anything beyond these is left to the step itself.
  */
 export function argRules(schema: z.ZodType): ArgRules | undefined {
   if (!(schema instanceof z.ZodObject)) return undefined;
@@ -18,7 +18,7 @@ export function argRules(schema: z.ZodType): ArgRules | undefined {
   return rules.length === 0 ? undefined : Object.fromEntries(rules);
 }
 
-/** Of alternatives (`nullish`) the types together, and of bounds nothing: they are those of one alternative. */
+/** Joins the types of alternatives (`nullish`), and takes no bounds: they are those of one alternative. */
 function ruleOf(property: JsonSchema): unknown {
   const { anyOf: alternatives } = property;
   if (Array.isArray(alternatives)) {

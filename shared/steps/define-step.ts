@@ -3,12 +3,12 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 import type { ArgsInfo, DiskLoss, StepInterface, StepKind } from '#shared/wire/step.ts';
 
-/** What came of running a step once; a failure is a thrown `AppError`. */
+/** Outcome of running a step once; a failure is a thrown `AppError`. */
 export type StepOutcome =
   | { readonly kind: 'done'; readonly output?: unknown }
   | {
       readonly kind: 'wait';
-      /** What is awaited, as the operator reads it: `first heartbeat of the ramdisk`. */
+      /** The awaited thing, as the operator reads it: `first heartbeat of the ramdisk`. */
       readonly reason: string;
       /** Milliseconds from now until the step fails with a timeout; `Infinity` = never. */
       readonly timeoutMs: number;
@@ -24,7 +24,7 @@ export interface StepDefinition<Context, Args = unknown> {
   /** In each kind of flow: higher runs earlier, 0 = only when asked for, absent = not offered there. */
   readonly priorities: { readonly [Kind in StepKind]?: number | undefined };
   readonly description: string;
-  /** What it may cost: operators read it in a plan before it runs. */
+  /** Data that the step may cost: operators read it in a plan before it runs. */
   readonly destroys: DiskLoss | 'unknown';
   readonly abortable: boolean;
   /** The machine is rebooted into the ramdisk after the step. */

@@ -5,7 +5,7 @@ import type { ConsoleEnd } from '#shared/wire/console.ts';
 /** For the other side's closing word; then the connection is cut. */
 const closeGraceMs = 2000;
 
-/** What close frames may carry (RFC 6455 §5.5.1). */
+/** Bytes that the reason of a close frame may have (RFC 6455 §5.5.1). */
 const maxReasonBytes = 123;
 
 /** Closes from our side, and sees to it that the connection is gone soon whatever the other side does. */
@@ -48,7 +48,7 @@ interface UpgradeRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** What an HTTP server needs to take WebSockets with messages up to `maxMessageBytes`, uncompressed. */
+/** Gives what an HTTP server needs to take WebSockets with messages up to `maxMessageBytes`, uncompressed. */
 export function acceptWebSockets(maxMessageBytes: number): WebSocketAcceptance {
   const server = new WebSocketServer({ noServer: true, maxPayload: maxMessageBytes, perMessageDeflate: false });
   return {
@@ -97,7 +97,7 @@ export function keepAlive(socket: WebSocket, intervalMs: number = pingIntervalMs
   socket.once('close', () => clearInterval(timer));
 }
 
-/** What may wait in memory for a slow receiver, in bytes; above it the sender is not read from. */
+/** Bytes that may wait in memory for a slow receiver; above it the sender is not read from. */
 export const highWaterBytes = 256 * 1024;
 
 /** Passes on every message as it is, and stops reading while the receiver is slow. */

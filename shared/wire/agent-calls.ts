@@ -51,7 +51,7 @@ export type Heartbeat = z.infer<typeof Heartbeat>;
 
 /** `GET /v1/lookup` (agent-protocol.md §2.2). Both sides parse with these. */
 
-/** What Baton's conductor adds to the `config` object; a real ironic-python-agent ignores it. */
+/** Fields that Baton's conductor adds to the `config` object; a real ironic-python-agent ignores them. */
 const BatonLookupConfig = z.object({
   /** Milliseconds between two progress reports (`POST /v1/progress/{node}`); absent from Ironic, so no reports there. */
   progress_interval_ms: z.number().int().positive(),

@@ -30,13 +30,13 @@ const identity = {
 const DiskMarks = z.object(identity);
 export type DiskMarks = Readonly<z.infer<typeof DiskMarks>>;
 
-/** What was read back: evidence that the erase did something. */
+/** Evidence that the erase did something: what was read back. */
 export const EraseProof = z.object({
   /** Places written with random bytes before, and read after: none had them any more. */
   canaries: z.int().nonnegative(),
   /** Other places read after, which are blank or hold something else than before. */
   samples: z.int().nonnegative(),
-  /** What all of them held: zeros, ones, or something else than before. */
+  /** Content that all of them held: zeros, ones, or something else than before. */
   reads: z.enum(['zeros', 'ones', 'changed']),
 });
 export type EraseProof = Readonly<z.infer<typeof EraseProof>>;
@@ -67,9 +67,9 @@ export type ErasedDisk = Readonly<z.infer<typeof ErasedDisk>>;
 export const SkippedDisk = z.object({ ...identity, reason: z.string() });
 export type SkippedDisk = Readonly<z.infer<typeof SkippedDisk>>;
 
-/** What an erase step says beside of disks; absent from an older agent. */
+/** Remarks of an erase step beside its disks; absent from an older agent. */
 const remarks = {
-  /** What each entry of the skip list has protected. */
+  /** Devices that each entry of the skip list has protected. */
   protection: z
     .array(z.object({ entry: z.string(), devices: z.array(z.string()).readonly() }))
     .readonly()
@@ -78,7 +78,7 @@ const remarks = {
   warnings: z.array(z.string()).readonly().optional(),
 };
 
-/** What `deploy.erase_devices` answers, of all disks of the machine. Both sides parse with it. */
+/** The answer of `deploy.erase_devices`, of all disks of the machine. Both sides parse with it. */
 export const EraseResult = z.object({
   erased: z.array(ErasedDisk).readonly(),
   skipped: z.array(SkippedDisk).readonly(),
@@ -86,7 +86,7 @@ export const EraseResult = z.object({
 });
 export type EraseResult = Readonly<z.infer<typeof EraseResult>>;
 
-/** As an operator finds the argument in a step's description. */
+/** The argument as an operator finds it in a step's description. */
 const osDiskText =
   "the disks that hold the operating system, as the conductor has recorded them; no others' are touched";
 

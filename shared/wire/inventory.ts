@@ -55,7 +55,7 @@ export interface PciDevice {
   readonly vendor: string | null;
   readonly product_id: string;
   readonly product: string | null;
-  /** Who made the card, and which it is. */
+  /** Maker of the card, and which card it is. */
   readonly subsystem_vendor: string | null;
   readonly subsystem: string | null;
   readonly revision: string | null;
@@ -63,12 +63,12 @@ export interface PciDevice {
   readonly slot: string | null;
 }
 
-/** What a disk says of itself (S.M.A.R.T.); `null`: it doesn't say. */
+/** Health as the disk itself reports it (S.M.A.R.T.); `null`: it doesn't. */
 export interface DiskHealth {
   readonly passed: boolean | null;
   readonly temperature_c: number | null;
   readonly power_on_hours: number | null;
-  /** Of the writes that it is made for. */
+  /** Share that is used of the writes that it is made for. */
   readonly percent_used: number | null;
   /** Sectors that were replaced, or can't be read. */
   readonly bad_sectors: number | null;
@@ -86,7 +86,7 @@ const InventoryInterface = z.looseObject({
 });
 export type InventoryInterface = z.infer<typeof InventoryInterface>;
 
-/** What switches have said to an agent that listens while it deploys: to those cards that have heard one. */
+/** LLDP that switches have sent to an agent that listens while it deploys: to those cards that have heard one. */
 export const HeardLldp = z.object({ interfaces: z.array(InventoryInterface.pick({ mac_address: true, lldp: true })) });
 export type HeardLldp = z.infer<typeof HeardLldp>;
 
@@ -117,7 +117,7 @@ export const InventoryDisk = z.looseObject({
 });
 export type InventoryDisk = z.infer<typeof InventoryDisk>;
 
-/** What the conductor reads of an inventory; it keeps the whole. */
+/** Parts of an inventory that the conductor reads; it keeps the whole. */
 export const InventoryDocument = z.looseObject({
   interfaces: z.array(InventoryInterface),
   /** Absent or `null`: nobody has looked; `[]`: there is none. */
@@ -139,7 +139,7 @@ export const InspectionReport = z.looseObject({
   inventory: InventoryDocument,
   /** Base64 of a gzipped tar. */
   logs: text,
-  /** What went wrong in the ramdisk: the inspection fails with it. */
+  /** The error in the ramdisk: the inspection fails with it. */
   error: text,
 });
 export type InspectionReport = z.infer<typeof InspectionReport>;

@@ -29,7 +29,7 @@ export const NeighboursRequest = z.strictObject({
   image: z.string().regex(/^[0-9a-f]{40,128}$/, 'must be a digest in hex'),
   /** Where the agent serves chunks, on the address at which it takes commands. */
   port: z.int().min(1).max(65_535),
-  /** Of the certificate that it serves with, over its DER. */
+  /** Digest of the certificate that it serves with, over its DER. */
   certificate_sha256: sha256,
 });
 export type NeighboursRequest = z.infer<typeof NeighboursRequest>;
@@ -42,7 +42,7 @@ export const Neighbour = z.object({
 });
 export type Neighbour = z.infer<typeof Neighbour>;
 
-/** What a ticket says: who may fetch, from whom, until when. Signed by the conductor. */
+/** Content of a ticket: who may fetch, from whom, until when. Signed by the conductor. */
 export const Ticket = Neighbour.extend({
   /** Image, project and network in one digest: machines with the same serve each other. */
   group: sha256,
@@ -53,7 +53,7 @@ export type Ticket = z.infer<typeof Ticket>;
 
 export const NeighboursAnswer = z.object({
   ticket: z.string().max(4096),
-  /** Of the conductors, PEM: what tickets are verified with. */
+  /** The conductors' public key, PEM: tickets are verified with it. */
   public_key: z.string().max(1024),
   neighbours: z.array(Neighbour).max(64),
   /** When the agent is to ask again. */

@@ -9,7 +9,7 @@ export type StepInterface = (typeof stepInterfaces)[number];
 export const stepKinds = ['deploy', 'clean', 'service'] as const;
 export type StepKind = (typeof stepKinds)[number];
 
-/** Whose contents a step ends, at most: of no disk, of the root disk (and what it is made of), of all but the skip list. */
+/** Disks whose contents a step ends, at most: none, the root disk (and what it is made of), all but the skip list. */
 export const diskLosses = ['none', 'root disk', 'all'] as const;
 export type DiskLoss = (typeof diskLosses)[number];
 
@@ -19,13 +19,16 @@ export const ArgsInfo = z.record(
 );
 export type ArgsInfo = z.infer<typeof ArgsInfo>;
 
-/** Of one argument's value: what can be said of it before a machine boots. Baton's agent only; Ironic ignores it. */
+/**
+ * A rule for one argument's value: what can be said of it before a machine boots. Baton's agent only; Ironic ignores
+ * it.
+ */
 export const ArgRule = z.object({
   /** JSON Schema's: any of them. */
   types: z.array(z.enum(['string', 'integer', 'number', 'boolean', 'array', 'object', 'null'])).min(1),
   /** The texts that there are. */
   enum: z.array(z.string()).optional(),
-  /** Of a text, in JavaScript's Unicode mode. */
+  /** Pattern of a text, in JavaScript's Unicode mode. */
   pattern: z.string().optional(),
   minimum: z.number().optional(),
   maximum: z.number().optional(),
@@ -34,7 +37,7 @@ export type ArgRule = z.infer<typeof ArgRule>;
 export const ArgRules = z.record(z.string(), ArgRule);
 export type ArgRules = z.infer<typeof ArgRules>;
 
-/** As long as a step may keep a machine on whose agent is gone: a week. */
+/** The longest time that a step may keep a machine on whose agent is gone: a week. */
 export const longestHoldSeconds = 7 * 86_400;
 
 /** A step as the agent advertises it in `get_deploy_steps` and its siblings. */

@@ -24,7 +24,7 @@ export function isOlderThan(
 /** A conductor of the register, dead ones too. */
 export type Conductor = ConductorRow & { readonly alive: boolean };
 
-/** What a conductor says of itself. */
+/** A conductor's description of itself. */
 export type ConductorDescription = Pick<ConductorRow, 'hostname' | 'conductorGroup' | 'drivers' | 'publicUrl'>;
 
 /**

@@ -50,7 +50,7 @@ export function conductorOfNode(timeoutMs: number): SQL {
       order by md5(${nodes.uuid}::text || ${conductors.hostname}) collate "C" desc limit 1))`;
 }
 
-/** Who is named for a node that nobody works on, as far as this conductor knows. */
+/** Names the conductor of a node that nobody works on, as far as this conductor knows. */
 export function namedConductor(context: Context, node: NodeRow): string | undefined {
   return responsibleConductor(context.conductors.recent(), node);
 }
@@ -61,7 +61,10 @@ function noConductor({ driver, conductorGroup }: Work): string {
   return `No valid host was found. Reason: No conductor service registered which supports driver ${driver}${group}.`;
 }
 
-/** As this conductor knows: anyone who refuses because of it calls `conductors.live()` before, outside of any transaction. */
+/**
+ * Answers from this conductor's memory: anyone who refuses because of it calls `conductors.live()` before, outside of
+ * any transaction.
+ */
 function hasConductor({ conductors: register }: Context, node: Work): boolean {
   return register.recent().some((each) => worksOn(each, node));
 }

@@ -2,7 +2,7 @@ import { type Connection, Query, type QueryConfig } from 'pg';
 
 type Parsers = readonly ((value: string) => unknown)[];
 
-/** Of pg's query, what is used here. */
+/** The part of pg's query that is used here. */
 interface OpenQuery {
   readonly name: string;
   readonly _result: { _parsers: Parsers | undefined };

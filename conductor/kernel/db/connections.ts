@@ -159,7 +159,10 @@ function preparingClient(nameOf: NameOf, server: Server, { onError, look }: Pool
   };
 }
 
-/** What is sent in one turn of the event loop goes in one write: each costs as much as the statement itself. */
+/**
+ * Sends all that one turn of the event loop has for the server in one write: each write costs as much as the statement
+ * itself.
+ */
 function writeAtOnce(client: Client): void {
   const { stream } = (client as unknown as { readonly connection: { readonly stream: Writable } }).connection;
   stream.cork();
@@ -186,7 +189,10 @@ const known = new Map<TypeId, Parser>(
     asText,
   ]),
 );
-/** As drizzle wants values, which reads times itself; it would make ten functions for every statement that it sends. */
+/**
+ * Parsers that leave values as drizzle wants them, which reads times itself; it would make ten functions for every
+ * statement that it sends.
+ */
 const parsers = {
   getTypeParser: (type: TypeId): Parser => {
     const parser = known.get(type) ?? (types.getTypeParser(type) as Parser);

@@ -75,7 +75,7 @@ const writeFaults: ReadonlySet<string> = new Set(['53100', '58030', '25006']);
 /** Remembers that a write was refused for want of a working disk, until one succeeds that needs room on it. */
 export interface WriteWatch {
   readonly onError: (error: unknown) => void;
-  /** What the last refusal said, unless a write succeeds now. */
+  /** Gives the text of the last refusal, unless a write succeeds now. */
   fault(db: Queryable): Promise<string | undefined>;
 }
 

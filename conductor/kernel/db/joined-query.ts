@@ -2,7 +2,7 @@ import { type Connection, Query, type QueryConfig } from 'pg';
 
 type Callback = (error: unknown, result?: unknown) => void;
 
-/** Of pg's connection and query, what is used here. */
+/** The parts of pg's connection and query that are used here. */
 interface OpenConnection {
   readonly submittedNamedStatements: Record<string, string>;
   sync(): void;
@@ -32,7 +32,7 @@ function partOf(config: unknown, values: unknown, callback: Callback): Part {
   return part;
 }
 
-/** As pg would make it text. */
+/** Makes a value text as pg would. */
 function asText(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(asText);
   const isPlain = typeof value === 'object' && value !== null && !(value instanceof Date) && !ArrayBuffer.isView(value);
@@ -93,7 +93,7 @@ export class JoinedQuery extends OpenQuery {
     this.callback?.(error);
   }
 
-  /** Those that have no answer get this one. */
+  /** Ends the queries that have no answer with this error. */
   failRest(error: unknown): void {
     for (const part of this.#parts.slice(this.#at)) part.callback?.(error);
   }

@@ -21,7 +21,7 @@ export const selfFenceMs = 3_000;
 /** The server ends a session that says nothing for so long: always later than its conductor has stopped. */
 export const idleSessionMs = 4_000;
 
-/** Of what is alone on its database: nobody could take its work. */
+/** Life of a process that is alone on its database: nobody could take its work. */
 export const undisputed: Life = {
   requireAlive: () => undefined,
   signal: () => never.signal,

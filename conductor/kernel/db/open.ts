@@ -62,15 +62,18 @@ export interface Database {
   listen(channel: string, onPayload: (payload: string) => void): Promise<void>;
   /** A lock among all processes that use this database; the caller releases it. */
   readonly lock: SessionLocks['lock'];
-  /** Of this process, by which others know whether its work is theirs. */
+  /** Life of this process, by which others know whether its work is theirs. */
   readonly life: Life;
   readonly beginLife: SessionLocks['beginLife'];
   readonly count: SessionLocks['count'];
   /** `true` when no other process can use this database: every lease found at start is a dead process's. */
   readonly exclusive: boolean;
-  /** What keeps the database from being read and written just now, such as a full disk; `undefined` when nothing does. */
+  /**
+   * Describes the fault that keeps the database from being read and written just now, such as a full disk; `undefined`
+   * when nothing does.
+   */
   fault(): Promise<string | undefined>;
-  /** What the database has forgotten though it was answered, and what to do; until all nodes are released. */
+  /** Describes the answers that the database has forgotten, and what to do; until all nodes are released. */
   loss(): Promise<string | undefined>;
   close(): Promise<void>;
 }
@@ -80,14 +83,17 @@ export interface DatabaseOptions {
   readonly url?: string | undefined;
   readonly dataDirectory: string;
   readonly log?: Log;
-  /** Of a server of its own: whom it runs as, and where its programs are. Default: what is found. */
+  /** For a server of its own: the user that it runs as, and where its programs are. Default: what is found. */
   readonly user?: string | undefined;
   readonly binDirectory?: string | undefined;
   /** A server that says nothing for so long is gone. Default 45. */
   readonly answerSeconds?: number;
   /** No other conductor uses the database: nothing keeps watch over this one's life. Default: of a server of its own. */
   readonly isAlone?: boolean;
-  /** Of a server that may be followed by another: who asks, and the file that says what was answered. Default: memory only. */
+  /**
+   * For a server that may be followed by another: the asking conductor, and the file that says what was answered.
+   * Default: memory only.
+   */
   readonly conductorName?: string;
   readonly memoryFile?: string;
 }

@@ -87,7 +87,7 @@ function askSession(url: string, options: { readonly isAlone: boolean; readonly 
 }
 
 const program = new URL('session-thread.ts', import.meta.url);
-/** Of what lives as long as its session, and has nothing to keep. */
+/** Limits of a thread that lives as long as its session, and has nothing to keep. */
 const resourceLimits = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 };
 
 /**

@@ -5,7 +5,7 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 /** A row as PostgreSQL answers it: values in the order in which the statement names its columns. */
 export type RawRow = readonly unknown[];
 
-/** What goes to PostgreSQL as it stands; `name` = it keeps the plan, and gets only the values the next time. */
+/** A query as it goes to PostgreSQL; `name` = the server keeps the plan, and gets only the values the next time. */
 export interface SentQuery {
   readonly text: string;
   readonly values: unknown[];

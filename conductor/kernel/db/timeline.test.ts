@@ -59,7 +59,7 @@ async function systemOf({ db }: Database): Promise<string> {
 const heldNodes = async ({ db }: Database) =>
   (await db.select({ fault: nodes.fault, maintenance: nodes.maintenance }).from(nodes)).map((node) => node);
 
-/** What a conductor knows that was answered on timeline 0, before this one. */
+/** Opens the database as a conductor that knows what was answered on timeline 0, before this one. */
 async function answeredBefore(marks: (committed: Mark) => Mark[]): Promise<Database> {
   const before = await start();
   await insertNode(before);

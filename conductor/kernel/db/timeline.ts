@@ -21,7 +21,10 @@ const whereText = `select system_identifier::text as system, pg_is_in_recovery()
 export interface TimelineWatch {
   /** @throws Error for a standby, and for what could not be found out: nothing is done on such a connection */
   look(query: Ask): Promise<void>;
-  /** What has been forgotten, and what to do; `undefined` = nothing that is known of, or all nodes have been released. */
+  /**
+   * Describes what has been forgotten, and what to do; `undefined` = nothing that is known of, or all nodes have been
+   * released.
+   */
   loss(query: Ask): Promise<string | undefined>;
 }
 

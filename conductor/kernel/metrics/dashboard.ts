@@ -55,12 +55,12 @@ export const alerts: readonly {
   },
 ];
 
-/** What a panel of Grafana shows. */
+/** A panel of Grafana. */
 interface Panel {
   readonly title: string;
   /** PromQL. */
   readonly expr: string;
-  /** Of each line, from labels; absent = one line. */
+  /** Legend of each line, from labels; absent = one line. */
   readonly legend?: string;
   readonly unit?: 's' | 'ops' | 'percentunit' | 'bytes';
   readonly kind?: 'stat' | 'timeseries';

@@ -25,7 +25,7 @@ const define =
     labels,
   });
 const counter = define('counter');
-/** Of this process. */
+/** A gauge of this process. */
 const gauge = define('gauge');
 /** Read from the database at each scrape: every conductor on one database reports the same, so take `max`, never `sum`. */
 const fleet = define('fleet');

@@ -79,7 +79,7 @@ export function countStep(
   context.metrics.stepSeconds.observe(labels, secondsSince(context, step.startedAt));
 }
 
-/** Of a step's output, where that says it: of an image in chunks. */
+/** Counts the bytes that the output of a step reports for an image in chunks. */
 export function countImageBytes({ metrics }: MetricsContext, output: unknown): void {
   const found = readOrigin(output);
   for (const origin of found ? (['kept', 'copied', 'fetched', 'neighbours'] as const) : []) {

@@ -91,7 +91,7 @@ export async function scrape(context: Pick<KernelContext, 'db' | 'metrics' | 'co
   return metrics.registry.metrics();
 }
 
-/** What is no longer there must not be reported any more. */
+/** Sets the fleet's figures; a label set that is no longer there must not be reported any more. */
 function setFleet(metrics: Metrics, figures: readonly FleetFigure[]): void {
   for (const name of fleetMetrics) metrics[name].reset();
   for (const { metric, a, b, c, value } of figures) {

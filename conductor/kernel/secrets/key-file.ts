@@ -8,7 +8,9 @@ import { AppError } from '#shared/errors/app-error.ts';
 const keyBytes = 32;
 const howToMake = '`openssl rand -base64 32` creates one';
 
-/** What is wrong with the settings: conductors on one database need the same key, and none may make one up. */
+/**
+ * Describes what is wrong with the settings: conductors on one database need the same key, and none may make one up.
+ */
 export function keyFileProblems(settings: {
   readonly DATABASE_URL?: string | undefined;
   readonly BATON_SECRET_KEY_FILE?: string | undefined;

@@ -26,7 +26,7 @@ export function nodePlace(nodeUuid: string, field: string): DocumentPlace {
 }
 
 /**
- * What an operator writes of a node, with its secrets sealed.
+ * Seals the secrets in what an operator writes of a node.
  * @param before the node that it changes
  * @throws AppError `invalid_argument` naming a value that begins as sealed ones do.
  */

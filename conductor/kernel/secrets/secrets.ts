@@ -9,7 +9,7 @@ import {
 } from 'node:crypto';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What opens and seals the secrets of a conductor's database. */
+/** Opens and seals the secrets of a conductor's database. */
 export interface Secrets {
   /** @param place what it belongs to, `node <uuid> driver_info.redfish_password`: nowhere else does it open */
   readonly seal: (text: string, place: string) => string;

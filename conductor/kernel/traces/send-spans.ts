@@ -20,7 +20,7 @@ export interface Span {
     readonly at: Date;
     readonly attributes: Readonly<Record<string, Value | null>>;
   }[];
-  /** What it has failed with. */
+  /** The error that it has failed with. */
   readonly error: string | null;
 }
 

@@ -38,7 +38,7 @@ const pairs = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** What they must be for traces to be sent. */
+/** Values that the settings must have for traces to be sent. */
 const Used = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: url.optional(),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url.optional(),

@@ -84,7 +84,7 @@ const Envelope = z.object({
   signatures: z.array(z.object({ keyid: z.string().default(''), sig: z.string() })).min(1),
 });
 
-/** What Ed25519 signs: DSSE's pre-authentication encoding. */
+/** Composes the bytes that Ed25519 signs: DSSE's pre-authentication encoding. */
 export function preAuthEncoding(payloadType: string, payload: Uint8Array): Buffer {
   const typeBytes = Buffer.byteLength(payloadType);
   return Buffer.concat([Buffer.from(`DSSEv1 ${typeBytes} ${payloadType} ${payload.length} `), payload]);

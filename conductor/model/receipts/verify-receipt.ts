@@ -3,7 +3,7 @@ import { openEnvelope, type PublicKey } from '#conductor/model/receipts/envelope
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 
-/** What a receipt says, version 1. docs/teardown.md explains it for those who read receipts years later. */
+/** Kind of a receipt, version 1. docs/teardown.md explains its fields for those who read receipts years later. */
 
 export const receiptKind = 'WipeReceipt';
 export const receiptVersion = 1;
@@ -61,12 +61,12 @@ export const WipeReceipt = z.object({
   version: z.literal(receiptVersion),
   id: z.uuid(),
   conductor: z.object({ name: z.string() }),
-  /** What has wiped: versions as the ramdisk's agent reports them. */
+  /** The program that has wiped: versions as the ramdisk's agent reports them. */
   agent: z
     .object({ version: text, hardware_managers: z.record(z.string(), z.string()) })
     .nullable()
     .default(null),
-  /** What a receipt can't prove. */
+  /** Limits of the receipt: what it can't prove. */
   scope: z.string().default(''),
   node: z.object({
     uuid: z.guid(),
@@ -89,7 +89,7 @@ export const WipeReceipt = z.object({
       excuse: text.default(null),
     }),
   ),
-  /** What the agent has warned of: entries of the skip list that named no disk, storage controllers without a driver. */
+  /** Warnings of the agent: entries of the skip list that named no disk, storage controllers without a driver. */
   warnings: z.array(z.string()).default([]),
   switch_ports: z.array(SwitchPort),
   times: z.object({ started: time, wiped: time, signed: time }),
@@ -102,7 +102,7 @@ export type WipeReceipt = z.infer<typeof WipeReceipt>;
 const Header = z.object({ kind: z.string(), version: z.number() });
 
 /**
- * What a receipt says, once one of the keys is known to have signed it. Needs nothing but its arguments.
+ * Reads a receipt, once one of the keys is known to have signed it. Needs nothing but its arguments.
  * @throws AppError `invalid_argument` saying which of both is not so.
  */
 export function verifyReceipt(

@@ -14,7 +14,7 @@ import { describeNewer, knownMigration } from '#conductor/kernel/db/open.ts';
 import { waitForLock } from '#conductor/kernel/db/session.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Of the tables, as the migrations name it, and of the list of migrations that the database has seen. */
+/** Schemas of the tables, as the migrations name it, and of the list of migrations that the database has seen. */
 const schemas = ['--schema=public', '--schema=drizzle'];
 
 /**

@@ -155,7 +155,10 @@ function askServer(cluster: Cluster, statement: string): Promise<readonly unknow
   );
 }
 
-/** What a conductor that was killed had begun must not be committed behind the back of the next one. */
+/**
+ * Ends the sessions of a conductor that was killed: what they had begun must not be committed behind the back of the
+ * next one.
+ */
 async function endOtherSessions(cluster: Cluster): Promise<void> {
   const others = `from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`;
   await askServer(cluster, `select pg_terminate_backend(pid) ${others}`);

@@ -57,7 +57,7 @@ export const agentSteps = pgTable(
 );
 export type AgentStepsRow = typeof agentSteps.$inferSelect;
 
-/** What was seen of nodes' machines while they booted. */
+/** Events that were seen of nodes' machines while they booted. */
 export const nodeBootEvents = pgTable(
   'node_boot_events',
   {

@@ -7,7 +7,7 @@ export const instant = () => timestamp({ withTimezone: true, precision: 3 });
 /** Numbers rows in the order of their creation. */
 export const sequence = () => bigint({ mode: 'number' }).generatedAlwaysAsIdentity();
 
-/** Of what the API names by UUID, and lists in the order of its creation. */
+/** Columns of rows that the API names by UUID, and lists in the order of their creation. */
 export const identity = () => ({ id: sequence().notNull().unique(), uuid: uuid().primaryKey() });
 
 export const times = () => ({ createdAt: instant().notNull().defaultNow(), updatedAt: instant() });

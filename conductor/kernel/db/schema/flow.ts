@@ -24,7 +24,7 @@ export const flows = pgTable(
     uuid: uuid().primaryKey(),
     /** null = its subject is the site. */
     nodeUuid: ofNode(),
-    /** Of the site's flow: what it has beside a node's. */
+    /** The site action, in the flow of a site, where a node's flow has its node. */
     siteActionId: text()
       .unique()
       .references(() => siteActions.id, { onDelete: 'cascade' }),
@@ -75,7 +75,7 @@ export const flows = pgTable(
     index().on(table.actionId).where(sql`action_id is not null`),
   ],
 );
-/** What a node's flow has for certain, for statements that read no other. */
+/** Columns that a node's flow has for certain, for statements that read no other. */
 export const nodeFlow = { nodeUuid: sql<string>`${flows.nodeUuid}`, kind: sql<FlowKindName>`${flows.kind}` };
 /** A node's. */
 export type FlowRow = Omit<typeof flows.$inferSelect, 'nodeUuid' | 'kind'> & {

@@ -13,13 +13,13 @@ export const nodeTraits = pgTable(
   (table) => [primaryKey({ columns: [table.nodeUuid, table.trait] })],
 );
 
-/** As `GET /v1/nodes/{node}/firmware` answers it; times in ISO 8601. */
+/** Firmware as `GET /v1/nodes/{node}/firmware` answers it; times in ISO 8601. */
 export interface KnownFirmware {
   readonly component: string;
   /** When the conductor first saw it. */
   readonly initial_version: string | null;
   readonly current_version: string | null;
-  /** What an update by the conductor has brought. */
+  /** The version that an update by the conductor has brought. */
   readonly last_version_flashed: string | null;
   readonly created_at: string;
   readonly updated_at: string | null;
@@ -32,7 +32,7 @@ export const nodeFirmware = pgTable('node_firmware', {
   readAt: instant().notNull(),
 });
 
-/** What the machine was made of when its ramdisk last looked; documents of the agent's, read back by clients. */
+/** Parts of the machine when its ramdisk last looked; documents of the agent's, read back by clients. */
 export const nodeInventory = pgTable('node_inventory', {
   nodeUuid: ofNode().primaryKey(),
   inventory: jsonb().$type<JsonObject>().notNull(),
@@ -95,12 +95,13 @@ export interface ClusterRegistration {
 }
 
 /**
- * What a machine was in its clusters when it was seen there last: what a redeploy has to bring back, and what distinguishes the
+ * Membership of a machine in its clusters when it was seen there last: what a redeploy has to bring back, and what
+ * distinguishes the
  * new instance from the one before.
  */
 export const clusterMemberships = pgTable('cluster_memberships', {
   nodeUuid: ofNode().primaryKey(),
-  /** What stood for it in Kubernetes; empty = it was never seen there. */
+  /** Objects that stood for it in Kubernetes; empty = it was never seen there. */
   registrations: jsonb().$type<ClusterRegistration[]>().notNull().default([]),
   /** Names of the etcd clusters that a member of it was taken out of. */
   etcdClusters: jsonb().$type<string[]>().notNull().default([]),

@@ -7,7 +7,7 @@ import type { RecordedOsDisk, SparedDisk } from '#conductor/model/known-disk.ts'
 import type { BootDevice, BootMode, PowerHold, PowerState, PowerTarget } from '#conductor/model/power-and-boot.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 
-/** What several nodes stand in. */
+/** Enclosures, each for several nodes. */
 export const chassis = pgTable('chassis', {
   ...identity(),
   description: text(),
@@ -52,7 +52,10 @@ export const nodes = pgTable(
     retiredReason: text(),
     disablePowerOff: boolean().notNull().default(false),
     networkData: jsonb().$type<JsonObject>().notNull().default({}),
-    /** As `PUT states/raid` gave it, and as the agent has built it (agent-protocol.md §7); `{}` = none. */
+    /**
+     * The RAID configuration as `PUT states/raid` gave it, and as the agent has built it (agent-protocol.md §7); `{}` =
+     * none.
+     */
     targetRaidConfig: jsonb().$type<JsonObject>().notNull().default({}),
     raidConfig: jsonb().$type<JsonObject>().notNull().default({}),
     /**
@@ -60,16 +63,16 @@ export const nodes = pgTable(
      * erases it and nothing else. null = unknown: adopted, or deployed by an older release.
      */
     osDisk: jsonb().$type<RecordedOsDisk>(),
-    /** What a wipe has preserved for the next instance: no deploy may touch it. null = nothing. */
+    /** Disks that a wipe has preserved for the next instance: no deploy may touch them. null = nothing. */
     sparedDisks: jsonb().$type<readonly SparedDisk[]>(),
     /** An instance has come up, or was adopted, since: what was preserved for it ends when it is released. */
     instanceCameUp: boolean().notNull().default(false),
     /** A wipe that was asked for, until a receipt proves it: nothing else makes the node available. */
     owedWipe: jsonb().$type<WipeRequest>(),
-    /** As last read from the machine: `uefi` or `bios`; null = never read, or the BMC does not report. */
+    /** The boot mode as last read from the machine: `uefi` or `bios`; null = never read, or the BMC does not report. */
     bootMode: text().$type<BootMode>(),
     secureBoot: boolean(),
-    /** What an operator has asked for and a conductor still has to set. */
+    /** The boot mode that an operator has asked for and a conductor still has to set. */
     targetBootMode: text().$type<BootMode>(),
     targetSecureBoot: boolean(),
     /** Set before each boot, as the BMC keeps no device for longer; null = the BMC's own setting is enough. */
@@ -111,7 +114,10 @@ export const configDrives = pgTable('config_drives', {
   content: text().notNull(),
 });
 
-/** Who may work on a node, until when. `token` grows with every claim: a holder that lost its lease is fenced off. */
+/**
+ * The holder who may work on a node, and until when. `token` grows with every claim: a holder that lost its lease is
+ * fenced off.
+ */
 export const nodeLeases = pgTable('node_leases', {
   nodeUuid: ofNode().primaryKey(),
   holder: text(),
@@ -119,7 +125,7 @@ export const nodeLeases = pgTable('node_leases', {
   expiresAt: instant().notNull(),
 });
 
-/** What happened to a node, for `GET /v1/nodes/{node}/history`. */
+/** Events of a node, for `GET /v1/nodes/{node}/history`. */
 export const nodeHistory = pgTable(
   'node_history',
   {

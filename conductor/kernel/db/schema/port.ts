@@ -19,7 +19,7 @@ export const portgroups = pgTable(
     mode: text().notNull().default('active-backup'),
     properties: jsonb().$type<JsonObject>().notNull().default({}),
     standalonePortsSupported: boolean().notNull().default(true),
-    /** Of its bond on the switch, reserved for this group. */
+    /** Number of its bond on the switch, reserved for this group. */
     bondNumber: integer(),
     extra: jsonb().$type<JsonObject>().notNull().default({}),
     ...times(),
@@ -66,10 +66,10 @@ export const switchPorts = pgTable('switch_ports', {
   /** A name of the networks file; null = isolated. */
   network: text(),
   vlan: integer(),
-  /** What it was made a member of. */
+  /** The bond that the port was made a member of. */
   bond: jsonb().$type<SwitchBond>(),
   appliedAt: instant().notNull().defaultNow(),
-  /** What it was found with when it was last read; null = what was applied. */
+  /** VLANs that the port was found with when it was last read; null = what was applied. */
   found: jsonb().$type<FoundVlans>(),
   foundBond: jsonb().$type<FoundBond>(),
   lookedAt: instant(),

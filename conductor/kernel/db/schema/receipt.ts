@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { boolean, index, integer, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
 import { identity, instant } from '#conductor/kernel/db/schema/columns.ts';
 
-/** What receipts are signed with: one key at a time, and all that there have ever been, to verify old receipts with. */
+/** Keys that receipts are signed with: one key at a time, and all earlier ones, to verify old receipts with. */
 export const receiptKeys = pgTable(
   'receipt_keys',
   {
@@ -30,7 +30,7 @@ export const receipts = pgTable(
     /** A flow has one. */
     flowUuid: uuid().notNull().unique(),
     nodeUuid: uuid().notNull(),
-    /** As it was called then. */
+    /** The node's name at that time. */
     nodeName: text(),
     serialNumber: text(),
     actionId: text(),

@@ -5,7 +5,7 @@ export function storeRemark(remark: Remark): string {
   return JSON.stringify(remark);
 }
 
-/** What a column has: releases before this one have stored plain text, which is shown as it is. */
+/** Reads a column's text as a remark: releases before this one have stored plain text, which is shown as it is. */
 export function restoreRemark(stored: string): Remark {
   try {
     const value: unknown = JSON.parse(stored);

@@ -7,14 +7,14 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-report.ts';
 import type { GroupDefinition, GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/model/site-run.ts';
 
-/** What the site's flow (`flows`) has beside a node's: one thing that an operator asks of a whole site. */
+/** Columns that the site's flow (`flows`) has beside a node's: one thing that an operator asks of a whole site. */
 export const siteActions = pgTable(
   'site_actions',
   {
     /** ULID: 26 characters, in order of time. */
     id: text().primaryKey(),
     parameters: jsonb().$type<JsonObject>().notNull().default({}),
-    /** Of its strategy; null = it has none, or is not validated yet. */
+    /** Number from its strategy; null = it has none, or is not validated yet. */
     maxParallelGroups: integer(),
     /** The revision that it works from; chosen when it is created. */
     revisionId: integer().notNull(),
@@ -28,7 +28,7 @@ export const siteActions = pgTable(
     token: bigint({ mode: 'number' }).notNull().default(0),
     /** Without a holder: when the last one let go. */
     expiresAt: instant(),
-    /** What a conductor must know to run it (`conductor-store.ts`). */
+    /** The level of knowledge that a conductor needs to run it (`conductor-store.ts`). */
     needs: integer().notNull().default(2),
     /** The token of the last claim by a release that looks at `needs`: others can't claim what needs anything. */
     fitToken: bigint({ mode: 'number' }).notNull().default(0),
@@ -80,7 +80,7 @@ export const siteActionNodes = pgTable(
     status: text().$type<NodeStatus>().notNull().default('not_started'),
     /** It failed in a deploy: its prepare was a success. */
     wasPrepared: boolean().notNull().default(false),
-    /** What it is in the middle of; null = nothing. */
+    /** The phase that it is in the middle of; null = none. */
     phase: text().$type<NodePhase>(),
     /** The group that had this phase done. */
     groupName: text(),
@@ -88,7 +88,7 @@ export const siteActionNodes = pgTable(
     cancelling: text(),
     /** Since when: a node that does not come to rest in time is put into maintenance. */
     cancelledAt: instant(),
-    /** What it does at present: `cleaning: erase_devices 40 %`. */
+    /** The work that it does at present: `cleaning: erase_devices 40 %`. */
     doing: remarkColumn(),
     /** Why it failed, or a remark on its success: `it was deployed already`. */
     reason: remarkColumn(),
@@ -100,7 +100,7 @@ export const siteActionNodes = pgTable(
 );
 export type SiteActionNodeRow = typeof siteActionNodes.$inferSelect;
 
-/** What happened, for people to read afterwards. Append-only. */
+/** Notes of what happened, for people to read afterwards. Append-only. */
 export const siteActionNotes = pgTable(
   'site_action_notes',
   {

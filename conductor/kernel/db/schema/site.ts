@@ -35,7 +35,7 @@ const ofRevision = () =>
     .notNull()
     .references(() => siteRevisions.id, { onDelete: 'cascade' });
 
-/** What a revision consists of: each collection's content. */
+/** Collections that a revision consists of, with their content. */
 export const siteRevisionCollections = pgTable(
   'site_revision_collections',
   {
@@ -54,7 +54,7 @@ export const siteRevisionTags = pgTable(
   {
     revisionId: ofRevision(),
     tag: text().notNull(),
-    /** Of a site action's tag: `{"action": …, "flow": …}`. */
+    /** Data of a site action's tag: `{"action": …, "flow": …}`. */
     data: jsonb().$type<JsonObject>().notNull().default({}),
     createdBy: text(),
     createdAt: instant().notNull().defaultNow(),
@@ -74,17 +74,17 @@ export const siteCredentials = pgTable('site_credentials', {
 });
 export type SiteCredentialRow = typeof siteCredentials.$inferSelect;
 
-/** What site actions have made of a document's node: the row is written when its deploy has succeeded. */
+/** Nodes that site actions have made of the documents: a row is written when its deploy has succeeded. */
 export const siteNodes = pgTable('site_nodes', {
-  /** As in the documents, and the node's name. */
+  /** The node's name, as in the documents. */
   name: text().primaryKey(),
   nodeUuid: uuid()
     .notNull()
     .unique()
     .references(() => nodes.uuid, { onDelete: 'cascade' }),
-  /** Of the documents it was deployed from. */
+  /** Revision of the documents that it was deployed from. */
   revisionId: integer().notNull(),
-  /** Of what its deploy depends on: shows whether the documents say something else now. */
+  /** Hash of all that its deploy depends on: shows whether the documents say something else now. */
   designHash: text().notNull(),
   /** `instance_uuid` of that deploy: another one's instance is not the site's. */
   instanceUuid: uuid(),
@@ -109,7 +109,7 @@ export const plugins = pgTable(
     tasks: jsonb().$type<JsonObject[]>().notNull(),
     /** By path below the plugin's scripts: base64, and whether it may be executed. */
     files: jsonb().$type<Record<string, { readonly content: string; readonly executable: boolean }>>().notNull(),
-    /** Of tasks and files; empty = it was uploaded before this was kept. */
+    /** Hash of tasks and files; empty = it was uploaded before this was kept. */
     contentHash: text().notNull().default(''),
     createdBy: text(),
     createdAt: instant().notNull().defaultNow(),

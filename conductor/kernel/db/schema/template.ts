@@ -62,7 +62,7 @@ export const runbookSteps = pgTable(
   (table) => [unique().on(table.runbookUuid, table.position)],
 );
 
-/** What a condition or an action of a rule is, as it was written. */
+/** A condition or an action of a rule, as it was written. */
 export interface StoredRuleCall {
   readonly op: string;
   readonly args?: Readonly<Record<string, unknown>> | readonly unknown[] | undefined;

@@ -16,7 +16,7 @@ export const databaseTimelines = pgTable(
     /** The position in the log, `0/1920948`. */
     lsn: text().notNull(),
     metAt: instant().notNull().defaultNow(),
-    /** What had been answered and is not there, in words; null = nothing that is known of. */
+    /** Answers that were given and are not there, in words; null = nothing that is known of. */
     behind: text(),
   },
   (table) => [primaryKey({ columns: [table.systemIdentifier, table.timeline] })],

@@ -38,7 +38,7 @@ export const webhookDeliveries = pgTable(
     nextAttemptAt: instant().notNull().defaultNow(),
     /** A conductor is at it until then; another may take it later. */
     claimedUntil: instant(),
-    /** That conductor; null = a release before 0044 has claimed it. */
+    /** The conductor that has claimed it; null = a release before 0044 has. */
     claimedBy: text(),
     lastStatus: integer(),
     lastError: text(),
